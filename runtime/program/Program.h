@@ -1,0 +1,54 @@
+//===- Program.h - The program in memory ------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The program file's contents as plain C++ values (`ProgramT` and its parts,
+// generated from program.fbs, which says what each field means) and the few
+// questions that both the compiler and the runtime ask of them.
+//
+// This library uses no exceptions: failures are returned.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_PROGRAM_H
+#define CHIMERA_RUNTIME_PROGRAM_PROGRAM_H
+
+#include "runtime/program/program_generated.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace chimera::program {
+
+/// The buffers that an instruction reads and those that it writes. Requires
+/// that the instruction's range lies inside the worker's operand pool.
+std::span<const uint32_t> operandsOf(const WorkerT &worker,
+                                     const Instruction &instruction);
+std::span<const uint32_t> resultsOf(const WorkerT &worker,
+                                    const Instruction &instruction);
+
+/// The text of an enumerator as messages and dumps spell it, for example
+/// "post_send" and "weight gradient". "unknown" for a value out of range.
+const char *nameOf(Opcode opcode);
+const char *nameOf(ValueKind kind);
+
+/// One line that names what instruction `index` of worker `worker` does, for
+/// example "post_send activation pipeline 0 stage 1 micro-batch 2 to worker 2".
+/// Safe for any index and for instructions that fail verification.
+std::string describe(const ProgramT &program, uint32_t worker, uint32_t index);
+
+/// "file:line:column" of an instruction, empty if the program has none for it.
+std::string locationOf(const ProgramT &program, const Instruction &instruction);
+
+/// Ranks that run the program: workers times data-parallel copies.
+inline uint32_t rankCount(const ProgramT &program) {
+  return static_cast<uint32_t>(program.workers.size()) * program.data_parallel;
+}
+
+} // namespace chimera::program
+
+#endif // CHIMERA_RUNTIME_PROGRAM_PROGRAM_H

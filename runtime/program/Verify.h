@@ -1,0 +1,59 @@
+//===- Verify.h - What is proven of a program -------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_VERIFY_H
+#define CHIMERA_RUNTIME_PROGRAM_VERIFY_H
+
+#include "runtime/program/Program.h"
+
+#include <string>
+#include <vector>
+
+namespace chimera::program {
+
+/// One reason to refuse a program. `message` stands alone: it names worker,
+/// instruction and source location where they apply.
+struct Violation {
+  enum class Rule {
+    /// The program is not well formed: an index out of range, an operand of the
+    /// wrong kind, a count that does not fit.
+    Structure,
+    /// A post or start without exactly one later wait, or a wait without one.
+    Waits,
+    /// The k-th send and the k-th receive of a channel, or the k-th start of a
+    /// communicator at two members, differ or one is missing.
+    Matching,
+    /// Some workers wait for each other in a cycle.
+    Deadlock,
+    /// A buffer is read before it is written, written while it is being sent,
+    /// touched while it is being received into, or a stash used twice.
+    Buffers,
+    /// A worker holds more bytes than it states or than its cap.
+    Memory,
+  };
+  Rule rule;
+  std::string message;
+};
+
+/// Decides whether `program` can run: well formed, every message and collective
+/// matched, free of deadlock under its message model, buffers used safely,
+/// memory as stated. Linear in the number of instructions. Returns every
+/// violation of the first rule group that fails (later groups assume the
+/// earlier), at most 20, empty if there is none.
+///
+/// The deadlock test runs the streams abstractly until no worker advances. Each
+/// instruction i is two events, s(i) reached and c(i) complete, with edges
+/// s(i)→c(i)→s(i+1); a receive's wait completes after the send is posted, under
+/// rendezvous a send's wait after the receive is posted, a collective's wait
+/// after every member has started. No execution deadlocks if and only if this
+/// graph has no cycle, given that computations end, matched operations complete
+/// and posting never blocks.
+std::vector<Violation> verifyProgram(const ProgramT &program);
+
+} // namespace chimera::program
+
+#endif // CHIMERA_RUNTIME_PROGRAM_VERIFY_H

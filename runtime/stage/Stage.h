@@ -1,0 +1,113 @@
+//===- Stage.h - What computes on one stage replica -------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The interpreter moves bytes and calls stages; a stage gives the bytes their
+// meaning. Implementations: torch/ (transformer layers), SyntheticStage (given
+// durations), ExactStage (integer arithmetic, for proofs by running).
+//
+// All memory is the caller's but for what a Stash holds. A call on one stage
+// object is made by one thread at a time. Failures are thrown as
+// std::exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_STAGE_H
+#define CHIMERA_RUNTIME_STAGE_STAGE_H
+
+#include "runtime/program/Program.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace chimera::runtime {
+
+using Bytes = std::span<std::byte>;
+using ConstBytes = std::span<const std::byte>;
+
+/// What the bytes of weights, gradients and losses are, for summing them.
+/// UInt64 sums are modulo 2^64.
+enum class ElementType { Float32, Float64, UInt64 };
+
+/// Which micro-batch an action works on. Random numbers may depend on these
+/// and on the seed and the layer, on nothing else: not on worker, pipeline or
+/// schedule.
+struct MicroBatch {
+  uint64_t step;  ///< training step, from 0
+  uint64_t index; ///< global number: copy * N + micro-batch
+};
+
+/// What a forward keeps for its backward. Destroying it frees it.
+class Stash {
+public:
+  virtual ~Stash() = default;
+};
+
+class Stage {
+public:
+  virtual ~Stage() = default;
+
+  /// The element type of weights and weight gradients.
+  virtual ElementType weightType() const = 0;
+  /// The element type of a loss; a loss buffer holds one element.
+  virtual ElementType lossType() const = 0;
+
+  /// Fills weights and optimizer state as they are before step 0: a function
+  /// of the seed and the layers alone, so replicas are bit-identical.
+  virtual void initialize(Bytes weights, Bytes optimizerState) = 0;
+
+  /// `input` holds tokens on the first stage, else the activation; `labels` is
+  /// empty but on the last stage; `output` receives the activation, or the mean
+  /// loss of the micro-batch on the last stage.
+  virtual std::unique_ptr<Stash> forward(MicroBatch microBatch,
+                                         ConstBytes input, ConstBytes labels,
+                                         ConstBytes weights, Bytes output) = 0;
+
+  /// Adds the micro-batch's gradient to `weightGradient` and writes
+  /// `inputGradient`, empty on the first stage. `outputGradient` is the loss on
+  /// the last stage (whose own gradient is one). Consumes the stash.
+  virtual void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
+                        ConstBytes outputGradient, ConstBytes weights,
+                        Bytes weightGradient, Bytes inputGradient) = 0;
+
+  /// The two halves of `backward`: the first writes the input gradient and
+  /// returns what the second needs to add the weight gradient.
+  virtual std::unique_ptr<Stash>
+  inputGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
+                ConstBytes outputGradient, ConstBytes weights,
+                Bytes inputGradient) = 0;
+  virtual void weightGradient(MicroBatch microBatch,
+                              std::unique_ptr<Stash> stash, ConstBytes weights,
+                              Bytes weightGradient) = 0;
+
+  /// Updates weights and state in place with `scale` times `gradientSum`.
+  virtual void optimizerStep(uint64_t step, double scale,
+                             ConstBytes gradientSum, Bytes weights,
+                             Bytes optimizerState) = 0;
+};
+
+/// What a `load` instruction reads.
+class DataSource {
+public:
+  virtual ~DataSource() = default;
+  /// Fills `output` with the tokens or labels (`kind`) of the micro-batch. A
+  /// function of its arguments and the seed alone. Safe to call from any rank's
+  /// thread.
+  virtual void load(program::ValueKind kind, MicroBatch microBatch,
+                    Bytes output) = 0;
+};
+
+/// Makes the computation of stage `stage` of a program, one object for each
+/// replica. Throws where the kind of stage cannot run the program.
+using StageFactory =
+    std::function<std::unique_ptr<Stage>(const program::ProgramT &, uint32_t)>;
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_STAGE_H

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Installs what chimera needs and is not there yet: apt packages, and LibTorch
+# from the pinned `torch` wheel in a virtual environment under build/venv.
+# Safe to run again; it says what it does and does nothing twice.
+#
+#   tools/setup.sh                light: enough to build and to train
+#   tools/setup.sh --full         and Python's torch, which some tests compare with
+#   tools/setup.sh --compiler     what the compiler alone needs: no LibTorch
+#   tools/setup.sh --runtime      what the runtime alone needs: no MLIR
+#   CHIMERA_TORCH_DIR=DIR tools/setup.sh    use the LibTorch in DIR
+#                                 (it has include/ and lib/); fetch no wheel
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+torch_version=2.11.0
+light_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
+              nvidia-cuda-cupti==13.0.85)
+common=(g++ cmake ninja-build ccache git python3 python3-venv
+        libflatbuffers-dev flatbuffers-compiler libcli11-dev
+        nlohmann-json3-dev libgtest-dev libbenchmark-dev)
+compiler=(llvm-19-dev libmlir-19-dev mlir-19-tools llvm-19-tools)
+runtime=(libopenmpi-dev openmpi-bin fortunes)
+
+full=no part=all
+for argument in "$@"; do
+  case "$argument" in
+  --full) full=yes ;;
+  --compiler) part=compiler ;;
+  --runtime) part=runtime ;;
+  -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  *) echo "setup: unknown argument '$argument' (see --help)" >&2; exit 2 ;;
+  esac
+done
+
+packages=("${common[@]}")
+[ $part = runtime ] || packages+=("${compiler[@]}")
+[ $part = compiler ] || packages+=("${runtime[@]}")
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null |
+    grep -q 'ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} = 0 ]; then
+  echo "setup: all ${#packages[@]} packages are installed"
+else
+  as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    if ! sudo -n true 2>/dev/null; then
+      echo "setup: these packages are missing and this user may not install" \
+        "them; as root, run:" >&2
+      echo "  apt-get install ${missing[*]}" >&2
+      exit 1
+    fi
+    as_root=(sudo -n)
+  fi
+  echo "setup: installing ${missing[*]}"
+  log=$(mktemp)
+  if ! { "${as_root[@]}" apt-get update -qq &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+      --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "setup: apt-get failed; its log is $log" >&2
+    exit 1
+  fi
+  rm -f "$log"
+fi
+
+[ $part != compiler ] || exit 0
+
+if [ -n "${CHIMERA_TORCH_DIR:-}" ]; then
+  for file in include/torch/csrc/api/include/torch/torch.h \
+    lib/libtorch_cpu.so; do
+    if [ ! -e "$CHIMERA_TORCH_DIR/$file" ]; then
+      echo "setup: CHIMERA_TORCH_DIR=$CHIMERA_TORCH_DIR: expected a LibTorch," \
+        "which has $file" >&2
+      exit 1
+    fi
+  done
+  echo "setup: using the LibTorch in $CHIMERA_TORCH_DIR"
+  [ $full = yes ] || exit 0
+fi
+
+venv=build/venv
+# A stamp is written last, so an interrupted installation is taken up again.
+installed() { grep -qsx "torch==$torch_version $1" "$venv/.installed"; }
+if installed full || { [ $full = no ] && installed light; }; then
+  echo "setup: LibTorch $torch_version is in $venv"
+  exit 0
+fi
+[ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv"
+if [ $full = yes ]; then
+  echo "setup: installing torch $torch_version with its Python side in $venv" \
+    "(some minutes, 5 GB)"
+  "$venv/bin/pip" install -q --disable-pip-version-check \
+    "torch==$torch_version" numpy
+  echo "torch==$torch_version full" >"$venv/.installed"
+else
+  echo "setup: installing LibTorch $torch_version in $venv (0.6 GB to fetch)"
+  "$venv/bin/pip" install -q --disable-pip-version-check --no-deps \
+    "${light_wheels[@]}"
+  echo "torch==$torch_version light" >"$venv/.installed"
+fi
