@@ -1,0 +1,192 @@
+//===- Layout.cpp - What a model's layers hold and cost -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Layout.h"
+
+#include <cassert>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
+namespace chimera::program {
+namespace {
+
+// Sizes come from files: a product that does not fit is as good as the largest
+// number, never undefined.
+int64_t product(std::initializer_list<int64_t> factors) {
+  int64_t result = 1;
+  for (int64_t factor : factors)
+    if (__builtin_mul_overflow(result, factor, &result))
+      return std::numeric_limits<int64_t>::max();
+  return result;
+}
+
+int64_t sum(std::initializer_list<int64_t> terms) {
+  int64_t result = 0;
+  for (int64_t term : terms)
+    if (__builtin_add_overflow(result, term, &result))
+      return std::numeric_limits<int64_t>::max();
+  return result;
+}
+
+// GPT-2's initialisation: N(0, 0.02²), and the projections that write into the
+// residual stream smaller by the root of their number, 2L, so that the stream's
+// variance does not grow with depth.
+constexpr double kDeviation = 0.02;
+
+Parameter normal(std::string name, std::vector<int64_t> shape,
+                 double deviation = kDeviation) {
+  return {std::move(name), std::move(shape), Parameter::Start::Normal,
+          deviation};
+}
+Parameter zeros(std::string name, std::vector<int64_t> shape) {
+  return {std::move(name), std::move(shape), Parameter::Start::Zeros};
+}
+Parameter ones(std::string name, std::vector<int64_t> shape) {
+  return {std::move(name), std::move(shape), Parameter::Start::Ones};
+}
+
+// What each layer keeps from forward to backward, in the order of the forward.
+// M tokens in a micro-batch, width C, heads H, context T, vocabulary V,
+// elements of e bytes; masks are one byte an element.
+
+int64_t embeddingStash(const ModelT &model, int64_t m) {
+  int64_t tokens = product({m, 8});
+  int64_t mask = model.dropout > 0 ? product({m, model.width}) : 0;
+  return sum({tokens, mask});
+}
+
+int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
+  // The block's input, norm 1's output, queries, keys and values, the heads'
+  // mix, the sum after attention, norm 2's output: 8. Before and after the
+  // GELU: 4 each.
+  int64_t activations = product({16, m, model.width, e});
+  // Mean and reciprocal deviation of two norms.
+  int64_t norms = product({4, m, e});
+  if (model.dropout == 0)
+    // The fused attention keeps one log-sum-exp for each row of scores.
+    return sum({activations, norms, product({m, model.heads, e})});
+  // Attention with dropout keeps its probabilities before and after it.
+  int64_t scores = product({m, model.heads, model.context, 2 * e + 1});
+  int64_t masks = product({2, m, model.width});
+  return sum({activations, norms, scores, masks});
+}
+
+int64_t headStash(const ModelT &model, int64_t m, int64_t e) {
+  // The head's input and the norm's output; the norm's mean and reciprocal
+  // deviation; log-probabilities; labels; the loss's divisor.
+  return sum({product({2, m, model.width, e}), product({2, m, e}),
+              product({m, model.vocabulary, e}), product({m, 8}), e});
+}
+
+} // namespace
+
+int64_t Parameter::elements() const {
+  int64_t result = 1;
+  for (int64_t extent : shape)
+    result = product({result, extent});
+  return result;
+}
+
+std::string checkModel(const ModelT &model) {
+  if (model.architecture != "gpt2")
+    return "expected architecture 'gpt2', got '" + model.architecture + "'";
+  // Larger than any model; what is below it cannot overflow a parameter count.
+  constexpr uint32_t kLargest = 1 << 20;
+  struct {
+    const char *name;
+    uint32_t value;
+  } const sizes[] = {{"layers", model.layers},
+                     {"heads", model.heads},
+                     {"width", model.width},
+                     {"context", model.context},
+                     {"vocabulary", model.vocabulary}};
+  for (const auto &size : sizes)
+    if (size.value == 0 || size.value > kLargest)
+      return std::string("expected ") + size.name + " between 1 and " +
+             std::to_string(kLargest) + ", got " + std::to_string(size.value);
+  if (model.width % model.heads != 0)
+    return "expected a width that the heads divide, got width " +
+           std::to_string(model.width) + " and " + std::to_string(model.heads) +
+           " heads";
+  // Written so that NaN fails it.
+  if (!(model.dropout >= 0 && model.dropout < 1))
+    return "expected dropout in [0, 1), got " + std::to_string(model.dropout);
+  return "";
+}
+
+int64_t bytesOf(DataType type) { return type == DataType::Float64 ? 8 : 4; }
+
+uint32_t layerCount(const ModelT &model) { return model.layers + 2; }
+
+std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
+  assert(layer < layerCount(model));
+  const int64_t width = model.width;
+  if (layer == 0)
+    return {normal("token_embedding", {model.vocabulary, width}),
+            normal("position_embedding", {model.context, width})};
+  if (layer == model.layers + 1)
+    return {ones("norm.weight", {width}), zeros("norm.bias", {width}),
+            normal("head.weight", {model.vocabulary, width})};
+  const double residual = kDeviation / std::sqrt(2.0 * model.layers);
+  return {ones("norm1.weight", {width}),
+          zeros("norm1.bias", {width}),
+          normal("attention.weight", {3 * width, width}),
+          zeros("attention.bias", {3 * width}),
+          normal("attention_projection.weight", {width, width}, residual),
+          zeros("attention_projection.bias", {width}),
+          ones("norm2.weight", {width}),
+          zeros("norm2.bias", {width}),
+          normal("mlp.weight", {4 * width, width}),
+          zeros("mlp.bias", {4 * width}),
+          normal("mlp_projection.weight", {width, 4 * width}, residual),
+          zeros("mlp_projection.bias", {width})};
+}
+
+int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
+  int64_t result = 0;
+  for (uint32_t layer = first; layer != first + count; ++layer)
+    for (const Parameter &parameter : layerParameters(model, layer))
+      result = sum({result, parameter.elements()});
+  return result;
+}
+
+LayerCost layerCost(const ModelT &model, DataType type, uint32_t microBatchSize,
+                    uint32_t layer) {
+  assert(layer < layerCount(model));
+  const int64_t e = bytesOf(type);
+  const int64_t m = product({microBatchSize, model.context});
+  const int64_t c = model.width;
+  // Matrix products dominate, at two flops a multiply-add; of the rest only the
+  // embedding, which has none, counts its additions. A backward makes two
+  // products for each of the forward's: to the input and to the weight.
+  int64_t forward, stash;
+  if (layer == 0) {
+    forward = product({m, c});
+    stash = embeddingStash(model, m);
+  } else if (layer == model.layers + 1) {
+    forward = product({2, m, c, model.vocabulary});
+    stash = headStash(model, m, e);
+  } else {
+    // Queries, keys, values and projection 4C², MLP 8C²; scores and mix TC each
+    // (the causal half that need not be computed is counted).
+    forward = sum({product({24, m, c, c}), product({4, m, model.context, c})});
+    stash = blockStash(model, m, e);
+  }
+  return {forward, product({2, forward}), stash};
+}
+
+int64_t tokenBytes(const ModelT &model, uint32_t microBatchSize) {
+  return product({microBatchSize, model.context, 8});
+}
+
+int64_t boundaryBytes(const ModelT &model, DataType type,
+                      uint32_t microBatchSize) {
+  return product({microBatchSize, model.context, model.width, bytesOf(type)});
+}
+
+} // namespace chimera::program

@@ -1,0 +1,152 @@
+//===- LayoutTest.cpp - What a model's layers hold and cost ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The stash bytes are held against measurements in
+// test/runtime/stage/torch/StashTest.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Layout.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace chimera::program {
+namespace {
+
+ModelT small() {
+  ModelT model;
+  model.architecture = "gpt2";
+  model.layers = 4;
+  model.heads = 4;
+  model.width = 128;
+  model.context = 64;
+  model.vocabulary = 256;
+  return model;
+}
+
+TEST(LayoutTest, countsTheParametersOfGpt2) {
+  ModelT model = small();
+  model.layers = 12;
+  model.heads = 12;
+  model.width = 768;
+  model.context = 1024;
+  model.vocabulary = 50257;
+  // 124,439,808 is GPT-2's published count with a tied head; ours is not tied.
+  EXPECT_EQ(parameterCount(model, 0, layerCount(model)),
+            124439808 + 50257 * 768);
+}
+
+TEST(LayoutTest, countsSlicesThatAddUp) {
+  ModelT model = small();
+  EXPECT_EQ(layerCount(model), 6u);
+  EXPECT_EQ(parameterCount(model, 0, 2) + parameterCount(model, 2, 4),
+            parameterCount(model, 0, 6));
+  EXPECT_EQ(parameterCount(model, 3, 0), 0);
+}
+
+TEST(LayoutTest, namesAreUniqueInALayer) {
+  ModelT model = small();
+  for (uint32_t layer = 0; layer < layerCount(model); ++layer) {
+    std::set<std::string> names;
+    for (const Parameter &parameter : layerParameters(model, layer))
+      EXPECT_TRUE(names.insert(parameter.name).second) << parameter.name;
+  }
+}
+
+TEST(LayoutTest, startsResidualProjectionsSmaller) {
+  ModelT model = small();
+  int projections = 0;
+  for (const Parameter &parameter : layerParameters(model, 1)) {
+    if (parameter.start != Parameter::Start::Normal)
+      continue;
+    bool residual = parameter.name.find("projection") != std::string::npos;
+    projections += residual;
+    EXPECT_DOUBLE_EQ(parameter.deviation,
+                     residual ? 0.02 / std::sqrt(8.0) : 0.02);
+  }
+  EXPECT_EQ(projections, 2);
+}
+
+TEST(LayoutTest, costsFollowTheModel) {
+  ModelT model = small();
+  LayerCost embedding = layerCost(model, DataType::Float32, 8, 0);
+  LayerCost block = layerCost(model, DataType::Float32, 8, 1);
+  LayerCost head = layerCost(model, DataType::Float32, 8, 5);
+  const int64_t m = 8 * 64;
+  EXPECT_EQ(block.forwardFlops, 24 * m * 128 * 128 + 4 * m * 64 * 128);
+  EXPECT_EQ(head.forwardFlops, 2 * m * 128 * 256);
+  EXPECT_LT(embedding.forwardFlops, head.forwardFlops);
+  EXPECT_EQ(block.backwardFlops, 2 * block.forwardFlops);
+  // All blocks are alike, and twice the rows cost twice.
+  EXPECT_EQ(layerCost(model, DataType::Float32, 8, 4).stashBytes,
+            block.stashBytes);
+  EXPECT_EQ(layerCost(model, DataType::Float32, 16, 1).stashBytes,
+            2 * block.stashBytes);
+  EXPECT_EQ(layerCost(model, DataType::Float64, 8, 1).stashBytes,
+            2 * block.stashBytes);
+  model.dropout = 0.1;
+  EXPECT_GT(layerCost(model, DataType::Float32, 8, 1).stashBytes,
+            block.stashBytes);
+}
+
+TEST(LayoutTest, sizesBoundaryAndTokens) {
+  ModelT model = small();
+  EXPECT_EQ(boundaryBytes(model, DataType::Float64, 3), 3 * 64 * 128 * 8);
+  EXPECT_EQ(tokenBytes(model, 3), 3 * 64 * 8);
+}
+
+TEST(LayoutTest, acceptsAModelThatTrains) {
+  EXPECT_EQ(checkModel(small()), "");
+}
+
+TEST(LayoutTest, refusesAnUnknownArchitecture) {
+  ModelT model = small();
+  model.architecture = "llama";
+  EXPECT_EQ(checkModel(model), "expected architecture 'gpt2', got 'llama'");
+}
+
+TEST(LayoutTest, refusesAZeroSize) {
+  for (uint32_t ModelT::*size :
+       {&ModelT::layers, &ModelT::heads, &ModelT::width, &ModelT::context,
+        &ModelT::vocabulary}) {
+    ModelT model = small();
+    model.*size = 0;
+    EXPECT_NE(checkModel(model).find("got 0"), std::string::npos);
+  }
+}
+
+TEST(LayoutTest, refusesAWidthThatTheHeadsDoNotDivide) {
+  ModelT model = small();
+  model.heads = 3;
+  EXPECT_EQ(checkModel(model), "expected a width that the heads divide, got "
+                               "width 128 and 3 heads");
+}
+
+TEST(LayoutTest, refusesADropoutOutsideItsRange) {
+  for (double dropout : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    ModelT model = small();
+    model.dropout = dropout;
+    EXPECT_NE(checkModel(model).find("expected dropout in [0, 1)"),
+              std::string::npos);
+  }
+}
+
+TEST(LayoutTest, saturatesInsteadOfOverflowing) {
+  ModelT model = small();
+  model.layers = model.heads = model.width = model.context = model.vocabulary =
+      1 << 20;
+  ASSERT_EQ(checkModel(model), "");
+  EXPECT_EQ(layerCost(model, DataType::Float64, 1 << 31, 1).forwardFlops,
+            std::numeric_limits<int64_t>::max());
+}
+
+} // namespace
+} // namespace chimera::program
