@@ -1,0 +1,66 @@
+//===- Random.h - Where random numbers come from ----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every random choice is a function of what it is for, never of where or when
+// it is made. The 64-bit mix of its words seeds a generator of its own:
+//
+//   initial weights   mix(seed, 1, layer, parameter's number in its layer)
+//   dropout           mix(seed, 2, layer, site, step, global micro-batch)
+//   a text window     mix(seed, 3, step, global micro-batch, row)
+//
+// Weights and dropout seed at::Generator (CPU) with the mix: in Python,
+// torch.Generator().manual_seed(mix). (That Mersenne twister uses the lower 32
+// bits.) Weights are drawn in float64 by normal_(0, deviation) and rounded;
+// dropout keeps where empty(shape, bool).bernoulli_(1 - p) is true and scales
+// by 1 / (1 - p).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_RANDOM_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_RANDOM_H
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace chimera::runtime {
+
+/// The first word after the seed.
+enum RandomUse : uint64_t {
+  kInitialWeights = 1,
+  kDropout = 2,
+  kTextWindow = 3
+};
+
+/// Where in a layer dropout acts. Shapes: [B, T, C] but for the attention's
+/// probabilities, which are [B * heads, T, T].
+enum DropoutSite : uint64_t {
+  kEmbedding = 0,
+  kAttention = 1,
+  kAttentionResidual = 2,
+  kMlpResidual = 3
+};
+
+/// SplitMix64's output function (Steele, Lea, Flood, OOPSLA 2014) of x plus its
+/// increment.
+inline uint64_t splitMix64(uint64_t x) {
+  x += 0x9E3779B97F4A7C15;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+/// h = 0; for each word: h = splitMix64(h ^ word).
+inline uint64_t mix(std::initializer_list<uint64_t> words) {
+  uint64_t hash = 0;
+  for (uint64_t word : words)
+    hash = splitMix64(hash ^ word);
+  return hash;
+}
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_RANDOM_H

@@ -1,0 +1,46 @@
+//===- TransformerStage.h - A transformer's layers with LibTorch -*- C++
+//-*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs a contiguous range of a model's layers with LibTorch's kernels and
+// autograd, in the program's float32 or float64. Weights and weight gradients
+// are tensors over the caller's bytes, laid out by runtime/program/Layout.h:
+// nothing is copied, and gradients accumulate in place.
+//
+// The loss is a micro-batch's mean cross-entropy over its tokens in nats, as
+// one float64 whatever the program's type.
+//
+// A stash owns all that it needs but the weights: also a copy of the stage's
+// input, so that the caller may reuse that buffer once the forward is done. Its
+// bytes are the sum of layerCost(...).stashBytes.
+//
+// README.md says how random numbers are derived.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_TRANSFORMERSTAGE_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_TRANSFORMERSTAGE_H
+
+#include "runtime/stage/Stage.h"
+
+namespace chimera::runtime {
+
+/// Stage `stage` of the program, a StageFactory. Throws std::invalid_argument
+/// where the program has no model, one that Layout.h refuses, a stage whose
+/// layers or bytes are not the model's, an optimizer other than "adamw", or
+/// splits its backward, which these stages cannot do yet.
+std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
+                                            uint32_t stage);
+
+/// The whole model as one stage, first and last at once: `forward` takes tokens
+/// and labels and gives the loss. Its weights are all layers' in order. Throws
+/// like the above, but does not look at the program's stages or workers.
+std::unique_ptr<Stage> makeWholeModel(const program::ProgramT &program);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_TRANSFORMERSTAGE_H
