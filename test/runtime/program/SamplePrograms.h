@@ -1,0 +1,52 @@
+//===- SamplePrograms.h - Valid programs for tests --------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Programs made without the compiler, for tests of the runtime. They are simple
+// on purpose: every value has a buffer of its own, all forwards run before all
+// backwards, and all messages come from one walk over the global order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPROGRAMS_H
+#define CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPROGRAMS_H
+
+#include "runtime/program/Program.h"
+
+#include <cstdint>
+
+namespace chimera::program {
+
+struct SampleOptions {
+  /// Workers, and stages of each pipeline.
+  uint32_t workers = 4;
+  /// Micro-batches of one copy, shared out over the pipelines: the down
+  /// pipeline has the first half (the larger, if odd).
+  uint32_t microBatches = 8;
+  /// Whether there is an up pipeline, whose stage s is on worker D-1-s.
+  bool bidirectional = false;
+  /// Whether a backward is an input_gradient and a weight_gradient after it.
+  bool splitBackward = false;
+  uint32_t dataParallel = 1;
+  /// Bytes of one micro-batch's value, or of one replica's for the last two.
+  /// All must be multiples of 8. Stage s has 8*s more bytes of weights and
+  /// 16*s more of optimizer state, so that stages cannot be confused.
+  uint64_t tokenBytes = 32;
+  uint64_t boundaryBytes = 64;
+  uint64_t stashBytes = 512;
+  uint64_t weightsBytes = 128;
+  uint64_t optimizerBytes = 256;
+};
+
+/// One synchronous training step: loads, forwards, backwards, an all-reduce for
+/// every stage and one for the losses (8 bytes each), optimizer steps. A bare
+/// program: `model` is null. Requires workers, micro-batches and dataParallel
+/// of at least 1.
+ProgramT samplePipeline(const SampleOptions &options = {});
+
+} // namespace chimera::program
+
+#endif // CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPROGRAMS_H
