@@ -1,0 +1,67 @@
+//===- Problem.h - What is to be scheduled ----------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The schedule library: plain C++ on integer ids, no MLIR. A client fills a
+// Problem, asks a scheme of the registry for a Schedule, verifies it and
+// simulates it; none of these knows the others.
+//
+// Words: stage, pipeline, worker, micro-batch and action as in the design; one
+// time unit is whatever the costs are given in.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_PROBLEM_H
+#define CHIMERA_COMPILER_SCHEDULE_PROBLEM_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace chimera::schedule {
+
+/// What an action does to one micro-batch on one stage. A backward is either
+/// whole or split into its input gradient and its weight gradient.
+enum class Kind : uint8_t { Forward, Backward, InputGradient, WeightGradient };
+
+/// Time of each action on one stage, all positive.
+struct StageCost {
+  int64_t forward = 1;
+  int64_t backward = 1;
+  int64_t inputGradient = 1;
+  int64_t weightGradient = 1;
+};
+
+/// One full copy of the model laid over the workers.
+struct Pipeline {
+  bool up = false;                   ///< direction, for pictures
+  std::vector<int32_t> workers;      ///< stage -> worker
+  std::vector<int32_t> microBatches; ///< those it trains on, ascending
+};
+
+/// One training step. Micro-batches are numbered 0..N-1 over all pipelines.
+struct Problem {
+  int32_t workers = 0;
+  std::vector<StageCost> stages;
+  std::vector<Pipeline> pipelines;
+  bool splitBackward = false;
+  /// Time from the end of an action until its result can be used on another
+  /// worker.
+  int64_t latency = 0;
+
+  int32_t microBatches() const;
+  int64_t cost(Kind kind, int32_t stage) const;
+};
+
+/// Empty if `problem` is well formed, else the first thing that is wrong: no
+/// workers, a cost below 1, a placement that does not name one worker in
+/// [0, workers) for every stage, a micro-batch that is not in exactly one
+/// pipeline.
+std::string check(const Problem &problem);
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_PROBLEM_H

@@ -1,0 +1,36 @@
+//===- Verify.h - What a valid schedule satisfies ---------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_VERIFY_H
+#define CHIMERA_COMPILER_SCHEDULE_VERIFY_H
+
+#include "compiler/schedule/Schedule.h"
+
+namespace chimera::schedule {
+
+struct Violation {
+  enum class Constraint {
+    UnknownAction, ///< the problem has no such action
+    Missing,       ///< an action of the problem stands on no worker
+    Duplicate,     ///< an action stands twice
+    Placement,     ///< an action stands on another worker than its stage
+    Order,         ///< a worker runs an action before what it needs there
+    Deadlock,      ///< workers wait for each other's actions in a cycle
+    Slots,         ///< slots do not fit the order or a dependency
+  };
+  Constraint constraint;
+  std::string message;
+};
+
+/// Everything that is wrong with `schedule` as a schedule of `problem`, empty
+/// if nothing is. Deadlock and slots are only looked at where all else holds.
+/// Linear in the number of actions. Requires check(problem).empty().
+std::vector<Violation> verify(const Problem &problem, const Schedule &schedule);
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_VERIFY_H

@@ -1,0 +1,59 @@
+//===- OneForwardOneBackward.cpp - 1F1B with a flush ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// 1F1B with a flush, as in DAPPLE: Fan et al., "DAPPLE: A Pipelined Data
+// Parallel Approach for Training Large Models", PPoPP'21, section 3.
+//
+// D=3, N=4, equal times:
+//
+//   t    0  1  2  3  4  5  6  7  8  9  10 11
+//   P0   F0 F1 F2 .  .  B0 F3 B1 .  B2 .  B3
+//   P1   .  F0 F1 .  B0 F2 B1 F3 B2 .  B3 .
+//   P2   .  .  F0 B0 F1 B1 F2 B2 F3 B3 .  .
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/families/Families.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+
+namespace {
+
+std::string check1F1B(int32_t, int32_t) { return {}; }
+
+/// Worker w warms up with min(N, D-1-w) forwards, alternates, and drains.
+Schedule order1F1B(const Problem &problem) {
+  const std::vector<int32_t> &batches = problem.pipelines[0].microBatches;
+  auto count = static_cast<int32_t>(batches.size());
+  Schedule schedule;
+  schedule.workers.resize(problem.workers);
+  for (int32_t w = 0; w < problem.workers; ++w) {
+    std::vector<Action> &row = schedule.workers[w];
+    int32_t warmUp = std::min(count, problem.workers - 1 - w);
+    for (int32_t i = 0; i < count + warmUp; ++i) {
+      if (i < count)
+        row.push_back({Kind::Forward, 0, w, batches[i]});
+      if (i >= warmUp)
+        row.push_back({Kind::Backward, 0, w, batches[i - warmUp]});
+    }
+  }
+  return schedule;
+}
+
+} // namespace
+
+const Scheme kOneForwardOneBackward = {
+    "1f1b",
+    "one forward, one backward, with a flush (DAPPLE)",
+    "any D >= 1, any N >= 1",
+    check1F1B,
+    placeLinear,
+    order1F1B};
+
+} // namespace chimera::schedule

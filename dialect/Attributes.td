@@ -1,0 +1,63 @@
+//===- Attributes.td - Attributes of the chimera dialect ---*- tablegen -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_DIALECT_ATTRIBUTES_TD
+#define CHIMERA_DIALECT_ATTRIBUTES_TD
+
+include "dialect/Dialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
+  let mnemonic = "cost";
+  let summary = "time of each action of a stage for one micro-batch";
+  let description = [{
+    All positive, in the pipeline's time unit. A backward that is split takes
+    `input_gradient` and then `weight_gradient`; unless given, each is half of
+    the backward (the first rounded up), and at least 1.
+
+    Example: `<forward = 1, backward = 2>`
+  }];
+  let parameters = (ins
+    "int64_t":$forward,
+    "int64_t":$backward,
+    DefaultValuedParameter<"int64_t", "0">:$input_gradient,
+    DefaultValuedParameter<"int64_t", "0">:$weight_gradient);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The two halves of a split backward, given or derived.
+    int64_t inputGradientTime() const;
+    int64_t weightGradientTime() const;
+  }];
+}
+
+def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
+  let mnemonic = "bytes";
+  let summary = "sizes of a stage's values";
+  let description = [{
+    `weights` and `optimizer` of one replica; `stash` and `boundary` (the
+    activation that the stage sends on) of one micro-batch.
+
+    Example: `<weights = 64, optimizer = 128, stash = 64, boundary = 64>`
+  }];
+  let parameters = (ins
+    "int64_t":$weights,
+    "int64_t":$optimizer,
+    "int64_t":$stash,
+    "int64_t":$boundary);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Chimera_Direction : I32EnumAttr<"Direction", "way of a pipeline", [
+    I32EnumAttrCase<"Down", 0, "down">,
+    I32EnumAttrCase<"Up", 1, "up">]> {
+  let cppNamespace = "::chimera";
+}
+
+#endif // CHIMERA_DIALECT_ATTRIBUTES_TD

@@ -1,0 +1,72 @@
+//===- CommunicationOps.cpp - What crosses workers ------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Chimera.h"
+
+using namespace mlir;
+using namespace chimera;
+
+template <typename Op> static LogicalResult verifyPeer(Op op) {
+  if (op.getWorker() && *op.getWorker() == op.getPeer())
+    return op.emitOpError("expected another worker as peer, got worker ")
+           << op.getPeer() << " itself";
+  return success();
+}
+
+LogicalResult PostSendOp::verify() { return verifyPeer(*this); }
+
+LogicalResult PostReceiveOp::verify() { return verifyPeer(*this); }
+
+LogicalResult GroupOp::verify() {
+  Block &block = getPosts().front();
+  auto yield = block.empty() ? nullptr : dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return emitOpError("expected a chimera.yield at its end");
+  SmallVector<Value> posted;
+  for (Operation &op : block.without_terminator()) {
+    if (!isa<PostSendOp, PostReceiveOp>(op))
+      return op.emitOpError("expected only posts in a group");
+    posted.push_back(op.getResult(0));
+  }
+  if (!llvm::equal(posted, yield.getValues()))
+    return emitOpError("expected it to yield the transfers it posts, in order");
+  if (!llvm::equal(getTransfers().getTypes(), yield.getValues().getTypes()))
+    return emitOpError("expected its results to be the transfers it yields");
+  return success();
+}
+
+LogicalResult AllReduceStartOp::verify() {
+  if (getWorkers().size() != getKeys().size())
+    return emitOpError("expected a key for each contribution, got ")
+           << getKeys().size() << " keys for " << getWorkers().size();
+  Type carried = getTransfer().getType().getValue();
+  for (Type type : getContributions().getTypes())
+    if (type != carried)
+      return emitOpError("expected contributions of type ")
+             << carried << ", got " << type;
+  if (getWorker()) {
+    auto own = static_cast<size_t>(
+        llvm::count(getWorkers(), static_cast<int32_t>(*getWorker())));
+    if (own != getContributions().size())
+      return emitOpError("expected ")
+             << own << " contributions of worker " << *getWorker() << ", got "
+             << getContributions().size();
+  }
+  return success();
+}
+
+LogicalResult WaitOp::verify() {
+  auto arriving = dyn_cast<ArrivingType>(getTransfer().getType());
+  if (!arriving) {
+    if (getValue())
+      return emitOpError("expected no result for a send");
+    return success();
+  }
+  if (!getValue() || getValue().getType() != arriving.getValue())
+    return emitOpError("expected a result of type ") << arriving.getValue();
+  return success();
+}

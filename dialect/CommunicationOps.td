@@ -1,0 +1,150 @@
+//===- CommunicationOps.td - What crosses workers ----------*- tablegen -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_DIALECT_COMMUNICATIONOPS_TD
+#define CHIMERA_DIALECT_COMMUNICATIONOPS_TD
+
+include "dialect/OpBase.td"
+
+/// A post of a message, labelled with the action that made the value.
+class Chimera_PostOp<string name> : Chimera_ReplicaOp<name> {
+  string label = "`pipeline` $pipeline `stage` $stage `micro_batch` "
+                 "$micro_batch ";
+}
+
+def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
+  let summary = "offers a value to another worker";
+  let description = [{
+    Returns at once; the value must not change until the transfer is waited
+    for. The k-th send from one worker to another meets the k-th receive there.
+    Pipeline, stage and micro-batch label the message with the action that
+    made the value.
+
+    Invalid where a worker sends to itself.
+
+    Example:
+    ```mlir
+    %p = chimera.post_send %y to 2 pipeline 0 stage 1 micro_batch 0 on 1 :
+        !chimera.activation<64>
+    ```
+  }];
+  let arguments = !con((ins Chimera_Message:$value, Chimera_Index:$peer,
+                            Chimera_Index:$micro_batch), replica);
+  let results = (outs Chimera_Sending:$transfer);
+  let assemblyFormat = "$value `to` $peer " # label # placed #
+                       "`:` type($value)";
+  let hasVerifier = 1;
+}
+
+def Chimera_PostReceiveOp : Chimera_PostOp<"post_receive"> {
+  let summary = "makes room for a value from another worker";
+  let description = [{
+    Returns at once; the value is there when the transfer has been waited for.
+
+    Invalid where a worker receives from itself.
+
+    Example:
+    ```mlir
+    %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 :
+        !chimera.arriving<!chimera.activation<64>>
+    ```
+  }];
+  let arguments = !con((ins Chimera_Index:$peer, Chimera_Index:$micro_batch),
+                       replica);
+  let results = (outs Chimera_Arriving:$transfer);
+  let assemblyFormat = "`from` $peer " # label # placed #
+                       "`:` type($transfer)";
+  let hasVerifier = 1;
+}
+
+def Chimera_GroupOp : Chimera_PlacedOp<"group", [SingleBlock]> {
+  let summary = "posts that take effect together";
+  let description = [{
+    Holds posts and yields their transfers. To a transport with streams the
+    group is one operation.
+
+    Invalid where it holds anything but posts, or yields other than what it
+    posts.
+
+    Example:
+    ```mlir
+    %t:2 = chimera.group on 1 {
+      %p = chimera.post_send %y to 2 pipeline 0 stage 1 micro_batch 0 on 1 :
+          !chimera.activation<64>
+      %q = chimera.post_receive from 2 pipeline 1 stage 1 micro_batch 2 on 1 :
+          !chimera.arriving<!chimera.activation<64>>
+      chimera.yield %p, %q : !chimera.sending,
+          !chimera.arriving<!chimera.activation<64>>
+    } : !chimera.sending, !chimera.arriving<!chimera.activation<64>>
+    ```
+  }];
+  let arguments = placement;
+  let regions = (region SizedRegion<1>:$posts);
+  let results = (outs Variadic<Chimera_Transfer>:$transfers);
+  let assemblyFormat = [{
+    (`on` $worker^)? (`buffers` $buffers^)? $posts attr-dict
+    `:` type($transfers)
+  }];
+  let hasVerifier = 1;
+}
+
+def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
+  let summary = "a worker's part in an all-reduce";
+  let description = [{
+    Returns at once; the contributions must not change until the sum has been
+    waited for. `workers` and `keys` list all contributions inside one copy in
+    the order of the fold: who gives it, and its pipeline (gradients) or
+    micro-batch (losses). Members start the all-reduces of one group in one
+    order.
+
+    Invalid where the lists differ in length, the types differ, or this worker
+    does not give as many contributions as it has operands.
+
+    Example:
+    ```mlir
+    %t = chimera.all_reduce_start stage 1 width 1 workers [1, 2] keys [0, 1]
+        on 1 (%g) : (!chimera.weight_gradient<64>) ->
+        !chimera.arriving<!chimera.weight_gradient<64>>
+    ```
+  }];
+  let arguments = !con((ins Variadic<Chimera_Summand>:$contributions,
+                            Chimera_Index:$stage,
+                            ConfinedAttr<I32Attr, [IntPositive]>:$width,
+                            DenseI32ArrayAttr:$workers,
+                            DenseI32ArrayAttr:$keys), placement);
+  let results = (outs Chimera_Arriving:$transfer);
+  let assemblyFormat = "`stage` $stage `width` $width `workers` $workers "
+      "`keys` $keys " # placed # [{
+    `(` $contributions `)` `:` functional-type($contributions, $transfer)
+  }];
+  let hasVerifier = 1;
+}
+
+def Chimera_WaitOp : Chimera_PlacedOp<"wait"> {
+  let summary = "completes a transfer";
+  let description = [{
+    Afterwards a sent value is its owner's again, and a received or reduced
+    value is there. Every transfer is waited for once, on the worker that began
+    it.
+
+    Invalid where the result is not what the transfer carries.
+
+    Example:
+    ```mlir
+    %x = chimera.wait %q on 1 :
+        !chimera.arriving<!chimera.activation<64>> -> !chimera.activation<64>
+    chimera.wait %p on 1 : !chimera.sending
+    ```
+  }];
+  let arguments = !con((ins Chimera_Transfer:$transfer), placement);
+  let results = (outs Optional<AnyType>:$value);
+  let assemblyFormat = "$transfer " # placed #
+                       "`:` type($transfer) (`->` type($value)^)?";
+  let hasVerifier = 1;
+}
+
+#endif // CHIMERA_DIALECT_COMMUNICATIONOPS_TD

@@ -1,0 +1,57 @@
+//===- DescriptionOps.cpp - What a user describes -------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Chimera.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace chimera;
+
+/// A bare word for a string, `gpt2` for "gpt2".
+static ParseResult parseWord(OpAsmParser &parser, StringAttr &attribute) {
+  std::string word;
+  if (parser.parseKeywordOrString(&word))
+    return failure();
+  attribute = parser.getBuilder().getStringAttr(word);
+  return success();
+}
+
+static void printWord(OpAsmPrinter &printer, Operation *, StringAttr word) {
+  printer.printKeywordOrString(word.getValue());
+}
+
+LogicalResult PipelineOp::verify() {
+  if (!getDataType().isF32() && !getDataType().isF64())
+    return emitOpError("expected data_type f32 or f64, got ") << getDataType();
+  if (getBody().empty())
+    return success();
+  for (Operation &op : getBody().front())
+    if (!isa<StageOp, DirectionOp, StepOp, WorkerOp>(op))
+      return op.emitOpError("expected a chimera.stage, chimera.direction, "
+                            "chimera.step or chimera.worker in a pipeline");
+  return success();
+}
+
+LogicalResult StageOp::verify() {
+  if (getFirst() && *getFirst() >= *getLast())
+    return emitOpError("expected layers [first, last) with first < last, got [")
+           << *getFirst() << ", " << *getLast() << ")";
+  return success();
+}
+
+LogicalResult DirectionOp::verify() {
+  for (int32_t worker : getPlacement())
+    if (worker < 0)
+      return emitOpError("expected workers of at least 0, got ") << worker;
+  ArrayRef<int32_t> batches = getMicroBatches();
+  for (size_t i = 0; i < batches.size(); ++i)
+    if (batches[i] < 0 || (i > 0 && batches[i] <= batches[i - 1]))
+      return emitOpError("expected ascending micro-batches, got ")
+             << batches[i] << " at position " << i;
+  return success();
+}

@@ -1,0 +1,161 @@
+//===- DescriptionOps.td - What a user describes -----------*- tablegen -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_DIALECT_DESCRIPTIONOPS_TD
+#define CHIMERA_DIALECT_DESCRIPTIONOPS_TD
+
+include "dialect/OpBase.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
+  let summary = "a model to train";
+  let description = [{
+    The architecture and its sizes. `layers` counts transformer blocks; the
+    embedding and the head are layers of their own to the partition. `dropout`
+    applies after the embedding, to attention and to both residual branches.
+    Invalid where a size is not positive; the architecture is looked up when the
+    model is partitioned.
+
+    Example:
+    ```mlir
+    chimera.model @small gpt2 layers(4) heads(4) width(128) context(128)
+        vocabulary(256) dropout(1.0e-1)
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    StrAttr:$architecture,
+    Chimera_Positive:$layers,
+    Chimera_Positive:$heads,
+    Chimera_Positive:$width,
+    Chimera_Positive:$context,
+    Chimera_Positive:$vocabulary,
+    DefaultValuedAttr<F64Attr, "0.0">:$dropout);
+  let assemblyFormat = [{
+    $sym_name custom<Word>($architecture) `layers` `(` $layers `)`
+    `heads` `(` $heads `)` `width` `(` $width `)` `context` `(` $context `)`
+    `vocabulary` `(` $vocabulary `)` (`dropout` `(` $dropout^ `)`)? attr-dict
+  }];
+}
+
+def Chimera_PipelineOp : Chimera_Op<"pipeline", [
+    Symbol, NoTerminator, SingleBlock, NoRegionArguments]> {
+  let summary = "a training step to be pipelined, and what became of it";
+  let description = [{
+    Cuts a model into `stages`, a mini-batch into `micro_batches` for each of
+    the `data_parallel` copies, and names the schedule that interleaves them.
+    Without a model its stages are bare: they have costs and sizes and can be
+    looked at, proven, and run on synthetic or exact stages.
+
+    `split_backward` splits every backward into its input gradient and its
+    weight gradient. The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
+    `seed` determines initial weights, data order and dropout.
+
+    The phases fill the body: stages and directions, then the step, then the
+    workers. A described pipeline may give its own `chimera.stage` ops.
+
+    Invalid where the body holds anything else, or where the data type is
+    neither f32 nor f64.
+
+    Example:
+    ```mlir
+    chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
+    chimera.pipeline @train of @small stages(4) micro_batches(4)
+        schedule("chimera") micro_batch_size(8) learning_rate(1.0e-3)
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    OptionalAttr<FlatSymbolRefAttr>:$model,
+    Chimera_Positive:$stages,
+    Chimera_Positive:$micro_batches,
+    StrAttr:$schedule,
+    DefaultValuedAttr<Chimera_Positive, "1">:$micro_batch_size,
+    DefaultValuedAttr<Chimera_Positive, "1">:$data_parallel,
+    UnitAttr:$split_backward,
+    DefaultValuedAttr<TypeAttr,
+      "::mlir::TypeAttr::get(::mlir::Float32Type::get($_builder.getContext()))">
+      :$data_type,
+    DefaultValuedAttr<I64Attr, "1">:$seed,
+    DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
+    DefaultValuedAttr<F64Attr, "0.9">:$beta1,
+    DefaultValuedAttr<F64Attr, "0.999">:$beta2,
+    DefaultValuedAttr<F64Attr, "1.0e-8">:$epsilon,
+    DefaultValuedAttr<F64Attr, "0.01">:$weight_decay);
+  let regions = (region AnyRegion:$body);
+  let assemblyFormat = [{
+    $sym_name (`of` $model^)? `stages` `(` $stages `)`
+    `micro_batches` `(` $micro_batches `)` `schedule` `(` $schedule `)`
+    oilist(`micro_batch_size` `(` $micro_batch_size `)`
+         | `data_parallel` `(` $data_parallel `)`
+         | `split_backward` $split_backward
+         | `data_type` `(` $data_type `)`
+         | `seed` `(` $seed `)`
+         | `learning_rate` `(` $learning_rate `)`
+         | `beta1` `(` $beta1 `)`
+         | `beta2` `(` $beta2 `)`
+         | `epsilon` `(` $epsilon `)`
+         | `weight_decay` `(` $weight_decay `)`)
+    attr-dict-with-keyword ($body^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Chimera_StageOp : Chimera_Op<"stage", [HasParent<"PipelineOp">]> {
+  let summary = "a contiguous slice of the model";
+  let description = [{
+    Stage `index` is layers [first, last) with the cost and the sizes of one
+    micro-batch. A bare stage has no layers.
+
+    Invalid where the range is empty or reversed.
+
+    Example:
+    ```mlir
+    chimera.stage 0 layers(0, 2) cost <forward = 31, backward = 62>
+        bytes <weights = 9216, optimizer = 18432, stash = 4096, boundary = 1024>
+    ```
+  }];
+  let arguments = (ins
+    Chimera_Index:$index,
+    OptionalAttr<Chimera_Index>:$first,
+    OptionalAttr<Chimera_Index>:$last,
+    Chimera_Cost:$cost,
+    Chimera_Bytes:$bytes);
+  let assemblyFormat = [{
+    $index (`layers` `(` $first^ `,` $last `)`)? `cost` $cost `bytes` $bytes
+    attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
+  let summary = "a full copy of the model laid over the workers";
+  let description = [{
+    Pipeline `index` holds its stage s on worker `placement[s]` and trains on
+    `micro_batches`. Its way names the direction in which activations travel.
+
+    Invalid where a worker or a micro-batch is negative, or where the
+    micro-batches do not ascend.
+
+    Example:
+    ```mlir
+    chimera.direction 1 up on [3, 2, 1, 0] micro_batches [2, 3]
+    ```
+  }];
+  let arguments = (ins
+    Chimera_Index:$index,
+    Chimera_Direction:$way,
+    DenseI32ArrayAttr:$placement,
+    DenseI32ArrayAttr:$micro_batches);
+  let assemblyFormat = [{
+    $index $way `on` $placement `micro_batches` $micro_batches attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // CHIMERA_DIALECT_DESCRIPTIONOPS_TD

@@ -1,0 +1,53 @@
+//===- Interfaces.td - What actions have in common ---------*- tablegen -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_DIALECT_INTERFACES_TD
+#define CHIMERA_DIALECT_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Chimera_PlacedInterface : OpInterface<"PlacedOp"> {
+  let cppNamespace = "::chimera";
+  let description = [{
+    An op that one worker runs. From `schedule` to `project` its `on` names the
+    worker; inside a `chimera.worker` the region does.
+  }];
+  let methods = [
+    InterfaceMethod<"The worker that the op names, if any.",
+                    "::std::optional<uint32_t>", "getWorker">,
+    InterfaceMethod<"Names the worker, or none.", "void", "setWorker",
+                    (ins "::std::optional<uint32_t>":$worker)>,
+    InterfaceMethod<"The buffer of each result, empty before `allocate`.",
+                    "::std::optional<::llvm::ArrayRef<int32_t>>",
+                    "getBuffers">,
+    InterfaceMethod<"Sets the buffer of each result.", "void", "setBuffers",
+                    (ins "::std::optional<::llvm::ArrayRef<int32_t>>":$buffers)>
+  ];
+}
+
+def Chimera_ActionInterface : OpInterface<"ActionOp",
+                                          [Chimera_PlacedInterface]> {
+  let cppNamespace = "::chimera";
+  let description = [{
+    A computation of one stage of one pipeline on one micro-batch: what a
+    schedule orders.
+  }];
+  let methods = [
+    InterfaceMethod<"", "uint32_t", "getPipeline">,
+    InterfaceMethod<"", "uint32_t", "getStage">,
+    InterfaceMethod<"", "uint32_t", "getMicroBatch">,
+    InterfaceMethod<"The slot that the schedule states, if it does.",
+                    "::std::optional<uint64_t>", "getSlot">,
+    InterfaceMethod<"", "void", "setSlot",
+                    (ins "::std::optional<uint64_t>":$slot)>,
+    InterfaceMethod<"The operand that accumulates the weight gradient, if the "
+                    "action has one; its updated value is the first result.",
+                    "::mlir::OpOperand *", "getAccumulator">
+  ];
+}
+
+#endif // CHIMERA_DIALECT_INTERFACES_TD

@@ -1,0 +1,239 @@
+//===- StepOps.td - A training step in SSA -----------------*- tablegen -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_DIALECT_STEPOPS_TD
+#define CHIMERA_DIALECT_STEPOPS_TD
+
+include "dialect/OpBase.td"
+include "mlir/IR/RegionKindInterface.td"
+
+def Chimera_StepOp : Chimera_Op<"step", [
+    HasParent<"PipelineOp">, SingleBlock]> {
+  let summary = "one training step, the body of the loop over steps";
+  let description = [{
+    The block's arguments are what the step before leaves: for each pipeline
+    and, inside it, for each stage, the weights and the optimizer state. Its
+    terminator yields them anew. Before `schedule` the order of the block means
+    nothing; after it, it is the global order of execution.
+
+    Invalid where the yielded types are not the arguments'.
+
+    Example:
+    ```mlir
+    chimera.step {
+    ^bb0(%w: !chimera.weights<64>, %o: !chimera.optimizer_state<128>):
+      chimera.yield %w, %o : !chimera.weights<64>, !chimera.optimizer_state<128>
+    }
+    ```
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Chimera_YieldOp : Chimera_Op<"yield", [
+    Terminator, ParentOneOf<["StepOp", "WorkerOp", "GroupOp"]>]> {
+  let summary = "what a step, a worker or a group leaves";
+  let description = [{
+    Ends a step or a worker with the weights and optimizer state for the next
+    step, and a group with the transfers it posted.
+
+    Example:
+    ```mlir
+    chimera.yield %w1, %o1 : !chimera.weights<64>, !chimera.optimizer_state<128>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def Chimera_LoadOp : Chimera_ReplicaOp<"load"> {
+  let summary = "a micro-batch's tokens or labels";
+  let description = [{
+    Reads what the result type says, on the worker of the stage that needs it.
+
+    Example:
+    ```mlir
+    %t = chimera.load pipeline 0 stage 0 micro_batch 2 on 0 : !chimera.tokens<64>
+    ```
+  }];
+  let arguments = !con(replica, (ins Chimera_Index:$micro_batch));
+  let results = (outs Chimera_Data:$data);
+  let assemblyFormat = replicaHead # "`micro_batch` $micro_batch " # placed #
+                       "`:` type($data)";
+}
+
+def Chimera_ZeroOp : Chimera_ReplicaOp<"zero"> {
+  let summary = "a weight gradient of zero";
+  let description = [{
+    Where the sum of a stage replica's gradients begins.
+
+    Example:
+    ```mlir
+    %g = chimera.zero pipeline 0 stage 1 on 1 : !chimera.weight_gradient<64>
+    ```
+  }];
+  let arguments = replica;
+  let results = (outs Chimera_WeightGradient:$gradient);
+  let assemblyFormat = replicaHead # placed # "`:` type($gradient)";
+}
+
+def Chimera_ForwardOp : Chimera_ActionOp<"forward"> {
+  let summary = "the forward of a stage on a micro-batch";
+  let description = [{
+    Yields the activation for the next stage, or on the last stage (which takes
+    labels) the loss, and the stash for its backward.
+
+    Invalid where labels come without a loss or a loss without labels, and where
+    the input is tokens on another stage than 0 or an activation on stage 0.
+
+    Example:
+    ```mlir
+    %y, %s = chimera.forward pipeline 0 stage 1 micro_batch 0 on 1 (%x, %w) :
+        (!chimera.activation<64>, !chimera.weights<64>) ->
+        (!chimera.activation<64>, !chimera.stash<64>)
+    ```
+  }];
+  let arguments = !con((ins Chimera_Input:$input, Chimera_Weights:$weights,
+                            Optional<Chimera_Labels>:$labels), action);
+  let results = (outs Chimera_Output:$output, Chimera_Stash:$stash);
+  let assemblyFormat = actionHead # "`(` operands `)`" # types;
+}
+
+def Chimera_BackwardOp : Chimera_ActionOp<"backward"> {
+  let summary = "the whole backward of a stage on a micro-batch";
+  let description = [{
+    Takes the stash, the gradient of what the forward yielded (on the last
+    stage the loss itself), the weights that the forward read, and the sum of
+    weight gradients so far. Yields the sum with this micro-batch's gradient
+    and, but on stage 0, the gradient of the stage's input.
+
+    Invalid where the sum's type changes, and where stage 0 yields an input
+    gradient or another stage does not.
+
+    Example:
+    ```mlir
+    %g1, %dx = chimera.backward pipeline 0 stage 1 micro_batch 0 on 1
+        (%s, %dy, %w, %g0) :
+        (!chimera.stash<64>, !chimera.gradient<64>, !chimera.weights<64>,
+         !chimera.weight_gradient<64>) ->
+        (!chimera.weight_gradient<64>, !chimera.gradient<64>)
+    ```
+  }];
+  let arguments = !con((ins Chimera_Stash:$stash,
+                            Chimera_OutputGradient:$output_gradient,
+                            Chimera_Weights:$weights,
+                            Chimera_WeightGradient:$sum), action);
+  let results = (outs Chimera_WeightGradient:$new_sum,
+                      Optional<Chimera_Gradient>:$input_gradient);
+  let assemblyFormat = actionHead # "`(` operands `)`" # types;
+}
+
+def Chimera_InputGradientOp : Chimera_ActionOp<"input_gradient"> {
+  let summary = "the input-gradient half of a backward";
+  let description = [{
+    Consumes the forward's stash and yields the one that the weight gradient
+    needs and, but on stage 0, the gradient of the stage's input (Qi et al.,
+    "Zero Bubble Pipeline Parallelism", ICLR'24, call the halves B and W).
+
+    Invalid where stage 0 yields an input gradient or another stage does not.
+
+    Example:
+    ```mlir
+    %s1, %dx = chimera.input_gradient pipeline 0 stage 1 micro_batch 0 on 1
+        (%s, %dy, %w) :
+        (!chimera.stash<64>, !chimera.gradient<64>, !chimera.weights<64>) ->
+        (!chimera.stash<64>, !chimera.gradient<64>)
+    ```
+  }];
+  let arguments = !con((ins Chimera_Stash:$stash,
+                            Chimera_OutputGradient:$output_gradient,
+                            Chimera_Weights:$weights), action);
+  let results = (outs Chimera_Stash:$rest,
+                      Optional<Chimera_Gradient>:$input_gradient);
+  let assemblyFormat = actionHead # "`(` operands `)`" # types;
+}
+
+def Chimera_WeightGradientOp : Chimera_ActionOp<"weight_gradient"> {
+  let summary = "the weight-gradient half of a backward";
+  let description = [{
+    Consumes the input gradient's stash and adds the micro-batch's weight
+    gradient to the sum.
+
+    Invalid where the sum's type changes.
+
+    Example:
+    ```mlir
+    %g1 = chimera.weight_gradient pipeline 0 stage 1 micro_batch 0 on 1
+        (%s1, %w, %g0) :
+        (!chimera.stash<64>, !chimera.weights<64>,
+         !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
+    ```
+  }];
+  let arguments = !con((ins Chimera_Stash:$stash, Chimera_Weights:$weights,
+                            Chimera_WeightGradient:$sum), action);
+  let results = (outs Chimera_WeightGradient:$new_sum);
+  let assemblyFormat = actionHead # "`(` operands `)`" # types;
+}
+
+def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
+  let summary = "the sum over all replicas";
+  let description = [{
+    Sums the weight gradients of stage `stage` over its replicas, one operand
+    and one result for each pipeline, or the losses of all micro-batches into
+    one. `width` copies of the group take part. The sum is a left fold: copies
+    ascending and, inside a copy, operands in their order.
+
+    Invalid where operand types differ, and where the results are not the
+    operands' types (gradients) or one loss (losses).
+
+    Example:
+    ```mlir
+    %r:2 = chimera.all_reduce stage 1 width 1 (%g_down, %g_up) :
+        (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>) ->
+        (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>)
+    ```
+  }];
+  let arguments = (ins Variadic<Chimera_Summand>:$summands,
+                       Chimera_Index:$stage,
+                       ConfinedAttr<I32Attr, [IntPositive]>:$width);
+  let results = (outs Variadic<Chimera_Summand>:$sums);
+  let assemblyFormat = [{
+    `stage` $stage `width` $width `(` $summands `)` attr-dict
+    `:` functional-type($summands, $sums)
+  }];
+  let hasVerifier = 1;
+}
+
+def Chimera_OptimizerStepOp : Chimera_ReplicaOp<"optimizer_step", [
+    AllTypesMatch<["weights", "new_weights"]>,
+    AllTypesMatch<["state", "new_state"]>]> {
+  let summary = "the optimizer's update of a stage replica";
+  let description = [{
+    Updates weights and optimizer state with the summed gradient, scaled by one
+    over the number of micro-batches of all copies.
+
+    Invalid where a type changes.
+
+    Example:
+    ```mlir
+    %w1, %o1 = chimera.optimizer_step pipeline 0 stage 1 on 1 (%w, %o, %r) :
+        !chimera.weights<64>, !chimera.optimizer_state<128>,
+        !chimera.weight_gradient<64>
+    ```
+  }];
+  let arguments = !con((ins Chimera_Weights:$weights,
+                            Chimera_OptimizerState:$state,
+                            Chimera_WeightGradient:$gradient), replica);
+  let results = (outs Chimera_Weights:$new_weights,
+                      Chimera_OptimizerState:$new_state);
+  let assemblyFormat = replicaHead # placed #
+      "`(` operands `)` `:` type($weights) `,` type($state) `,` "
+      "type($gradient)";
+}
+
+#endif // CHIMERA_DIALECT_STEPOPS_TD

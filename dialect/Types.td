@@ -1,0 +1,97 @@
+//===- Types.td - Types of the chimera dialect -------------*- tablegen -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_DIALECT_TYPES_TD
+#define CHIMERA_DIALECT_TYPES_TD
+
+include "dialect/Dialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class Chimera_Type<string name, string typeMnemonic>
+    : TypeDef<Chimera_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def Chimera_SizedTypeInterface : TypeInterface<"SizedType"> {
+  let cppNamespace = "::chimera";
+  let description = "A type of values that occupy bytes on a worker.";
+  let methods = [
+    InterfaceMethod<"The bytes that a value of this type occupies.",
+                    "int64_t", "getBytes">
+  ];
+}
+
+/// A value with a role and a size. The role is the type's name, so that both
+/// ends of a message agree where their types are equal.
+class Chimera_SizedType<string name, string typeMnemonic, string what>
+    : Chimera_Type<name, typeMnemonic> {
+  let traits = [Chimera_SizedTypeInterface];
+  let summary = what;
+  let description = "`!chimera." # typeMnemonic # "<bytes>`: " # what # ".";
+  let parameters = (ins "int64_t":$bytes);
+  let assemblyFormat = "`<` $bytes `>`";
+  let genVerifyDecl = 1;
+}
+
+def Chimera_Tokens
+    : Chimera_SizedType<"Tokens", "tokens", "a micro-batch's input tokens">;
+def Chimera_Labels
+    : Chimera_SizedType<"Labels", "labels", "a micro-batch's target tokens">;
+def Chimera_Activation
+    : Chimera_SizedType<"Activation", "activation",
+                        "what a stage hands to the next for a micro-batch">;
+def Chimera_Gradient
+    : Chimera_SizedType<"Gradient", "gradient",
+                        "the gradient of the loss by an activation">;
+def Chimera_Stash
+    : Chimera_SizedType<"Stash", "stash",
+                        "what a forward saves for its backward">;
+def Chimera_Loss
+    : Chimera_SizedType<"Loss", "loss", "a micro-batch's mean loss">;
+def Chimera_Weights
+    : Chimera_SizedType<"Weights", "weights", "the weights of a stage replica">;
+def Chimera_WeightGradient
+    : Chimera_SizedType<"WeightGradient", "weight_gradient",
+                        "a sum of gradients of the loss by weights">;
+def Chimera_OptimizerState
+    : Chimera_SizedType<"OptimizerState", "optimizer_state",
+                        "what the optimizer keeps from step to step">;
+
+def Chimera_Sending : Chimera_Type<"Sending", "sending"> {
+  let summary = "a posted send that is not complete";
+  let description = [{
+    The operand of the post stays the transfer's until `chimera.wait`.
+  }];
+}
+
+def Chimera_Arriving : Chimera_Type<"Arriving", "arriving"> {
+  let summary = "a value on its way: a posted receive or a started all-reduce";
+  let description = [{
+    `!chimera.arriving<T>`: `chimera.wait` turns it into a `T`.
+  }];
+  let parameters = (ins "::mlir::Type":$value);
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Chimera_Input : AnyTypeOf<[Chimera_Tokens, Chimera_Activation],
+                              "tokens or an activation">;
+def Chimera_Output : AnyTypeOf<[Chimera_Activation, Chimera_Loss],
+                               "an activation or a loss">;
+def Chimera_OutputGradient : AnyTypeOf<[Chimera_Gradient, Chimera_Loss],
+                                       "a gradient or a loss">;
+def Chimera_Data : AnyTypeOf<[Chimera_Tokens, Chimera_Labels],
+                             "tokens or labels">;
+def Chimera_Message : AnyTypeOf<[Chimera_Activation, Chimera_Gradient],
+                                "an activation or a gradient">;
+def Chimera_Summand : AnyTypeOf<[Chimera_WeightGradient, Chimera_Loss],
+                                "a weight gradient or a loss">;
+def Chimera_State : AnyTypeOf<[Chimera_Weights, Chimera_OptimizerState],
+                              "weights or optimizer state">;
+def Chimera_Transfer : AnyTypeOf<[Chimera_Sending, Chimera_Arriving],
+                                 "a transfer in flight">;
+
+#endif // CHIMERA_DIALECT_TYPES_TD

@@ -1,0 +1,76 @@
+//===- WorkerOps.td - One stream per worker ----------------*- tablegen -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_DIALECT_WORKEROPS_TD
+#define CHIMERA_DIALECT_WORKEROPS_TD
+
+include "dialect/OpBase.td"
+include "mlir/IR/RegionKindInterface.td"
+
+def Chimera_WorkerOp : Chimera_Op<"worker", [
+    HasParent<"PipelineOp">, IsolatedFromAbove, SingleBlock]> {
+  let summary = "what one worker does in a step";
+  let description = [{
+    The worker's part of the step, isolated: only channels and all-reduces
+    connect workers. `holds` lists the (pipeline, stage) replicas that it keeps,
+    pair by pair; the block's arguments are their weights and optimizer states.
+
+    After `allocate` the block begins with the worker's buffers, the op states
+    `arguments`, the buffer of each block argument, and what the worker needs:
+    the arena of all buffers, the peak of live bytes and the instruction (counted
+    from 0) that reaches it.
+
+    Invalid where the arguments are not two for each replica, or the yielded
+    types are not the arguments'.
+
+    Example:
+    ```mlir
+    chimera.worker 1 holds [0, 1] {
+    ^bb0(%w: !chimera.weights<64>, %o: !chimera.optimizer_state<128>):
+      chimera.yield %w, %o : !chimera.weights<64>, !chimera.optimizer_state<128>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Chimera_Index:$index,
+    DenseI32ArrayAttr:$holds,
+    OptionalAttr<DenseI32ArrayAttr>:$arguments,
+    OptionalAttr<I64Attr>:$arena_bytes,
+    OptionalAttr<I64Attr>:$peak_bytes,
+    OptionalAttr<I32Attr>:$peak_instruction);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $index `holds` $holds (`arguments` $arguments^)?
+    (`arena` $arena_bytes^)? (`peak` $peak_bytes^ `at` $peak_instruction)?
+    attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+def Chimera_BufferOp : Chimera_Op<"buffer", [HasParent<"WorkerOp">]> {
+  let summary = "a place in a worker's memory";
+  let description = [{
+    Buffer `index` holds values of one type. Bytes begin at `offset` of the
+    worker's arena; a stash is opaque and has no offset.
+
+    Invalid where a stash has an offset or another value has none.
+
+    Example:
+    ```mlir
+    chimera.buffer 0 : !chimera.weights<64> at 0
+    chimera.buffer 7 : !chimera.stash<64>
+    ```
+  }];
+  let arguments = (ins
+    Chimera_Index:$index,
+    TypeAttr:$type,
+    OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = "$index `:` $type (`at` $offset^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // CHIMERA_DIALECT_WORKEROPS_TD
