@@ -1,0 +1,156 @@
+//===- ExactStage.cpp - Stages in integer arithmetic ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/ExactStage.h"
+
+#include "runtime/stage/torch/Random.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+/// What a mix is for, so that no two of an action's results are equal.
+enum Use : uint64_t {
+  kWeights = 1,
+  kState,
+  kForward,
+  kOutput,
+  kBackward,
+  kInputGradient,
+  kWeightGradient,
+  kStep
+};
+
+uint64_t digest(ConstBytes bytes) {
+  uint64_t hash = bytes.size();
+  for (size_t at = 0; at < bytes.size(); at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at,
+                std::min<size_t>(8, bytes.size() - at));
+    hash = splitMix64(hash ^ word);
+  }
+  return hash;
+}
+
+/// Replaces each word by `update(number, word)`.
+template <typename Update> void eachWord(Bytes bytes, Update update) {
+  for (size_t at = 0; at < bytes.size(); at += 8) {
+    size_t size = std::min<size_t>(8, bytes.size() - at);
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, size);
+    word = update(at / 8, word);
+    std::memcpy(bytes.data() + at, &word, size);
+  }
+}
+
+void fill(Bytes bytes, uint64_t hash, Use use) {
+  eachWord(bytes, [&](uint64_t i, uint64_t) { return mix({hash, use, i}); });
+}
+
+/// What the forward, or the first half of the backward, computed from.
+struct ExactStash final : Stash {
+  ExactStash(uint64_t hash, Use madeBy) : hash(hash), madeBy(madeBy) {}
+  uint64_t hash;
+  Use madeBy;
+};
+
+class ExactStage final : public Stage {
+public:
+  ExactStage(uint64_t seed, uint64_t stage) : seed(seed), stage(stage) {}
+
+  ElementType weightType() const override { return ElementType::UInt64; }
+  ElementType lossType() const override { return ElementType::UInt64; }
+
+  void initialize(Bytes weights, Bytes optimizerState) override {
+    fill(weights, mix({seed, stage}), kWeights);
+    fill(optimizerState, mix({seed, stage}), kState);
+  }
+
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
+                                 ConstBytes labels, ConstBytes weights,
+                                 Bytes output) override {
+    uint64_t hash = mix({kForward, stage, microBatch.step, microBatch.index,
+                         digest(input), digest(labels), digest(weights)});
+    fill(output, hash, kOutput);
+    return std::make_unique<ExactStash>(hash, kForward);
+  }
+
+  void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
+                ConstBytes outputGradient, ConstBytes weights,
+                Bytes weightGradient, Bytes inputGradient) override {
+    stash = this->inputGradient(microBatch, std::move(stash), outputGradient,
+                                weights, inputGradient);
+    this->weightGradient(microBatch, std::move(stash), weights, weightGradient);
+  }
+
+  std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
+                                       std::unique_ptr<Stash> stash,
+                                       ConstBytes outputGradient,
+                                       ConstBytes weights,
+                                       Bytes inputGradient) override {
+    uint64_t hash = mix({kBackward, stage, microBatch.step, microBatch.index,
+                         open(std::move(stash), kForward),
+                         digest(outputGradient), digest(weights)});
+    fill(inputGradient, hash, kInputGradient);
+    return std::make_unique<ExactStash>(hash, kBackward);
+  }
+
+  void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
+                      ConstBytes weights, Bytes weightGradient) override {
+    uint64_t hash =
+        mix({kWeightGradient, stage, microBatch.step, microBatch.index,
+             open(std::move(stash), kBackward), digest(weights)});
+    eachWord(weightGradient, [&](uint64_t i, uint64_t sum) {
+      return sum + mix({hash, i});
+    });
+  }
+
+  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
+                     Bytes weights, Bytes optimizerState) override {
+    uint64_t hash = mix({kStep, stage, step, std::bit_cast<uint64_t>(scale),
+                         digest(gradientSum), digest(optimizerState)});
+    eachWord(weights, [&](uint64_t i, uint64_t word) {
+      return mix({hash, kWeights, i, word});
+    });
+    eachWord(optimizerState, [&](uint64_t i, uint64_t word) {
+      return mix({hash, kState, i, word});
+    });
+  }
+
+private:
+  static uint64_t open(std::unique_ptr<Stash> stash, Use madeBy) {
+    auto *exact = dynamic_cast<ExactStash *>(stash.get());
+    if (!exact || exact->madeBy != madeBy)
+      throw std::logic_error(
+          std::string("expected the stash of ") +
+          (madeBy == kForward ? "a forward" : "an input gradient") +
+          (exact ? ", got that of another action" : ", got none"));
+    return exact->hash;
+  }
+
+  uint64_t seed;
+  uint64_t stage;
+};
+} // namespace
+
+std::unique_ptr<Stage>
+chimera::runtime::makeExactStage(const program::ProgramT &program,
+                                 uint32_t stage) {
+  return std::make_unique<ExactStage>(program.seed, stage);
+}
+
+void SyntheticData::load(program::ValueKind kind, MicroBatch microBatch,
+                         Bytes output) {
+  uint64_t hash = mix(
+      {seed, static_cast<uint64_t>(kind), microBatch.step, microBatch.index});
+  eachWord(output, [&](uint64_t i, uint64_t) { return mix({hash, i}); });
+}

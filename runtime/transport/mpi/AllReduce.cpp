@@ -1,0 +1,92 @@
+//===- AllReduce.cpp - An ordered all-reduce over messages ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/transport/mpi/AllReduce.h"
+
+#include "runtime/transport/Fold.h"
+
+#include <algorithm>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::mpi;
+
+AllReduce::AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
+                     std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
+                     MPI_Comm gather)
+    : tag(group.id), self(self), type(type), members(membersOf(group)),
+      sum(sum), gather(gather) {
+  place =
+      std::lower_bound(members.begin(), members.end(), self) - members.begin();
+  own.resize(group.contributions.size());
+  others.resize(group.contributions.size());
+
+  Range mine = chunkOf(place);
+  size_t next = 0;
+  for (size_t i = 0; i < group.contributions.size(); ++i) {
+    uint32_t giver = group.contributions[i];
+    if (giver != self) {
+      others[i].resize(mine.size());
+      if (mine.size())
+        receive(others[i], giver, static_cast<int>(tag), scatter, receives);
+      continue;
+    }
+    ConstBytes contribution = given[next++];
+    own[i] = contribution.data();
+    for (size_t member = 0; member < members.size(); ++member) {
+      Range chunk = chunkOf(member);
+      if (member != place && chunk.size())
+        send(contribution.subspan(chunk.begin, chunk.size()), members[member],
+             static_cast<int>(tag), scatter, sends);
+    }
+  }
+}
+
+AllReduce::~AllReduce() {
+  abandon(receives, true);
+  abandon(sends, false);
+}
+
+/// Elements are shared out evenly; the last member takes an incomplete one too.
+AllReduce::Range AllReduce::chunkOf(size_t member) const {
+  uint64_t elements = sum.size() / bytesOf(type);
+  auto boundary = [&](size_t i) {
+    return i == members.size() ? sum.size()
+                               : elements * i / members.size() * bytesOf(type);
+  };
+  return {boundary(member), boundary(member + 1)};
+}
+
+void AllReduce::foldOwnChunk() {
+  Range mine = chunkOf(place);
+  std::vector<const std::byte *> sources(own.size());
+  for (size_t i = 0; i < own.size(); ++i)
+    sources[i] = own[i] ? own[i] + mine.begin : others[i].data();
+  fold(type, sources, sum.data() + mine.begin, mine.size());
+  others.clear();
+}
+
+void AllReduce::advance(bool inTurn) {
+  // The sends too: the sum may be one of the contributions being sent.
+  if (phase == Scatter && inTurn && test(receives) && test(sends)) {
+    foldOwnChunk();
+    Range mine = chunkOf(place);
+    for (size_t member = 0; member < members.size(); ++member) {
+      if (member == place)
+        continue;
+      Range chunk = chunkOf(member);
+      if (chunk.size())
+        receive(sum.subspan(chunk.begin, chunk.size()), members[member],
+                static_cast<int>(tag), gather, receives);
+      if (mine.size())
+        send(sum.subspan(mine.begin, mine.size()), members[member],
+             static_cast<int>(tag), gather, sends);
+    }
+    phase = Gather;
+  }
+  if (phase == Gather && test(receives) && test(sends))
+    phase = Done;
+}

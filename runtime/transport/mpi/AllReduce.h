@@ -1,0 +1,70 @@
+//===- AllReduce.h - An ordered all-reduce over messages --------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// MPI_Allreduce sums in an order of its own. Here every member owns a chunk of
+// the elements: it gets that chunk of every contribution, folds them in the
+// declared order and sends the result to all. A member sends and receives about
+// twice the bytes of the sum for one contribution a member, as the best
+// algorithms do, and every pair of members exchanges two messages.
+//
+// A state machine that its rank's waits drive; it never blocks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRANSPORT_MPI_ALLREDUCE_H
+#define CHIMERA_RUNTIME_TRANSPORT_MPI_ALLREDUCE_H
+
+#include "runtime/transport/mpi/Calls.h"
+
+namespace chimera::runtime::mpi {
+
+class AllReduce {
+public:
+  /// Posts the exchange of contributions on `scatter`. Members must start the
+  /// all-reduces of a group in one order.
+  AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
+            std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
+            MPI_Comm gather);
+  ~AllReduce();
+  AllReduce(const AllReduce &) = delete;
+  AllReduce &operator=(const AllReduce &) = delete;
+
+  /// Advances as far as it goes without waiting. Only when `inTurn` may it go
+  /// on to the second exchange: those of one group are posted in the order in
+  /// which the all-reduces were started, or their messages would mix.
+  void advance(bool inTurn);
+
+  uint32_t group() const { return tag; }
+  bool scattering() const { return phase == Scatter; }
+  bool done() const { return phase == Done; }
+
+private:
+  struct Range {
+    uint64_t begin, end;
+    uint64_t size() const { return end - begin; }
+  };
+  Range chunkOf(size_t member) const;
+  void foldOwnChunk();
+
+  uint32_t tag;
+  uint32_t self;
+  ElementType type;
+  std::vector<uint32_t> members;
+  size_t place = 0; // of this rank among the members
+  Bytes sum;
+  MPI_Comm gather;
+  enum { Scatter, Gather, Done } phase = Scatter;
+  std::vector<MPI_Request> sends;
+  std::vector<MPI_Request> receives;
+  // For each contribution: this rank's own in whole, or its chunk of another's.
+  std::vector<const std::byte *> own;
+  std::vector<std::vector<std::byte>> others;
+};
+
+} // namespace chimera::runtime::mpi
+
+#endif // CHIMERA_RUNTIME_TRANSPORT_MPI_ALLREDUCE_H

@@ -1,0 +1,40 @@
+//===- Calls.h - MPI calls with errors and large sizes ----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRANSPORT_MPI_CALLS_H
+#define CHIMERA_RUNTIME_TRANSPORT_MPI_CALLS_H
+
+#include "runtime/transport/Transport.h"
+
+#include <mpi.h>
+
+namespace chimera::runtime::mpi {
+
+/// Throws std::runtime_error with MPI's own words unless `code` is success.
+void check(int code, const char *call);
+
+/// Posts the sends or receives of `bytes` and appends them to `requests`. A
+/// message of more than 1 GiB goes in pieces, which its two ends cut alike.
+void send(ConstBytes bytes, uint32_t to, int tag, MPI_Comm communicator,
+          std::vector<MPI_Request> &requests);
+void receive(Bytes bytes, uint32_t from, int tag, MPI_Comm communicator,
+             std::vector<MPI_Request> &requests);
+
+/// Whether all `requests` are complete; if so, clears them.
+bool test(std::vector<MPI_Request> &requests);
+
+/// Gets rid of requests that nobody waits for any more, after an error: cancels
+/// receives, gives sends a moment. May leak what a dead peer keeps open.
+void abandon(std::vector<MPI_Request> &requests, bool receives);
+
+/// Passes time in a wait loop that has turned `turn` times without success:
+/// polls, then yields, then naps of at most 50 µs.
+void pause(unsigned turn);
+
+} // namespace chimera::runtime::mpi
+
+#endif // CHIMERA_RUNTIME_TRANSPORT_MPI_CALLS_H

@@ -1,0 +1,156 @@
+//===- Session.cpp - This process as a rank of an MPI job -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/transport/mpi/Session.h"
+
+#include "runtime/transport/mpi/Calls.h"
+
+#include <algorithm>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+using namespace chimera::runtime;
+
+void mpi::check(int code, const char *call) {
+  if (code == MPI_SUCCESS)
+    return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw std::runtime_error(std::string(call) + ": " +
+                           std::string(text, length));
+}
+
+namespace {
+constexpr uint64_t kPiece = uint64_t(1) << 30;
+
+/// Calls `post(offset, bytes)` for each piece, once for an empty message.
+template <typename Post> void inPieces(uint64_t bytes, Post post) {
+  uint64_t at = 0;
+  do {
+    uint64_t size = std::min(kPiece, bytes - at);
+    post(at, static_cast<int>(size));
+    at += size;
+  } while (at < bytes);
+}
+} // namespace
+
+void mpi::send(ConstBytes bytes, uint32_t to, int tag, MPI_Comm communicator,
+               std::vector<MPI_Request> &requests) {
+  inPieces(bytes.size(), [&](uint64_t at, int size) {
+    requests.emplace_back();
+    check(MPI_Isend(bytes.data() + at, size, MPI_BYTE, static_cast<int>(to),
+                    tag, communicator, &requests.back()),
+          "MPI_Isend");
+  });
+}
+
+void mpi::receive(Bytes bytes, uint32_t from, int tag, MPI_Comm communicator,
+                  std::vector<MPI_Request> &requests) {
+  inPieces(bytes.size(), [&](uint64_t at, int size) {
+    requests.emplace_back();
+    check(MPI_Irecv(bytes.data() + at, size, MPI_BYTE, static_cast<int>(from),
+                    tag, communicator, &requests.back()),
+          "MPI_Irecv");
+  });
+}
+
+bool mpi::test(std::vector<MPI_Request> &requests) {
+  if (requests.empty())
+    return true;
+  int flag = 0;
+  check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag,
+                    MPI_STATUSES_IGNORE),
+        "MPI_Testall");
+  if (flag)
+    requests.clear();
+  return flag;
+}
+
+void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
+  for (MPI_Request &request : requests) {
+    if (request == MPI_REQUEST_NULL)
+      continue;
+    if (receives)
+      MPI_Cancel(&request);
+    int flag = 0;
+    for (int turn = 0; turn < 1000 && !flag; ++turn)
+      if (MPI_Test(&request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        break;
+      else if (!flag)
+        pause(turn);
+    if (request != MPI_REQUEST_NULL)
+      MPI_Request_free(&request);
+  }
+  requests.clear();
+}
+
+void mpi::pause(unsigned turn) {
+  constexpr unsigned kPolls = 32, kYields = 32;
+  if (turn < kPolls)
+    return;
+  if (turn < kPolls + kYields) {
+    sched_yield();
+    return;
+  }
+  timespec nap{0, turn < 256 ? 20'000 : 50'000};
+  nanosleep(&nap, nullptr);
+}
+
+MpiSession::MpiSession() {
+  int provided = 0;
+  mpi::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided),
+             "MPI_Init_thread");
+  if (provided < MPI_THREAD_FUNNELED)
+    throw std::runtime_error("expected an MPI that lets other threads of a "
+                             "process run (MPI_THREAD_FUNNELED)");
+  // Naps of 20 µs are asked for: without this the kernel may add 50 µs.
+  prctl(PR_SET_TIMERSLACK, 1000);
+}
+
+MpiSession::~MpiSession() {
+  // MPI_Finalize spins until all ranks are there; this does not.
+  MPI_Request barrier;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &barrier) == MPI_SUCCESS) {
+    int flag = 0;
+    for (unsigned turn = 0;
+         MPI_Test(&barrier, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag;
+         ++turn)
+      mpi::pause(turn);
+  }
+  MPI_Finalize();
+}
+
+uint32_t MpiSession::rank() const {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return static_cast<uint32_t>(rank);
+}
+
+uint32_t MpiSession::ranks() const {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return static_cast<uint32_t>(ranks);
+}
+
+std::vector<uint32_t> MpiSession::hostRanks() const {
+  MPI_Comm host;
+  mpi::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+                                 MPI_INFO_NULL, &host),
+             "MPI_Comm_split_type");
+  int size = 0;
+  MPI_Comm_size(host, &size);
+  std::vector<uint32_t> ranks(size);
+  uint32_t self = rank();
+  mpi::check(MPI_Allgather(&self, 1, MPI_UINT32_T, ranks.data(), 1,
+                           MPI_UINT32_T, host),
+             "MPI_Allgather");
+  MPI_Comm_free(&host);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
