@@ -1,0 +1,354 @@
+//===- File.cpp - Reading and writing program files -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/File.h"
+
+#include "runtime/program/Verify.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <limits>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace chimera::program {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "the header is written as it lies in memory");
+
+constexpr char kMagic[8] = {'C', 'H', 'I', 'M', 'E', 'R', 'A', '\n'};
+
+struct Header {
+  char magic[8];
+  uint32_t major;
+  uint32_t minor;
+  uint64_t size;
+  uint64_t checksum;
+};
+static_assert(sizeof(Header) == 32);
+
+/// FlatBuffers addresses with 32-bit offsets, of which one bit is a sign.
+constexpr uint64_t kMaxPayload = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
+
+/// A 64-bit mix of all bytes and their number. It finds damage, not malice.
+uint64_t checksumOf(std::span<const std::byte> bytes) {
+  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
+  auto mix = [](uint64_t state, uint64_t word) {
+    state = (state ^ word) * kFactor;
+    return state ^ (state >> 29);
+  };
+  // Four chains, as one alone would wait for each multiplication.
+  uint64_t chains[4] = {1, 2, 3, 4};
+  size_t position = 0;
+  for (; position + 32 <= bytes.size(); position += 32) {
+    uint64_t words[4];
+    std::memcpy(words, bytes.data() + position, 32);
+    for (int i = 0; i < 4; ++i)
+      chains[i] = mix(chains[i], words[i]);
+  }
+  uint64_t state = mix(bytes.size(), 0);
+  for (uint64_t chain : chains)
+    state = mix(state, chain);
+  for (; position < bytes.size(); position += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + position,
+                std::min<size_t>(8, bytes.size() - position));
+    state = mix(state, word);
+  }
+  return state;
+}
+
+/// What a program takes in the file, but for strings and tables' own fields.
+uint64_t payloadBytes(const ProgramT &program) {
+  auto bytesOf = [](const auto &list) {
+    return list.size() * sizeof(*list.data());
+  };
+  uint64_t bytes = bytesOf(program.stages) + bytesOf(program.locations);
+  for (const auto &worker : program.workers)
+    bytes += bytesOf(worker->instructions) + bytesOf(worker->operands) +
+             bytesOf(worker->buffers) + bytesOf(worker->states);
+  for (const auto &pipeline : program.pipelines)
+    bytes += bytesOf(pipeline->workers) + bytesOf(pipeline->micro_batches);
+  for (const auto &communicator : program.communicators)
+    bytes += bytesOf(communicator->contributions);
+  return bytes + (uint64_t(1) << 20);
+}
+
+std::string reason(int code) {
+  return std::error_code(code, std::generic_category()).message();
+}
+
+std::string violationList(const std::vector<Violation> &violations) {
+  std::string text;
+  for (const Violation &violation : violations)
+    text += "\n  " + violation.message;
+  return text;
+}
+
+/// An open file that is closed, and if it is temporary removed, on every path.
+class Descriptor {
+public:
+  explicit Descriptor(int number, std::string temporary = {})
+      : temporary(std::move(temporary)), number(number) {}
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+  ~Descriptor() {
+    close();
+    if (!temporary.empty())
+      ::unlink(temporary.c_str());
+  }
+
+  int get() const { return number; }
+  bool close() {
+    int closing = number;
+    number = -1;
+    return closing < 0 || ::close(closing) == 0;
+  }
+  /// The path to remove; cleared once the file has its final name.
+  std::string temporary;
+
+private:
+  int number;
+};
+
+/// False, with errno set, where not all bytes could be written.
+bool writeAll(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+/// A new file in the folder of `path`, removed unless `temporary` is cleared.
+/// Without a descriptor, errno set, where it cannot be made.
+Descriptor createBeside(const std::string &path) {
+  for (int attempt = 0;; ++attempt) {
+    std::string name = path + "." + std::to_string(::getpid()) + "." +
+                       std::to_string(attempt) + ".tmp";
+    int number =
+        ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (number < 0 && errno == EEXIST && attempt < 100)
+      continue;
+    return Descriptor(number, number < 0 ? std::string() : name);
+  }
+}
+
+/// All bytes up to the end, or nothing with errno set. Grows as it reads, as
+/// the size of a pipe is not known beforehand.
+std::optional<std::vector<std::byte>> readAll(int descriptor) {
+  struct stat status;
+  if (::fstat(descriptor, &status) != 0)
+    return std::nullopt;
+  if (S_ISDIR(status.st_mode)) {
+    errno = EISDIR;
+    return std::nullopt;
+  }
+  uint64_t limit = sizeof(Header) + kMaxPayload;
+  std::vector<std::byte> bytes;
+  if (S_ISREG(status.st_mode) && status.st_size > 0) {
+    if (static_cast<uint64_t>(status.st_size) > limit) {
+      errno = EFBIG;
+      return std::nullopt;
+    }
+    bytes.reserve(static_cast<size_t>(status.st_size) + 1);
+  }
+  for (size_t filled = 0;;) {
+    size_t room = std::max(bytes.capacity(), size_t(1) << 16);
+    if (room == filled)
+      room *= 2;
+    bytes.resize(room);
+    ssize_t count = ::read(descriptor, bytes.data() + filled, room - filled);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return std::nullopt;
+    filled += static_cast<size_t>(count);
+    if (filled > limit) {
+      errno = EFBIG;
+      return std::nullopt;
+    }
+    if (count == 0) {
+      bytes.resize(filled);
+      return bytes;
+    }
+  }
+}
+
+} // namespace
+
+std::vector<std::byte> serialize(const ProgramT &program) {
+  flatbuffers::FlatBufferBuilder builder(size_t(1) << 20);
+  builder.Finish(Program::Pack(builder, &program));
+  std::span<const std::byte> payload(
+      reinterpret_cast<const std::byte *>(builder.GetBufferPointer()),
+      builder.GetSize());
+  Header header;
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  header.major = kMajorVersion;
+  header.minor = kMinorVersion;
+  header.size = payload.size();
+  header.checksum = checksumOf(payload);
+  std::vector<std::byte> bytes(sizeof(Header) + payload.size());
+  std::memcpy(bytes.data(), &header, sizeof(Header));
+  std::memcpy(bytes.data() + sizeof(Header), payload.data(), payload.size());
+  return bytes;
+}
+
+std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
+                                    std::string &error) {
+  size_t known = std::min(bytes.size(), sizeof(kMagic));
+  if (bytes.empty() || std::memcmp(bytes.data(), kMagic, known) != 0) {
+    error = "not a chimera program (expected magic \"CHIMERA\\n\"" +
+            std::string(bytes.empty() ? ", got an empty file)" : ")");
+    return std::nullopt;
+  }
+  auto truncated = [&](uint64_t expected) {
+    error = "truncated: expected " + std::to_string(expected) + " bytes, got " +
+            std::to_string(bytes.size());
+    return std::nullopt;
+  };
+  if (bytes.size() < sizeof(Header))
+    return truncated(sizeof(Header));
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof(Header));
+  if (header.major != kMajorVersion) {
+    error = "version " + std::to_string(header.major) + "." +
+            std::to_string(header.minor) +
+            ": this reader understands major version " +
+            std::to_string(kMajorVersion);
+    return std::nullopt;
+  }
+  if (header.size > kMaxPayload) {
+    error = "expected at most " + std::to_string(kMaxPayload) +
+            " bytes of content, the header claims " +
+            std::to_string(header.size);
+    return std::nullopt;
+  }
+  std::span<const std::byte> payload = bytes.subspan(sizeof(Header));
+  if (payload.size() < header.size)
+    return truncated(sizeof(Header) + header.size);
+  if (payload.size() > header.size) {
+    error = "expected " + std::to_string(sizeof(Header) + header.size) +
+            " bytes, got " + std::to_string(bytes.size()) +
+            ": something was appended to the program";
+    return std::nullopt;
+  }
+  if (checksumOf(payload) != header.checksum) {
+    error = "damaged: the checksum of the content is not the header's";
+    return std::nullopt;
+  }
+  // Tables are workers, pipelines and communicators; each takes some bytes, so
+  // the size of the file bounds them.
+  flatbuffers::Verifier::Options options;
+  options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
+  // The header keeps the alignment of `bytes`, which the allocator gives.
+  options.check_alignment =
+      reinterpret_cast<uintptr_t>(payload.data()) % 8 == 0;
+  auto *content = reinterpret_cast<const uint8_t *>(payload.data());
+  flatbuffers::Verifier verifier(content, payload.size(), options);
+  if (!verifier.VerifyBuffer<Program>()) {
+    error = "malformed: the content is not a valid FlatBuffer of a program";
+    return std::nullopt;
+  }
+  ProgramT program;
+  GetProgram(content)->UnPackTo(&program);
+  return program;
+}
+
+std::optional<ProgramT> readProgramFile(const std::string &path,
+                                        std::string &error) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    error = path + ": cannot open: " + reason(errno);
+    return std::nullopt;
+  }
+  std::optional<std::vector<std::byte>> bytes = readAll(file.get());
+  if (!bytes) {
+    error = path + ": cannot read: " + reason(errno);
+    return std::nullopt;
+  }
+  std::string why;
+  std::optional<ProgramT> program = deserialize(*bytes, why);
+  if (!program) {
+    error = path + ": " + why;
+    return std::nullopt;
+  }
+  std::vector<Violation> violations = verifyProgram(*program);
+  if (!violations.empty()) {
+    error = path + ": refused:" + violationList(violations);
+    return std::nullopt;
+  }
+  return program;
+}
+
+bool writeProgramFile(const ProgramT &program, const std::string &path,
+                      std::string &error) {
+  std::vector<Violation> violations = verifyProgram(program);
+  if (!violations.empty()) {
+    error = path + ": not written, the program is refused:" +
+            violationList(violations);
+    return false;
+  }
+  if (payloadBytes(program) > kMaxPayload) {
+    error = path + ": expected at most " + std::to_string(kMaxPayload) +
+            " bytes of content, got about " +
+            std::to_string(payloadBytes(program));
+    return false;
+  }
+  std::vector<std::byte> bytes = serialize(program);
+  auto fail = [&](const char *what) {
+    error = path + ": cannot " + what + ": " + reason(errno);
+    return false;
+  };
+
+  // A device or a pipe takes no other file's name. A link stays a link.
+  std::string target = path;
+  struct stat status;
+  bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists) {
+    if (S_ISDIR(status.st_mode)) {
+      errno = EISDIR;
+      return fail("write");
+    }
+    if (!S_ISREG(status.st_mode)) {
+      Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+      if (device.get() < 0)
+        return fail("open");
+      return writeAll(device.get(), bytes) && device.close() ? true
+                                                             : fail("write");
+    }
+    if (char *resolved = ::realpath(path.c_str(), nullptr)) {
+      target = resolved;
+      std::free(resolved);
+    }
+  }
+
+  Descriptor file = createBeside(target);
+  if (file.get() < 0)
+    return fail("create a file beside it");
+  if ((exists && ::fchmod(file.get(), status.st_mode & 0777) != 0) ||
+      !writeAll(file.get(), bytes) || ::fsync(file.get()) != 0 || !file.close())
+    return fail("write");
+  if (::rename(file.temporary.c_str(), target.c_str()) != 0)
+    return fail("rename the finished file to it");
+  file.temporary.clear();
+  return true;
+}
+
+} // namespace chimera::program
