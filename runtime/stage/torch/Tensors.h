@@ -13,6 +13,8 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_TENSORS_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_TENSORS_H
 
+#include "runtime/core/MemoryMeter.h"
+
 #include <cstdint>
 
 namespace chimera::runtime {
@@ -32,6 +34,13 @@ void countTensorBytes();
 /// frees them, since countTensorBytes. Between two instructions this is what
 /// the rank's stashes hold; tensors over the caller's bytes do not count.
 int64_t liveTensorBytes();
+
+/// That number as the interpreter asks for it. Counting begins with it.
+class TensorMeter : public MemoryMeter {
+public:
+  TensorMeter() { countTensorBytes(); }
+  int64_t currentBytes() const override { return liveTensorBytes(); }
+};
 
 } // namespace chimera::runtime
 

@@ -1,0 +1,40 @@
+//===- AdamW.h - The optimizer on flat memory -------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// AdamW (Loshchilov, Hutter, ICLR 2019) as torch.optim.AdamW computes it, in
+// one pass over memory. A stage's optimizer state is the running averages of
+// all its gradients, then those of their squares, in the weights' type.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_ADAMW_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_ADAMW_H
+
+#include "runtime/program/Program.h"
+
+#include <cstdint>
+
+namespace chimera::runtime {
+
+/// Updates `elements` weights and their two averages in place from the gradient
+/// `scale` * `gradientSum`. `step` counts from 0. `decay` says whether these
+/// weights decay. T is float or double; everything is computed in it.
+template <typename T>
+void adamWStep(const program::OptimizerT &optimizer, uint64_t step,
+               double scale, bool decay, int64_t elements, const T *gradientSum,
+               T *weights, T *average, T *averageOfSquares);
+
+extern template void adamWStep<float>(const program::OptimizerT &, uint64_t,
+                                      double, bool, int64_t, const float *,
+                                      float *, float *, float *);
+extern template void adamWStep<double>(const program::OptimizerT &, uint64_t,
+                                       double, bool, int64_t, const double *,
+                                       double *, double *, double *);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_ADAMW_H

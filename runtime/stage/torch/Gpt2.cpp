@@ -1,0 +1,195 @@
+//===- Gpt2.cpp - GPT-2's layers on tensors -------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What autograd keeps here is what Layout.cpp counts, term by term; a test
+// measures it. Change both together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Gpt2.h"
+
+#include "runtime/stage/torch/Random.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace chimera::runtime {
+namespace {
+
+using at::Tensor;
+
+constexpr double kNormEpsilon = 1e-5;
+
+// Dropout in one layer, keyed by what it is for and not by where it runs.
+class Dropout {
+public:
+  Dropout(double probability, uint64_t seed, uint32_t layer,
+          const std::optional<MicroBatch> &microBatch)
+      : probability(microBatch ? probability : 0), seed(seed), layer(layer),
+        microBatch(microBatch.value_or(MicroBatch{})) {}
+
+  bool acts() const { return probability > 0; }
+
+  Tensor operator()(const Tensor &x, DropoutSite site) const {
+    if (!acts())
+      return x;
+    at::Generator generator = at::detail::createCPUGenerator(
+        mix({seed, kDropout, layer, site, microBatch.step, microBatch.index}));
+    Tensor kept =
+        at::empty(x.sizes(), at::kBool).bernoulli_(1 - probability, generator);
+    // In this order autograd keeps the mask and nothing else.
+    return x.mul(kept).mul_(1 / (1 - probability));
+  }
+
+private:
+  double probability;
+  uint64_t seed;
+  uint32_t layer;
+  MicroBatch microBatch;
+};
+
+Tensor norm(const Tensor &x, const Tensor &weight, const Tensor &bias) {
+  return at::layer_norm(x, {x.size(-1)}, weight, bias, kNormEpsilon);
+}
+
+Tensor embed(const Tensor &tokens, const Tensor *p, const Dropout &dropout) {
+  return dropout(at::embedding(p[0], tokens).add_(p[1]), kEmbedding);
+}
+
+// Causal self-attention between its two linear layers.
+Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
+  const int64_t b = projected.size(0), t = projected.size(1);
+  const int64_t c = projected.size(2) / 3, width = c / heads;
+  if (!dropout.acts()) {
+    // Named rather than chosen by scaled_dot_product_attention, so that what
+    // it keeps is known.
+    std::vector<Tensor> parts = projected.split(c, -1);
+    for (Tensor &part : parts)
+      part = part.view({b, t, heads, width}).transpose(1, 2);
+    Tensor mixed = std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
+        parts[0], parts[1], parts[2], /*dropout_p=*/0, /*is_causal=*/true));
+    return mixed.transpose(1, 2).reshape({b, t, c});
+  }
+  // The fused kernel has no dropout that we could key. One copy makes batched
+  // matrices of queries, keys and values.
+  std::vector<Tensor> parts = projected.view({b, t, 3, heads, width})
+                                  .permute({2, 0, 3, 1, 4})
+                                  .reshape({3, b * heads, t, width})
+                                  .unbind(0);
+  Tensor future = at::full({t, t}, -std::numeric_limits<double>::infinity(),
+                           projected.options().requires_grad(false))
+                      .triu_(1);
+  Tensor scores = at::baddbmm(future, parts[0], parts[1].transpose(1, 2), 1,
+                              1 / std::sqrt(static_cast<double>(width)));
+  Tensor probabilities = dropout(scores.softmax(-1), kAttention);
+  return probabilities.bmm(parts[2])
+      .view({b, heads, t, width})
+      .transpose(1, 2)
+      .reshape({b, t, c});
+}
+
+Tensor block(const Tensor &x, const Tensor *p, int64_t heads,
+             const Dropout &dropout) {
+  Tensor mixed =
+      attend(at::linear(norm(x, p[0], p[1]), p[2], p[3]), heads, dropout);
+  // The sums reuse the memory of linear layers' outputs, which nobody keeps.
+  Tensor y = dropout(at::linear(mixed, p[4], p[5]), kAttentionResidual).add_(x);
+  Tensor hidden = at::gelu(at::linear(norm(y, p[6], p[7]), p[8], p[9]), "tanh");
+  return dropout(at::linear(hidden, p[10], p[11]), kMlpResidual).add_(y);
+}
+
+Tensor loss(const Tensor &x, const Tensor &labels, const Tensor *p) {
+  Tensor logits = at::linear(norm(x, p[0], p[1]), p[2]);
+  return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}),
+                                labels.view({-1}));
+}
+
+} // namespace
+
+Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count)
+    : type(program.data_type), seed(program.seed), first(first), count(count) {
+  if (!program.model)
+    throw std::invalid_argument("expected a program with a model, got one of "
+                                "bare stages, which the synthetic and exact "
+                                "stages can run");
+  model = *program.model;
+  if (std::string problem = program::checkModel(model); !problem.empty())
+    throw std::invalid_argument("model: " + problem);
+  const uint64_t layers = program::layerCount(model);
+  if (count == 0 || uint64_t{first} + count > layers)
+    throw std::invalid_argument(
+        "expected a range of the model's " + std::to_string(layers) +
+        " layers (embedding and head included), got " + std::to_string(count) +
+        " from layer " + std::to_string(first));
+  for (uint32_t layer = first; layer != first + count; ++layer) {
+    uint32_t number = 0;
+    for (program::Parameter &parameter :
+         program::layerParameters(model, layer)) {
+      const int64_t size = parameter.elements();
+      parameterSlots.push_back(
+          {std::move(parameter), layer, number++, weightElements});
+      weightElements += size;
+    }
+  }
+}
+
+std::vector<Tensor> Gpt2::bind(const std::byte *flat) const {
+  std::vector<Tensor> tensors;
+  tensors.reserve(parameterSlots.size());
+  for (const Slot &slot : parameterSlots)
+    tensors.push_back(at::from_blob(
+        const_cast<std::byte *>(flat + slot.offset * program::bytesOf(type)),
+        slot.parameter.shape, scalarType()));
+  return tensors;
+}
+
+void Gpt2::initialize(std::byte *flat) const {
+  std::vector<Tensor> tensors = bind(flat);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Slot &slot = parameterSlots[i];
+    switch (slot.parameter.start) {
+    case program::Parameter::Start::Zeros:
+      tensors[i].zero_();
+      break;
+    case program::Parameter::Start::Ones:
+      tensors[i].fill_(1);
+      break;
+    case program::Parameter::Start::Normal: {
+      at::Generator generator = at::detail::createCPUGenerator(
+          mix({seed, kInitialWeights, slot.layer, slot.number}));
+      tensors[i].copy_(at::empty(slot.parameter.shape, at::kDouble)
+                           .normal_(0, slot.parameter.deviation, generator));
+      break;
+    }
+    }
+  }
+}
+
+Tensor Gpt2::run(Tensor x, const Tensor &labels,
+                 const std::vector<Tensor> &parameters,
+                 const std::optional<MicroBatch> &dropped) const {
+  size_t next = 0;
+  for (uint32_t layer = first; layer != first + count; ++layer) {
+    const Tensor *p = &parameters[next];
+    Dropout dropout(model.dropout, seed, layer, dropped);
+    if (layer == 0)
+      x = embed(x, p, dropout);
+    else if (layer == model.layers + 1)
+      x = loss(x, labels, p);
+    else
+      x = block(x, p, model.heads, dropout);
+    while (next < parameters.size() && parameterSlots[next].layer == layer)
+      ++next;
+  }
+  return x;
+}
+
+} // namespace chimera::runtime

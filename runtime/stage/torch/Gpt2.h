@@ -1,0 +1,76 @@
+//===- Gpt2.h - GPT-2's layers on tensors -----------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The computation of a range of layers, differentiable by LibTorch's autograd.
+// Internal: it includes LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_GPT2_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_GPT2_H
+
+#include "runtime/program/Layout.h"
+#include "runtime/stage/Stage.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <vector>
+
+namespace chimera::runtime {
+
+class Gpt2 {
+public:
+  /// Layers [first, first + count) of the program's model. Throws
+  /// std::invalid_argument if Layout.h refuses it or the range is none of its.
+  Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count);
+
+  bool hasEmbedding() const { return first == 0; }
+  bool hasHead() const { return first + count == program::layerCount(model); }
+  at::ScalarType scalarType() const {
+    return type == program::DataType::Float64 ? at::kDouble : at::kFloat;
+  }
+  int64_t elements() const { return weightElements; }
+  int64_t weightBytes() const {
+    return weightElements * program::bytesOf(type);
+  }
+
+  /// Where a parameter lies in the flat weights, counted in elements.
+  struct Slot {
+    program::Parameter parameter;
+    uint32_t layer;
+    uint32_t number; ///< in its layer
+    int64_t offset;
+  };
+  const std::vector<Slot> &slots() const { return parameterSlots; }
+
+  /// Tensors over the bytes of flat weights (or gradients), one for each slot.
+  std::vector<at::Tensor> bind(const std::byte *flat) const;
+
+  /// Draws the weights as they are before the first step.
+  void initialize(std::byte *flat) const;
+
+  /// `input`: tokens [B, T] on the embedding, else [B, T, C]. `labels`: [B, T]
+  /// on the head, else undefined. The result is [B, T, C], or the mean
+  /// cross-entropy. Dropout acts where `dropped` says which micro-batch this
+  /// is, and not at all without it.
+  at::Tensor run(at::Tensor input, const at::Tensor &labels,
+                 const std::vector<at::Tensor> &parameters,
+                 const std::optional<MicroBatch> &dropped) const;
+
+private:
+  program::ModelT model;
+  program::DataType type;
+  uint64_t seed;
+  uint32_t first, count;
+  int64_t weightElements = 0;
+  std::vector<Slot> parameterSlots;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_GPT2_H

@@ -1,0 +1,65 @@
+# LibTorch as imported targets: chimera::torch.
+#
+# It is what the `torch` wheel unpacks to, or a LibTorch archive: a folder with
+# include/ and lib/. Taken from, in this order: CHIMERA_TORCH_DIR (cache or
+# environment), then the virtual environment that tools/setup.sh makes in
+# build/venv.
+#
+# Not by find_package(Torch): that probes for GPUs and fails without a CUDA
+# toolkit. Binaries in the build tree find the libraries by their rpath; what
+# those need in turn they find by the wheel's own.
+
+set(CHIMERA_TORCH_DIR "$ENV{CHIMERA_TORCH_DIR}" CACHE PATH
+  "LibTorch's folder, with include/ and lib/ (default: the wheel in build/venv)")
+
+set(torch_dir "${CHIMERA_TORCH_DIR}")
+if(NOT torch_dir)
+  file(GLOB torch_found
+    "${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/torch")
+  list(SORT torch_found COMPARE NATURAL ORDER DESCENDING)
+  list(POP_FRONT torch_found torch_dir)
+endif()
+
+if(NOT torch_dir OR NOT EXISTS "${torch_dir}/include/ATen/ATen.h"
+    OR NOT EXISTS "${torch_dir}/lib/libtorch_cpu.so")
+  if(CHIMERA_TORCH_DIR)
+    set(looked "CHIMERA_TORCH_DIR=${CHIMERA_TORCH_DIR} has no LibTorch (include/torch and lib/libtorch_cpu.so)")
+  else()
+    set(looked "there is none in build/venv, and CHIMERA_TORCH_DIR is not set")
+  endif()
+  message(FATAL_ERROR
+    "expected LibTorch: ${looked}\n"
+    "Run tools/setup.sh to install it in build/venv, or name the folder of one "
+    "with -DCHIMERA_TORCH_DIR=..., or build without the runtime: "
+    "-DCHIMERA_BUILD_RUNTIME=OFF")
+endif()
+# The number moved between versions.
+foreach(header headeronly/version.h csrc/api/include/torch/version.h)
+  if(NOT torch_version AND EXISTS "${torch_dir}/include/torch/${header}")
+    file(STRINGS "${torch_dir}/include/torch/${header}" torch_version
+      REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
+    string(REGEX REPLACE "[^0-9;]" "" torch_version "${torch_version}")
+    string(REPLACE ";" "." torch_version "${torch_version}")
+  endif()
+endforeach()
+message(STATUS "LibTorch ${torch_version}: ${torch_dir}")
+
+foreach(library c10 torch_cpu)
+  add_library(chimera::${library} SHARED IMPORTED GLOBAL)
+  set_target_properties(chimera::${library} PROPERTIES
+    IMPORTED_LOCATION "${torch_dir}/lib/lib${library}.so")
+endforeach()
+
+# The linker must see what the libraries need, and has no rpath of theirs when
+# they come by DT_NEEDED.
+file(GLOB torch_needed LIST_DIRECTORIES true "${torch_dir}/../nvidia/*/lib")
+list(TRANSFORM torch_needed PREPEND "-Wl,-rpath-link,")
+
+add_library(chimera_libtorch INTERFACE)
+add_library(chimera::torch ALIAS chimera_libtorch)
+target_include_directories(chimera_libtorch SYSTEM INTERFACE
+  "${torch_dir}/include" "${torch_dir}/include/torch/csrc/api/include")
+target_link_libraries(chimera_libtorch INTERFACE
+  chimera::torch_cpu chimera::c10 Threads::Threads)
+target_link_options(chimera_libtorch INTERFACE
+  "-Wl,-rpath-link,${torch_dir}/lib" ${torch_needed})

@@ -1,0 +1,99 @@
+//===- Tensors.cpp - LibTorch's threads and memory ------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Tensors.h"
+
+#include <ATen/Parallel.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
+
+#include <atomic>
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <new>
+
+namespace chimera::runtime {
+namespace {
+
+using Counter = std::atomic<int64_t>;
+
+// Counters outlive their threads: a tensor may be freed by another thread,
+// later. The list is never destroyed for the same reason.
+Counter &counterOfThisThread() {
+  static std::mutex mutex;
+  static auto *counters = new std::list<Counter>;
+  thread_local Counter *mine = [] {
+    std::lock_guard lock(mutex);
+    return &counters->emplace_back(0);
+  }();
+  return *mine;
+}
+
+// What precedes a tensor's bytes: who pays for them. As large as the alignment
+// that LibTorch's kernels expect, so the bytes keep it.
+struct alignas(64) Header {
+  Counter *counter;
+  size_t bytes;
+};
+static_assert(sizeof(Header) == c10::gAlignment);
+
+class CountingAllocator final : public c10::Allocator {
+public:
+  c10::DataPtr allocate(size_t bytes) override {
+    const c10::Device device(c10::DeviceType::CPU);
+    if (bytes == 0)
+      return {nullptr, nullptr, &release, device};
+    Header *header =
+        new (c10::alloc_cpu(sizeof(Header) + bytes)) Header{nullptr, bytes};
+    header->counter = &counterOfThisThread();
+    header->counter->fetch_add(static_cast<int64_t>(bytes),
+                               std::memory_order_relaxed);
+    void *data = header + 1;
+    return {data, data, &release, device};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+
+  void copy_data(void *to, const void *from, size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+
+private:
+  static void release(void *data) {
+    if (!data)
+      return;
+    Header *header = static_cast<Header *>(data) - 1;
+    header->counter->fetch_sub(static_cast<int64_t>(header->bytes),
+                               std::memory_order_relaxed);
+    c10::free_cpu(header);
+  }
+};
+
+} // namespace
+
+void setThreads(int threads) {
+  // A thread's first computation takes over the process's last setting; asking
+  // now keeps that from undoing ours.
+  at::get_num_threads();
+  at::set_num_threads(threads < 1 ? 1 : threads);
+}
+
+void countTensorBytes() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // LibTorch keeps the pointer for good.
+    c10::SetCPUAllocator(new CountingAllocator, /*priority=*/100);
+  });
+}
+
+int64_t liveTensorBytes() {
+  return counterOfThisThread().load(std::memory_order_relaxed);
+}
+
+} // namespace chimera::runtime

@@ -1,0 +1,256 @@
+//===- TransformerStage.cpp - A transformer's layers with LibTorch --------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/TransformerStage.h"
+
+#include "runtime/stage/torch/AdamW.h"
+#include "runtime/stage/torch/Gpt2.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <stdexcept>
+
+namespace chimera::runtime {
+namespace {
+
+using at::Tensor;
+
+void expectBytes(const char *what, size_t bytes, int64_t expected) {
+  if (bytes != static_cast<size_t>(expected))
+    throw std::invalid_argument(std::string("expected ") +
+                                std::to_string(expected) + " bytes of " + what +
+                                ", got " + std::to_string(bytes));
+}
+
+[[noreturn]] void refuseSplit() {
+  throw std::invalid_argument(
+      "the transformer stages cannot split the backward into input and weight "
+      "gradient yet; compile the program with whole backwards, or run it on "
+      "the exact or the synthetic stages");
+}
+
+program::OptimizerT adamW(const program::ProgramT &program) {
+  std::string name = program.optimizer ? program.optimizer->name : "";
+  if (name != "adamw")
+    throw std::invalid_argument("expected optimizer 'adamw', got '" + name +
+                                "'");
+  return *program.optimizer;
+}
+
+// The roots of the graph and the leaves at which it ends. The graph holds what
+// autograd saved; the output itself is not needed and not kept.
+struct TransformerStash : Stash {
+  torch::autograd::Edge root;
+  std::vector<Tensor> parameters;
+  Tensor input;
+  const std::byte *weights;
+};
+
+class TransformerStage : public Stage {
+public:
+  TransformerStage(const program::ProgramT &program, uint32_t first,
+                   uint32_t count)
+      : layers(program, first, count),
+        optimizer(adamW(program)), tokenShape{program.micro_batch_size,
+                                              program.model->context},
+        activationShape{program.micro_batch_size, program.model->context,
+                        program.model->width},
+        tokenBytes(
+            program::tokenBytes(*program.model, program.micro_batch_size)),
+        boundaryBytes(program::boundaryBytes(*program.model, program.data_type,
+                                             program.micro_batch_size)) {
+    if (program.micro_batch_size == 0)
+      throw std::invalid_argument("expected a micro-batch size of at least 1, "
+                                  "got 0");
+  }
+
+  ElementType weightType() const override {
+    return layers.scalarType() == at::kDouble ? ElementType::Float64
+                                              : ElementType::Float32;
+  }
+  ElementType lossType() const override { return ElementType::Float64; }
+
+  void initialize(Bytes weights, Bytes optimizerState) override {
+    expectBytes("weights", weights.size(), layers.weightBytes());
+    expectBytes("optimizer state", optimizerState.size(),
+                2 * layers.weightBytes());
+    layers.initialize(weights.data());
+    std::fill(optimizerState.begin(), optimizerState.end(), std::byte{0});
+  }
+
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
+                                 ConstBytes labels, ConstBytes weights,
+                                 Bytes output) override {
+    expectBytes("input", input.size(),
+                layers.hasEmbedding() ? tokenBytes : boundaryBytes);
+    expectBytes("labels", labels.size(), layers.hasHead() ? tokenBytes : 0);
+    expectBytes("weights", weights.size(), layers.weightBytes());
+    expectBytes("output", output.size(),
+                layers.hasHead() ? sizeof(double) : boundaryBytes);
+
+    at::AutoGradMode differentiable(true);
+    auto stash = std::make_unique<TransformerStash>();
+    stash->weights = weights.data();
+    stash->parameters = layers.bind(weights.data());
+    for (Tensor &parameter : stash->parameters)
+      parameter.set_requires_grad(true);
+
+    // Clones, for the caller may reuse its buffers before the backward.
+    Tensor x, targets;
+    if (layers.hasEmbedding())
+      x = view(input, tokenShape, at::kLong).clone();
+    else
+      x = stash->input = view(input, activationShape, layers.scalarType())
+                             .clone()
+                             .set_requires_grad(true);
+    if (layers.hasHead())
+      targets = view(labels, tokenShape, at::kLong).clone();
+
+    Tensor result =
+        layers.run(std::move(x), targets, stash->parameters, microBatch);
+    stash->root = torch::autograd::impl::gradient_edge(result);
+    if (layers.hasHead())
+      *reinterpret_cast<double *>(output.data()) = result.item<double>();
+    else
+      view(output, activationShape, layers.scalarType()).copy_(result.detach());
+    return stash;
+  }
+
+  void backward(MicroBatch, std::unique_ptr<Stash> saved,
+                ConstBytes outputGradient, ConstBytes weights,
+                Bytes weightGradient, Bytes inputGradient) override {
+    expectBytes("output gradient", outputGradient.size(),
+                layers.hasHead() ? sizeof(double) : boundaryBytes);
+    expectBytes("weight gradient", weightGradient.size(), layers.weightBytes());
+    expectBytes("input gradient", inputGradient.size(),
+                layers.hasEmbedding() ? 0 : boundaryBytes);
+    auto *stash = dynamic_cast<TransformerStash *>(saved.get());
+    if (!stash || stash->weights != weights.data())
+      throw std::invalid_argument(
+          "expected the stash of a forward of this stage over the same "
+          "weights, got another");
+
+    // Autograd adds to gradients that are there, in place.
+    std::vector<Tensor> gradients = layers.bind(weightGradient.data());
+    for (size_t i = 0; i < gradients.size(); ++i)
+      stash->parameters[i].mutable_grad() = gradients[i];
+
+    // While `seed` is held here, autograd sees that the incoming gradient is
+    // shared and does not use the caller's bytes as memory for a sum.
+    Tensor seed = layers.hasHead() ? at::ones({}, layers.scalarType())
+                                   : view(outputGradient, activationShape,
+                                          layers.scalarType());
+    // A backward on CPU runs in the calling thread.
+    torch::autograd::Engine::get_default_engine().execute(
+        {stash->root}, {seed}, /*keep_graph=*/false, /*create_graph=*/false,
+        /*accumulate_grad=*/true);
+    if (!layers.hasEmbedding())
+      view(inputGradient, activationShape, layers.scalarType())
+          .copy_(stash->input.grad());
+  }
+
+  std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash>,
+                                       ConstBytes, ConstBytes, Bytes) override {
+    refuseSplit();
+  }
+  void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes,
+                      Bytes) override {
+    refuseSplit();
+  }
+
+  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
+                     Bytes weights, Bytes optimizerState) override {
+    expectBytes("gradient", gradientSum.size(), layers.weightBytes());
+    expectBytes("weights", weights.size(), layers.weightBytes());
+    expectBytes("optimizer state", optimizerState.size(),
+                2 * layers.weightBytes());
+    if (weightType() == ElementType::Float64)
+      update<double>(step, scale, gradientSum, weights, optimizerState);
+    else
+      update<float>(step, scale, gradientSum, weights, optimizerState);
+  }
+
+private:
+  // A tensor over the caller's bytes.
+  static Tensor view(ConstBytes bytes, at::IntArrayRef shape,
+                     at::ScalarType type) {
+    return at::from_blob(const_cast<std::byte *>(bytes.data()), shape, type);
+  }
+
+  template <typename T>
+  void update(uint64_t step, double scale, ConstBytes gradientSum,
+              Bytes weights, Bytes optimizerState) {
+    auto *average = reinterpret_cast<T *>(optimizerState.data());
+    for (const Gpt2::Slot &slot : layers.slots())
+      // As GPT-2 was trained: matrices decay, biases and norms do not.
+      adamWStep<T>(
+          optimizer, step, scale, slot.parameter.shape.size() >= 2,
+          slot.parameter.elements(),
+          reinterpret_cast<const T *>(gradientSum.data()) + slot.offset,
+          reinterpret_cast<T *>(weights.data()) + slot.offset,
+          average + slot.offset, average + layers.elements() + slot.offset);
+  }
+
+  Gpt2 layers;
+  program::OptimizerT optimizer;
+  std::vector<int64_t> tokenShape, activationShape;
+  int64_t tokenBytes, boundaryBytes;
+};
+
+} // namespace
+
+std::unique_ptr<Stage> makeWholeModel(const program::ProgramT &program) {
+  // Checked here too: the number of layers is asked of the model.
+  return std::make_unique<TransformerStage>(
+      program, 0, program.model ? program::layerCount(*program.model) : 0);
+}
+
+std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
+                                            uint32_t number) {
+  const std::string name = "stage " + std::to_string(number) + ": ";
+  if (number >= program.stages.size())
+    throw std::invalid_argument(name + "expected one of the program's " +
+                                std::to_string(program.stages.size()) +
+                                " stages");
+  for (const auto &worker : program.workers)
+    for (const program::Instruction &instruction : worker->instructions)
+      if (instruction.opcode() == program::Opcode::InputGradient ||
+          instruction.opcode() == program::Opcode::WeightGradient)
+        refuseSplit();
+  const program::Stage &declared = program.stages[number];
+  auto stage = std::make_unique<TransformerStage>(
+      program, declared.first_layer(), declared.layers());
+
+  const program::ModelT &model = *program.model;
+  const uint32_t end = declared.first_layer() + declared.layers();
+  if ((number == 0) != (declared.first_layer() == 0) ||
+      (number + 1 == program.stages.size()) !=
+          (end == program::layerCount(model)))
+    throw std::invalid_argument(
+        name +
+        "expected the first stage to begin with layer 0 and the last to "
+        "end with layer " +
+        std::to_string(program::layerCount(model) - 1) + ", got layers " +
+        std::to_string(declared.first_layer()) + " to " +
+        std::to_string(end - 1));
+  const int64_t bytes = program::parameterCount(model, declared.first_layer(),
+                                                declared.layers()) *
+                        program::bytesOf(program.data_type);
+  expectBytes((name + "weights").c_str(), declared.weights_bytes(), bytes);
+  expectBytes((name + "optimizer state").c_str(), declared.optimizer_bytes(),
+              2 * bytes);
+  if (end != program::layerCount(model))
+    expectBytes((name + "boundary").c_str(), declared.boundary_bytes(),
+                program::boundaryBytes(model, program.data_type,
+                                       program.micro_batch_size));
+  return stage;
+}
+
+} // namespace chimera::runtime
