@@ -52,6 +52,26 @@ struct Violation {
 /// after every member has started. No execution deadlocks if and only if this
 /// graph has no cycle, given that computations end, matched operations complete
 /// and posting never blocks.
+///
+/// Each section is matched by itself and leaves no message behind, so the body
+/// may run any number of times. A stream with a prologue or an epilogue is
+/// checked for its use of buffers as prologue, body, body, epilogue.
+///
+/// Labels: pipeline and stage are checked on all but groups, waits and
+/// all-reduces of losses; micro-batches and parts on loads, computations and
+/// posts of what belongs to micro-batches; `kind` must be that of the buffers
+/// on loads, posts and starts and is free elsewhere. `location` is an index, or
+/// UINT32_MAX for none.
+///
+/// The bytes that a worker holds at an instruction are those of
+/// - both buffers of each of its states, always;
+/// - every other buffer (a stash's declared bytes too) from the instruction
+///   that writes a value into it to the last one that uses that value, both
+///   included. A transfer or all-reduce uses its buffers from its post or start
+///   to its wait. A value that replaces an operand in place continues it; one
+///   that nothing uses counts where it is written.
+/// `peak_bytes` must be the most of these, reached at `peak_instruction` (at
+/// any, if there are several), and at most `memory_cap`.
 std::vector<Violation> verifyProgram(const ProgramT &program);
 
 } // namespace chimera::program

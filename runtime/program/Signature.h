@@ -1,0 +1,45 @@
+//===- Signature.h - Operands and results of opcodes ------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What program.fbs says of the operands and results of the computations, as a
+// table that the verifier compares with.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_SIGNATURE_H
+#define CHIMERA_RUNTIME_PROGRAM_SIGNATURE_H
+
+#include "runtime/program/Program.h"
+
+namespace chimera::program::verify {
+
+inline constexpr uint8_t kNotInPlace = 0xff;
+
+/// What program.fbs says of an opcode's operands and results.
+struct Signature {
+  uint8_t operands = 0;
+  uint8_t results = 0;
+  ValueKind kinds[6] = {}; ///< of the operands, then of the results
+  /// For each result the operand whose buffer it must take.
+  uint8_t inPlace[2] = {kNotInPlace, kNotInPlace};
+  /// Operands (a pair) that must have equal bytes.
+  uint8_t equalBytes[2] = {0, 0};
+
+  void operand(ValueKind kind) { kinds[operands++] = kind; }
+  void result(ValueKind kind, uint8_t operandInPlace = kNotInPlace) {
+    inPlace[results] = operandInPlace;
+    kinds[operands + results++] = kind;
+  }
+};
+
+/// The signature of a computation on a stage that is or is not the first or
+/// the last; empty for other opcodes.
+Signature signatureOf(Opcode opcode, bool first, bool last);
+
+} // namespace chimera::program::verify
+
+#endif // CHIMERA_RUNTIME_PROGRAM_SIGNATURE_H

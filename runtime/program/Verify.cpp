@@ -1,0 +1,45 @@
+//===- Verify.cpp - What is proven of a program ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/VerifyInternal.h"
+
+namespace chimera::program {
+
+namespace verify {
+
+std::string Report::name(uint32_t worker, uint32_t index) const {
+  std::string name = "worker " + text(worker) + " instruction " + text(index) +
+                     " (" + describe(program, worker, index) + ")";
+  std::string location =
+      locationOf(program, program.workers[worker]->instructions[index]);
+  return location.empty() ? name : name + " at " + location;
+}
+
+} // namespace verify
+
+std::vector<Violation> verifyProgram(const ProgramT &program) {
+  verify::Facts facts;
+  verify::Report report(program);
+  verify::verifyTables(program, facts, report);
+  if (report.empty())
+    verify::verifyInstructions(program, facts, report);
+  if (report.empty())
+    verify::verifyWaits(program, facts, report);
+  if (report.empty())
+    verify::verifyMatching(program, facts, report);
+  if (report.empty())
+    verify::verifyDeadlock(program, facts, report);
+  if (!report.empty())
+    return std::move(report.list);
+  std::vector<verify::Footprint> footprints =
+      verify::verifyBuffers(program, report);
+  if (report.empty())
+    verify::verifyMemory(program, footprints, report);
+  return std::move(report.list);
+}
+
+} // namespace chimera::program

@@ -1,0 +1,330 @@
+//===- VerifyBuffers.cpp - Reads, writes and bytes held -------------------===//
+
+//
+// Walks each stream once as it runs and turns every value into an interval,
+// from the instruction that writes it to the last that uses it. Two buffers
+// that overlap in the arena must not overlap in time, and the bytes of the
+// intervals add up to what the worker holds.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/VerifyInternal.h"
+
+#include <algorithm>
+#include <map>
+#include <memory_resource>
+
+namespace chimera::program::verify {
+
+namespace {
+
+/// A value in a buffer: born and last used at these positions, both included.
+struct Interval {
+  uint32_t buffer;
+  uint32_t birth;
+  uint32_t death;
+};
+
+class BufferVerifier {
+public:
+  BufferVerifier(const ProgramT &program, uint32_t w, Report &report)
+      : w(w), worker(*program.workers[w]), report(report),
+        slots(worker.buffers.size()) {
+    // A stream without prologue and epilogue begins each step with nothing but
+    // its states, so one walk shows all. Otherwise the body is walked twice: as
+    // it follows the prologue, and as it follows itself.
+    size = static_cast<uint32_t>(worker.instructions.size());
+    bool loops = worker.body_begin != 0 || worker.body_end != size;
+    repeated = loops ? worker.body_end - worker.body_begin : 0;
+    for (const State &state : worker.states)
+      for (uint32_t buffer : {state.weights(), state.optimizer_state()}) {
+        slots[buffer].isState = true;
+        slots[buffer].isWritten = true;
+        stateBytes += worker.buffers[buffer].bytes();
+      }
+  }
+
+  Footprint run() {
+    uint32_t positions = size + repeated;
+    for (position = 0; position < positions && !report.full(); ++position)
+      step(worker.instructions[instructionAt(position)]);
+    for (uint32_t b = 0; b < slots.size() && !report.full(); ++b) {
+      if (slots[b].isWritten && isStash(b))
+        report.add(Rule::Buffers,
+                   "worker " + text(w) + ": expected the stash in buffer " +
+                       text(b) + " to be used, as it was written by " +
+                       report.name(w, instructionAt(slots[b].birth)));
+      close(b);
+    }
+    if (!report.empty())
+      return {};
+    verifyOverlaps();
+    return footprint();
+  }
+
+private:
+  struct Slot {
+    uint32_t birth = kNone; ///< kNone: has held nothing yet
+    uint32_t lastUse = 0;
+    uint32_t readers = 0; ///< transfers and all-reduces that read it now
+    bool isWritten = false;
+    bool isFilling = false; ///< a receive or an all-reduce writes it now
+    bool isConsumed = false;
+    bool isState = false;
+  };
+
+  uint32_t instructionAt(uint32_t position) const {
+    return position < worker.body_end ? position : position - repeated;
+  }
+
+  bool isStash(uint32_t buffer) const {
+    return worker.buffers[buffer].kind() == ValueKind::Stash;
+  }
+
+  void fail(const std::string &message, uint32_t buffer) {
+    report.add(Rule::Buffers, w, instructionAt(position),
+               message + " (buffer " + text(buffer) + ", " +
+                   nameOf(worker.buffers[buffer].kind()) + ")");
+  }
+
+  void read(uint32_t buffer) {
+    Slot &slot = slots[buffer];
+    if (slot.isFilling)
+      fail("reads what is still being received or summed", buffer);
+    else if (!slot.isWritten)
+      fail(slot.isConsumed ? "uses a stash a second time"
+                           : "reads what nothing has written",
+           buffer);
+    slot.lastUse = position;
+    if (isStash(buffer)) {
+      slot.isWritten = false;
+      slot.isConsumed = true;
+    }
+  }
+
+  void write(uint32_t buffer, bool fills = false) {
+    Slot &slot = slots[buffer];
+    if (slot.isFilling)
+      fail("writes what is still being received or summed", buffer);
+    else if (slot.readers > 0)
+      fail("writes what is still being sent or summed", buffer);
+    else if (slot.isWritten && isStash(buffer))
+      fail("overwrites a stash that was not used", buffer);
+    bool inPlace = slot.birth != kNone && slot.lastUse == position;
+    if (!inPlace) {
+      close(buffer);
+      slot.birth = position;
+      slot.lastUse = position;
+    }
+    slot.isWritten = !fills;
+    slot.isFilling = fills;
+    slot.isConsumed = false;
+  }
+
+  void close(uint32_t buffer) {
+    Slot &slot = slots[buffer];
+    if (slot.birth != kNone && !slot.isState)
+      intervals.push_back({buffer, slot.birth, slot.lastUse});
+    slot.birth = kNone;
+  }
+
+  void step(const Instruction &instruction) {
+    switch (instruction.opcode()) {
+    case Opcode::Group:
+      return;
+    case Opcode::Wait:
+      return complete(worker.instructions[instruction.target()]);
+    case Opcode::PostSend: {
+      uint32_t buffer = operandsOf(worker, instruction)[0];
+      read(buffer);
+      ++slots[buffer].readers;
+      return;
+    }
+    case Opcode::PostRecv:
+      return write(resultsOf(worker, instruction)[0], true);
+    case Opcode::AllReduceStart: {
+      uint32_t sum = resultsOf(worker, instruction)[0];
+      for (uint32_t buffer : operandsOf(worker, instruction))
+        read(buffer);
+      // The sum may take the place of a contribution.
+      write(sum, true);
+      for (uint32_t buffer : operandsOf(worker, instruction))
+        if (buffer != sum)
+          ++slots[buffer].readers;
+      return;
+    }
+    default:
+      for (uint32_t buffer : operandsOf(worker, instruction))
+        read(buffer);
+      for (uint32_t buffer : resultsOf(worker, instruction))
+        write(buffer);
+    }
+  }
+
+  /// What the wait for `post` ends.
+  void complete(const Instruction &post) {
+    uint32_t filled = kNone;
+    if (post.results() > 0) {
+      filled = resultsOf(worker, post)[0];
+      slots[filled].isFilling = false;
+      slots[filled].isWritten = true;
+      slots[filled].lastUse = position;
+    }
+    for (uint32_t buffer : operandsOf(worker, post))
+      if (buffer != filled) {
+        --slots[buffer].readers;
+        slots[buffer].lastUse = position;
+      }
+  }
+
+  /// Refuses two values whose bytes and times overlap: sweeps over time with
+  /// the live values ordered by offset.
+  void verifyOverlaps() {
+    std::pmr::unsynchronized_pool_resource pool;
+    // By offset: the interval's number.
+    std::pmr::map<uint64_t, uint32_t> live(&pool);
+    auto end = [&](uint32_t interval) {
+      const Buffer &buffer = worker.buffers[intervals[interval].buffer];
+      return buffer.offset() + buffer.bytes();
+    };
+    size_t real = intervals.size();
+    for (const State &state : worker.states)
+      for (uint32_t buffer : {state.weights(), state.optimizer_state()})
+        intervals.push_back({buffer, 0, size + repeated});
+
+    // Intervals by birth and by death, as linked lists by position.
+    std::vector<uint32_t> bornAt(size + repeated + 1, kNone);
+    std::vector<uint32_t> diedAt(size + repeated + 1, kNone);
+    std::vector<uint32_t> nextBorn(intervals.size());
+    std::vector<uint32_t> nextDied(intervals.size());
+    std::vector<bool> entered(intervals.size());
+    for (uint32_t n = 0; n < intervals.size(); ++n) {
+      const Buffer &buffer = worker.buffers[intervals[n].buffer];
+      if (buffer.kind() == ValueKind::Stash || buffer.bytes() == 0)
+        continue;
+      nextBorn[n] = bornAt[intervals[n].birth];
+      bornAt[intervals[n].birth] = n;
+      nextDied[n] = diedAt[intervals[n].death];
+      diedAt[intervals[n].death] = n;
+    }
+    for (position = 0; position < bornAt.size(); ++position) {
+      if (position > 0)
+        for (uint32_t n = diedAt[position - 1]; n != kNone; n = nextDied[n])
+          if (entered[n])
+            live.erase(worker.buffers[intervals[n].buffer].offset());
+      for (uint32_t n = bornAt[position]; n != kNone; n = nextBorn[n]) {
+        uint64_t offset = worker.buffers[intervals[n].buffer].offset();
+        auto after = live.lower_bound(offset);
+        uint32_t other = kNone;
+        if (after != live.end() && after->first < end(n))
+          other = after->second;
+        else if (after != live.begin() &&
+                 end(std::prev(after)->second) > offset)
+          other = std::prev(after)->second;
+        if (other == kNone) {
+          live.emplace_hint(after, offset, n);
+          entered[n] = true;
+        } else if (std::max(n, other) < real) {
+          failOverlap(intervals[n], intervals[other]);
+        } else {
+          failStateOverlap(intervals[n], intervals[other], n < real);
+        }
+        if (report.full())
+          return;
+      }
+    }
+    intervals.resize(real);
+  }
+
+  std::string bytesOf(uint32_t buffer) const {
+    const Buffer &found = worker.buffers[buffer];
+    return "buffer " + text(buffer) + " (" + nameOf(found.kind()) + ", bytes " +
+           text(found.offset()) + " to " +
+           text(found.offset() + found.bytes() - 1) + ")";
+  }
+
+  void failOverlap(const Interval &value, const Interval &other) {
+    report.add(Rule::Buffers, w, instructionAt(value.birth),
+               "writes " + bytesOf(value.buffer) + ", which overlaps " +
+                   bytesOf(other.buffer) + ", which is in use until " +
+                   report.name(w, instructionAt(other.death)));
+  }
+
+  void failStateOverlap(const Interval &value, const Interval &other,
+                        bool valueIsReal) {
+    report.add(Rule::Buffers,
+               "worker " + text(w) +
+                   ": expected a state's bytes to be its own, "
+                   "got " +
+                   bytesOf((valueIsReal ? other : value).buffer) + " and " +
+                   bytesOf((valueIsReal ? value : other).buffer));
+  }
+
+  Footprint footprint() const {
+    std::vector<uint64_t> change(size + repeated + 1);
+    for (const Interval &interval : intervals) {
+      uint64_t bytes = worker.buffers[interval.buffer].bytes();
+      change[interval.birth] += bytes;
+      change[interval.death + 1] -= bytes;
+    }
+    Footprint result{stateBytes, 0, stateBytes};
+    uint64_t held = stateBytes;
+    for (uint32_t at = 0; at < size + repeated; ++at) {
+      held += change[at];
+      uint32_t instruction = instructionAt(at);
+      if (held > result.peak) {
+        result.peak = held;
+        result.peakInstruction = instruction;
+      }
+      if (instruction == worker.peak_instruction)
+        result.atStated = std::max(result.atStated, held);
+    }
+    return result;
+  }
+
+  uint32_t w;
+  const WorkerT &worker;
+  Report &report;
+  std::vector<Slot> slots; ///< by buffer
+  std::vector<Interval> intervals;
+  uint64_t stateBytes = 0;
+  uint32_t size;
+  uint32_t repeated; ///< instructions of the body, if it is walked twice
+  uint32_t position = 0;
+};
+
+} // namespace
+
+std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report) {
+  std::vector<Footprint> footprints;
+  for (uint32_t w = 0; w < program.workers.size() && !report.full(); ++w)
+    footprints.push_back(BufferVerifier(program, w, report).run());
+  return footprints;
+}
+
+void verifyMemory(const ProgramT &program,
+                  const std::vector<Footprint> &footprints, Report &report) {
+  for (uint32_t w = 0; w < program.workers.size(); ++w) {
+    const WorkerT &worker = *program.workers[w];
+    const Footprint &found = footprints[w];
+    std::string name = "worker " + text(w) + ": ";
+    if (worker.peak_bytes != found.peak)
+      report.add(Rule::Memory,
+                 name + "expected a peak of " + text(worker.peak_bytes) +
+                     " bytes as stated, got " + text(found.peak) +
+                     " at instruction " + text(found.peakInstruction));
+    else if (found.atStated != found.peak)
+      report.add(Rule::Memory, name + "expected the peak of " +
+                                   text(found.peak) + " bytes at instruction " +
+                                   text(worker.peak_instruction) +
+                                   " as stated, got " + text(found.atStated) +
+                                   " bytes there");
+    if (worker.memory_cap != 0 && found.peak > worker.memory_cap)
+      report.add(Rule::Memory,
+                 name + "expected at most " + text(worker.memory_cap) +
+                     " bytes, its cap, got " + text(found.peak) +
+                     " at instruction " + text(found.peakInstruction));
+  }
+}
+
+} // namespace chimera::program::verify

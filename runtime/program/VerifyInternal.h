@@ -1,0 +1,113 @@
+//===- VerifyInternal.h - The parts of verifyProgram ------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One function for each rule group of Verify.h. Each assumes that those before
+// it found nothing, and fills in facts that those after it use.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_VERIFYINTERNAL_H
+#define CHIMERA_RUNTIME_PROGRAM_VERIFYINTERNAL_H
+
+#include "runtime/program/Verify.h"
+
+#include <array>
+#include <cstddef>
+
+namespace chimera::program::verify {
+
+using Rule = Violation::Rule;
+
+inline constexpr uint32_t kNone = UINT32_MAX;
+
+/// Prologue, body and epilogue of a worker's stream, as index ranges.
+inline constexpr size_t kSections = 3;
+struct Section {
+  uint32_t begin, end;
+};
+inline std::array<Section, kSections> sectionsOf(const WorkerT &worker) {
+  auto size = static_cast<uint32_t>(worker.instructions.size());
+  return {{{0, worker.body_begin},
+           {worker.body_begin, worker.body_end},
+           {worker.body_end, size}}};
+}
+
+/// A worker that contributes to a communicator, and how often.
+struct Member {
+  uint32_t worker;
+  uint32_t contributions;
+};
+
+/// What one rule group finds out and another uses. The outer index of nested
+/// vectors is the worker.
+struct Facts {
+  /// The members of each communicator, ascending.
+  std::vector<std::vector<Member>> members;
+  /// For each post and start the wait that completes it, else kNone.
+  std::vector<std::vector<uint32_t>> waitOf;
+  /// For each post the index of the post that it matches, on its target; for
+  /// each start the number of its all-reduce (the same at every member).
+  std::vector<std::vector<uint32_t>> mate;
+  /// The communicator of each all-reduce.
+  std::vector<uint32_t> communicatorOf;
+};
+
+class Report {
+public:
+  explicit Report(const ProgramT &program) : program(program) {}
+
+  static constexpr size_t kLimit = 20;
+
+  bool full() const { return list.size() >= kLimit; }
+  bool empty() const { return list.empty(); }
+
+  void add(Rule rule, std::string message) {
+    if (!full())
+      list.push_back({rule, std::move(message)});
+  }
+  /// Names the instruction before `message`.
+  void add(Rule rule, uint32_t worker, uint32_t index,
+           const std::string &message) {
+    if (!full())
+      add(rule, name(worker, index) + ": " + message);
+  }
+
+  /// "worker 1 instruction 5 (forward …) at model.mlir:3:1".
+  std::string name(uint32_t worker, uint32_t index) const;
+
+  std::vector<Violation> list;
+
+private:
+  const ProgramT &program;
+};
+
+/// Everything but the instructions: sizes, placement, communicators, sections,
+/// buffers and states.
+void verifyTables(const ProgramT &program, Facts &facts, Report &report);
+/// Each instruction by itself: indices, operands, label.
+void verifyInstructions(const ProgramT &program, const Facts &facts,
+                        Report &report);
+void verifyWaits(const ProgramT &program, Facts &facts, Report &report);
+void verifyMatching(const ProgramT &program, Facts &facts, Report &report);
+void verifyDeadlock(const ProgramT &program, const Facts &facts,
+                    Report &report);
+
+/// The bytes that a worker holds, by the definition in Verify.h.
+struct Footprint {
+  uint64_t peak;
+  uint32_t peakInstruction; ///< the first at which it is reached
+  uint64_t atStated;        ///< the most at the instruction that is stated
+};
+std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
+void verifyMemory(const ProgramT &program,
+                  const std::vector<Footprint> &footprints, Report &report);
+
+inline std::string text(uint64_t value) { return std::to_string(value); }
+
+} // namespace chimera::program::verify
+
+#endif // CHIMERA_RUNTIME_PROGRAM_VERIFYINTERNAL_H

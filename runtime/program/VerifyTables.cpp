@@ -1,0 +1,286 @@
+//===- VerifyTables.cpp - Sizes, placement, communicators, states ---------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/VerifyInternal.h"
+
+#include <algorithm>
+
+namespace chimera::program::verify {
+
+namespace {
+
+void structure(Report &report, std::string message) {
+  report.add(Rule::Structure, std::move(message));
+}
+
+/// Whether nothing is missing that the other checks look into.
+bool verifyPresence(const ProgramT &program, Report &report) {
+  auto isNull = [](const auto &entry) { return !entry; };
+  if (!program.optimizer)
+    structure(report, "expected an optimizer, got none");
+  if (std::ranges::any_of(program.pipelines, isNull) ||
+      std::ranges::any_of(program.communicators, isNull) ||
+      std::ranges::any_of(program.workers, isNull))
+    structure(report, "expected every pipeline, communicator and worker to be "
+                      "there, got an empty entry");
+  auto positive = [&](uint64_t count, const char *what) {
+    if (count == 0)
+      structure(report,
+                std::string("expected at least one ") + what + ", got none");
+  };
+  positive(program.workers.size(), "worker");
+  positive(program.stages.size(), "stage");
+  positive(program.pipelines.size(), "pipeline");
+  positive(program.micro_batches, "micro-batch");
+  positive(program.data_parallel, "data-parallel copy");
+  auto atMost = [&](uint64_t count, uint64_t most, const char *what) {
+    if (count > most)
+      structure(report, "expected at most " + text(most) + " " + what +
+                            ", got " + text(count));
+  };
+  atMost(program.stages.size(), 65536, "stages");
+  atMost(program.pipelines.size(), 65536, "pipelines");
+  atMost(program.workers.size() * uint64_t(program.data_parallel), INT32_MAX,
+         "ranks");
+  for (const auto &worker : program.workers)
+    if (worker)
+      atMost(worker->instructions.size(), INT32_MAX, "instructions a worker");
+  if (program.data_type > DataType::MAX)
+    structure(report, "unknown data type " + text(uint64_t(program.data_type)));
+  if (program.message_model > MessageModel::MAX)
+    structure(report,
+              "unknown message model " + text(uint64_t(program.message_model)));
+  for (size_t i = 0; i < program.locations.size(); ++i)
+    if (program.locations[i].file() >= program.files.size())
+      structure(report, "location " + text(i) + ": expected a file below " +
+                            text(program.files.size()) + ", got " +
+                            text(program.locations[i].file()));
+  return report.empty();
+}
+
+void verifyPipelines(const ProgramT &program, Report &report) {
+  std::vector<uint32_t> owner;
+  // Bounded by what the lists hold, not by a number that anyone can claim.
+  uint64_t listed = 0;
+  for (const auto &pipeline : program.pipelines)
+    listed += pipeline->micro_batches.size();
+  if (listed != program.micro_batches)
+    structure(report, "expected each of " + text(program.micro_batches) +
+                          " micro-batches in one pipeline, got " +
+                          text(listed) + " in all of them");
+  else
+    owner.assign(program.micro_batches, kNone);
+  for (uint32_t p = 0; p < program.pipelines.size(); ++p) {
+    const PipelineT &pipeline = *program.pipelines[p];
+    std::string name = "pipeline " + text(p) + ": ";
+    if (pipeline.direction > Direction::MAX)
+      structure(report, name + "unknown direction " +
+                            text(uint64_t(pipeline.direction)));
+    if (pipeline.workers.size() != program.stages.size())
+      structure(report, name + "expected a worker for each of " +
+                            text(program.stages.size()) + " stages, got " +
+                            text(pipeline.workers.size()));
+    for (uint32_t worker : pipeline.workers)
+      if (worker >= program.workers.size())
+        structure(report, name + "expected workers below " +
+                              text(program.workers.size()) + ", got " +
+                              text(worker));
+    for (size_t i = 0; i < pipeline.micro_batches.size(); ++i) {
+      uint32_t m = pipeline.micro_batches[i];
+      if (m >= program.micro_batches) {
+        structure(report, name + "expected micro-batches below " +
+                              text(program.micro_batches) + ", got " + text(m));
+        continue;
+      }
+      if (i > 0 && m <= pipeline.micro_batches[i - 1])
+        structure(report, name + "expected ascending micro-batches, got " +
+                              text(m) + " after " +
+                              text(pipeline.micro_batches[i - 1]));
+      if (owner.empty())
+        continue;
+      if (owner[m] != kNone && owner[m] != p)
+        structure(report, name + "micro-batch " + text(m) + " is in pipeline " +
+                              text(owner[m]) + " too");
+      owner[m] = p;
+    }
+    if (report.full())
+      return;
+  }
+}
+
+void verifyCommunicators(const ProgramT &program, Facts &facts,
+                         Report &report) {
+  std::vector<uint32_t> pipelineOf(program.micro_batches);
+  for (uint32_t p = 0; p < program.pipelines.size(); ++p)
+    for (uint32_t m : program.pipelines[p]->micro_batches)
+      pipelineOf[m] = p;
+  auto lastStage = static_cast<uint32_t>(program.stages.size() - 1);
+  for (size_t c = 0; c < program.communicators.size(); ++c) {
+    const CommunicatorT &communicator = *program.communicators[c];
+    std::string name = "communicator " + text(c) + ": ";
+    bool ofLosses = communicator.kind == ValueKind::Loss;
+    if (!ofLosses && communicator.kind != ValueKind::WeightGradient)
+      structure(report, name + "expected weight gradients or losses, got " +
+                            nameOf(communicator.kind));
+    if (communicator.stage >= program.stages.size()) {
+      structure(report, name + "expected a stage below " +
+                            text(program.stages.size()) + ", got " +
+                            text(communicator.stage));
+      continue;
+    }
+    if (communicator.contributions.empty())
+      structure(report, name + "expected contributions, got none");
+    std::vector<Member> members;
+    uint64_t keys = ofLosses ? program.micro_batches : program.pipelines.size();
+    const char *what = ofLosses ? "micro-batch " : "pipeline ";
+    uint32_t stage = ofLosses ? lastStage : communicator.stage;
+    for (size_t i = 0; i < communicator.contributions.size(); ++i) {
+      uint32_t worker = communicator.contributions[i].worker();
+      uint32_t key = communicator.contributions[i].key();
+      if (key >= keys) {
+        structure(report, name + "expected a " + what + "below " + text(keys) +
+                              ", got " + text(key));
+        continue;
+      }
+      if (i > 0 && key <= communicator.contributions[i - 1].key())
+        structure(report, name + "expected ascending contributions, got " +
+                              what + text(key) + " after " +
+                              text(communicator.contributions[i - 1].key()));
+      uint32_t pipeline = ofLosses ? pipelineOf[key] : key;
+      uint32_t holder = program.pipelines[pipeline]->workers[stage];
+      if (worker != holder)
+        structure(report, name + "expected the contribution of " + what +
+                              text(key) + " from worker " + text(holder) +
+                              ", which holds stage " + text(stage) + ", got " +
+                              text(worker));
+      else
+        members.push_back({worker, 1});
+    }
+    std::ranges::sort(members, {}, &Member::worker);
+    std::vector<Member> &merged = facts.members.emplace_back();
+    for (const Member &member : members)
+      if (!merged.empty() && merged.back().worker == member.worker)
+        ++merged.back().contributions;
+      else
+        merged.push_back(member);
+    if (report.full())
+      return;
+  }
+}
+
+void verifyBufferTable(const WorkerT &worker, const std::string &name,
+                       Report &report) {
+  for (size_t b = 0; b < worker.buffers.size(); ++b) {
+    const Buffer &buffer = worker.buffers[b];
+    if (buffer.kind() > ValueKind::MAX)
+      structure(report, name + "buffer " + text(b) + ": unknown kind " +
+                            text(uint64_t(buffer.kind())));
+    // Sums of bytes must stay far from overflow.
+    if (buffer.bytes() >= uint64_t(1) << 48)
+      structure(report, name + "buffer " + text(b) +
+                            ": expected less than 2^48 bytes, got " +
+                            text(buffer.bytes()));
+    else if (buffer.kind() != ValueKind::Stash &&
+             (buffer.offset() > worker.arena_bytes ||
+              buffer.bytes() > worker.arena_bytes - buffer.offset()))
+      structure(report, name + "buffer " + text(b) + ": expected its " +
+                            text(buffer.bytes()) +
+                            " bytes inside the arena of " +
+                            text(worker.arena_bytes) + ", got offset " +
+                            text(buffer.offset()));
+  }
+}
+
+void verifyStates(const ProgramT &program, Report &report) {
+  size_t stages = program.stages.size();
+  std::vector<bool> kept(program.pipelines.size() * stages);
+  for (uint32_t w = 0; w < program.workers.size(); ++w) {
+    const WorkerT &worker = *program.workers[w];
+    std::vector<bool> taken(worker.buffers.size());
+    for (const State &state : worker.states) {
+      std::string name = "worker " + text(w) + " state of pipeline " +
+                         text(state.pipeline()) + " stage " +
+                         text(state.stage()) + ": ";
+      if (state.pipeline() >= program.pipelines.size() ||
+          state.stage() >= stages) {
+        structure(report, name + "no such pipeline or stage");
+        continue;
+      }
+      uint32_t holder =
+          program.pipelines[state.pipeline()]->workers[state.stage()];
+      if (holder != w)
+        structure(report, name + "this stage is on worker " + text(holder));
+      std::vector<bool>::reference first =
+          kept[state.pipeline() * stages + state.stage()];
+      if (first)
+        structure(report, name + "given twice");
+      first = true;
+      const Stage &stage = program.stages[state.stage()];
+      auto check = [&](uint32_t buffer, ValueKind kind, uint64_t bytes) {
+        if (buffer >= worker.buffers.size()) {
+          structure(report, name + "expected a buffer below " +
+                                text(worker.buffers.size()) + ", got " +
+                                text(buffer));
+          return;
+        }
+        const Buffer &found = worker.buffers[buffer];
+        if (found.kind() != kind || found.bytes() != bytes)
+          structure(report, name + "expected " + text(bytes) + " bytes of " +
+                                nameOf(kind) + ", got " + text(found.bytes()) +
+                                " of " + nameOf(found.kind()));
+        if (taken[buffer])
+          structure(report, name + "buffer " + text(buffer) +
+                                " is another state's too");
+        taken[buffer] = true;
+      };
+      check(state.weights(), ValueKind::Weights, stage.weights_bytes());
+      check(state.optimizer_state(), ValueKind::OptimizerState,
+            stage.optimizer_bytes());
+    }
+    if (report.full())
+      return;
+  }
+  for (size_t p = 0; p < program.pipelines.size(); ++p)
+    for (size_t s = 0; s < stages; ++s)
+      if (!kept[p * stages + s])
+        structure(report, "worker " + text(program.pipelines[p]->workers[s]) +
+                              ": expected a state of pipeline " + text(p) +
+                              " stage " + text(s) + ", got none");
+}
+
+} // namespace
+
+void verifyTables(const ProgramT &program, Facts &facts, Report &report) {
+  if (!verifyPresence(program, report))
+    return;
+  verifyPipelines(program, report);
+  for (uint32_t w = 0; w < program.workers.size(); ++w) {
+    const WorkerT &worker = *program.workers[w];
+    std::string name = "worker " + text(w) + ": ";
+    if (worker.body_begin > worker.body_end ||
+        worker.body_end > worker.instructions.size())
+      structure(report, name + "expected a body inside its " +
+                            text(worker.instructions.size()) +
+                            " instructions, got [" + text(worker.body_begin) +
+                            ", " + text(worker.body_end) + ")");
+    if (worker.peak_instruction >=
+        std::max<size_t>(worker.instructions.size(), 1))
+      structure(report, name + "expected its peak at one of its " +
+                            text(worker.instructions.size()) +
+                            " instructions, got " +
+                            text(worker.peak_instruction));
+    verifyBufferTable(worker, name, report);
+    if (report.full())
+      return;
+  }
+  if (!report.empty())
+    return;
+  verifyCommunicators(program, facts, report);
+  verifyStates(program, report);
+}
+
+} // namespace chimera::program::verify
