@@ -1,0 +1,77 @@
+//===- AdamWTest.cpp - The optimizer against PyTorch's --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/AdamW.h"
+
+#include <gtest/gtest.h>
+#include <torch/optim/adamw.h>
+
+#include <vector>
+
+namespace chimera::runtime {
+namespace {
+
+program::OptimizerT optimizer() {
+  program::OptimizerT optimizer;
+  optimizer.name = "adamw";
+  optimizer.learning_rate = 3e-3;
+  optimizer.beta1 = 0.85;
+  optimizer.beta2 = 0.97;
+  optimizer.epsilon = 1e-7;
+  optimizer.weight_decay = 0.2;
+  return optimizer;
+}
+
+// Some steps of both from equal weights and gradients; the largest difference.
+template <typename T> double differenceFromTorch(bool decay, double scale) {
+  const int64_t n = 37;
+  program::OptimizerT ours = optimizer();
+  at::Tensor start = at::linspace(
+      -1, 1, n, at::TensorOptions(c10::CppTypeToScalarType<T>::value));
+  std::vector<T> weights(start.data_ptr<T>(), start.data_ptr<T>() + n);
+  std::vector<T> average(n), squares(n);
+
+  at::Tensor parameter = start.clone().set_requires_grad(true);
+  torch::optim::AdamW theirs({parameter},
+                             torch::optim::AdamWOptions(ours.learning_rate)
+                                 .betas({ours.beta1, ours.beta2})
+                                 .eps(ours.epsilon)
+                                 .weight_decay(decay ? ours.weight_decay : 0));
+  for (uint64_t step = 0; step < 20; ++step) {
+    at::Tensor gradient =
+        (at::linspace(0, 6, n, start.options()) + static_cast<double>(step))
+            .sin();
+    gradient[3] = 0; // where the root vanishes
+    adamWStep<T>(ours, step, scale, decay, n, gradient.data_ptr<T>(),
+                 weights.data(), average.data(), squares.data());
+    parameter.mutable_grad() = gradient * scale;
+    theirs.step();
+  }
+  EXPECT_GT((parameter.detach() - start).abs().max().template item<double>(),
+            1e-3);
+  return (at::from_blob(weights.data(), {n}, start.options()) -
+          parameter.detach())
+      .abs()
+      .max()
+      .template item<double>();
+}
+
+TEST(AdamWTest, equalsPyTorchs) {
+  EXPECT_LE(differenceFromTorch<double>(true, 1), 1e-14);
+  EXPECT_LE(differenceFromTorch<float>(true, 1), 1e-6);
+}
+
+TEST(AdamWTest, decaysOnlyWhereTold) {
+  EXPECT_LE(differenceFromTorch<double>(false, 1), 1e-14);
+}
+
+TEST(AdamWTest, scalesTheGradient) {
+  EXPECT_LE(differenceFromTorch<double>(true, 0.125), 1e-14);
+}
+
+} // namespace
+} // namespace chimera::runtime

@@ -1,0 +1,177 @@
+//===- SmallModel.h - A model that tests run --------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_STAGE_TORCH_SMALLMODEL_H
+#define CHIMERA_TEST_RUNTIME_STAGE_TORCH_SMALLMODEL_H
+
+#include "runtime/program/Layout.h"
+#include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/TransformerStage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+namespace chimera::runtime::test {
+
+struct Sizes {
+  uint32_t layers = 2, heads = 2, width = 8, context = 6, vocabulary = 11;
+  double dropout = 0;
+  uint32_t microBatchSize = 2;
+  program::DataType type = program::DataType::Float64;
+};
+
+/// A program with a model, an optimizer and one stage for each number of
+/// `layers`, but without workers: all that stages look at.
+inline program::ProgramT smallProgram(const Sizes &sizes,
+                                      std::vector<uint32_t> layers = {}) {
+  program::ProgramT program;
+  program.model = std::make_unique<program::ModelT>();
+  program.model->architecture = "gpt2";
+  program.model->layers = sizes.layers;
+  program.model->heads = sizes.heads;
+  program.model->width = sizes.width;
+  program.model->context = sizes.context;
+  program.model->vocabulary = sizes.vocabulary;
+  program.model->dropout = sizes.dropout;
+  program.optimizer = std::make_unique<program::OptimizerT>();
+  program.optimizer->name = "adamw";
+  program.optimizer->learning_rate = 1e-3;
+  program.optimizer->beta1 = 0.9;
+  program.optimizer->beta2 = 0.95;
+  program.optimizer->epsilon = 1e-8;
+  program.optimizer->weight_decay = 0.1;
+  program.data_type = sizes.type;
+  program.micro_batch_size = sizes.microBatchSize;
+  program.micro_batches = 1;
+  program.data_parallel = 1;
+  program.seed = 42;
+  uint32_t first = 0;
+  for (uint32_t count : layers) {
+    const auto bytes = static_cast<uint64_t>(
+        program::parameterCount(*program.model, first, count) *
+        program::bytesOf(sizes.type));
+    program.stages.emplace_back(
+        first, count, 1, 2, 1, 1, bytes, 2 * bytes, 0,
+        static_cast<uint64_t>(program::boundaryBytes(*program.model, sizes.type,
+                                                     sizes.microBatchSize)));
+    first += count;
+  }
+  return program;
+}
+
+template <typename T> Bytes bytesOf(std::vector<T> &values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+/// Any valid tokens, different for different `salt`.
+inline std::vector<int64_t> someTokens(const program::ProgramT &program,
+                                       int64_t salt) {
+  std::vector<int64_t> tokens(program.micro_batch_size *
+                              program.model->context);
+  for (size_t i = 0; i < tokens.size(); ++i)
+    tokens[i] = static_cast<int64_t>(i * i + i / 3 + 7 * salt) %
+                program.model->vocabulary;
+  return tokens;
+}
+
+/// Stages with their memory, in a line, in elements of T.
+template <typename T> struct Line {
+  struct Part {
+    std::unique_ptr<Stage> stage;
+    std::vector<T> weights, state, gradient;
+    /// The activation that it sends on and that one's gradient; on the last
+    /// stage unused.
+    std::vector<T> output, outputGradient;
+    std::unique_ptr<Stash> stash;
+  };
+  std::vector<Part> parts;
+  std::vector<int64_t> tokens, labels;
+
+  explicit Line(const program::ProgramT &program)
+      : tokens(someTokens(program, 0)), labels(someTokens(program, 1)) {
+    const auto boundary = static_cast<size_t>(program::boundaryBytes(
+        *program.model, program.data_type, program.micro_batch_size));
+    for (uint32_t s = 0; s < program.stages.size(); ++s) {
+      Part part;
+      part.stage = makeTransformerStage(program, s);
+      part.weights.resize(program.stages[s].weights_bytes() / sizeof(T));
+      part.state.resize(2 * part.weights.size());
+      part.gradient.resize(part.weights.size());
+      part.output.resize(boundary / sizeof(T));
+      part.outputGradient.resize(boundary / sizeof(T));
+      part.stage->initialize(bytesOf(part.weights), bytesOf(part.state));
+      parts.push_back(std::move(part));
+    }
+  }
+
+  double forward(MicroBatch microBatch) {
+    double loss = 0;
+    for (size_t s = 0; s < parts.size(); ++s) {
+      const bool first = s == 0, last = s + 1 == parts.size();
+      ConstBytes input = first ? ConstBytes(bytesOf(tokens))
+                               : ConstBytes(bytesOf(parts[s - 1].output));
+      Bytes output = last ? Bytes(reinterpret_cast<std::byte *>(&loss), 8)
+                          : bytesOf(parts[s].output);
+      parts[s].stash = parts[s].stage->forward(
+          microBatch, input, last ? bytesOf(labels) : Bytes(),
+          bytesOf(parts[s].weights), output);
+      // What the interpreter may do once a forward is done.
+      if (!first)
+        std::fill(parts[s - 1].output.begin(), parts[s - 1].output.end(),
+                  std::nan(""));
+    }
+    return loss;
+  }
+
+  void backward(MicroBatch microBatch) {
+    double loss = 0;
+    for (size_t s = parts.size(); s-- > 0;) {
+      const bool first = s == 0, last = s + 1 == parts.size();
+      Bytes outputGradient =
+          last ? Bytes(reinterpret_cast<std::byte *>(&loss), 8)
+               : bytesOf(parts[s].outputGradient);
+      parts[s].stage->backward(
+          microBatch, std::move(parts[s].stash), outputGradient,
+          bytesOf(parts[s].weights), bytesOf(parts[s].gradient),
+          first ? Bytes() : bytesOf(parts[s - 1].outputGradient));
+    }
+  }
+
+  void step(uint64_t step, double scale) {
+    for (Part &part : parts)
+      part.stage->optimizerStep(step, scale, bytesOf(part.gradient),
+                                bytesOf(part.weights), bytesOf(part.state));
+  }
+
+  /// All parts' weights, or gradients, in layer order.
+  std::vector<T> whole(std::vector<T> Part::*member) const {
+    std::vector<T> all;
+    for (const Part &part : parts)
+      all.insert(all.end(), (part.*member).begin(), (part.*member).end());
+    return all;
+  }
+};
+
+template <typename T>
+double largestDifference(const std::vector<T> &a, const std::vector<T> &b) {
+  if (a.size() != b.size())
+    return INFINITY;
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
+    // Written so that NaN counts.
+    if (!(difference <= largest))
+      largest = difference;
+  }
+  return largest;
+}
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_STAGE_TORCH_SMALLMODEL_H

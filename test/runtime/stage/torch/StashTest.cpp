@@ -1,0 +1,99 @@
+//===- StashTest.cpp - A stash's bytes are the declared ones --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Tensors.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <gtest/gtest.h>
+
+namespace chimera::runtime {
+namespace {
+
+using namespace test;
+
+int64_t declared(const program::ProgramT &program, uint32_t stage) {
+  const program::Stage &layers = program.stages[stage];
+  int64_t bytes = 0;
+  for (uint32_t l = 0; l < layers.layers(); ++l)
+    bytes +=
+        program::layerCost(*program.model, program.data_type,
+                           program.micro_batch_size, layers.first_layer() + l)
+            .stashBytes;
+  return bytes;
+}
+
+// Forwards one stage twice and measures the second: whatever the first one made
+// for good is no stash.
+template <typename T>
+void compare(const Sizes &sizes, std::vector<uint32_t> layers) {
+  program::ProgramT program = smallProgram(sizes, layers);
+  TensorMeter meter;
+  Line<T> line(program);
+  line.forward({0, 0});
+  line.backward({0, 0});
+  for (auto &part : line.parts)
+    EXPECT_EQ(part.stash, nullptr);
+  const int64_t before = meter.currentBytes();
+  line.forward({1, 0});
+  for (uint32_t s = 0; s < program.stages.size(); ++s) {
+    const int64_t held = meter.currentBytes();
+    line.parts[s].stash.reset();
+    const int64_t measured = held - meter.currentBytes();
+    EXPECT_EQ(measured, declared(program, s))
+        << "stage " << s << " of " << program.stages[s].layers()
+        << " layers from " << program.stages[s].first_layer() << ", dropout "
+        << sizes.dropout;
+  }
+  EXPECT_EQ(meter.currentBytes(), before);
+}
+
+void compare(Sizes sizes, std::vector<uint32_t> layers) {
+  for (double dropout : {0.0, 0.25}) {
+    sizes.dropout = dropout;
+    sizes.type = program::DataType::Float64;
+    compare<double>(sizes, layers);
+    sizes.type = program::DataType::Float32;
+    compare<float>(sizes, layers);
+  }
+}
+
+TEST(StashTest, layerByLayer) { compare(Sizes{}, {1, 1, 1, 1}); }
+
+TEST(StashTest, severalLayers) { compare(Sizes{}, {2, 2}); }
+
+TEST(StashTest, wholeModel) { compare(Sizes{}, {4}); }
+
+TEST(StashTest, otherSizes) {
+  compare({.layers = 3,
+           .heads = 4,
+           .width = 64,
+           .context = 48,
+           .vocabulary = 100,
+           .microBatchSize = 5},
+          {2, 1, 2});
+  compare({.layers = 1,
+           .heads = 1,
+           .width = 16,
+           .context = 1,
+           .vocabulary = 2,
+           .microBatchSize = 1},
+          {1, 2});
+}
+
+TEST(StashTest, longContext) {
+  // Above the block sizes of the fused attention.
+  compare({.layers = 1,
+           .heads = 2,
+           .width = 16,
+           .context = 600,
+           .vocabulary = 3,
+           .microBatchSize = 2},
+          {1, 1, 1});
+}
+
+} // namespace
+} // namespace chimera::runtime

@@ -1,0 +1,207 @@
+//===- TextDataTest.cpp - Byte-level tokens from a text file --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/TextData.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace chimera::runtime {
+namespace {
+
+using namespace test;
+
+class TextDataTest : public testing::Test {
+protected:
+  TextDataTest() {
+    program = smallProgram({.context = 8, .vocabulary = 256}, {4});
+  }
+  ~TextDataTest() override { std::filesystem::remove(path); }
+
+  void write(const std::string &text) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  // Byte i of the text says where it is.
+  void writeRamp(size_t bytes) {
+    std::string text;
+    for (size_t i = 0; i < bytes; ++i)
+      text.push_back(static_cast<char>(i));
+    write(text);
+  }
+  std::string refusal(double holdOut = 0.1) {
+    try {
+      TextData(path, program, holdOut);
+    } catch (const std::exception &error) {
+      return error.what();
+    }
+    return "(accepted)";
+  }
+  std::vector<int64_t> load(TextData &data, program::ValueKind kind,
+                            MicroBatch microBatch) {
+    std::vector<int64_t> values(16);
+    data.load(kind, microBatch, bytesOf(values));
+    return values;
+  }
+
+  program::ProgramT program;
+  std::string path = (std::filesystem::temp_directory_path() /
+                      ("chimera-text-" + std::to_string(getpid())))
+                         .string();
+};
+
+TEST_F(TextDataTest, holdsOutTheEnd) {
+  writeRamp(200);
+  TextData data(path, program, 0.25);
+  EXPECT_EQ(data.trainingBytes(), 150);
+  EXPECT_EQ(data.heldOutBytes(), 50);
+  EXPECT_EQ(data.heldOutWindow(0, 3)[0], 150);
+  EXPECT_EQ(data.heldOutWindow(2, 3)[8], 199);
+  EXPECT_EQ(data.heldOutWindow(2, 3).size(), 9u);
+}
+
+TEST_F(TextDataTest, windowsAreTrainingTextAndLabelsTheNextBytes) {
+  writeRamp(200);
+  TextData data(path, program, 0.25);
+  std::set<int64_t> starts;
+  for (uint64_t step = 0; step < 400; ++step) {
+    auto tokens = load(data, program::ValueKind::Tokens, {step, 1});
+    auto labels = load(data, program::ValueKind::Labels, {step, 1});
+    for (size_t i = 0; i < 16; ++i) {
+      EXPECT_EQ(labels[i], tokens[i] + 1);
+      EXPECT_LT(labels[i], 150);
+      if (i % 8 != 0) {
+        EXPECT_EQ(tokens[i], tokens[i - 1] + 1);
+      }
+    }
+    starts.insert({tokens[0], tokens[8]});
+  }
+  // Every place is reached: 142 of them.
+  EXPECT_EQ(*starts.begin(), 0);
+  EXPECT_EQ(*starts.rbegin(), 141);
+  EXPECT_GT(starts.size(), 130u);
+}
+
+TEST_F(TextDataTest, windowsAreAFunctionOfSeedStepAndMicroBatch) {
+  writeRamp(250);
+  TextData data(path, program), same(path, program);
+  program.seed = 43;
+  TextData other(path, program);
+  const auto kind = program::ValueKind::Tokens;
+  EXPECT_EQ(load(data, kind, {1, 2}), load(same, kind, {1, 2}));
+  EXPECT_NE(load(data, kind, {1, 2}), load(data, kind, {2, 1}));
+  EXPECT_NE(load(data, kind, {1, 2}), load(data, kind, {1, 3}));
+  EXPECT_NE(load(data, kind, {1, 2}), load(other, kind, {1, 2}));
+}
+
+TEST_F(TextDataTest, bytesAreNotSigned) {
+  write(std::string(100, '\xff'));
+  TextData data(path, program);
+  for (int64_t token : load(data, program::ValueKind::Tokens, {0, 0}))
+    EXPECT_EQ(token, 255);
+}
+
+TEST_F(TextDataTest, unigramLossIsTheCrossEntropy) {
+  // 90 training bytes, a third of them 'b'; the held-out bytes are all 'b'.
+  std::string text;
+  for (int i = 0; i < 30; ++i)
+    text += "aab";
+  write(text + std::string(10, 'b'));
+  TextData data(path, program, 0.1);
+  EXPECT_NEAR(data.unigramLoss(2), -std::log(31.0 / (90 + 256)), 1e-12);
+}
+
+TEST_F(TextDataTest, heldOutLossIsTheModels) {
+  writeRamp(600);
+  program.model->dropout = 0.5;
+  TextData data(path, program, 0.5);
+  Line<double> line(program);
+  std::vector<double> weights = line.parts[0].weights;
+  const double loss = heldOutLoss(program, bytesOf(weights), data, 5);
+  EXPECT_NEAR(loss, std::log(256), 0.1);
+  // The same with dropout off in the model: it never acts here.
+  program.model->dropout = 0;
+  EXPECT_EQ(heldOutLoss(program, bytesOf(weights), data, 5), loss);
+
+  // And the same by hand, two windows to a micro-batch of the stage.
+  Line<double> plain(program);
+  double sum = 0;
+  for (uint64_t window = 0; window < 5; ++window) {
+    auto bytes = data.heldOutWindow(window, 5);
+    for (size_t i = 0; i < 8; ++i) {
+      plain.tokens[i] = plain.tokens[8 + i] = bytes[i];
+      plain.labels[i] = plain.labels[8 + i] = bytes[i + 1];
+    }
+    sum += plain.forward({0, 0});
+  }
+  EXPECT_NEAR(loss, sum / 5, 1e-12);
+
+  // It is a mean over weights that matter.
+  for (double &weight : weights)
+    weight *= 3;
+  EXPECT_NE(heldOutLoss(program, bytesOf(weights), data, 5), loss);
+}
+
+TEST_F(TextDataTest, refusesAMissingFile) {
+  EXPECT_EQ(refusal(), "cannot read the text file '" + path +
+                           "': No such file or directory");
+}
+
+TEST_F(TextDataTest, refusesAFolder) {
+  std::filesystem::create_directory(path);
+  EXPECT_EQ(refusal(),
+            "cannot read the text file '" + path + "': Is a directory");
+}
+
+TEST_F(TextDataTest, refusesTooShortTraining) {
+  writeRamp(9);
+  EXPECT_EQ(refusal(0.5),
+            "expected at least 9 bytes of training text (a context of 8 and "
+            "one more), got 5 of the 9 in '" +
+                path + "'; give a longer text");
+  EXPECT_EQ(refusal(0), "(accepted)");
+}
+
+TEST_F(TextDataTest, refusesTooShortHeldOut) {
+  writeRamp(80);
+  EXPECT_NE(refusal(0.1).find("expected at least 9 bytes of held-out text"),
+            std::string::npos);
+  writeRamp(90);
+  EXPECT_EQ(refusal(0.1), "(accepted)");
+}
+
+TEST_F(TextDataTest, refusesASmallVocabulary) {
+  writeRamp(100);
+  program.model->vocabulary = 255;
+  EXPECT_NE(refusal().find("expected a vocabulary of at least 256"),
+            std::string::npos);
+}
+
+TEST_F(TextDataTest, refusesAHeldOutPartThatIsNone) {
+  writeRamp(100);
+  EXPECT_NE(refusal(1).find("expected a held-out part in [0, 1)"),
+            std::string::npos);
+  EXPECT_NE(refusal(-0.1).find("expected a held-out part in [0, 1)"),
+            std::string::npos);
+}
+
+TEST_F(TextDataTest, refusesOtherThanTokensAndLabels) {
+  writeRamp(100);
+  TextData data(path, program);
+  std::vector<int64_t> values(16);
+  EXPECT_THROW(data.load(program::ValueKind::Loss, {0, 0}, bytesOf(values)),
+               std::invalid_argument);
+  values.pop_back();
+  EXPECT_THROW(data.load(program::ValueKind::Tokens, {0, 0}, bytesOf(values)),
+               std::invalid_argument);
+}
+
+} // namespace
+} // namespace chimera::runtime

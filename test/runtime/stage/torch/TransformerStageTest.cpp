@@ -1,0 +1,363 @@
+//===- TransformerStageTest.cpp - Stages of a transformer -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/TransformerStage.h"
+#include "runtime/stage/torch/Gpt2.h"
+#include "runtime/stage/torch/Random.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+namespace chimera::runtime {
+namespace {
+
+using namespace test;
+
+std::string refusal(const std::function<void()> &call) {
+  try {
+    call();
+  } catch (const std::invalid_argument &error) {
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+// Two micro-batches, an optimizer step, and again; the losses, the weights and
+// the last gradients.
+struct Trained {
+  std::vector<double> losses, weights, gradient;
+};
+Trained train(const program::ProgramT &program) {
+  Line<double> line(program);
+  Trained trained;
+  for (uint64_t step = 0; step < 3; ++step) {
+    for (auto &part : line.parts)
+      std::fill(part.gradient.begin(), part.gradient.end(), 0);
+    for (uint64_t index : {0, 1}) {
+      trained.losses.push_back(line.forward({step, index}));
+      line.backward({step, index});
+    }
+    line.step(step, 0.5);
+  }
+  trained.weights = line.whole(&Line<double>::Part::weights);
+  trained.gradient = line.whole(&Line<double>::Part::gradient);
+  return trained;
+}
+
+class SplitTest : public testing::TestWithParam<double> {};
+
+// Also with dropout: a mask depends on layer and micro-batch, not on the stage.
+TEST_P(SplitTest, partsEqualTheWhole) {
+  Sizes sizes{.layers = 3, .dropout = GetParam()};
+  Trained whole = train(smallProgram(sizes, {5}));
+  EXPECT_LT(whole.losses.back(), whole.losses.front());
+  for (auto split : std::vector<std::vector<uint32_t>>{
+           {1, 4}, {2, 3}, {4, 1}, {1, 1, 1, 1, 1}}) {
+    Trained parts = train(smallProgram(sizes, split));
+    EXPECT_LE(largestDifference(parts.losses, whole.losses), 1e-13);
+    EXPECT_LE(largestDifference(parts.weights, whole.weights), 1e-13);
+    EXPECT_LE(largestDifference(parts.gradient, whole.gradient), 1e-13);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Dropout, SplitTest, testing::Values(0.0, 0.3));
+
+TEST(TransformerStageTest, isDeterministic) {
+  program::ProgramT program = smallProgram({.dropout = 0.2}, {2, 2});
+  Trained first = train(program), second = train(program);
+  EXPECT_EQ(first.losses, second.losses);
+  EXPECT_EQ(first.weights, second.weights);
+}
+
+// The gradient of the loss that a line of stages computes, against central
+// differences, at some elements of every parameter.
+TEST_P(SplitTest, gradientIsTheLossesDerivative) {
+  program::ProgramT program = smallProgram({.dropout = GetParam()}, {2, 2});
+  Line<double> line(program);
+  // Away from the start, where half of the parameters are zero or one.
+  for (auto &part : line.parts)
+    for (size_t i = 0; i < part.weights.size(); ++i)
+      part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
+  const MicroBatch microBatch{3, 5};
+  line.forward(microBatch);
+  line.backward(microBatch);
+  uint32_t first = 0;
+  for (size_t s = 0; s < 2; ++s) {
+    Gpt2 layers(program, first, 2);
+    first += 2;
+    auto &part = line.parts[s];
+    for (const Gpt2::Slot &slot : layers.slots())
+      for (int64_t k : {int64_t{0}, slot.parameter.elements() / 2,
+                        slot.parameter.elements() - 1}) {
+        const auto i = static_cast<size_t>(slot.offset + k);
+        const double kept = part.weights[i], h = 1e-5;
+        part.weights[i] = kept + h;
+        const double above = line.forward(microBatch);
+        part.weights[i] = kept - h;
+        const double below = line.forward(microBatch);
+        part.weights[i] = kept;
+        EXPECT_NEAR(part.gradient[i], (above - below) / (2 * h), 1e-8)
+            << slot.layer << "." << slot.parameter.name << "[" << k << "]";
+      }
+  }
+}
+
+TEST(TransformerStageTest, gradientsAccumulate) {
+  program::ProgramT program = smallProgram({}, {2, 2});
+  Line<double> line(program);
+  line.forward({0, 0});
+  line.backward({0, 0});
+  std::vector<double> once = line.whole(&Line<double>::Part::gradient);
+  line.forward({0, 0});
+  line.backward({0, 0});
+  std::vector<double> twice = line.whole(&Line<double>::Part::gradient);
+  for (double &value : once)
+    value *= 2;
+  EXPECT_EQ(once, twice);
+}
+
+TEST(TransformerStageTest, stashesLiveSideBySide) {
+  program::ProgramT program = smallProgram({.dropout = 0.2}, {2, 2});
+  Line<double> inTurn(program), pipelined(program);
+  std::vector<std::unique_ptr<Stash>> first;
+  for (uint64_t index : {0, 1}) {
+    inTurn.forward({0, index});
+    inTurn.backward({0, index});
+  }
+  pipelined.forward({0, 0});
+  for (auto &part : pipelined.parts)
+    first.push_back(std::move(part.stash));
+  pipelined.forward({0, 1});
+  pipelined.backward({0, 1});
+  for (size_t s = 0; s < first.size(); ++s)
+    pipelined.parts[s].stash = std::move(first[s]);
+  pipelined.backward({0, 0});
+  EXPECT_LE(largestDifference(inTurn.whole(&Line<double>::Part::gradient),
+                              pipelined.whole(&Line<double>::Part::gradient)),
+            1e-14);
+}
+
+TEST(TransformerStageTest, leavesTheIncomingGradientAlone) {
+  program::ProgramT program = smallProgram({}, {1, 1, 2});
+  Line<double> line(program);
+  line.forward({0, 0});
+  line.backward({0, 0});
+  std::vector<double> incoming = line.parts[1].outputGradient;
+  line.forward({0, 0});
+  line.backward({0, 0});
+  EXPECT_EQ(line.parts[1].outputGradient, incoming);
+}
+
+// The attention without dropout is another kernel; both are the same function.
+TEST(TransformerStageTest, attentionsAgree) {
+  Sizes sizes{.width = 32, .context = 40};
+  double plain = Line<double>(smallProgram(sizes, {4})).forward({0, 0});
+  // So rare that none of the elements is dropped; the scale is all but one.
+  sizes.dropout = 1e-12;
+  double keyed = Line<double>(smallProgram(sizes, {4})).forward({0, 0});
+  EXPECT_NEAR(plain, keyed, 1e-10);
+}
+
+TEST(TransformerStageTest, dropoutDependsOnStepMicroBatchAndSeed) {
+  program::ProgramT program = smallProgram({.dropout = 0.5}, {4});
+  std::set<double> losses;
+  Line<double> line(program);
+  for (MicroBatch microBatch :
+       {MicroBatch{0, 0}, MicroBatch{0, 1}, MicroBatch{1, 0}}) {
+    double loss = line.forward(microBatch);
+    EXPECT_EQ(loss, line.forward(microBatch));
+    losses.insert(loss);
+  }
+  program.seed = 43;
+  Line<double> other(program);
+  for (size_t i = 0; i < line.parts[0].weights.size(); ++i)
+    other.parts[0].weights[i] = line.parts[0].weights[i];
+  losses.insert(other.forward({0, 0}));
+  EXPECT_EQ(losses.size(), 4u);
+}
+
+TEST(TransformerStageTest, dropsTheDeclaredShare) {
+  // An embedding alone, of ones: its output is what was kept, scaled.
+  Sizes sizes{.width = 64, .context = 64, .dropout = 0.25};
+  program::ProgramT program = smallProgram(sizes, {1, 3});
+  Line<double> line(program);
+  std::fill(line.parts[0].weights.begin(), line.parts[0].weights.end(), 0.5);
+  line.parts[0].stage->forward({0, 0}, bytesOf(line.tokens), {},
+                               bytesOf(line.parts[0].weights),
+                               bytesOf(line.parts[0].output));
+  const std::vector<double> &output = line.parts[0].output;
+  auto kept = std::count(output.begin(), output.end(), 1 / 0.75);
+  auto dropped = std::count(output.begin(), output.end(), 0.0);
+  EXPECT_EQ(static_cast<size_t>(kept + dropped), output.size());
+  EXPECT_NEAR(static_cast<double>(dropped) / output.size(), 0.25, 0.02);
+}
+
+TEST(TransformerStageTest, startsAsLayoutSays) {
+  program::ProgramT program =
+      smallProgram({.width = 64, .vocabulary = 256}, {4});
+  Line<double> line(program);
+  const auto &part = line.parts[0];
+  const Gpt2 model(program, 0, 4);
+  for (const Gpt2::Slot &slot : model.slots()) {
+    const double *p = &part.weights[static_cast<size_t>(slot.offset)];
+    const int64_t n = slot.parameter.elements();
+    double mean = 0, square = 0;
+    for (int64_t i = 0; i < n; ++i)
+      mean += p[i] / static_cast<double>(n);
+    for (int64_t i = 0; i < n; ++i)
+      square += (p[i] - mean) * (p[i] - mean) / static_cast<double>(n);
+    const bool drawn =
+        slot.parameter.start == program::Parameter::Start::Normal;
+    const bool ones = slot.parameter.start == program::Parameter::Start::Ones;
+    EXPECT_NEAR(mean, ones ? 1 : 0, drawn ? 0.004 : 0);
+    EXPECT_NEAR(std::sqrt(square), slot.parameter.deviation,
+                0.1 * slot.parameter.deviation)
+        << slot.parameter.name;
+  }
+  for (double value : part.state)
+    EXPECT_EQ(value, 0);
+}
+
+TEST(TransformerStageTest, startsTheSameInBothTypes) {
+  Sizes sizes;
+  Line<double> wide(smallProgram(sizes, {4}));
+  sizes.type = program::DataType::Float32;
+  Line<float> narrow(smallProgram(sizes, {4}));
+  for (size_t i = 0; i < wide.parts[0].weights.size(); ++i)
+    ASSERT_EQ(static_cast<float>(wide.parts[0].weights[i]),
+              narrow.parts[0].weights[i]);
+}
+
+TEST(TransformerStageTest, trainsInFloat32) {
+  program::ProgramT program =
+      smallProgram({.type = program::DataType::Float32}, {2, 2});
+  Line<float> line(program);
+  const double start = line.forward({0, 0});
+  EXPECT_NEAR(start, std::log(11), 0.1);
+  for (uint64_t step = 0; step < 30; ++step) {
+    for (auto &part : line.parts)
+      std::fill(part.gradient.begin(), part.gradient.end(), 0);
+    line.forward({step, 0});
+    line.backward({step, 0});
+    line.step(step, 1);
+  }
+  EXPECT_LT(line.forward({0, 0}), 0.9 * start);
+}
+
+TEST(TransformerStageTest, wholeModelIsAllStages) {
+  program::ProgramT program = smallProgram({}, {2, 2});
+  Line<double> line(program);
+  std::unique_ptr<Stage> whole = makeWholeModel(program);
+  std::vector<double> weights = line.whole(&Line<double>::Part::weights);
+  std::vector<double> initial(weights.size()), state(2 * weights.size());
+  whole->initialize(bytesOf(initial), bytesOf(state));
+  EXPECT_EQ(initial, weights);
+  double loss = 0;
+  whole->forward({0, 0}, bytesOf(line.tokens), bytesOf(line.labels),
+                 bytesOf(weights),
+                 Bytes(reinterpret_cast<std::byte *>(&loss), 8));
+  EXPECT_NEAR(loss, line.forward({0, 0}), 1e-14);
+}
+
+TEST(TransformerStageTest, refusesAProgramWithoutModel) {
+  program::ProgramT program = smallProgram({}, {2, 2});
+  program.model.reset();
+  for (auto make :
+       {std::function<void()>([&] { makeWholeModel(program); }),
+        std::function<void()>([&] { makeTransformerStage(program, 0); })})
+    EXPECT_NE(refusal(make).find("expected a program with a model"),
+              std::string::npos);
+}
+
+TEST(TransformerStageTest, refusesABadModel) {
+  program::ProgramT program = smallProgram({}, {4});
+  program.model->heads = 3;
+  EXPECT_NE(refusal([&] {
+              makeTransformerStage(program, 0);
+            }).find("a width that the heads divide"),
+            std::string::npos);
+}
+
+TEST(TransformerStageTest, refusesAnUnknownOptimizer) {
+  program::ProgramT program = smallProgram({}, {4});
+  program.optimizer->name = "sgd";
+  EXPECT_EQ(refusal([&] { makeTransformerStage(program, 0); }),
+            "expected optimizer 'adamw', got 'sgd'");
+  program.optimizer.reset();
+  EXPECT_EQ(refusal([&] { makeTransformerStage(program, 0); }),
+            "expected optimizer 'adamw', got ''");
+}
+
+TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {
+  program::ProgramT program = smallProgram({}, {2, 1});
+  EXPECT_EQ(refusal([&] { makeTransformerStage(program, 1); }),
+            "stage 1: expected the first stage to begin with layer 0 and the "
+            "last to end with layer 3, got layers 2 to 2");
+  EXPECT_EQ(refusal([&] { makeTransformerStage(program, 2); }),
+            "stage 2: expected one of the program's 2 stages");
+  program = smallProgram({}, {2, 3});
+  EXPECT_NE(refusal([&] {
+              makeTransformerStage(program, 1);
+            }).find("expected a range of the model's 4 layers"),
+            std::string::npos);
+  program = smallProgram({}, {2, 2});
+  program.model->width = 16;
+  EXPECT_NE(refusal([&] {
+              makeTransformerStage(program, 0);
+            }).find("bytes of stage 0: weights, got"),
+            std::string::npos);
+}
+
+TEST(TransformerStageTest, refusesASplitBackward) {
+  program::ProgramT program = smallProgram({}, {4});
+  auto worker = std::make_unique<program::WorkerT>();
+  worker->instructions.emplace_back(program::Opcode::InputGradient,
+                                    program::ValueKind::Stash, 0, 1, 0, 0, 0, 1,
+                                    0, 0, 0, 0, 0, 0);
+  program.workers.push_back(std::move(worker));
+  std::string reason = refusal([&] { makeTransformerStage(program, 0); });
+  EXPECT_NE(reason.find("cannot split the backward"), std::string::npos);
+  EXPECT_NE(reason.find("exact or the synthetic stages"), std::string::npos);
+}
+
+TEST(TransformerStageTest, refusesBytesOfTheWrongSize) {
+  program::ProgramT program = smallProgram({}, {2, 2});
+  Line<double> line(program);
+  auto &part = line.parts[0];
+  EXPECT_EQ(refusal([&] {
+              part.stage->forward({0, 0}, bytesOf(line.tokens).subspan(8), {},
+                                  bytesOf(part.weights), bytesOf(part.output));
+            }),
+            "expected 96 bytes of input, got 88");
+}
+
+TEST(TransformerStageTest, refusesTokensOutsideTheVocabulary) {
+  program::ProgramT program = smallProgram({}, {2, 2});
+  Line<double> line(program);
+  line.tokens[3] = 11;
+  EXPECT_THROW(line.forward({0, 0}), std::exception);
+  line.tokens[3] = 10;
+  line.labels[3] = 11;
+  EXPECT_THROW(line.forward({0, 0}), std::exception);
+}
+
+TEST(TransformerStageTest, refusesAnothersStash) {
+  program::ProgramT program = smallProgram({}, {4});
+  Line<double> line(program), other(program);
+  other.forward({0, 0});
+  line.parts[0].stash = std::move(other.parts[0].stash);
+  EXPECT_NE(refusal([&] {
+              line.backward({0, 0});
+            }).find("expected the stash"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace chimera::runtime
