@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains a program's model with plain PyTorch, on one device, without any of
+chimera's code, and compares the outcome with chimera's.
+
+It shares with chimera what is documented and nothing else: the architecture
+(runtime/program/Layout.h), the derivation of random numbers
+(runtime/stage/torch/Random.h) and the choice of text windows (TextData.h). The
+initial weights are read from a file:
+
+    chimera-translate --dump program.chimera > program.json
+    chimera-run program.chimera --sequential --data TEXT --steps 0 --save w0
+    chimera-run program.chimera --data TEXT --steps 5 --save w5
+    test/e2e/reference.py --program-json program.json --data TEXT --steps 5 \\
+        --weights w0 --compare w5
+
+Numbers on the command line take precedence over those of the program; without
+--program-json all of them are needed. Exits with 0 if everything agrees, 1 if
+something differs, 2 if it cannot run. Needs no package but torch.
+"""
+
+import argparse
+import json
+import math
+import struct
+import sys
+
+import torch
+import torch.nn.functional as F
+
+# The numbers that define a run: option, its type, and where the program has it.
+NUMBERS = [
+    ("layers", int, ("model", "layers")),
+    ("heads", int, ("model", "heads")),
+    ("width", int, ("model", "width")),
+    ("context", int, ("model", "context")),
+    ("vocabulary", int, ("model", "vocabulary")),
+    ("dropout", float, ("model", "dropout")),
+    ("micro-batch-size", int, ("micro_batch_size",)),
+    ("micro-batches", int, ("micro_batches",)),
+    ("data-parallel", int, ("data_parallel",)),
+    ("seed", int, ("seed",)),
+    ("learning-rate", float, ("optimizer", "learning_rate")),
+    ("beta1", float, ("optimizer", "beta1")),
+    ("beta2", float, ("optimizer", "beta2")),
+    ("epsilon", float, ("optimizer", "epsilon")),
+    ("weight-decay", float, ("optimizer", "weight_decay")),
+]
+TYPES = {"float32": torch.float32, "float64": torch.float64}
+SAFETENSORS_TYPES = {"F32": torch.float32, "F64": torch.float64}
+
+
+# --- random numbers, as Random.h documents them ------------------------------
+
+WORD = (1 << 64) - 1
+DROPOUT, TEXT_WINDOW = 2, 3
+EMBEDDING, ATTENTION, ATTENTION_RESIDUAL, MLP_RESIDUAL = range(4)
+
+
+def split_mix(x):
+    x = (x + 0x9E3779B97F4A7C15) & WORD
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & WORD
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & WORD
+    return x ^ (x >> 31)
+
+
+def mix(*words):
+    value = 0
+    for word in words:
+        value = split_mix(value ^ word)
+    return value
+
+
+# --- the model ----------------------------------------------------------------
+
+
+class Dropout:
+    """Dropout for one micro-batch of one step."""
+
+    def __init__(self, probability, seed, step, micro_batch):
+        self.p, self.seed = probability, seed
+        self.step, self.micro_batch = step, micro_batch
+
+    def __call__(self, x, layer, site):
+        if self.p == 0:
+            return x
+        key = mix(self.seed, DROPOUT, layer, site, self.step, self.micro_batch)
+        generator = torch.Generator().manual_seed(key)
+        kept = torch.empty(x.shape, dtype=torch.bool)
+        kept.bernoulli_(1 - self.p, generator=generator)
+        return torch.where(kept, x / (1 - self.p), torch.zeros_like(x))
+
+
+class Gpt2:
+    """GPT-2 with an untied head over a dictionary of named parameters."""
+
+    def __init__(self, parameters, layers, heads):
+        self.p, self.layers, self.heads = parameters, layers, heads
+
+    def get(self, layer, name):
+        return self.p[f"layers.{layer}.{name}"]
+
+    def affine(self, x, layer, name):
+        return x @ self.get(layer, name + ".weight").T + self.get(
+            layer, name + ".bias"
+        )
+
+    def norm(self, x, layer, name):
+        centred = x - x.mean(-1, keepdim=True)
+        variance = (centred * centred).mean(-1, keepdim=True)
+        return centred / torch.sqrt(variance + 1e-5) * self.get(
+            layer, name + ".weight"
+        ) + self.get(layer, name + ".bias")
+
+    def attention(self, x, layer, dropout):
+        rows, context, width = x.shape
+        query, key, value = (
+            part.reshape(rows, context, self.heads, width // self.heads)
+            .transpose(1, 2)
+            .reshape(rows * self.heads, context, width // self.heads)
+            for part in self.affine(x, layer, "attention").chunk(3, dim=-1)
+        )
+        scores = query @ key.transpose(1, 2) / math.sqrt(width // self.heads)
+        future = torch.ones(context, context, dtype=torch.bool).triu(1)
+        probabilities = scores.masked_fill(future, -math.inf).softmax(-1)
+        mixed = dropout(probabilities, layer, ATTENTION) @ value
+        mixed = mixed.reshape(rows, self.heads, context, width // self.heads)
+        mixed = mixed.transpose(1, 2).reshape(rows, context, width)
+        return self.affine(mixed, layer, "attention_projection")
+
+    def loss(self, tokens, labels, dropout):
+        x = self.get(0, "token_embedding")[tokens]
+        x = dropout(x + self.get(0, "position_embedding"), 0, EMBEDDING)
+        for layer in range(1, self.layers + 1):
+            mixed = self.attention(self.norm(x, layer, "norm1"), layer, dropout)
+            x = x + dropout(mixed, layer, ATTENTION_RESIDUAL)
+            hidden = self.affine(self.norm(x, layer, "norm2"), layer, "mlp")
+            hidden = F.gelu(hidden, approximate="tanh")
+            hidden = self.affine(hidden, layer, "mlp_projection")
+            x = x + dropout(hidden, layer, MLP_RESIDUAL)
+        head = self.layers + 1
+        logits = self.norm(x, head, "norm") @ self.get(head, "head.weight").T
+        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+# --- data and files -------------------------------------------------------------
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+        data = bytearray(file.read())
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        dtype = SAFETENSORS_TYPES[entry["dtype"]]
+        tensors[name] = (
+            torch.frombuffer(data[begin:end], dtype=dtype)
+            .reshape(entry["shape"])
+            .clone()
+        )
+    return tensors
+
+
+def windows(text, run, step, micro_batch):
+    """Tokens and labels of one micro-batch."""
+    held_out = math.floor(len(text) * run.hold_out)
+    starts = len(text) - held_out - run.context
+    if starts < 1:
+        sys.exit(
+            f"reference: expected more than {run.context} bytes of training "
+            f"text, got {len(text) - held_out}"
+        )
+    rows = []
+    for row in range(run.micro_batch_size):
+        start = mix(run.seed, TEXT_WINDOW, step, micro_batch, row) % starts
+        rows.append(list(text[start : start + run.context + 1]))
+    rows = torch.tensor(rows)
+    return rows[:, :-1], rows[:, 1:]
+
+
+# --- the run --------------------------------------------------------------------
+
+
+def train(run, text, parameters):
+    """Trains `parameters` in place; their gradients are the last step's."""
+    for parameter in parameters.values():
+        parameter.requires_grad_(True)
+    matrices = [p for p in parameters.values() if p.dim() >= 2]
+    others = [p for p in parameters.values() if p.dim() < 2]
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": matrices, "weight_decay": run.weight_decay},
+            {"params": others, "weight_decay": 0.0},
+        ],
+        lr=run.learning_rate,
+        betas=(run.beta1, run.beta2),
+        eps=run.epsilon,
+    )
+    model = Gpt2(parameters, run.layers, run.heads)
+    count = run.micro_batches * run.data_parallel
+    for step in range(run.steps):
+        optimizer.zero_grad()
+        total = 0.0
+        for micro_batch in range(count):
+            tokens, labels = windows(text, run, step, micro_batch)
+            dropout = Dropout(run.dropout, run.seed, step, micro_batch)
+            loss = model.loss(tokens, labels, dropout) / count
+            loss.backward()
+            total += loss.item()
+        optimizer.step()
+        print(f"step {step} loss {total:.17g}", flush=True)
+
+
+def compare(what, path, ours, tolerance):
+    """Whether the tensors in `path` are `ours`, and prints how far they are
+    apart: per tensor at most tolerance * max(1, the largest element)."""
+    theirs = read_safetensors(path)
+    agree = True
+    worst = (0.0, "")
+    for name in sorted(ours.keys() | theirs.keys()):
+        if name not in ours or name not in theirs:
+            side = path if name in ours else "the model"
+            print(f"{what} {name}: missing in {side}")
+            agree = False
+            continue
+        a, b = ours[name].double(), theirs[name].double()
+        if a.shape != b.shape:
+            print(f"{what} {name}: shape {list(b.shape)}, not {list(a.shape)}")
+            agree = False
+            continue
+        scale = max(1.0, a.abs().max().item())
+        difference = (a - b).abs().max().item() / scale
+        if not difference <= tolerance:  # NaN differs
+            print(f"{what} {name}: differs by {difference:.3g}")
+            agree = False
+        worst = max(worst, (difference, name))
+    print(
+        f"{what}: {len(ours)} tensors "
+        f"{'agree' if agree else 'DIFFER'}, by at most {worst[0]:.3g} "
+        f"({worst[1]}; allowed {tolerance:.3g})"
+    )
+    return agree
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--program-json", help="the program, dumped as JSON")
+    parser.add_argument("--data", required=True, help="the text file")
+    parser.add_argument("--hold-out", type=float, default=0.1)
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--weights", required=True, help="the initial weights")
+    parser.add_argument("--compare", metavar="FILE", help="final weights")
+    parser.add_argument(
+        "--compare-gradients",
+        metavar="FILE",
+        help="the last step's gradients of the mean loss over all micro-batches",
+    )
+    parser.add_argument("--tolerance", type=float, default=1e-10)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--dtype", choices=sorted(TYPES))
+    for name, kind, _ in NUMBERS:
+        parser.add_argument("--" + name, type=kind)
+    run = parser.parse_args()
+    program = {}
+    if run.program_json:
+        with open(run.program_json) as file:
+            program = json.load(file)
+    for name, kind, path in NUMBERS:
+        attribute = name.replace("-", "_")
+        value = program
+        for key in path:
+            value = (value or {}).get(key)
+        if getattr(run, attribute) is None:
+            if value is None:
+                parser.error(f"--{name} is needed: the program does not say it")
+            setattr(run, attribute, kind(value))
+    run.dtype = run.dtype or program.get("data_type")
+    if run.dtype not in TYPES:
+        parser.error("--dtype is needed: the program does not say it")
+    return run
+
+
+def main():
+    run = arguments()
+    torch.set_num_threads(run.threads)
+    with open(run.data, "rb") as file:
+        text = file.read()
+    parameters = {
+        name: tensor.to(TYPES[run.dtype])
+        for name, tensor in read_safetensors(run.weights).items()
+    }
+    train(run, text, parameters)
+    agree = True
+    if run.compare:
+        weights = {name: p.detach() for name, p in parameters.items()}
+        agree &= compare("weights", run.compare, weights, run.tolerance)
+    if run.compare_gradients:
+        gradients = {
+            name: torch.zeros_like(p) if p.grad is None else p.grad
+            for name, p in parameters.items()
+        }
+        agree &= compare(
+            "gradients", run.compare_gradients, gradients, run.tolerance
+        )
+    return 0 if agree else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (OSError, ValueError, KeyError, IndexError, struct.error) as error:
+        print(f"reference: {type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(2)
