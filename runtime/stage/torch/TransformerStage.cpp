@@ -15,6 +15,8 @@
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 namespace chimera::runtime {
@@ -22,11 +24,12 @@ namespace {
 
 using at::Tensor;
 
-void expectBytes(const char *what, size_t bytes, int64_t expected) {
+void expectBytes(const char *what, size_t bytes, int64_t expected,
+                 const std::string &where = "") {
   if (bytes != static_cast<size_t>(expected))
-    throw std::invalid_argument(std::string("expected ") +
-                                std::to_string(expected) + " bytes of " + what +
-                                ", got " + std::to_string(bytes));
+    throw std::invalid_argument(where + "expected " + std::to_string(expected) +
+                                " bytes of " + what + ", got " +
+                                std::to_string(bytes));
 }
 
 [[noreturn]] void refuseSplit() {
@@ -116,10 +119,12 @@ public:
     Tensor result =
         layers.run(std::move(x), targets, stash->parameters, microBatch);
     stash->root = torch::autograd::impl::gradient_edge(result);
-    if (layers.hasHead())
-      *reinterpret_cast<double *>(output.data()) = result.item<double>();
-    else
+    if (layers.hasHead()) {
+      const double loss = result.item<double>();
+      std::memcpy(output.data(), &loss, sizeof loss);
+    } else {
       view(output, activationShape, layers.scalarType()).copy_(result.detach());
+    }
     return stash;
   }
 
@@ -243,13 +248,13 @@ std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
   const int64_t bytes = program::parameterCount(model, declared.first_layer(),
                                                 declared.layers()) *
                         program::bytesOf(program.data_type);
-  expectBytes((name + "weights").c_str(), declared.weights_bytes(), bytes);
-  expectBytes((name + "optimizer state").c_str(), declared.optimizer_bytes(),
-              2 * bytes);
+  expectBytes("weights", declared.weights_bytes(), bytes, name);
+  expectBytes("optimizer state", declared.optimizer_bytes(), 2 * bytes, name);
   if (end != program::layerCount(model))
-    expectBytes((name + "boundary").c_str(), declared.boundary_bytes(),
+    expectBytes("boundary", declared.boundary_bytes(),
                 program::boundaryBytes(model, program.data_type,
-                                       program.micro_batch_size));
+                                       program.micro_batch_size),
+                name);
   return stage;
 }
 

@@ -307,11 +307,12 @@ TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {
               makeTransformerStage(program, 1);
             }).find("expected a range of the model's 4 layers"),
             std::string::npos);
+  // A stage of another model.
   program = smallProgram({}, {2, 2});
   program.model->width = 16;
   EXPECT_NE(refusal([&] {
               makeTransformerStage(program, 0);
-            }).find("bytes of stage 0: weights, got"),
+            }).find("stage 0: expected "),
             std::string::npos);
 }
 
