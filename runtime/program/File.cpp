@@ -41,34 +41,6 @@ static_assert(sizeof(Header) == 32);
 /// FlatBuffers addresses with 32-bit offsets, of which one bit is a sign.
 constexpr uint64_t kMaxPayload = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
 
-/// A 64-bit mix of all bytes and their number. It finds damage, not malice.
-uint64_t checksumOf(std::span<const std::byte> bytes) {
-  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
-  auto mix = [](uint64_t state, uint64_t word) {
-    state = (state ^ word) * kFactor;
-    return state ^ (state >> 29);
-  };
-  // Four chains, as one alone would wait for each multiplication.
-  uint64_t chains[4] = {1, 2, 3, 4};
-  size_t position = 0;
-  for (; position + 32 <= bytes.size(); position += 32) {
-    uint64_t words[4];
-    std::memcpy(words, bytes.data() + position, 32);
-    for (int i = 0; i < 4; ++i)
-      chains[i] = mix(chains[i], words[i]);
-  }
-  uint64_t state = mix(bytes.size(), 0);
-  for (uint64_t chain : chains)
-    state = mix(state, chain);
-  for (; position < bytes.size(); position += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + position,
-                std::min<size_t>(8, bytes.size() - position));
-    state = mix(state, word);
-  }
-  return state;
-}
-
 /// What a program takes in the file, but for strings and tables' own fields.
 uint64_t payloadBytes(const ProgramT &program) {
   auto bytesOf = [](const auto &list) {
@@ -192,6 +164,33 @@ std::optional<std::vector<std::byte>> readAll(int descriptor) {
 
 } // namespace
 
+uint64_t checksum(std::span<const std::byte> bytes) {
+  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
+  auto mix = [](uint64_t state, uint64_t word) {
+    state = (state ^ word) * kFactor;
+    return state ^ (state >> 29);
+  };
+  // Four chains, as one alone would wait for each multiplication.
+  uint64_t chains[4] = {1, 2, 3, 4};
+  size_t position = 0;
+  for (; position + 32 <= bytes.size(); position += 32) {
+    uint64_t words[4];
+    std::memcpy(words, bytes.data() + position, 32);
+    for (int i = 0; i < 4; ++i)
+      chains[i] = mix(chains[i], words[i]);
+  }
+  uint64_t state = mix(bytes.size(), 0);
+  for (uint64_t chain : chains)
+    state = mix(state, chain);
+  for (; position < bytes.size(); position += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + position,
+                std::min<size_t>(8, bytes.size() - position));
+    state = mix(state, word);
+  }
+  return state;
+}
+
 std::vector<std::byte> serialize(const ProgramT &program) {
   flatbuffers::FlatBufferBuilder builder(size_t(1) << 20);
   builder.Finish(Program::Pack(builder, &program));
@@ -203,7 +202,7 @@ std::vector<std::byte> serialize(const ProgramT &program) {
   header.major = kMajorVersion;
   header.minor = kMinorVersion;
   header.size = payload.size();
-  header.checksum = checksumOf(payload);
+  header.checksum = checksum(payload);
   std::vector<std::byte> bytes(sizeof(Header) + payload.size());
   std::memcpy(bytes.data(), &header, sizeof(Header));
   std::memcpy(bytes.data() + sizeof(Header), payload.data(), payload.size());
@@ -249,7 +248,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
             ": something was appended to the program";
     return std::nullopt;
   }
-  if (checksumOf(payload) != header.checksum) {
+  if (checksum(payload) != header.checksum) {
     error = "damaged: the checksum of the content is not the header's";
     return std::nullopt;
   }

@@ -33,7 +33,11 @@ namespace chimera::program {
 inline constexpr uint32_t kMajorVersion = 1;
 inline constexpr uint32_t kMinorVersion = 0;
 
-/// The bytes of a program file: header and FlatBuffer.
+/// The checksum that the header holds. It finds damage, not malice.
+uint64_t checksum(std::span<const std::byte> payload);
+
+/// The bytes of a program file: header and FlatBuffer. Requires a program
+/// that verifyProgram accepts or that differs from one in its numbers only.
 std::vector<std::byte> serialize(const ProgramT &program);
 
 /// The program in `bytes`, structurally sound but not yet verified. Fails, with

@@ -1,0 +1,273 @@
+//===- FileTest.cpp - Reading and writing program files -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/File.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sys/stat.h>
+#include <thread>
+
+namespace chimera::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kHeader = 32;
+
+/// A program in which no field has its default, as far as bytes are concerned.
+ProgramT fullProgram() {
+  ProgramT program = samplePipeline({.workers = 4,
+                                     .microBatches = 4,
+                                     .bidirectional = true,
+                                     .splitBackward = true,
+                                     .dataParallel = 2});
+  program.model = std::make_unique<ModelT>();
+  program.model->architecture = "gpt2";
+  program.model->layers = 2;
+  program.model->heads = 4;
+  program.model->width = 64;
+  program.model->context = 32;
+  program.model->vocabulary = 256;
+  program.model->dropout = 0.25;
+  program.optimizer->weight_decay = 0.01;
+  program.message_model = MessageModel::Buffered;
+  for (auto &worker : program.workers)
+    worker->memory_cap = worker->peak_bytes + 1;
+  return program;
+}
+
+std::string refusalOf(std::span<const std::byte> bytes) {
+  std::string error;
+  EXPECT_FALSE(deserialize(bytes, error).has_value());
+  return error;
+}
+
+/// A folder of its own that goes with the test.
+class File : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name = fs::temp_directory_path() / "chimera-file-XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder = name;
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  void put(const fs::path &path, std::span<const std::byte> bytes) {
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char *>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+  std::string readError(const fs::path &path) {
+    std::string error;
+    EXPECT_FALSE(readProgramFile(path, error).has_value());
+    return error;
+  }
+  size_t filesInFolder() {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(folder), {}));
+  }
+
+  fs::path folder;
+};
+
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(File, RoundTripKeepsEveryField) {
+  for (const ProgramT &program : {fullProgram(), samplePipeline()}) {
+    std::string error;
+    std::vector<std::byte> bytes = serialize(program);
+    std::optional<ProgramT> again = deserialize(bytes, error);
+    ASSERT_TRUE(again) << error;
+    // The dump spells out every field by hand, so it would miss none that the
+    // serializer loses.
+    EXPECT_EQ(dumpJson(*again), dumpJson(program));
+    EXPECT_EQ(serialize(*again), bytes);
+  }
+}
+
+TEST_F(File, WrittenFilesReadBack) {
+  ProgramT program = fullProgram();
+  fs::path path = folder / "step.chimera";
+  std::string error;
+  ASSERT_TRUE(writeProgramFile(program, path, error)) << error;
+  EXPECT_EQ(filesInFolder(), 1u);
+  std::optional<ProgramT> again = readProgramFile(path, error);
+  ASSERT_TRUE(again) << error;
+  EXPECT_EQ(dumpJson(*again), dumpJson(program));
+}
+
+TEST_F(File, HeaderIsAsDocumented) {
+  std::vector<std::byte> bytes = serialize(samplePipeline());
+  EXPECT_EQ(std::memcmp(bytes.data(), "CHIMERA\n", 8), 0);
+  uint32_t version[2];
+  uint64_t size;
+  std::memcpy(version, bytes.data() + 8, 8);
+  std::memcpy(&size, bytes.data() + 16, 8);
+  EXPECT_EQ(version[0], kMajorVersion);
+  EXPECT_EQ(version[1], kMinorVersion);
+  EXPECT_EQ(size + kHeader, bytes.size());
+}
+
+TEST_F(File, EveryTruncationIsRefused) {
+  std::vector<std::byte> bytes =
+      serialize(samplePipeline({.workers = 2, .microBatches = 2}));
+  for (size_t length = 1; length < bytes.size(); ++length) {
+    std::string expected =
+        "truncated: expected " +
+        std::to_string(length < kHeader ? kHeader : bytes.size()) +
+        " bytes, got " + std::to_string(length);
+    ASSERT_EQ(refusalOf(std::span(bytes).first(length)), expected);
+  }
+}
+
+TEST_F(File, EmptyFileIsRefused) {
+  EXPECT_EQ(refusalOf({}), "not a chimera program (expected magic "
+                           "\"CHIMERA\\n\", got an empty file)");
+}
+
+TEST_F(File, ForeignFileIsRefused) {
+  std::vector<std::byte> bytes(1000, std::byte('x'));
+  EXPECT_EQ(refusalOf(bytes),
+            "not a chimera program (expected magic \"CHIMERA\\n\")");
+}
+
+TEST_F(File, OtherMajorVersionIsRefused) {
+  std::vector<std::byte> bytes = serialize(samplePipeline());
+  bytes[8] = std::byte(2);
+  EXPECT_EQ(refusalOf(bytes),
+            "version 2.0: this reader understands major version 1");
+}
+
+TEST_F(File, OtherMinorVersionIsAccepted) {
+  std::vector<std::byte> bytes = serialize(samplePipeline());
+  bytes[12] = std::byte(7);
+  std::string error;
+  EXPECT_TRUE(deserialize(bytes, error)) << error;
+}
+
+TEST_F(File, HugeClaimedSizeIsRefused) {
+  std::vector<std::byte> bytes = serialize(samplePipeline());
+  for (size_t i = 16; i < 24; ++i)
+    bytes[i] = std::byte(0xff);
+  EXPECT_TRUE(contains(refusalOf(bytes), "the header claims"));
+}
+
+TEST_F(File, AppendedBytesAreRefused) {
+  std::vector<std::byte> bytes = serialize(samplePipeline());
+  bytes.push_back(std::byte(0));
+  EXPECT_TRUE(contains(refusalOf(bytes), "appended"));
+}
+
+TEST_F(File, EveryFlippedByteIsRefused) {
+  std::vector<std::byte> bytes =
+      serialize(samplePipeline({.workers = 2, .microBatches = 2}));
+  std::mt19937 random(7);
+  for (int round = 0; round < 5000; ++round) {
+    size_t at = random() % bytes.size();
+    // Any minor version is fine.
+    if (at >= 12 && at < 16)
+      continue;
+    auto change = std::byte(1 + random() % 255);
+    bytes[at] ^= change;
+    std::string error;
+    ASSERT_FALSE(deserialize(bytes, error)) << "byte " << at;
+    ASSERT_FALSE(error.empty());
+    bytes[at] ^= change;
+  }
+}
+
+TEST_F(File, MissingFileIsRefused) {
+  EXPECT_EQ(readError(folder / "none"),
+            (folder / "none").string() +
+                ": cannot open: No such file or directory");
+}
+
+TEST_F(File, DirectoryIsRefused) {
+  EXPECT_EQ(readError(folder),
+            folder.string() + ": cannot read: Is a directory");
+  std::string error;
+  EXPECT_FALSE(writeProgramFile(samplePipeline(), folder, error));
+  EXPECT_EQ(error, folder.string() + ": cannot write: Is a directory");
+}
+
+TEST_F(File, ReadingNamesFileAndEveryViolation) {
+  ProgramT program = samplePipeline();
+  program.workers[1]->peak_bytes += 1;
+  program.workers[2]->peak_bytes += 1;
+  fs::path path = folder / "wrong.chimera";
+  put(path, serialize(program));
+  std::string error = readError(path);
+  EXPECT_EQ(error.find(path.string() + ": refused:\n  worker 1: "), 0u)
+      << error;
+  EXPECT_TRUE(contains(error, "\n  worker 2: ")) << error;
+}
+
+TEST_F(File, RefusedProgramLeavesTheOldFile) {
+  fs::path path = folder / "step.chimera";
+  std::string error;
+  ASSERT_TRUE(writeProgramFile(samplePipeline(), path, error)) << error;
+  auto size = fs::file_size(path);
+  ProgramT program = fullProgram();
+  program.workers[0]->peak_bytes += 1;
+  EXPECT_FALSE(writeProgramFile(program, path, error));
+  EXPECT_TRUE(contains(error, "not written, the program is refused"));
+  EXPECT_EQ(fs::file_size(path), size);
+  EXPECT_EQ(filesInFolder(), 1u);
+}
+
+TEST_F(File, FailedWriteLeavesNothing) {
+  fs::path path = folder / "missing" / "step.chimera";
+  std::string error;
+  EXPECT_FALSE(writeProgramFile(samplePipeline(), path, error));
+  EXPECT_TRUE(contains(error, "cannot create a file beside it")) << error;
+  EXPECT_EQ(filesInFolder(), 0u);
+}
+
+TEST_F(File, FullDiskIsReported) {
+  if (!fs::exists("/dev/full"))
+    GTEST_SKIP() << "no /dev/full on this system";
+  std::string error;
+  EXPECT_FALSE(writeProgramFile(samplePipeline(), "/dev/full", error));
+  EXPECT_EQ(error, "/dev/full: cannot write: No space left on device");
+}
+
+TEST_F(File, PipesAreWrittenAndReadDirectly) {
+  fs::path path = folder / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  ProgramT program = fullProgram();
+  std::string writeError, readFault;
+  bool written = false;
+  std::thread writer(
+      [&] { written = writeProgramFile(program, path, writeError); });
+  std::optional<ProgramT> again = readProgramFile(path, readFault);
+  writer.join();
+  EXPECT_TRUE(written) << writeError;
+  ASSERT_TRUE(again) << readFault;
+  EXPECT_EQ(dumpJson(*again), dumpJson(program));
+  EXPECT_TRUE(fs::is_fifo(path));
+}
+
+TEST_F(File, LinksStayLinks) {
+  fs::path target = folder / "target", link = folder / "link";
+  std::string error;
+  ASSERT_TRUE(writeProgramFile(samplePipeline(), target, error)) << error;
+  fs::create_symlink(target, link);
+  ASSERT_TRUE(writeProgramFile(fullProgram(), link, error)) << error;
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_TRUE(readProgramFile(target, error)->model) << error;
+}
+
+} // namespace
+} // namespace chimera::program
