@@ -34,8 +34,7 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 int64_t CostAttr::inputGradientTime() const {
-  return getInputGradient() > 0 ? getInputGradient()
-                                : (getBackward() + 1) / 2;
+  return getInputGradient() > 0 ? getInputGradient() : (getBackward() + 1) / 2;
 }
 
 int64_t CostAttr::weightGradientTime() const {

@@ -60,4 +60,10 @@ def Chimera_Direction : I32EnumAttr<"Direction", "way of a pipeline", [
   let cppNamespace = "::chimera";
 }
 
+def Chimera_DataType : I32EnumAttr<"DataType", "type of weights", [
+    I32EnumAttrCase<"F32", 0, "f32">,
+    I32EnumAttrCase<"F64", 1, "f64">]> {
+  let cppNamespace = "::chimera";
+}
+
 #endif // CHIMERA_DIALECT_ATTRIBUTES_TD

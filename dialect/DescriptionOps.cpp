@@ -7,27 +7,10 @@
 
 #include "dialect/Chimera.h"
 
-#include "mlir/IR/Builders.h"
-
 using namespace mlir;
 using namespace chimera;
 
-/// A bare word for a string, `gpt2` for "gpt2".
-static ParseResult parseWord(OpAsmParser &parser, StringAttr &attribute) {
-  std::string word;
-  if (parser.parseKeywordOrString(&word))
-    return failure();
-  attribute = parser.getBuilder().getStringAttr(word);
-  return success();
-}
-
-static void printWord(OpAsmPrinter &printer, Operation *, StringAttr word) {
-  printer.printKeywordOrString(word.getValue());
-}
-
 LogicalResult PipelineOp::verify() {
-  if (!getDataType().isF32() && !getDataType().isF64())
-    return emitOpError("expected data_type f32 or f64, got ") << getDataType();
   if (getBody().empty())
     return success();
   for (Operation &op : getBody().front())

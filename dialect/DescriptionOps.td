@@ -33,12 +33,12 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     Chimera_Positive:$layers,
     Chimera_Positive:$heads,
     Chimera_Positive:$width,
-    Chimera_Positive:$context,
+    Chimera_Positive:$context_length,
     Chimera_Positive:$vocabulary,
     DefaultValuedAttr<F64Attr, "0.0">:$dropout);
   let assemblyFormat = [{
     $sym_name custom<Word>($architecture) `layers` `(` $layers `)`
-    `heads` `(` $heads `)` `width` `(` $width `)` `context` `(` $context `)`
+    `heads` `(` $heads `)` `width` `(` $width `)` `context` `(` $context_length `)`
     `vocabulary` `(` $vocabulary `)` (`dropout` `(` $dropout^ `)`)? attr-dict
   }];
 }
@@ -59,8 +59,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     The phases fill the body: stages and directions, then the step, then the
     workers. A described pipeline may give its own `chimera.stage` ops.
 
-    Invalid where the body holds anything else, or where the data type is
-    neither f32 nor f64.
+    Invalid where the body holds anything else.
 
     Example:
     ```mlir
@@ -72,15 +71,13 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     OptionalAttr<FlatSymbolRefAttr>:$model,
-    Chimera_Positive:$stages,
+    ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<65535>]>:$stages,
     Chimera_Positive:$micro_batches,
     StrAttr:$schedule,
     DefaultValuedAttr<Chimera_Positive, "1">:$micro_batch_size,
     DefaultValuedAttr<Chimera_Positive, "1">:$data_parallel,
     UnitAttr:$split_backward,
-    DefaultValuedAttr<TypeAttr,
-      "::mlir::TypeAttr::get(::mlir::Float32Type::get($_builder.getContext()))">
-      :$data_type,
+    DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$data_type,
     DefaultValuedAttr<I64Attr, "1">:$seed,
     DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
     DefaultValuedAttr<F64Attr, "0.9">:$beta1,

@@ -35,6 +35,10 @@ def Chimera_Dialect : Dialect {
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerTypes();
+    void registerAttributes();
+  }];
 }
 
 #endif // CHIMERA_DIALECT_DIALECT_TD

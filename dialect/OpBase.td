@@ -16,7 +16,9 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Chimera_Op<string name, list<Trait> traits = []>
     : Op<Chimera_Dialect, name, traits>;
 
-defvar Chimera_Positive = ConfinedAttr<I64Attr, [IntPositive]>;
+/// Counts that fit the program file.
+defvar Chimera_Positive =
+    ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<2147483647>]>;
 defvar Chimera_Index = ConfinedAttr<I32Attr, [IntNonNegative]>;
 
 /// An op that a worker runs. It has effects (none are declared), so that no

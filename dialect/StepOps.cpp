@@ -14,8 +14,7 @@ LogicalResult StepOp::verify() {
   Block &block = getBody().front();
   if (block.empty() || !isa<YieldOp>(block.back()))
     return emitOpError("expected a chimera.yield at its end");
-  if (!llvm::equal(block.getArgumentTypes(),
-                   block.back().getOperandTypes()))
+  if (!llvm::equal(block.getArgumentTypes(), block.back().getOperandTypes()))
     return emitOpError("expected the yielded types to be the arguments'");
   return success();
 }
@@ -74,8 +73,7 @@ LogicalResult AllReduceOp::verify() {
   size_t sums = isa<LossType>(type) ? 1 : getSummands().size();
   if (getSums().size() != sums ||
       llvm::any_of(getSums().getTypes(), [&](Type t) { return t != type; }))
-    return emitOpError("expected ")
-           << sums << " results of type " << type << ", got "
-           << getSums().getTypes();
+    return emitOpError("expected ") << sums << " results of type " << type
+                                    << ", got " << getSums().getTypes();
   return success();
 }

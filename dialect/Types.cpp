@@ -7,6 +7,7 @@
 
 #include "dialect/Chimera.h"
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -19,8 +19,7 @@ LogicalResult WorkerOp::verify() {
                        "it holds, got ")
            << block.getNumArguments() << " arguments for "
            << getHolds().size() / 2 << " replicas";
-  if (!llvm::equal(block.getArgumentTypes(),
-                   block.back().getOperandTypes()))
+  if (!llvm::equal(block.getArgumentTypes(), block.back().getOperandTypes()))
     return emitOpError("expected the yielded types to be the arguments'");
   return success();
 }

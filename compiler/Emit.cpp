@@ -1,0 +1,328 @@
+//===- Emit.cpp - From the allocated IR to a program ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Emit.h"
+
+#include "passes/Bridge.h"
+#include "passes/Buffers.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace chimera {
+
+namespace {
+
+using program::Opcode;
+using program::ValueKind;
+
+ValueKind kindOf(Type type) {
+  if (auto arriving = dyn_cast<ArrivingType>(type))
+    type = arriving.getValue();
+  return llvm::TypeSwitch<Type, ValueKind>(type)
+      .Case([](TokensType) { return ValueKind::Tokens; })
+      .Case([](LabelsType) { return ValueKind::Labels; })
+      .Case([](ActivationType) { return ValueKind::Activation; })
+      .Case([](GradientType) { return ValueKind::Gradient; })
+      .Case([](StashType) { return ValueKind::Stash; })
+      .Case([](LossType) { return ValueKind::Loss; })
+      .Case([](WeightsType) { return ValueKind::Weights; })
+      .Case([](WeightGradientType) { return ValueKind::WeightGradient; })
+      .Default([](Type) { return ValueKind::OptimizerState; });
+}
+
+/// The program's tables of source files and locations.
+class Locations {
+public:
+  explicit Locations(program::ProgramT &program) : program(program) {}
+
+  uint32_t find(Location location) {
+    auto place = location->findInstanceOf<FileLineColLoc>();
+    if (!place)
+      return UINT32_MAX;
+    auto [entry, isNew] = known.try_emplace(place, program.locations.size());
+    if (isNew)
+      program.locations.emplace_back(fileIndex(place.getFilename()),
+                                     place.getLine(), place.getColumn());
+    return entry->second;
+  }
+
+private:
+  uint32_t fileIndex(StringRef name) {
+    auto found = llvm::find(program.files, name);
+    if (found == program.files.end())
+      found = program.files.insert(found, name.str());
+    return static_cast<uint32_t>(found - program.files.begin());
+  }
+
+  program::ProgramT &program;
+  DenseMap<Attribute, uint32_t> known;
+};
+
+/// The groups that reduce: one for each stage's gradients, one for the losses.
+class Communicators {
+public:
+  explicit Communicators(program::ProgramT &program) : program(program) {}
+
+  uint32_t find(AllReduceStartOp start) {
+    ValueKind kind = kindOf(start.getTransfer().getType());
+    auto [entry, isNew] = known.try_emplace({kind, start.getStage()},
+                                            program.communicators.size());
+    if (!isNew)
+      return entry->second;
+    auto communicator = std::make_unique<program::CommunicatorT>();
+    communicator->kind = kind;
+    communicator->stage = start.getStage();
+    for (auto [worker, key] : llvm::zip(start.getWorkers(), start.getKeys()))
+      communicator->contributions.emplace_back(worker, key);
+    program.communicators.push_back(std::move(communicator));
+    return entry->second;
+  }
+
+private:
+  program::ProgramT &program;
+  std::map<std::pair<ValueKind, uint32_t>, uint32_t> known;
+};
+
+/// Writes one worker's stream.
+class WorkerEmitter {
+public:
+  WorkerEmitter(WorkerOp worker, Locations &locations,
+                Communicators &communicators)
+      : worker(worker), locations(locations), communicators(communicators),
+        out(std::make_unique<program::WorkerT>()) {}
+
+  std::unique_ptr<program::WorkerT> run() {
+    if (!worker.getArguments() || !worker.getArenaBytes() ||
+        !worker.getPeakBytes() || !worker.getPeakInstruction()) {
+      worker.emitOpError("expected an allocated worker: run chimera-allocate "
+                         "first");
+      return nullptr;
+    }
+    for (auto buffer : worker.getBody().front().getOps<BufferOp>())
+      out->buffers.emplace_back(kindOf(buffer.getType()),
+                                buffer.getOffset().value_or(0),
+                                cast<SizedType>(buffer.getType()).getBytes());
+    ArrayRef<int32_t> holds = worker.getHolds();
+    for (size_t i = 0; i < holds.size(); i += 2)
+      out->states.emplace_back(holds[i], holds[i + 1],
+                               (*worker.getArguments())[i],
+                               (*worker.getArguments())[i + 1]);
+    forEachInstruction(worker, [&](Operation *op) { emit(op); });
+    if (failed)
+      return nullptr;
+    out->body_end = static_cast<uint32_t>(out->instructions.size());
+    out->arena_bytes = *worker.getArenaBytes();
+    out->peak_bytes = *worker.getPeakBytes();
+    out->peak_instruction = *worker.getPeakInstruction();
+    return std::move(out);
+  }
+
+private:
+  /// The fields of an instruction that ops fill in.
+  struct Fields {
+    Opcode opcode;
+    ValueKind kind = ValueKind::Tokens;
+    uint32_t pipeline = 0, stage = 0;
+    uint32_t microBatch = 0, microBatches = 0;
+    uint32_t target = 0;
+  };
+
+  template <typename Op> static Fields ofReplica(Op op, Opcode opcode) {
+    return {opcode, ValueKind::Tokens, op.getPipeline(), op.getStage()};
+  }
+
+  template <typename Op>
+  static Fields ofMicroBatch(Op op, Opcode opcode, Type type) {
+    return {opcode,        kindOf(type),       op.getPipeline(),
+            op.getStage(), op.getMicroBatch(), 1};
+  }
+
+  template <typename Op> static Fields ofPost(Op op, Opcode opcode, Type type) {
+    Fields fields = ofMicroBatch(op, opcode, type);
+    fields.target = op.getPeer();
+    return fields;
+  }
+
+  Fields fieldsOf(Operation *op) {
+    using Switch = llvm::TypeSwitch<Operation *, Fields>;
+    return Switch(op)
+        .Case(
+            [](LoadOp o) { return ofMicroBatch(o, Opcode::Load, o.getType()); })
+        .Case([](ZeroOp o) { return ofReplica(o, Opcode::ZeroGradient); })
+        .Case([](ForwardOp o) {
+          return ofMicroBatch(o, Opcode::Forward, o.getOutput().getType());
+        })
+        .Case([](BackwardOp o) {
+          return ofMicroBatch(o, Opcode::Backward, o.getNewSum().getType());
+        })
+        .Case([](InputGradientOp o) {
+          return ofMicroBatch(o, Opcode::InputGradient, o.getRest().getType());
+        })
+        .Case([](WeightGradientOp o) {
+          return ofMicroBatch(o, Opcode::WeightGradient,
+                              o.getNewSum().getType());
+        })
+        .Case([](OptimizerStepOp o) {
+          return ofReplica(o, Opcode::OptimizerStep);
+        })
+        .Case([](PostSendOp o) {
+          return ofPost(o, Opcode::PostSend, o.getValue().getType());
+        })
+        .Case([](PostReceiveOp o) {
+          return ofPost(o, Opcode::PostRecv, o.getTransfer().getType());
+        })
+        .Case([](GroupOp o) {
+          auto posts = o.getPosts().front().getOperations().size() - 1;
+          return Fields{.opcode = Opcode::Group,
+                        .target = static_cast<uint32_t>(posts)};
+        })
+        .Case([&](WaitOp o) {
+          return Fields{.opcode = Opcode::Wait,
+                        .target = transfers.lookup(o.getTransfer())};
+        })
+        .Case([&](AllReduceStartOp o) {
+          return Fields{.opcode = Opcode::AllReduceStart,
+                        .kind = kindOf(o.getTransfer().getType()),
+                        .stage = o.getStage(),
+                        .target = communicators.find(o)};
+        })
+        .Default([&](Operation *o) {
+          o->emitOpError("expected an instruction");
+          failed = true;
+          return Fields{};
+        });
+  }
+
+  void addOperand(Operation *op, Value value) {
+    std::optional<int32_t> buffer = bufferOf(worker, value);
+    if (buffer)
+      return out->operands.push_back(*buffer);
+    op->emitOpError("expected a buffer for each value: run chimera-allocate "
+                    "first");
+    failed = true;
+  }
+
+  void emit(Operation *op) {
+    auto index = static_cast<uint32_t>(out->instructions.size());
+    Fields fields = fieldsOf(op);
+    auto first = static_cast<uint32_t>(out->operands.size());
+    bool compute = !isa<WaitOp, GroupOp>(op);
+    if (compute)
+      for (Value operand : op->getOperands())
+        addOperand(op, operand);
+    size_t operands = out->operands.size() - first;
+    for (Value result : op->getResults()) {
+      if (isa<SendingType, ArrivingType>(result.getType()))
+        transfers[result] = index;
+      if (compute && !isa<SendingType>(result.getType()))
+        addOperand(op, result);
+    }
+    if (auto group = dyn_cast<GroupOp>(op))
+      for (auto [k, transfer] : llvm::enumerate(group.getTransfers()))
+        transfers[transfer] = index + 1 + static_cast<uint32_t>(k);
+    size_t results = out->operands.size() - first - operands;
+    out->instructions.emplace_back(
+        fields.opcode, fields.kind, /*part=*/0, /*parts=*/1, fields.pipeline,
+        fields.stage, fields.microBatch, fields.microBatches, fields.target,
+        first, operands, results, /*weight_version=*/0,
+        locations.find(op->getLoc()));
+  }
+
+  WorkerOp worker;
+  Locations &locations;
+  Communicators &communicators;
+  std::unique_ptr<program::WorkerT> out;
+  /// The instruction that began each transfer.
+  DenseMap<Value, uint32_t> transfers;
+  bool failed = false;
+};
+
+void emitTraining(PipelineOp pipeline, program::ProgramT &out) {
+  out.optimizer = std::make_unique<program::OptimizerT>();
+  out.optimizer->name = "adamw";
+  out.optimizer->learning_rate = pipeline.getLearningRate().convertToDouble();
+  out.optimizer->beta1 = pipeline.getBeta1().convertToDouble();
+  out.optimizer->beta2 = pipeline.getBeta2().convertToDouble();
+  out.optimizer->epsilon = pipeline.getEpsilon().convertToDouble();
+  out.optimizer->weight_decay = pipeline.getWeightDecay().convertToDouble();
+  out.data_type = dataTypeOf(pipeline);
+  out.micro_batch_size = static_cast<uint32_t>(pipeline.getMicroBatchSize());
+  out.seed = pipeline.getSeed();
+  out.micro_batches = static_cast<uint32_t>(pipeline.getMicroBatches());
+  out.data_parallel = static_cast<uint32_t>(pipeline.getDataParallel());
+}
+
+void emitLayout(const Layout &layout, program::ProgramT &out) {
+  for (StageOp stage : layout.stages) {
+    CostAttr cost = stage.getCost();
+    BytesAttr bytes = stage.getBytes();
+    uint32_t first = stage.getFirst().value_or(0);
+    uint32_t last = stage.getLast().value_or(first);
+    out.stages.emplace_back(
+        first, last - first, cost.getForward(), cost.getBackward(),
+        cost.inputGradientTime(), cost.weightGradientTime(), bytes.getWeights(),
+        bytes.getOptimizer(), bytes.getStash(), bytes.getBoundary());
+  }
+  for (DirectionOp direction : layout.directions) {
+    auto pipeline = std::make_unique<program::PipelineT>();
+    pipeline->direction = direction.getWay() == Direction::Up
+                              ? program::Direction::Up
+                              : program::Direction::Down;
+    pipeline->workers.assign(direction.getPlacement().begin(),
+                             direction.getPlacement().end());
+    pipeline->micro_batches.assign(direction.getMicroBatches().begin(),
+                                   direction.getMicroBatches().end());
+    out.pipelines.push_back(std::move(pipeline));
+  }
+}
+
+} // namespace
+
+std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
+  SmallVector<PipelineOp> pipelines(module.getOps<PipelineOp>());
+  if (pipelines.size() != 1) {
+    module.emitError("expected one chimera.pipeline to make a program of, got ")
+        << pipelines.size();
+    return nullptr;
+  }
+  PipelineOp pipeline = pipelines.front();
+  FailureOr<Layout> layout = layoutOf(pipeline);
+  FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
+  if (failed(layout) || failed(model))
+    return nullptr;
+  auto out = std::make_unique<program::ProgramT>();
+  out->producer = "chimera " CHIMERA_VERSION;
+  out->name = pipeline.getSymName().str();
+  out->schedule = pipeline.getSchedule().str();
+  out->model = std::move(*model);
+  // Stages of a model cost floating-point operations, bare ones slots.
+  out->time_unit = out->model ? "flop" : "slot";
+  emitTraining(pipeline, *out);
+  emitLayout(*layout, *out);
+  Locations locations(*out);
+  Communicators communicators(*out);
+  for (auto worker : pipeline.getBody().front().getOps<WorkerOp>()) {
+    std::unique_ptr<program::WorkerT> stream =
+        WorkerEmitter(worker, locations, communicators).run();
+    if (!stream)
+      return nullptr;
+    out->workers.push_back(std::move(stream));
+  }
+  if (out->workers.size() != layout->workers()) {
+    pipeline.emitOpError("expected ")
+        << layout->workers() << " workers, got " << out->workers.size()
+        << ": run the phases up to chimera-allocate first";
+    return nullptr;
+  }
+  return out;
+}
+
+} // namespace chimera

@@ -1,0 +1,101 @@
+//===- Pipelines.cpp - The path from description to program ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Pipelines.h"
+
+#include "passes/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+
+#include <array>
+
+using namespace mlir;
+
+namespace chimera {
+
+void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked) {
+  auto leadsTo = [&](Phase phase) { return from < phase && phase <= to; };
+
+  // described → partitioned. Stages get their costs and sizes, pipelines their
+  // placement: all that a schedule needs to know, so nothing below looks at the
+  // model again.
+  if (leadsTo(Phase::Partitioned))
+    manager.addPass(createPartitionPass());
+
+  // → unrolled. Every action of a step as a dataflow graph. All-reduces and
+  // optimizer steps are here already: what depends on what is settled before
+  // anything is ordered.
+  if (leadsTo(Phase::Unrolled))
+    manager.addPass(createUnrollPass());
+
+  // → scheduled. The one place where order is decided. From here on the order
+  // of the block is a legal global execution, and every later phase keeps that.
+  if (leadsTo(Phase::Scheduled)) {
+    manager.addPass(createSchedulePass());
+    if (checked)
+      manager.addPass(createVerifyScheduledPass());
+  }
+
+  // → communicated. Must see the global order: all posts come from one walk
+  // over it, which is why both ends of a channel agree and nothing can wait in
+  // a cycle. Must come before project, so that workers share no value and
+  // project can move ops instead of copying them.
+  if (leadsTo(Phase::Communicated))
+    manager.addPass(createCommunicatePass());
+
+  // → synchronised. After communicate, so that no post stands behind the waits
+  // of an all-reduce: the lazy policy puts those last.
+  if (leadsTo(Phase::Synchronised)) {
+    manager.addPass(createSynchronisePass());
+    if (checked)
+      manager.addPass(createVerifySynchronisedPass());
+  }
+
+  // → projected. Decides nothing.
+  if (leadsTo(Phase::Projected))
+    manager.addPass(createProjectPass());
+
+  // → allocated. Last, since buffers follow from the final order of each
+  // worker.
+  if (leadsTo(Phase::Allocated)) {
+    manager.addPass(createAllocatePass());
+    if (checked)
+      manager.addPass(createVerifyAllocatedPass());
+  }
+}
+
+void registerPipelines() {
+  registerChimeraPasses();
+
+  static constexpr std::array<std::pair<Phase, const char *>, 7> kPhases = {{
+      {Phase::Partitioned, "partitioned"},
+      {Phase::Unrolled, "unrolled"},
+      {Phase::Scheduled, "scheduled"},
+      {Phase::Communicated, "communicated"},
+      {Phase::Synchronised, "synchronised"},
+      {Phase::Projected, "projected"},
+      {Phase::Allocated, "allocated"},
+  }};
+  for (auto [phase, name] : kPhases)
+    PassPipelineRegistration<>(
+        std::string("chimera-to-") + name,
+        std::string("Take a described pipeline to the form: ") + name,
+        [phase = phase](OpPassManager &manager) {
+          buildPipeline(manager, Phase::Described, phase, /*checked=*/true);
+        });
+
+  PassPipelineRegistration<>(
+      "chimera-timeline",
+      "Schedule a described pipeline and print its timeline in equal slots",
+      [](OpPassManager &manager) {
+        buildPipeline(manager, Phase::Described, Phase::Scheduled,
+                      /*checked=*/true);
+        manager.addPass(createPrintTimelinePass());
+      });
+}
+
+} // namespace chimera

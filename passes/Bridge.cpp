@@ -1,0 +1,177 @@
+//===- Bridge.cpp - Between the IR and the schedule library ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Bridge.h"
+
+#include "runtime/program/Layout.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+/// Puts `op` at its index, which must be free and below `count`.
+template <typename Op>
+static LogicalResult place(Op op, size_t count, SmallVectorImpl<Op> &list) {
+  size_t index = op.getIndex();
+  if (index >= count)
+    return op.emitOpError("expected an index below ") << count;
+  list.resize(std::max(list.size(), index + 1));
+  if (list[index]) {
+    InFlightDiagnostic error = op.emitOpError("stands twice");
+    error.attachNote(list[index].getLoc()) << "here first";
+    return error;
+  }
+  list[index] = op;
+  return success();
+}
+
+FailureOr<Layout> layoutOf(PipelineOp pipeline) {
+  Layout layout;
+  size_t stages = pipeline.getStages();
+  if (!pipeline.getBody().empty())
+    for (Operation &op : pipeline.getBody().front()) {
+      if (auto stage = dyn_cast<StageOp>(op)) {
+        if (failed(place(stage, stages, layout.stages)))
+          return failure();
+      } else if (auto direction = dyn_cast<DirectionOp>(op)) {
+        if (direction.getPlacement().size() != stages)
+          return direction.emitOpError("expected a placement of ")
+                 << stages << " stages, got "
+                 << direction.getPlacement().size();
+        if (failed(place(direction, pipeline.getMicroBatches(),
+                         layout.directions)))
+          return failure();
+      }
+    }
+  if (layout.stages.size() != stages ||
+      llvm::is_contained(layout.stages, StageOp()))
+    return pipeline.emitOpError("expected ")
+           << stages << " stages: run chimera-partition first, or give all";
+  if (layout.directions.empty() ||
+      llvm::is_contained(layout.directions, DirectionOp()))
+    return pipeline.emitOpError(
+        "expected directions: run chimera-partition first");
+  return layout;
+}
+
+FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
+  if (!pipeline.getModel())
+    return std::unique_ptr<program::ModelT>();
+  auto op = SymbolTable::lookupNearestSymbolFrom<ModelOp>(
+      pipeline, pipeline.getModelAttr());
+  if (!op)
+    return pipeline.emitOpError("expected a chimera.model @")
+           << *pipeline.getModel() << ", found none";
+  auto model = std::make_unique<program::ModelT>();
+  model->architecture = op.getArchitecture().str();
+  model->layers = op.getLayers();
+  model->heads = op.getHeads();
+  model->width = op.getWidth();
+  model->context = op.getContextLength();
+  model->vocabulary = op.getVocabulary();
+  model->dropout = op.getDropout().convertToDouble();
+  if (std::string problem = program::checkModel(*model); !problem.empty())
+    return op.emitOpError(problem);
+  return model;
+}
+
+program::DataType dataTypeOf(PipelineOp pipeline) {
+  return pipeline.getDataType() == DataType::F64 ? program::DataType::Float64
+                                                 : program::DataType::Float32;
+}
+
+FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
+  FailureOr<Layout> layout = layoutOf(pipeline);
+  if (failed(layout))
+    return failure();
+  schedule::Problem problem;
+  problem.workers = static_cast<int32_t>(layout->workers());
+  problem.splitBackward = pipeline.getSplitBackward();
+  for (StageOp stage : layout->stages) {
+    CostAttr cost = stage.getCost();
+    problem.stages.push_back({cost.getForward(), cost.getBackward(),
+                              cost.inputGradientTime(),
+                              cost.weightGradientTime()});
+  }
+  for (DirectionOp direction : layout->directions)
+    problem.pipelines.push_back(
+        {direction.getWay() == Direction::Up,
+         std::vector<int32_t>(direction.getPlacement()),
+         std::vector<int32_t>(direction.getMicroBatches())});
+  if (std::string error = schedule::check(problem); !error.empty())
+    return pipeline.emitOpError(error);
+  if (problem.microBatches() !=
+      static_cast<int32_t>(pipeline.getMicroBatches()))
+    return pipeline.emitOpError("expected directions that share ")
+           << pipeline.getMicroBatches() << " micro-batches, got "
+           << problem.microBatches();
+  return problem;
+}
+
+schedule::Kind kindOf(ActionOp op) {
+  if (isa<ForwardOp>(op))
+    return schedule::Kind::Forward;
+  if (isa<BackwardOp>(op))
+    return schedule::Kind::Backward;
+  return isa<InputGradientOp>(op) ? schedule::Kind::InputGradient
+                                  : schedule::Kind::WeightGradient;
+}
+
+FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
+  schedule::Schedule schedule;
+  schedule.workers.resize(pipeline.getStages());
+  schedule.slots.resize(pipeline.getStages());
+  bool allSlots = true;
+  auto add = [&](Block &block, std::optional<uint32_t> home) -> LogicalResult {
+    for (auto action : block.getOps<ActionOp>()) {
+      std::optional<uint32_t> worker = home ? home : action.getWorker();
+      if (!worker)
+        return action.emitOpError("expected an action to name its worker: run "
+                                  "chimera-schedule first");
+      if (*worker >= schedule.workers.size())
+        return action.emitOpError("expected a worker below ")
+               << schedule.workers.size() << ", got " << *worker;
+      schedule.workers[*worker].push_back(
+          {kindOf(action), static_cast<int32_t>(action.getPipeline()),
+           static_cast<int32_t>(action.getStage()),
+           static_cast<int32_t>(action.getMicroBatch())});
+      allSlots &= action.getSlot().has_value();
+      schedule.slots[*worker].push_back(action.getSlot().value_or(0));
+    }
+    return success();
+  };
+  bool found = false;
+  if (!pipeline.getBody().empty())
+    for (Operation &op : pipeline.getBody().front()) {
+      if (auto step = dyn_cast<StepOp>(op)) {
+        if (failed(add(step.getBody().front(), std::nullopt)))
+          return failure();
+        found = true;
+      } else if (auto worker = dyn_cast<WorkerOp>(op)) {
+        if (failed(add(worker.getBody().front(), worker.getIndex())))
+          return failure();
+        found = true;
+      }
+    }
+  if (!found)
+    return pipeline.emitOpError(
+        "expected a scheduled step: run chimera-schedule first");
+  if (!allSlots)
+    schedule.slots.clear();
+  return schedule;
+}
+
+FailureOr<StepOp> stepOf(PipelineOp pipeline) {
+  if (!pipeline.getBody().empty())
+    for (auto step : pipeline.getBody().front().getOps<StepOp>())
+      return step;
+  return pipeline.emitOpError("expected a step: run chimera-unroll first");
+}
+
+} // namespace chimera

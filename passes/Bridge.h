@@ -1,0 +1,72 @@
+//===- Bridge.h - Between the IR and the schedule library -------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one place where IR becomes a schedule::Problem and a schedule::Schedule,
+// and where a pipeline's description is read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_BRIDGE_H
+#define CHIMERA_PASSES_BRIDGE_H
+
+#include "compiler/schedule/Schedule.h"
+#include "dialect/Chimera.h"
+#include "runtime/program/Program.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <memory>
+
+namespace chimera {
+
+/// The stages and directions of a partitioned pipeline, by index.
+struct Layout {
+  llvm::SmallVector<StageOp> stages;
+  llvm::SmallVector<DirectionOp> directions;
+
+  size_t workers() const { return stages.size(); }
+  int32_t workerOf(uint32_t pipeline, uint32_t stage) const {
+    DirectionOp direction = directions[pipeline];
+    return direction.getPlacement()[stage];
+  }
+};
+
+/// Fails, with a diagnostic, where stages or directions are missing, stand
+/// twice or do not fit each other.
+mlir::FailureOr<Layout> layoutOf(PipelineOp pipeline);
+
+/// Where the step's block arguments of a replica stand: its weights, and one
+/// further its optimizer state.
+inline unsigned stateIndex(const Layout &layout, uint32_t pipeline,
+                           uint32_t stage) {
+  return 2 * (pipeline * layout.stages.size() + stage);
+}
+
+/// The model that the pipeline names, null if it names none. Fails, with a
+/// diagnostic, where there is no such model or it cannot be trained.
+mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
+
+program::DataType dataTypeOf(PipelineOp pipeline);
+
+/// The pipeline's problem with its stages' costs and no message latency. Fails,
+/// with a diagnostic, where the schedule library refuses it.
+mlir::FailureOr<schedule::Problem> problemOf(PipelineOp pipeline);
+
+schedule::Kind kindOf(ActionOp op);
+
+/// The order of actions on every worker, from the step of a scheduled pipeline
+/// or from the workers of a projected one. Slots are taken along where every
+/// action has one. Fails, with a diagnostic, where an action names no worker.
+mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
+
+/// The step of an unrolled (not yet projected) pipeline. Fails, with a
+/// diagnostic, where there is none.
+mlir::FailureOr<StepOp> stepOf(PipelineOp pipeline);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_BRIDGE_H

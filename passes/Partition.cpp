@@ -1,0 +1,169 @@
+//===- Partition.cpp - Model to stages and directions ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Registry.h"
+#include "passes/Bridge.h"
+#include "passes/Passes.h"
+#include "runtime/program/Layout.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace chimera {
+
+#define GEN_PASS_DEF_PARTITIONPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// What a bare stage is: unit times, and room for eight 64-bit words a value.
+constexpr int64_t kBareBytes = 64;
+
+/// Cuts `costs` into `parts` contiguous, non-empty ranges whose largest sum is
+/// least; returns the ends. best[k][i] is the least largest sum of k+1 ranges
+/// over the first i costs:
+///
+///   best[k][i] = min over j < i of max(best[k-1][j], costs[j] + … +
+///   costs[i-1])
+SmallVector<uint32_t> balancedCuts(ArrayRef<int64_t> costs, uint32_t parts) {
+  auto count = static_cast<uint32_t>(costs.size());
+  std::vector<int64_t> prefix(count + 1, 0);
+  for (uint32_t i = 0; i < count; ++i)
+    prefix[i + 1] = prefix[i] + costs[i];
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  std::vector<std::vector<int64_t>> best(
+      parts, std::vector<int64_t>(count + 1, kNever));
+  std::vector<std::vector<uint32_t>> from(parts,
+                                          std::vector<uint32_t>(count + 1, 0));
+  for (uint32_t i = 1; i <= count; ++i)
+    best[0][i] = prefix[i];
+  for (uint32_t k = 1; k < parts; ++k)
+    for (uint32_t i = k + 1; i <= count; ++i)
+      for (uint32_t j = k; j < i; ++j) {
+        int64_t cost = std::max(best[k - 1][j], prefix[i] - prefix[j]);
+        if (cost < best[k][i]) {
+          best[k][i] = cost;
+          from[k][i] = j;
+        }
+      }
+  SmallVector<uint32_t> ends(parts);
+  uint32_t end = count;
+  for (uint32_t k = parts; k-- > 0;) {
+    ends[k] = end;
+    end = from[k][end];
+  }
+  return ends;
+}
+
+/// Stages without a model.
+void makeBareStages(PipelineOp pipeline, OpBuilder &builder) {
+  auto cost = CostAttr::get(builder.getContext(), 1, 1, 1, 1);
+  auto bytes = BytesAttr::get(builder.getContext(), kBareBytes, 2 * kBareBytes,
+                              kBareBytes, kBareBytes);
+  for (uint32_t s = 0; s < pipeline.getStages(); ++s)
+    builder.create<StageOp>(pipeline.getLoc(), s, IntegerAttr(), IntegerAttr(),
+                            cost, bytes);
+}
+
+LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
+                              OpBuilder &builder) {
+  uint32_t layers = program::layerCount(model);
+  auto stages = static_cast<uint32_t>(pipeline.getStages());
+  if (layers < stages)
+    return pipeline.emitOpError("expected at most ")
+           << layers << " stages, the model's layers with embedding and head, "
+           << "got " << stages;
+  program::DataType type = dataTypeOf(pipeline);
+  auto batch = static_cast<uint32_t>(pipeline.getMicroBatchSize());
+  std::vector<program::LayerCost> costs;
+  std::vector<int64_t> times;
+  for (uint32_t layer = 0; layer < layers; ++layer) {
+    costs.push_back(program::layerCost(model, type, batch, layer));
+    times.push_back(costs.back().forwardFlops + costs.back().backwardFlops);
+  }
+  uint32_t first = 0;
+  SmallVector<uint32_t> ends = balancedCuts(times, stages);
+  for (uint32_t s = 0; s < stages; ++s) {
+    int64_t forward = 0, backward = 0, stash = 0;
+    for (uint32_t layer = first; layer < ends[s]; ++layer) {
+      forward += costs[layer].forwardFlops;
+      backward += costs[layer].backwardFlops;
+      stash += costs[layer].stashBytes;
+    }
+    int64_t weights = program::parameterCount(model, first, ends[s] - first) *
+                      program::bytesOf(type);
+    // AdamW keeps two moments for each weight.
+    auto bytes = BytesAttr::get(builder.getContext(), weights, 2 * weights,
+                                std::max<int64_t>(stash, 1),
+                                program::boundaryBytes(model, type, batch));
+    // An embedding is a copy and has next to no operations, but takes time.
+    auto cost =
+        CostAttr::get(builder.getContext(), std::max<int64_t>(forward, 1),
+                      std::max<int64_t>(backward, 1), 0, 0);
+    builder.create<StageOp>(pipeline.getLoc(), s,
+                            builder.getI32IntegerAttr(first),
+                            builder.getI32IntegerAttr(ends[s]), cost, bytes);
+    first = ends[s];
+  }
+  return success();
+}
+
+LogicalResult makeDirections(PipelineOp pipeline, OpBuilder &builder) {
+  const schedule::Scheme *scheme =
+      schedule::findScheme(std::string_view(pipeline.getSchedule()));
+  if (!scheme)
+    return pipeline.emitOpError("expected one of the schedules ")
+           << schedule::schemeNames() << ", got \"" << pipeline.getSchedule()
+           << "\"";
+  auto stages = static_cast<int32_t>(pipeline.getStages());
+  auto batches = static_cast<int32_t>(pipeline.getMicroBatches());
+  if (std::string error = scheme->check(stages, batches); !error.empty())
+    return pipeline.emitOpError("schedule \"")
+           << scheme->name << "\" (" << scheme->needs << "): " << error;
+  uint32_t index = 0;
+  for (const schedule::Pipeline &laid : scheme->place(stages, batches))
+    builder.create<DirectionOp>(pipeline.getLoc(), index++,
+                                laid.up ? Direction::Up : Direction::Down,
+                                laid.workers, laid.microBatches);
+  return success();
+}
+
+struct Partition : impl::PartitionPassBase<Partition> {
+  void runOnOperation() override {
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(partition(pipeline)))
+        return signalPassFailure();
+  }
+
+  LogicalResult partition(PipelineOp pipeline) {
+    if (pipeline.getBody().empty())
+      pipeline.getBody().emplaceBlock();
+    Block &body = pipeline.getBody().front();
+    OpBuilder builder = OpBuilder::atBlockEnd(&body);
+    if (!body.getOps<DirectionOp>().empty())
+      return pipeline.emitOpError("expected a described pipeline, got one with "
+                                  "directions");
+    FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
+    if (failed(model))
+      return failure();
+    if (body.getOps<StageOp>().empty()) {
+      if (!*model)
+        makeBareStages(pipeline, builder);
+      else if (failed(makeModelStages(pipeline, **model, builder)))
+        return failure();
+    }
+    if (failed(makeDirections(pipeline, builder)))
+      return failure();
+    return LogicalResult(layoutOf(pipeline));
+  }
+};
+
+} // namespace
+} // namespace chimera

@@ -1,0 +1,159 @@
+//===- Passes.td - The phases, their verifiers, the reports *- tablegen -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_PASSES_TD
+#define CHIMERA_PASSES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class ChimeraPass<string name> : Pass<name, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::chimera::ChimeraDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Phases, in their order
+//===----------------------------------------------------------------------===//
+
+def PartitionPass : ChimeraPass<"chimera-partition"> {
+  let summary = "Cut the model into stages and lay pipelines over the workers";
+  let description = [{
+    described → partitioned. Cuts the model's layers (embedding and head are
+    layers) into contiguous stages so that the costliest stage costs as little
+    as possible, by an exact dynamic programme, and gives every stage its costs
+    (in floating-point operations) and sizes. A pipeline without a model gets
+    bare stages of unit cost. Stages that the description gives are kept. Asks
+    the scheme of the pipeline's schedule for directions and placements.
+
+    Fails where the scheme is unknown or cannot do this number of stages and
+    micro-batches, where the model is unknown or unsound, and where there are
+    fewer layers than stages.
+  }];
+}
+
+def UnrollPass : ChimeraPass<"chimera-unroll"> {
+  let summary = "Write one training step as a dataflow graph";
+  let description = [{
+    partitioned → unrolled. Makes a `chimera.step` with every load, forward,
+    backward (or its two halves), accumulation, all-reduce and optimizer step.
+    A gradient with one replica needs no all-reduce and gets none. The order of
+    the block means nothing yet.
+  }];
+}
+
+def SchedulePass : ChimeraPass<"chimera-schedule"> {
+  let summary = "Order the actions and name their workers";
+  let description = [{
+    unrolled → scheduled. Asks the scheme for the order of actions on every
+    worker, verifies it, and reorders the step's block by the simulated start of
+    each action; sums of gradients are threaded anew in that order. Loads stand
+    before the action that needs them.
+  }];
+}
+
+def CommunicatePass : ChimeraPass<"chimera-communicate"> {
+  let summary = "Post and await what crosses workers";
+  let description = [{
+    scheduled → communicated. In one walk over the global order: a value made on
+    one worker and used on another is posted at both ends right behind the
+    action that makes it; the receive is waited for right before the action that
+    uses it, the send right behind that. Executing the block in its order is
+    then a legal run even with rendezvous sends, so no order of waits on any
+    worker can form a cycle.
+  }];
+}
+
+def SynchronisePass : ChimeraPass<"chimera-synchronise"> {
+  let summary = "Split all-reduces into a start and a wait for each worker";
+  let description = [{
+    communicated → synchronised. The lazy policy: behind all local computation,
+    each worker starts all its all-reduces and then waits for them, in the order
+    of the step (later stages first), which is one order for all workers.
+  }];
+}
+
+def ProjectPass : ChimeraPass<"chimera-project"> {
+  let summary = "Give every worker its own region";
+  let description = [{
+    synchronised → projected. Moves each op into the `chimera.worker` that runs
+    it, keeping the order. Nothing is decided and nothing is copied.
+  }];
+}
+
+def AllocatePass : ChimeraPass<"chimera-allocate"> {
+  let summary = "Give every value a place in memory";
+  let description = [{
+    projected → allocated. Numbers buffers by liveness, reusing those of equal
+    type. An action that updates a sum, weights or optimizer state updates them
+    in place; a transfer owns its buffer from post to wait, at both ends. States
+    the arena and the peak of live bytes of each worker.
+
+    Fails where a value would be updated in place while its old value is still
+    needed.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// What must hold at the boundaries
+//===----------------------------------------------------------------------===//
+
+def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
+  let summary = "Check that the step is a valid schedule";
+  let description = [{
+    Every action stands once, on the worker where its pipeline's placement puts
+    its stage, in an order that respects every dependency; the gradient of every
+    replica is reduced before its optimizer step. Reports every violation.
+  }];
+}
+
+def VerifySynchronisedPass : ChimeraPass<"chimera-verify-synchronised"> {
+  let summary = "Check that workers share nothing but channels";
+  let description = [{
+    Every op but the step's terminator names its worker, no op uses a value of
+    another worker, every transfer is waited for once, and the k-th send and the
+    k-th receive of every channel agree in type and label. Reports every
+    violation.
+  }];
+}
+
+def VerifyAllocatedPass : ChimeraPass<"chimera-verify-allocated"> {
+  let summary = "Check that every value has a fitting buffer";
+  let description = [{
+    Every result has a buffer of its type, and no buffer holds two values that
+    are live at once. Reports every violation.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
+  let summary = "Print the schedule as a grid, with bubble and peaks";
+  let description = [{
+    Prints a scheduled (or later) pipeline in the Chimera paper's form. Without
+    times: in slots of equal length, where the scheme states them, else every
+    action as soon as possible with unit times. With times: every action as soon
+    as possible in these.
+
+    The bubble is the idle time of all workers between the start of the step and
+    its flush, over workers times makespan. Peak activations count micro-batches
+    whose stash a worker holds.
+  }];
+  let options = [
+    Option<"forward", "forward", "int64_t", "0", "Time of a forward">,
+    Option<"backward", "backward", "int64_t", "0",
+           "Time of a whole backward (default: twice the forward)">,
+    Option<"weightGradient", "weight-gradient", "int64_t", "0",
+           "Time of a split backward's second half (default: half of it)">,
+    Option<"latency", "p2p", "int64_t", "0",
+           "Time from the end of an action to its use on another worker">,
+    Option<"output", "output", "std::string", "\"-\"",
+           "File to print to, - for standard output">
+  ];
+}
+
+#endif // CHIMERA_PASSES_PASSES_TD

@@ -1,0 +1,93 @@
+//===- PrintTimeline.cpp - The schedule as a grid -------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Timeline.h"
+#include "compiler/schedule/Verify.h"
+#include "passes/Bridge.h"
+#include "passes/Passes.h"
+
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+#define GEN_PASS_DEF_PRINTTIMELINEPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Grids wider than this many columns are no longer read.
+constexpr int64_t kWidest = 4096;
+
+struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
+  using PrintTimelinePassBase::PrintTimelinePassBase;
+
+  void runOnOperation() override {
+    if (forward < 0 || backward < 0 || weightGradient < 0 || latency < 0 ||
+        (forward == 0 && (backward > 0 || weightGradient > 0 || latency > 0)) ||
+        (backward > 0 && weightGradient >= backward)) {
+      getOperation().emitError(
+          "chimera-print-timeline: expected times of at least 0, a forward with"
+          " any other, and a weight-gradient below backward");
+      return signalPassFailure();
+    }
+    std::string error;
+    std::unique_ptr<llvm::ToolOutputFile> file =
+        openOutputFile(output.getValue(), &error);
+    if (!file) {
+      getOperation().emitError("chimera-print-timeline: ") << error;
+      return signalPassFailure();
+    }
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(print(pipeline, file->os())))
+        return signalPassFailure();
+    file->keep();
+    markAllAnalysesPreserved();
+  }
+
+  LogicalResult print(PipelineOp pipeline, llvm::raw_ostream &os) {
+    FailureOr<schedule::Problem> problem = problemOf(pipeline);
+    FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
+    if (failed(problem) || failed(schedule))
+      return failure();
+    setTimes(*problem);
+    std::vector<schedule::Violation> violations =
+        schedule::verify(*problem, *schedule);
+    if (!violations.empty())
+      return pipeline.emitOpError("expected a valid schedule: ")
+             << violations.front().message;
+    bool slots = forward == 0 && schedule->hasSlots();
+    schedule::Timing timing = slots ? schedule::slotTiming(*problem, *schedule)
+                                    : schedule::simulate(*problem, *schedule);
+    os << pipeline.getSymName() << ": " << pipeline.getSchedule() << ", "
+       << problem->stages.size() << " stages, " << problem->microBatches()
+       << " micro-batches\n";
+    if (timing.makespan > kWidest)
+      os << "(a grid of " << timing.makespan
+         << " columns is not printed; give smaller times)\n";
+    else
+      os << schedule::renderGrid(*problem, *schedule, timing, slots);
+    os << schedule::renderSummary(*problem, timing, slots);
+    return success();
+  }
+
+  /// Uniform times as the options give them, one each by default.
+  void setTimes(schedule::Problem &problem) {
+    int64_t f = forward > 0 ? forward : 1;
+    int64_t b = backward > 0 ? backward : forward > 0 ? 2 * forward : 1;
+    int64_t w =
+        weightGradient > 0 ? weightGradient : std::max<int64_t>(1, b / 2);
+    for (schedule::StageCost &cost : problem.stages)
+      cost = {f, b, std::max<int64_t>(1, b - w), w};
+    problem.latency = latency;
+  }
+};
+
+} // namespace
+} // namespace chimera

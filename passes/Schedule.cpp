@@ -1,0 +1,194 @@
+//===- Schedule.cpp - The order of actions --------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/Verify.h"
+#include "passes/Bridge.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace chimera {
+
+#define GEN_PASS_DEF_SCHEDULEPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// An action's place in the schedule and when it starts.
+struct Turn {
+  int64_t start;
+  int32_t worker;
+  int32_t index;
+};
+
+/// All actions by start, then worker. An action starts after what it depends
+/// on, since costs are positive, so this order respects every dependency.
+std::vector<Turn> globalOrder(const schedule::Timing &timing) {
+  std::vector<Turn> order;
+  for (size_t w = 0; w < timing.starts.size(); ++w)
+    for (size_t i = 0; i < timing.starts[w].size(); ++i)
+      order.push_back({timing.starts[w][i], static_cast<int32_t>(w),
+                       static_cast<int32_t>(i)});
+  std::sort(order.begin(), order.end(), [](const Turn &a, const Turn &b) {
+    return std::tie(a.start, a.worker) < std::tie(b.start, b.worker);
+  });
+  return order;
+}
+
+/// Reorders the block of a step.
+class Reorder {
+public:
+  Reorder(const Layout &layout, const schedule::Problem &problem, Block &block)
+      : layout(layout), ids(problem), block(block),
+        sums(layout.directions.size() * layout.stages.size()) {}
+
+  LogicalResult collect() {
+    actions.resize(ids.count());
+    for (Operation &op : block) {
+      auto action = dyn_cast<ActionOp>(op);
+      if (!action) {
+        if (!anchor && !isa<LoadOp, ZeroOp>(op))
+          anchor = &op;
+        continue;
+      }
+      std::optional<int64_t> id =
+          ids.find(kindOf(action), action.getStage(), action.getMicroBatch());
+      if (!id || actions[*id])
+        return action.emitOpError("expected each action of the step once");
+      actions[*id] = action;
+    }
+    if (llvm::is_contained(actions, nullptr))
+      return block.getParentOp()->emitOpError(
+          "expected every action of the step: run chimera-unroll first");
+    return success();
+  }
+
+  void apply(const schedule::Schedule &schedule,
+             const std::vector<Turn> &order) {
+    for (const Turn &turn : order) {
+      const schedule::Action &action =
+          schedule.workers[turn.worker][turn.index];
+      ActionOp op = actions[*ids.find(action)];
+      op.setWorker(turn.worker);
+      if (schedule.hasSlots())
+        op.setSlot(schedule.slots[turn.worker][turn.index]);
+      moveHere(op, turn.worker);
+    }
+    for (Operation &op : llvm::make_range(anchor->getIterator(), block.end()))
+      finish(&op);
+  }
+
+private:
+  Value &sumOf(uint32_t pipeline, uint32_t stage) {
+    return sums[pipeline * layout.stages.size() + stage];
+  }
+
+  /// Puts `op` next, behind the loads and the zero that it needs, and threads
+  /// its sum.
+  void moveHere(ActionOp op, int32_t worker) {
+    OpOperand *accumulator = op.getAccumulator();
+    for (OpOperand &operand : op->getOpOperands()) {
+      Operation *producer = operand.get().getDefiningOp();
+      if (isa_and_nonnull<LoadOp>(producer))
+        bring(cast<PlacedOp>(producer), worker);
+    }
+    if (accumulator) {
+      Value &sum = sumOf(op.getPipeline(), op.getStage());
+      if (!sum)
+        sum = firstSum(op, worker);
+      accumulator->set(sum);
+      sum = op->getResult(0);
+    }
+    op->moveBefore(anchor);
+  }
+
+  void bring(PlacedOp op, int32_t worker) {
+    op.setWorker(worker);
+    op->moveBefore(anchor);
+  }
+
+  /// The zero from which the sums of the replica of `op` start.
+  Value firstSum(ActionOp op, int32_t worker) {
+    if (zeros.empty()) {
+      zeros.resize(sums.size());
+      for (auto zero : block.getOps<ZeroOp>())
+        zeros[zero.getPipeline() * layout.stages.size() + zero.getStage()] =
+            zero;
+    }
+    ZeroOp zero =
+        zeros[op.getPipeline() * layout.stages.size() + op.getStage()];
+    bring(cast<PlacedOp>(zero.getOperation()), worker);
+    return zero.getGradient();
+  }
+
+  /// Gives an op behind the actions its worker and the complete sums.
+  void finish(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto producer = operand.get().getDefiningOp<ActionOp>();
+      if (producer && producer.getAccumulator())
+        operand.set(sumOf(producer.getPipeline(), producer.getStage()));
+    }
+    if (auto update = dyn_cast<OptimizerStepOp>(op))
+      update.setWorker(
+          layout.workerOf(update.getPipeline(), update.getStage()));
+  }
+
+  const Layout &layout;
+  schedule::ActionIds ids;
+  Block &block;
+  std::vector<ActionOp> actions;
+  /// The first op that needs all actions done.
+  Operation *anchor = nullptr;
+  /// The sum so far of each replica.
+  std::vector<Value> sums;
+  std::vector<ZeroOp> zeros;
+};
+
+struct Schedule : impl::SchedulePassBase<Schedule> {
+  void runOnOperation() override {
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(run(pipeline)))
+        return signalPassFailure();
+  }
+
+  LogicalResult run(PipelineOp pipeline) {
+    FailureOr<Layout> layout = layoutOf(pipeline);
+    FailureOr<schedule::Problem> problem = problemOf(pipeline);
+    FailureOr<StepOp> step = stepOf(pipeline);
+    if (failed(layout) || failed(problem) || failed(step))
+      return failure();
+    const schedule::Scheme *scheme =
+        schedule::findScheme(std::string_view(pipeline.getSchedule()));
+    if (!scheme)
+      return pipeline.emitOpError("expected one of the schedules ")
+             << schedule::schemeNames() << ", got \"" << pipeline.getSchedule()
+             << "\"";
+    schedule::Schedule schedule = schedule::makeSchedule(*scheme, *problem);
+    std::vector<schedule::Violation> violations =
+        schedule::verify(*problem, schedule);
+    for (const schedule::Violation &violation : violations)
+      pipeline.emitOpError("schedule \"")
+          << scheme->name << "\": " << violation.message;
+    if (!violations.empty())
+      return failure();
+    Reorder reorder(*layout, *problem, step->getBody().front());
+    if (failed(reorder.collect()))
+      return failure();
+    reorder.apply(schedule,
+                  globalOrder(schedule::simulate(*problem, schedule)));
+    return success();
+  }
+};
+
+} // namespace
+} // namespace chimera

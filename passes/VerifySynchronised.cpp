@@ -1,0 +1,118 @@
+//===- VerifySynchronised.cpp - Workers share only channels ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Bridge.h"
+#include "passes/Passes.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace chimera {
+
+#define GEN_PASS_DEF_VERIFYSYNCHRONISEDPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+class Verifier {
+public:
+  explicit Verifier(StepOp step) : step(step) {}
+
+  LogicalResult run() {
+    for (Operation &op : step.getBody().front().without_terminator())
+      visit(op);
+    for (auto &[channel, posts] : channels)
+      match(channel.first, channel.second, posts.first, posts.second);
+    return success(!failed);
+  }
+
+private:
+  using Channel = std::pair<uint32_t, uint32_t>;
+
+  InFlightDiagnostic report(Operation *op, const Twine &message) {
+    failed = true;
+    return op->emitOpError(message);
+  }
+
+  void visit(Operation &op) {
+    auto placed = dyn_cast<PlacedOp>(op);
+    if (!placed || !placed.getWorker()) {
+      report(&op, "expected an op that names its worker");
+      return;
+    }
+    uint32_t worker = *placed.getWorker();
+    for (Value operand : op.getOperands()) {
+      auto producer = dyn_cast_or_null<PlacedOp>(operand.getDefiningOp());
+      if (producer && producer.getWorker() != worker)
+        report(&op, "expected values of worker ")
+            << worker << ", got one of worker "
+            << producer.getWorker().value_or(0);
+    }
+    for (Value result : op.getResults())
+      if (isa<SendingType, ArrivingType>(result.getType()) &&
+          !result.hasOneUse())
+        report(&op, "expected its transfer to be waited for once, got ")
+            << llvm::range_size(result.getUses()) << " uses";
+    post(op, worker);
+    if (auto group = dyn_cast<GroupOp>(op))
+      for (Operation &inner : group.getPosts().front().without_terminator())
+        post(inner, worker);
+  }
+
+  void post(Operation &op, uint32_t worker) {
+    if (auto send = dyn_cast<PostSendOp>(op))
+      channels[{worker, send.getPeer()}].first.push_back(send);
+    else if (auto receive = dyn_cast<PostReceiveOp>(op))
+      channels[{receive.getPeer(), worker}].second.push_back(receive);
+  }
+
+  /// Compares a channel's sends and receives; the first that differ say why.
+  void match(uint32_t from, uint32_t to, MutableArrayRef<PostSendOp> sends,
+             MutableArrayRef<PostReceiveOp> receives) {
+    for (auto [send, receive] : llvm::zip(sends, receives)) {
+      bool agree = receive.getTransfer().getType().getValue() ==
+                       send.getValue().getType() &&
+                   send.getPipeline() == receive.getPipeline() &&
+                   send.getStage() == receive.getStage() &&
+                   send.getMicroBatch() == receive.getMicroBatch();
+      if (agree)
+        continue;
+      report(send, "expected the receive that it meets to have its type and "
+                   "label")
+              .attachNote(receive.getLoc())
+          << "it meets this one on worker " << to;
+      return;
+    }
+    if (sends.size() > receives.size())
+      report(sends[receives.size()], "expected a receive on worker ")
+          << to << " that it meets, found none";
+    else if (receives.size() > sends.size())
+      report(receives[sends.size()], "expected a send on worker ")
+          << from << " that it meets, found none";
+  }
+
+  StepOp step;
+  bool failed = false;
+  std::map<Channel,
+           std::pair<std::vector<PostSendOp>, std::vector<PostReceiveOp>>>
+      channels;
+};
+
+struct VerifySynchronised
+    : impl::VerifySynchronisedPassBase<VerifySynchronised> {
+  void runOnOperation() override {
+    for (auto pipeline : getOperation().getOps<PipelineOp>()) {
+      FailureOr<StepOp> step = stepOf(pipeline);
+      if (mlir::failed(step) || mlir::failed(Verifier(*step).run()))
+        signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace chimera

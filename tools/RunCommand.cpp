@@ -1,0 +1,344 @@
+//===- RunCommand.cpp - What chimera-run does -----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Joins what the runtime's folders offer: which stages, which data, which
+// transport; then what the root prints and saves.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/RunCommand.h"
+
+#include "runtime/core/Gather.h"
+#include "runtime/core/Launch.h"
+#include "runtime/core/Progress.h"
+#include "runtime/core/Run.h"
+#include "runtime/core/Sequential.h"
+#include "runtime/program/File.h"
+#include "runtime/stage/ExactStage.h"
+#include "runtime/stage/SyntheticStage.h"
+#include "runtime/stage/torch/Tensors.h"
+#include "runtime/stage/torch/TextData.h"
+#include "runtime/stage/torch/TransformerStage.h"
+#include "runtime/stage/torch/Weights.h"
+#ifdef CHIMERA_HAVE_MPI
+#include "runtime/transport/mpi/Session.h"
+#endif
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+constexpr const char *kAuto = "auto", *kTransformer = "transformer",
+                     *kExact = "exact", *kSynthetic = "synthetic",
+                     *kInProcess = "in-process", *kMpi = "mpi";
+
+class TensorMeter final : public MemoryMeter {
+public:
+  int64_t currentBytes() const override { return liveTensorBytes(); }
+};
+
+/// What computes and on what data.
+struct Workload {
+  std::string kind;
+  StageFactory stages;
+  std::unique_ptr<DataSource> data;
+  TextData *text = nullptr; ///< `data`, if it is text
+  std::unique_ptr<MemoryMeter> meter;
+};
+
+Workload makeWorkload(const RunSettings &settings,
+                      const program::ProgramT &program) {
+  Workload load;
+  load.kind = settings.stages;
+  if (load.kind == kAuto)
+    load.kind = program.model ? kTransformer : kExact;
+  if (load.kind != kTransformer) {
+    for (const auto &[option, value] :
+         {std::pair("--data", &settings.data),
+          {"--save", &settings.save},
+          {"--save-gradients", &settings.saveGradients}})
+      if (!value->empty())
+        throw std::invalid_argument(
+            std::string(option) + " is for transformer stages, and " +
+            (settings.stages == kAuto ? "the program has no model"
+                                      : "--stages is " + load.kind));
+    load.stages = load.kind == kExact
+                      ? StageFactory(makeExactStage)
+                      : makeSyntheticStages(settings.unitNanoseconds);
+    load.data = std::make_unique<SyntheticData>(program.seed);
+    return load;
+  }
+  if (settings.data.empty())
+    throw std::invalid_argument(
+        "transformer stages need text to train on: give --data FILE, or "
+        "--stages exact or synthetic to run without");
+  auto text =
+      std::make_unique<TextData>(settings.data, program, settings.holdOut);
+  load.text = text.get();
+  load.data = std::move(text);
+  load.stages = makeTransformerStage;
+  load.meter = std::make_unique<TensorMeter>();
+  countTensorBytes();
+  return load;
+}
+
+/// Whether the run ends with a look at held-out text.
+bool evaluates(const RunSettings &settings, const Workload &load) {
+  return load.text && load.text->heldOutBytes() > 0 &&
+         settings.evaluateBatches > 0;
+}
+
+/// What is known at the end, for people and for the log.
+class Results {
+public:
+  Results(const RunSettings &settings, const program::ProgramT &program,
+          const Workload &load)
+      : settings(settings), program(program), load(load),
+        progress({settings.steps, tokensPerStep(program), settings.quiet,
+                  settings.log}) {}
+
+  void onStep(const StepEvent &event) {
+    loss = event.loss;
+    progress.step(event);
+  }
+
+  void finish(const std::vector<std::byte> &weights,
+              const std::vector<std::byte> &gradients, double seconds,
+              nlohmann::json summary) {
+    summary["steps"] = settings.steps;
+    summary["seconds"] = seconds;
+    if (loss) {
+      summary["loss"] = loss->mean;
+      std::printf("final loss %.6f after %llu steps in %.1f s\n", loss->mean,
+                  static_cast<unsigned long long>(settings.steps), seconds);
+    }
+    if (!weights.empty()) {
+      char digest[20];
+      std::snprintf(digest, sizeof(digest), "%016llx",
+                    static_cast<unsigned long long>(digestOf(weights)));
+      summary["weights_digest"] = digest;
+      std::printf("digest of the weights %s\n", digest);
+    }
+    save(settings.save, weights);
+    save(settings.saveGradients, gradients);
+    if (evaluates(settings, load)) {
+      uint64_t windows = settings.evaluateBatches * program.micro_batch_size;
+      double held = heldOutLoss(program, weights, *load.text, windows);
+      double unigram = load.text->unigramLoss(windows);
+      summary["held_out_loss"] = held;
+      summary["unigram_loss"] = unigram;
+      std::printf("held-out loss %.4f, byte-unigram model %.4f (ratio %.3f)\n",
+                  held, unigram, held / unigram);
+    }
+    std::fflush(stdout);
+    progress.finish(summary);
+  }
+
+private:
+  static uint64_t tokensPerStep(const program::ProgramT &program) {
+    return program.model
+               ? uint64_t(program.micro_batches) * program.data_parallel *
+                     program.micro_batch_size * program.model->context
+               : 0;
+  }
+
+  void save(const std::string &file, const std::vector<std::byte> &bytes) {
+    std::string error;
+    if (file.empty())
+      return;
+    if (!saveWeights(program, bytes, file, error))
+      throw std::runtime_error(error);
+    if (!settings.quiet)
+      std::printf("saved %s\n", file.c_str());
+  }
+
+  const RunSettings &settings;
+  const program::ProgramT &program;
+  const Workload &load;
+  Progress progress;
+  std::optional<Loss> loss;
+};
+
+/// The ranks' use of memory and the runtime's own cost.
+nlohmann::json summarize(const program::ProgramT &program,
+                         const RunResult &result) {
+  nlohmann::json summary;
+  uint64_t instructions = 0;
+  for (size_t rank = 0; rank < result.ranks.size(); ++rank) {
+    const RankUse &use = result.ranks[rank];
+    instructions += use.instructions;
+    summary["ranks"].push_back(
+        {{"rank", rank},
+         {"instructions", use.instructions},
+         {"arena_bytes", use.arenaBytes},
+         {"stash_bytes", use.stashBytes},
+         {"peak_bytes", use.arenaBytes + use.stashBytes},
+         {"stated_peak_bytes",
+          program.workers[rank % program.workers.size()]->peak_bytes}});
+  }
+  summary["instructions"] = instructions;
+  auto share =
+      static_cast<double>(std::min<size_t>(result.ranks.size(), usableCores()));
+  if (instructions)
+    summary["seconds_per_instruction"] =
+        result.seconds * share / static_cast<double>(instructions);
+  return summary;
+}
+
+int runSequentially(const RunSettings &settings,
+                    const program::ProgramT &program, Workload &load) {
+  setThreads(static_cast<int>(settings.threads ? settings.threads
+                                               : threadsPerRank(1)));
+  std::vector<std::unique_ptr<Stage>> stages;
+  if (load.kind == kTransformer)
+    stages.push_back(makeWholeModel(program));
+  else
+    for (uint32_t s = 0; s < program.stages.size(); ++s)
+      stages.push_back(load.stages(program, s));
+  Results results(settings, program, load);
+  int64_t begin = steadyNanoseconds();
+  auto seconds = [&] {
+    return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
+  };
+  SequentialResult trained =
+      trainSequentially(program, stages, *load.data, settings.steps,
+                        [&](uint64_t step, Loss loss) {
+                          results.onStep({step, loss, seconds()});
+                        });
+  results.finish(trained.weights, trained.gradients, seconds(), {});
+  return 0;
+}
+
+/// Makes `run` from the settings. The references in it are to the arguments.
+TrainingRun makeRun(const RunSettings &settings,
+                    const program::ProgramT &program, Workload &load,
+                    uint32_t threads) {
+  TrainingRun run{
+      .program = program, .stages = load.stages, .data = *load.data};
+  run.steps = settings.steps;
+  if (settings.timeout > 0)
+    run.timeout = std::chrono::milliseconds(
+        static_cast<int64_t>(std::min(settings.timeout, 1e9) * 1000));
+  run.gatherGradients = !settings.saveGradients.empty();
+  run.checkReplicas = settings.checkReplicas;
+  run.meter = load.meter.get();
+  if (load.kind == kTransformer)
+    run.onThread = [threads] { setThreads(static_cast<int>(threads)); };
+  return run;
+}
+
+void announce(const RunSettings &settings, const program::ProgramT &program,
+              const Workload &load, const char *how, uint32_t threads) {
+  if (settings.quiet)
+    return;
+  std::printf("%s: %zu workers x %u copies, %s, %s stages", //
+              program.schedule.c_str(), program.workers.size(),
+              program.data_parallel, how, load.kind.c_str());
+  if (load.kind == kTransformer)
+    std::printf(", %u thread%s a rank", threads, threads == 1 ? "" : "s");
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void checkRanks(const program::ProgramT &program, uint32_t got) {
+  uint32_t expected = program::rankCount(program);
+  if (got != expected)
+    throw std::invalid_argument(
+        "program expects " + std::to_string(expected) + " ranks (" +
+        std::to_string(program.workers.size()) + " workers x " +
+        std::to_string(program.data_parallel) + " copies), got " +
+        std::to_string(got) + ": run mpirun -n " + std::to_string(expected) +
+        " chimera-run …, or chimera-run alone for ranks in one process");
+}
+
+int runPipeline(const RunSettings &settings, const program::ProgramT &program,
+                Workload &load, const std::optional<Job> &job, bool overMpi) {
+  uint32_t onHost = job ? job->ranksOnHost : program::rankCount(program);
+  uint32_t threads =
+      settings.threads ? settings.threads : threadsPerRank(onHost);
+  TrainingRun run = makeRun(settings, program, load, threads);
+  checkStages(run);
+
+  // The root opens the log and prints; it may be any rank of a job.
+  std::unique_ptr<Results> results;
+  auto prepare = [&](const char *how) {
+    results = std::make_unique<Results>(settings, program, load);
+    announce(settings, program, load, how, threads);
+    run.onStep = [&](const StepEvent &event) { results->onStep(event); };
+    run.onResult = [&](const RunResult &result) {
+      if (settings.checkReplicas && !settings.quiet)
+        std::printf("all replicas are bit-identical\n");
+      results->finish(result.weights, result.gradients, result.seconds,
+                      summarize(program, result));
+    };
+  };
+  // Every rank must know what will be gathered.
+  run.gatherWeights = !settings.save.empty() || load.kind == kExact ||
+                      evaluates(settings, load);
+  if (!overMpi) {
+    prepare("ranks are threads of this process");
+    runInProcess(run);
+    return 0;
+  }
+#ifdef CHIMERA_HAVE_MPI
+  MpiSession session;
+  checkRanks(program, session.ranks());
+  std::unique_ptr<Transport> transport = session.makeTransport();
+  if (session.rank() == rootOf(program))
+    prepare("a process a rank over MPI");
+  runInJob(run, *transport, session.hostRanks());
+#endif
+  return 0;
+}
+} // namespace
+
+std::vector<std::string> chimera::stageKinds() {
+  return {kAuto, kTransformer, kExact, kSynthetic};
+}
+
+std::vector<std::string> chimera::transportKinds() {
+  return {kAuto, kInProcess, kMpi};
+}
+
+bool chimera::isSpokesman() {
+  std::optional<Job> job = findJob();
+  return !job || job->rank == 0;
+}
+
+int chimera::runCommand(const RunSettings &settings) {
+  std::string error;
+  std::optional<program::ProgramT> program =
+      program::readProgramFile(settings.program, error);
+  if (!program)
+    throw std::runtime_error(error);
+
+  std::optional<Job> job = findJob();
+  bool overMpi = settings.transport == kMpi ||
+                 (settings.transport == kAuto && job && !settings.sequential);
+#ifndef CHIMERA_HAVE_MPI
+  if (overMpi)
+    throw std::runtime_error("this chimera-run was built without MPI: install "
+                             "it and build again, or run in one process");
+#endif
+  if (job && !overMpi && job->ranks > 1)
+    throw std::invalid_argument(
+        std::string(settings.sequential ? "--sequential"
+                                        : "--transport in-process") +
+        " needs one process, got " + std::to_string(job->ranks) + " from " +
+        job->launcher);
+  if (overMpi)
+    checkRanks(*program, job ? job->ranks : 1);
+
+  Workload load = makeWorkload(settings, *program);
+  if (settings.sequential)
+    return runSequentially(settings, *program, load);
+  return runPipeline(settings, *program, load, job, overMpi);
+}

@@ -1,0 +1,105 @@
+//===- chimera-compile.cpp - From description to program ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Emit.h"
+#include "compiler/Pipelines.h"
+#include "dialect/Chimera.h"
+#include "passes/Passes.h"
+#include "runtime/program/File.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("chimera-compile options");
+static cl::opt<std::string> input(cl::Positional, cl::desc("<description>"),
+                                  cl::init("-"), cl::cat(category));
+static cl::opt<std::string> output("o", cl::desc("Program file to write"),
+                                   cl::value_desc("file"), cl::Required,
+                                   cl::cat(category));
+static cl::opt<bool> timeline("timeline",
+                              cl::desc("Print the schedule's timeline"),
+                              cl::cat(category));
+static cl::opt<bool> check("check",
+                           cl::desc("Verify the IR at every phase, not only "
+                                    "the schedule and the program"),
+                           cl::cat(category));
+
+static bool lower(ModuleOp module, chimera::Phase from, chimera::Phase to) {
+  PassManager manager(module.getContext());
+  manager.enableVerifier(check);
+  chimera::buildPipeline(manager, from, to, check);
+  return succeeded(manager.run(module));
+}
+
+static bool printTimeline(ModuleOp module) {
+  PassManager manager(module.getContext());
+  manager.enableVerifier(false);
+  manager.addPass(chimera::createPrintTimelinePass());
+  return succeeded(manager.run(module));
+}
+
+/// Compiles and writes the program. Leaves without tearing down the module:
+/// for large schedules that takes as long as compiling them.
+static int compile() {
+  // The context and the module outlive this function on purpose.
+  auto &context = *new MLIRContext(MLIRContext::Threading::DISABLED);
+  context.loadDialect<chimera::ChimeraDialect>();
+  // Printing the op on an error prints the whole step around it.
+  context.printOpOnDiagnostic(false);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  std::string error;
+  auto file = openInputFile(input, &error);
+  if (!file) {
+    llvm::errs() << "chimera-compile: " << error << "\n";
+    return 1;
+  }
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  ModuleOp module = parseSourceFile<ModuleOp>(sources, &context).release();
+  if (!module)
+    return 1;
+
+  if (!lower(module, chimera::Phase::Described, chimera::Phase::Scheduled))
+    return 1;
+  if (timeline && !printTimeline(module))
+    return 1;
+  // The one verification by MLIR: here its dominance check proves that the
+  // order respects every dependency. What later phases do, verifyProgram
+  // proves.
+  if (!check && failed(verify(module)))
+    return 1;
+  if (!lower(module, chimera::Phase::Scheduled, chimera::Phase::Allocated))
+    return 1;
+  std::unique_ptr<chimera::program::ProgramT> program =
+      chimera::emitProgram(module);
+  if (!program)
+    return 1;
+  if (!chimera::program::writeProgramFile(*program, output, error)) {
+    llvm::errs() << "chimera-compile: " << error << "\n";
+    return 1;
+  }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(
+      argc, argv, "Compiles a described pipeline into a program file\n");
+  int result = compile();
+  llvm::outs().flush();
+  std::_Exit(result);
+}

@@ -1,0 +1,88 @@
+//===- chimera-run.cpp - Trains from a program file -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/RunCommand.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+using namespace chimera;
+
+int main(int argc, char **argv) {
+  CLI::App app(
+      "Runs the training step of a compiled program.\n\n"
+      "All ranks are threads of this process, or, under mpirun, srun or\n"
+      "torchrun, each process is one rank.",
+      "chimera-run");
+  RunSettings settings;
+  app.add_option("PROGRAM", settings.program, "Program file (chimera-compile)")
+      ->required();
+  app.add_option("--stages", settings.stages,
+                 "What computes: transformer (LibTorch), exact (integers that "
+                 "prove the program), synthetic (sleeps); auto: transformer if "
+                 "the program has a model, else exact")
+      ->check(CLI::IsMember(stageKinds()))
+      ->capture_default_str();
+  app.add_option("--data", settings.data,
+                 "Text file to train on, one token a byte");
+  app.add_option("--steps", settings.steps, "Training steps")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--save", settings.save,
+                 "Write the trained weights to this safetensors file");
+  app.add_option("--save-gradients", settings.saveGradients,
+                 "Write the last step's gradients of the mean loss likewise");
+  app.add_option("--log", settings.log,
+                 "Write a JSON object a line: each step, then a summary");
+  app.add_option("--threads", settings.threads,
+                 "Threads for the computations of one rank (default: an equal "
+                 "share of the cores, at least 1)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--timeout", settings.timeout,
+                 "Seconds after which a wait for another rank fails "
+                 "(default: none)")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--sequential", settings.sequential,
+               "Train the same description on one device without a pipeline");
+  app.add_option("--hold-out", settings.holdOut,
+                 "Last part of the text kept from training and evaluated at "
+                 "the end")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+  app.add_option("--evaluate-batches", settings.evaluateBatches,
+                 "Micro-batches of held-out text to evaluate; 0: none")
+      ->capture_default_str();
+  app.add_option("--unit-ns", settings.unitNanoseconds,
+                 "Nanoseconds that a synthetic stage sleeps for each unit of "
+                 "an action's cost")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag(
+      "--check-replicas", settings.checkReplicas,
+      "Fail unless all replicas' weights are bit-identical at the end");
+  app.add_flag("--quiet", settings.quiet, "Print results and errors only");
+  app.add_option("--transport", settings.transport,
+                 "What moves bytes; auto: mpi in a job, else in-process")
+      ->check(CLI::IsMember(transportKinds()))
+      ->capture_default_str();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    // All ranks of a job have the same arguments.
+    return isSpokesman() || error.get_exit_code() == 0 ? app.exit(error)
+                                                       : error.get_exit_code();
+  }
+  try {
+    return runCommand(settings);
+  } catch (const std::exception &error) {
+    std::fflush(stdout);
+    if (isSpokesman())
+      std::fprintf(stderr, "chimera-run: %s\n", error.what());
+    return 1;
+  }
+}

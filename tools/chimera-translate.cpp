@@ -1,0 +1,66 @@
+//===- chimera-translate.cpp - Between IR and program files ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Emit.h"
+#include "dialect/Chimera.h"
+#include "runtime/program/File.h"
+#include "runtime/program/Verify.h"
+
+#include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
+#include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+static LogicalResult writeProgram(ModuleOp module, llvm::raw_ostream &os) {
+  std::unique_ptr<chimera::program::ProgramT> program =
+      chimera::emitProgram(module);
+  if (!program)
+    return failure();
+  std::vector<chimera::program::Violation> violations =
+      chimera::program::verifyProgram(*program);
+  for (const chimera::program::Violation &violation : violations)
+    module.emitError(violation.message);
+  if (!violations.empty())
+    return failure();
+  std::vector<std::byte> bytes = chimera::program::serialize(*program);
+  os.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  return success();
+}
+
+static LogicalResult dumpProgram(llvm::SourceMgr &sources,
+                                 llvm::raw_ostream &os, MLIRContext *) {
+  llvm::StringRef buffer =
+      sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
+  std::string error;
+  std::optional<chimera::program::ProgramT> program =
+      chimera::program::deserialize(
+          std::as_bytes(std::span(buffer.data(), buffer.size())), error);
+  if (!program) {
+    llvm::errs() << "chimera-translate: " << error << "\n";
+    return failure();
+  }
+  os << chimera::program::dumpJson(*program) << "\n";
+  return success();
+}
+
+int main(int argc, char **argv) {
+  TranslateFromMLIRRegistration toProgram(
+      "chimera-to-program", "write the program of an allocated pipeline",
+      [](Operation *op, llvm::raw_ostream &os) {
+        return writeProgram(cast<ModuleOp>(op), os);
+      },
+      [](DialectRegistry &registry) {
+        registry.insert<chimera::ChimeraDialect>();
+      });
+  TranslateRegistration toJson(
+      "program-to-json", "print a program file as JSON",
+      [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os,
+         MLIRContext *context) { return dumpProgram(*sources, os, context); });
+  return failed(mlirTranslateMain(argc, argv, "chimera translation driver\n"));
+}
