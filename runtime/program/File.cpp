@@ -162,6 +162,31 @@ std::optional<std::vector<std::byte>> readAll(int descriptor) {
   }
 }
 
+/// The two parts of a program file.
+class Content {
+public:
+  explicit Content(const ProgramT &program) : builder(payloadBytes(program)) {
+    builder.Finish(Program::Pack(builder, &program));
+    std::memcpy(header.magic, kMagic, sizeof(kMagic));
+    header.major = kMajorVersion;
+    header.minor = kMinorVersion;
+    header.size = payload().size();
+    header.checksum = checksum(payload());
+  }
+
+  std::span<const std::byte> headerBytes() const {
+    return std::as_bytes(std::span(&header, 1));
+  }
+  std::span<const std::byte> payload() const {
+    return std::as_bytes(
+        std::span(builder.GetBufferPointer(), builder.GetSize()));
+  }
+
+private:
+  flatbuffers::FlatBufferBuilder builder;
+  Header header;
+};
+
 } // namespace
 
 uint64_t checksum(std::span<const std::byte> bytes) {
@@ -192,20 +217,12 @@ uint64_t checksum(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> serialize(const ProgramT &program) {
-  flatbuffers::FlatBufferBuilder builder(size_t(1) << 20);
-  builder.Finish(Program::Pack(builder, &program));
-  std::span<const std::byte> payload(
-      reinterpret_cast<const std::byte *>(builder.GetBufferPointer()),
-      builder.GetSize());
-  Header header;
-  std::memcpy(header.magic, kMagic, sizeof(kMagic));
-  header.major = kMajorVersion;
-  header.minor = kMinorVersion;
-  header.size = payload.size();
-  header.checksum = checksum(payload);
-  std::vector<std::byte> bytes(sizeof(Header) + payload.size());
-  std::memcpy(bytes.data(), &header, sizeof(Header));
-  std::memcpy(bytes.data() + sizeof(Header), payload.data(), payload.size());
+  Content content(program);
+  std::vector<std::byte> bytes;
+  bytes.reserve(sizeof(Header) + content.payload().size());
+  for (std::span<const std::byte> part :
+       {content.headerBytes(), content.payload()})
+    bytes.insert(bytes.end(), part.begin(), part.end());
   return bytes;
 }
 
@@ -310,7 +327,11 @@ bool writeProgramFile(const ProgramT &program, const std::string &path,
             std::to_string(payloadBytes(program));
     return false;
   }
-  std::vector<std::byte> bytes = serialize(program);
+  Content content(program);
+  auto writeContent = [&](int descriptor) {
+    return writeAll(descriptor, content.headerBytes()) &&
+           writeAll(descriptor, content.payload());
+  };
   auto fail = [&](const char *what) {
     error = path + ": cannot " + what + ": " + reason(errno);
     return false;
@@ -329,8 +350,8 @@ bool writeProgramFile(const ProgramT &program, const std::string &path,
       Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
       if (device.get() < 0)
         return fail("open");
-      return writeAll(device.get(), bytes) && device.close() ? true
-                                                             : fail("write");
+      return writeContent(device.get()) && device.close() ? true
+                                                          : fail("write");
     }
     if (char *resolved = ::realpath(path.c_str(), nullptr)) {
       target = resolved;
@@ -342,7 +363,7 @@ bool writeProgramFile(const ProgramT &program, const std::string &path,
   if (file.get() < 0)
     return fail("create a file beside it");
   if ((exists && ::fchmod(file.get(), status.st_mode & 0777) != 0) ||
-      !writeAll(file.get(), bytes) || ::fsync(file.get()) != 0 || !file.close())
+      !writeContent(file.get()) || ::fsync(file.get()) != 0 || !file.close())
     return fail("write");
   if (::rename(file.temporary.c_str(), target.c_str()) != 0)
     return fail("rename the finished file to it");

@@ -363,11 +363,14 @@ private:
     for (const State &state : worker.states)
       live[state.weights()] =
           live[state.optimizer_state()] = {0, worker.body_end};
+    std::vector<uint64_t> born(worker.body_end + 2), died(worker.body_end + 2);
+    for (size_t b = 0; b < live.size(); ++b) {
+      born[live[b].first] += worker.buffers[b].bytes();
+      died[live[b].last + 1] += worker.buffers[b].bytes();
+    }
+    uint64_t bytes = 0;
     for (uint32_t i = 0; i < worker.body_end; ++i) {
-      uint64_t bytes = 0;
-      for (size_t b = 0; b < live.size(); ++b)
-        if (live[b].first <= i && i <= live[b].last)
-          bytes += worker.buffers[b].bytes();
+      bytes += born[i] - died[i];
       if (bytes > worker.peak_bytes) {
         worker.peak_bytes = bytes;
         worker.peak_instruction = i;
