@@ -111,8 +111,9 @@ struct Reduction {
 
   ElementType type;
   uint64_t bytes;
+  std::vector<uint32_t> givers; // the group's contributions
   std::vector<uint32_t> members;
-  std::vector<const std::byte *> contributions; // in the group's order
+  std::vector<const std::byte *> contributions; // by giver
   std::vector<std::byte *> sums;                // by member
   uint32_t started = 0;                         // guarded by the hub's mutex
   uint64_t chunks = 0;
@@ -303,6 +304,7 @@ InProcess::startAllReduce(const ReduceGroup &group, ElementType type,
       slot = std::make_shared<Reduction>();
       slot->type = type;
       slot->bytes = sum.size();
+      slot->givers = group.contributions;
       slot->members = membersOf(group);
       slot->contributions.resize(group.contributions.size());
       slot->sums.resize(slot->members.size());
@@ -311,7 +313,7 @@ InProcess::startAllReduce(const ReduceGroup &group, ElementType type,
     request->reduction = slot;
     Reduction &reduction = *slot;
     if (reduction.bytes != sum.size() || reduction.type != type ||
-        reduction.contributions.size() != group.contributions.size())
+        reduction.givers != group.contributions)
       throw std::invalid_argument(
           "all-reduce " + std::to_string(key.second) + " of group " +
           std::to_string(group.id) + ": rank " + std::to_string(self) +

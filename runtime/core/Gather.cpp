@@ -1,0 +1,122 @@
+//===- Gather.cpp - The whole model at one rank ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Gather.h"
+
+#include "runtime/stage/torch/Random.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+// A rank may save or evaluate for long before it comes; the watcher, not a
+// timeout, notices one that never does.
+constexpr std::chrono::hours kForever(24 * 366);
+} // namespace
+
+uint64_t chimera::runtime::digestOf(ConstBytes bytes) {
+  uint64_t hash = bytes.size();
+  for (size_t at = 0; at < bytes.size(); at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at,
+                std::min<size_t>(8, bytes.size() - at));
+    hash = splitMix64(hash ^ word);
+  }
+  return hash;
+}
+
+void chimera::runtime::meet(const program::ProgramT &program,
+                            Transport &transport) {
+  // The first number that no communicator of the program has.
+  ReduceGroup everyone{static_cast<uint32_t>(program.communicators.size()),
+                       std::vector<uint32_t>(transport.ranks())};
+  std::iota(everyone.contributions.begin(), everyone.contributions.end(), 0);
+  uint64_t one = 1, sum = 0;
+  transport.wait(
+      transport.startAllReduce(everyone, ElementType::UInt64,
+                               {std::as_bytes(std::span(&one, 1))},
+                               std::as_writable_bytes(std::span(&sum, 1))),
+      kForever);
+}
+
+std::vector<std::byte>
+chimera::runtime::gatherStages(const program::ProgramT &program,
+                               Transport &transport, uint32_t root,
+                               const Replicas &replicas) {
+  std::vector<std::byte> whole;
+  uint64_t total = 0;
+  for (const program::Stage &stage : program.stages)
+    total += stage.weights_bytes();
+  if (transport.rank() == root)
+    whole.resize(total);
+  uint64_t at = 0;
+  for (uint32_t s = 0; s < program.stages.size(); ++s) {
+    uint64_t bytes = program.stages[s].weights_bytes();
+    uint32_t holder = program.pipelines.at(0)->workers.at(s);
+    if (transport.rank() == holder) {
+      ConstBytes own = replicas.at({0, s});
+      if (holder != root)
+        transport.wait(transport.postSend(root, own), kForever);
+      else if (!own.empty())
+        std::memcpy(whole.data() + at, own.data(), own.size());
+    } else if (transport.rank() == root) {
+      transport.wait(
+          transport.postReceive(holder, Bytes(whole).subspan(at, bytes)),
+          kForever);
+    }
+    at += bytes;
+  }
+  return whole;
+}
+
+void chimera::runtime::checkReplicas(const program::ProgramT &program,
+                                     Transport &transport, uint32_t root,
+                                     const Replicas &replicas) {
+  auto workers = static_cast<uint32_t>(program.workers.size());
+  std::vector<uint64_t> own;
+  for (const auto &[key, bytes] : replicas)
+    own.push_back(digestOf(bytes));
+  if (transport.rank() != root) {
+    transport.wait(transport.postSend(root, std::as_bytes(std::span(own))),
+                   kForever);
+    return;
+  }
+  struct First {
+    uint64_t digest;
+    std::string name;
+  };
+  std::map<uint32_t, First> firsts; // by stage
+  for (uint32_t rank = 0; rank < transport.ranks(); ++rank) {
+    // In the order of the map that the rank walks.
+    std::vector<std::pair<uint32_t, uint32_t>> keys;
+    for (const program::State &state : program.workers[rank % workers]->states)
+      keys.emplace_back(state.pipeline(), state.stage());
+    std::sort(keys.begin(), keys.end());
+    std::vector<uint64_t> digests = own;
+    if (rank != root) {
+      digests.resize(keys.size());
+      transport.wait(transport.postReceive(
+                         rank, std::as_writable_bytes(std::span(digests))),
+                     kForever);
+    }
+    for (size_t i = 0; i < keys.size(); ++i) {
+      std::string name = "pipeline " + std::to_string(keys[i].first) +
+                         " at rank " + std::to_string(rank);
+      auto [first, isFirst] =
+          firsts.try_emplace(keys[i].second, First{digests[i], name});
+      if (!isFirst && first->second.digest != digests[i])
+        throw std::runtime_error(
+            "expected bit-identical replicas, but the weights of stage " +
+            std::to_string(keys[i].second) + " of " + name +
+            " differ from those of " + first->second.name);
+    }
+  }
+}

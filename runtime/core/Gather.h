@@ -1,0 +1,63 @@
+//===- Gather.h - The whole model at one rank -------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What ranks exchange outside the program, before its first and after its last
+// instruction. Every rank makes the same calls in the same order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_GATHER_H
+#define CHIMERA_RUNTIME_CORE_GATHER_H
+
+#include "runtime/core/Interpreter.h"
+
+namespace chimera::runtime {
+
+/// A hash in which every bit counts.
+uint64_t digestOf(ConstBytes bytes);
+
+/// Returns once every rank has called it.
+void meet(const program::ProgramT &program, Transport &transport);
+
+/// At `root` all stages' bytes in stage order, from pipeline 0 of copy 0;
+/// elsewhere nothing.
+std::vector<std::byte> gatherStages(const program::ProgramT &program,
+                                    Transport &transport, uint32_t root,
+                                    const Replicas &replicas);
+
+/// Compares, at `root`, all replicas of each stage over pipelines and copies.
+/// Throws std::runtime_error there, naming the first that differs.
+void checkReplicas(const program::ProgramT &program, Transport &transport,
+                   uint32_t root, const Replicas &replicas);
+
+/// At `root` the `value` of every rank in rank order; elsewhere nothing.
+/// `Value` is plain memory.
+template <typename Value>
+std::vector<Value> gatherValues(Transport &transport, uint32_t root,
+                                const Value &value) {
+  constexpr std::chrono::hours kForever(24 * 366);
+  if (transport.rank() != root) {
+    transport.wait(
+        transport.postSend(root, std::as_bytes(std::span(&value, 1))),
+        kForever);
+    return {};
+  }
+  std::vector<Value> values(transport.ranks());
+  for (uint32_t rank = 0; rank < transport.ranks(); ++rank)
+    if (rank == root)
+      values[rank] = value;
+    else
+      transport.wait(
+          transport.postReceive(
+              rank, std::as_writable_bytes(std::span(&values[rank], 1))),
+          kForever);
+  return values;
+}
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_GATHER_H

@@ -1,0 +1,124 @@
+//===- Interpreter.h - Runs one worker's instructions -----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One loop over instructions. It owns the worker's memory (an arena for byte
+// ranges, a table of stashes) and the requests in flight, and knows neither
+// transports nor models.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_INTERPRETER_H
+#define CHIMERA_RUNTIME_CORE_INTERPRETER_H
+
+#include "runtime/core/MemoryMeter.h"
+#include "runtime/core/StatusPage.h"
+#include "runtime/stage/Stage.h"
+#include "runtime/transport/Transport.h"
+
+#include <bit>
+#include <map>
+#include <optional>
+
+namespace chimera::runtime {
+
+/// The loss of a step: the bits of the sum over all N·W micro-batches, and
+/// their mean as a number.
+struct Loss {
+  uint64_t sum;
+  double mean;
+};
+
+/// Reads a sum of losses, of which there are `microBatches`.
+Loss readLoss(ConstBytes sum, ElementType type, uint64_t microBatches);
+
+/// The bytes at a place of the given size whose stage replica is the key
+/// (pipeline, stage).
+using Replicas = std::map<std::pair<uint32_t, uint32_t>, ConstBytes>;
+
+class Interpreter {
+public:
+  struct Options {
+    /// For every wait.
+    std::chrono::milliseconds timeout = std::chrono::hours(24 * 366);
+    /// Keep a copy of the last step's gradient sums.
+    bool keepGradients = false;
+    const MemoryMeter *meter = nullptr;
+  };
+
+  /// Makes the stages and initialises weights. Requires a verified program and
+  /// as many ranks as it has. Throws std::invalid_argument where the program
+  /// has actions on several or parts of micro-batches, and whatever the stages
+  /// throw that do not fit.
+  Interpreter(const program::ProgramT &program, const StageFactory &factory,
+              DataSource &data, Transport &transport, Status &status,
+              const Options &options);
+  ~Interpreter();
+
+  /// Runs prologue, `steps` times the body, and the epilogue; calls `onStep`
+  /// after each body with the step and its loss, if this worker has one. To be
+  /// called once.
+  void run(uint64_t steps,
+           const std::function<void(uint64_t, std::optional<Loss>)> &onStep);
+
+  /// The weights of this worker's replicas, and, if kept, the sums of their
+  /// gradients in the last step, times the scale where they are floating-point
+  /// numbers.
+  Replicas weights() const;
+  Replicas gradients() const;
+
+  uint64_t instructionsRun() const { return executed; }
+  /// The arena and the most bytes of stashes at any time.
+  uint64_t arenaBytes() const { return worker.arena_bytes; }
+  uint64_t peakStashBytes() const { return peakStash; }
+
+private:
+  using Key = std::pair<uint32_t, uint32_t>;
+
+  void checkActions() const;
+  void execute(uint32_t begin, uint32_t end, uint64_t step);
+  void executeOne(const program::Instruction &instruction, uint32_t index,
+                  uint64_t step);
+  void startAllReduce(const program::Instruction &instruction, uint32_t index);
+  void finishWait(const program::Instruction &waited);
+  void keepGradient(const program::Instruction &instruction, ConstBytes sum);
+  Bytes bytesOf(uint32_t buffer) const;
+  Stage &stageOf(const program::Instruction &instruction);
+  uint32_t rankOf(uint32_t peer) const { return firstRank + peer; }
+
+  const program::ProgramT &program;
+  const program::WorkerT &worker;
+  const Options options;
+  DataSource &data;
+  Transport &transport;
+  Status &status;
+  const uint32_t copy;
+  const uint32_t firstRank; // of this copy
+  const double scale;
+
+  // The order of members matters on errors: requests go before what they use.
+  struct Free {
+    void operator()(std::byte *memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> arena;
+  std::map<Key, std::unique_ptr<Stage>> stages;
+  std::map<Key, std::vector<std::byte>> kept;
+  std::vector<ReduceGroup> groups;                // by communicator
+  std::vector<ElementType> reduceTypes;           // by communicator
+  std::vector<std::unique_ptr<Stash>> stashes;    // by buffer
+  std::vector<std::unique_ptr<Request>> requests; // by post's index
+  std::vector<std::byte> scratch;
+  std::optional<Loss> loss;
+  uint32_t groupEnd = 0;
+  uint64_t lastStep = 0;
+  uint64_t executed = 0;
+  int64_t meterStart = 0;
+  uint64_t peakStash = 0;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_INTERPRETER_H

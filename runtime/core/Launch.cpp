@@ -1,0 +1,67 @@
+//===- Launch.cpp - How this process was started --------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Launch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <sched.h>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+
+namespace {
+std::optional<uint32_t> number(const char *name) {
+  const char *text = std::getenv(name);
+  uint32_t value = 0;
+  if (!text)
+    return std::nullopt;
+  const char *end = text + std::strlen(text);
+  auto [stop, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || stop != end)
+    return std::nullopt;
+  return value;
+}
+
+/// Slurm's are those of a job step: a batch script itself is no rank.
+constexpr struct {
+  const char *launcher, *rank, *ranks, *ranksOnHost;
+} kLaunchers[] = {
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
+};
+} // namespace
+
+std::optional<Job> chimera::runtime::findJob() {
+  for (const auto &names : kLaunchers) {
+    std::optional<uint32_t> rank = number(names.rank);
+    std::optional<uint32_t> ranks = number(names.ranks);
+    if (rank && ranks && *rank < *ranks)
+      return Job{
+          names.launcher, *rank, *ranks,
+          std::clamp(number(names.ranksOnHost).value_or(*ranks), 1u, *ranks)};
+  }
+  return std::nullopt;
+}
+
+uint32_t chimera::runtime::usableCores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
+    return static_cast<uint32_t>(std::max(1, CPU_COUNT(&cores)));
+  return static_cast<uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+uint32_t chimera::runtime::threadsPerRank(uint32_t ranksOnHost) {
+  // A launcher may have bound this rank to cores of its own already.
+  auto all = static_cast<uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
+  return std::clamp(all / std::max(1u, ranksOnHost), 1u, usableCores());
+}

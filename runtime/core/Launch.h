@@ -1,0 +1,37 @@
+//===- Launch.h - How this process was started ------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_LAUNCH_H
+#define CHIMERA_RUNTIME_CORE_LAUNCH_H
+
+#include <cstdint>
+#include <optional>
+
+namespace chimera::runtime {
+
+/// What a launcher (mpirun, srun, torchrun) tells its processes.
+struct Job {
+  const char *launcher;
+  uint32_t rank;
+  uint32_t ranks;
+  uint32_t ranksOnHost; ///< all, where the launcher does not say
+};
+
+/// The job that this process is a rank of, by its environment; none if it was
+/// started by itself.
+std::optional<Job> findJob();
+
+/// Cores that this process may use.
+uint32_t usableCores();
+
+/// Threads for the computations of one rank, so that the `ranksOnHost` do not
+/// fight for cores: an equal share, at least 1, at most what it may use.
+uint32_t threadsPerRank(uint32_t ranksOnHost);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_LAUNCH_H

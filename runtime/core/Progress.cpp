@@ -1,0 +1,108 @@
+//===- Progress.cpp - What a run shows and logs ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Progress.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+
+namespace {
+std::string partOf(const std::string &file) { return file + ".part"; }
+
+[[noreturn]] void failToWrite(const std::string &file) {
+  throw std::runtime_error("cannot write the log " + file + ": " +
+                           std::strerror(errno));
+}
+} // namespace
+
+Progress::Progress(const Options &options)
+    : options(options), terminal(isatty(STDOUT_FILENO)) {
+  if (options.logFile.empty())
+    return;
+  log.open(partOf(options.logFile), std::ios::trunc);
+  if (!log)
+    failToWrite(partOf(options.logFile));
+}
+
+void Progress::step(const StepEvent &event) {
+  double took = event.seconds - lastSeconds;
+  lastSeconds = event.seconds;
+  auto tokens = static_cast<double>(options.tokensPerStep);
+  if (log.is_open()) {
+    nlohmann::ordered_json line;
+    line["step"] = event.step + 1;
+    line["loss"] = nullptr;
+    if (event.loss)
+      line["loss"] = event.loss->mean;
+    line["tokens_per_s"] = nullptr;
+    if (options.tokensPerStep && took > 0)
+      line["tokens_per_s"] = tokens / took;
+    line["seconds"] = event.seconds;
+    log << line.dump() << "\n" << std::flush;
+    if (!log)
+      failToWrite(partOf(options.logFile));
+  }
+  bool last = event.step + 1 == options.steps;
+  if (options.quiet ||
+      (!last && event.seconds - lastShown < (terminal ? 0.1 : 5)))
+    return;
+  lastShown = event.seconds;
+  show(event, event.seconds > 0
+                  ? static_cast<double>(event.step + 1) / event.seconds
+                  : 0);
+}
+
+void Progress::show(const StepEvent &event, double perSecond) {
+  std::string line = "step " + std::to_string(event.step + 1) + "/" +
+                     std::to_string(options.steps);
+  char text[64];
+  if (event.loss) {
+    std::snprintf(text, sizeof(text), "  loss %.4f", event.loss->mean);
+    line += text;
+  }
+  double rate =
+      perSecond *
+      (options.tokensPerStep ? static_cast<double>(options.tokensPerStep) : 1);
+  std::snprintf(text, sizeof(text), "  %.*f %s/s", rate < 10 ? 2 : 0, rate,
+                options.tokensPerStep ? "tokens" : "steps");
+  line += text;
+  double left =
+      perSecond > 0
+          ? static_cast<double>(options.steps - event.step - 1) / perSecond
+          : 0;
+  auto seconds = static_cast<long>(std::lround(left));
+  std::snprintf(text, sizeof(text), "  ETA %ld:%02ld", seconds / 60,
+                seconds % 60);
+  line += text;
+  if (terminal)
+    std::printf("\r%s\033[K", line.c_str());
+  else
+    std::printf("%s\n", line.c_str());
+  if (terminal && event.step + 1 == options.steps)
+    std::printf("\n");
+  std::fflush(stdout);
+}
+
+void Progress::finish(const nlohmann::json &summary) {
+  if (!log.is_open())
+    return;
+  log << nlohmann::json{{"summary", summary}}.dump() << "\n";
+  log.close();
+  std::error_code error;
+  if (log)
+    std::filesystem::rename(partOf(options.logFile), options.logFile, error);
+  if (!log || error)
+    throw std::runtime_error("cannot write the log " + options.logFile +
+                             (error ? ": " + error.message() : ""));
+}

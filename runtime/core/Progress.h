@@ -1,0 +1,51 @@
+//===- Progress.h - What a run shows and logs -------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_PROGRESS_H
+#define CHIMERA_RUNTIME_CORE_PROGRESS_H
+
+#include "runtime/core/Run.h"
+
+#include <fstream>
+#include <nlohmann/json_fwd.hpp>
+
+namespace chimera::runtime {
+
+/// The progress line on standard output (one line rewritten on a terminal, else
+/// a line now and then) and the log: a JSON object a line for each step, at the
+/// end one with the key "summary". Steps count from 1. Numbers are logged so
+/// that they read back to the last bit.
+///
+/// The log grows as FILE.part and takes its name when it is complete.
+class Progress {
+public:
+  struct Options {
+    uint64_t steps = 0;
+    uint64_t tokensPerStep = 0; ///< 0: the program has no model
+    bool quiet = false;
+    std::string logFile; ///< empty for none
+  };
+
+  /// Throws std::runtime_error if the log cannot be written.
+  explicit Progress(const Options &options);
+  void step(const StepEvent &event);
+  /// Ends the progress line; writes the summary and names the log.
+  void finish(const nlohmann::json &summary);
+
+private:
+  void show(const StepEvent &event, double perSecond);
+
+  Options options;
+  bool terminal;
+  std::ofstream log;
+  double lastSeconds = 0;
+  double lastShown = -1e9;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_PROGRESS_H

@@ -1,0 +1,169 @@
+//===- Report.cpp - What a failed run says --------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Report.h"
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::Instruction;
+using program::Opcode;
+
+namespace {
+uint32_t workerOf(const program::ProgramT &program, uint32_t rank) {
+  return rank % static_cast<uint32_t>(program.workers.size());
+}
+
+/// The index of the `nth` start of `communicator` on `worker`, or -1.
+int64_t startOf(const program::WorkerT &worker, uint32_t communicator,
+                uint32_t nth) {
+  for (uint32_t i = 0; i < worker.instructions.size(); ++i) {
+    const Instruction &instruction = worker.instructions[i];
+    if (instruction.opcode() == Opcode::AllReduceStart &&
+        instruction.target() == communicator && nth-- == 0)
+      return i;
+  }
+  return -1;
+}
+
+std::string nameOf(const program::ProgramT &program, uint32_t rank) {
+  std::string name = "rank " + std::to_string(rank) + " (worker " +
+                     std::to_string(workerOf(program, rank));
+  if (program.data_parallel > 1)
+    name +=
+        " of copy " +
+        std::to_string(rank / static_cast<uint32_t>(program.workers.size()));
+  return name + ")";
+}
+
+/// "step 3, instruction 17: forward …, from file:line:column".
+std::string placeOf(const program::ProgramT &program, const Status &status,
+                    uint32_t rank) {
+  uint32_t worker = workerOf(program, rank);
+  uint32_t index = status.instruction.load();
+  std::string text = "step " + std::to_string(status.step.load() + 1) +
+                     ", instruction " + std::to_string(index) + ": " +
+                     program::describe(program, worker, index);
+  if (index < program.workers[worker]->instructions.size()) {
+    std::string location = program::locationOf(
+        program, program.workers[worker]->instructions[index]);
+    if (!location.empty())
+      text += ", from " + location;
+  }
+  return text;
+}
+
+std::string lineOf(const program::ProgramT &program, const StatusPage &page,
+                   uint32_t rank) {
+  const Status &status = page.of(rank);
+  char since[32];
+  std::snprintf(since, sizeof(since), "%.2f s",
+                static_cast<double>(steadyNanoseconds() - status.since.load()) *
+                    1e-9);
+  std::string text = "  " + nameOf(program, rank) + ": ";
+  switch (status.state.load()) {
+  case Status::Absent:
+    return text + "has not started";
+  case Status::Starting:
+    return text + "starting, since " + since;
+  case Status::Finishing:
+    return text + "past its last step, since " + since;
+  case Status::Done:
+    return text + "done";
+  default:
+    break;
+  }
+  text += placeOf(program, status, rank);
+  std::vector<uint32_t> awaited = awaitedBy(program, page, rank);
+  if (!awaited.empty())
+    text += awaited.size() == 1 ? "; waits for rank" : "; waits for ranks";
+  for (size_t i = 0; i < awaited.size(); ++i)
+    text += (i ? ", " : " ") + std::to_string(awaited[i]);
+  return text + (awaited.empty() ? "; there since " : " since ") + since;
+}
+} // namespace
+
+std::vector<uint32_t>
+chimera::runtime::awaitedBy(const program::ProgramT &program,
+                            const StatusPage &page, uint32_t rank) {
+  auto workers = static_cast<uint32_t>(program.workers.size());
+  const program::WorkerT &stream = *program.workers[rank % workers];
+  uint32_t copy = rank / workers;
+  uint32_t index = page.of(rank).instruction.load();
+  uint64_t step = page.of(rank).step.load();
+  if (index >= stream.instructions.size() ||
+      stream.instructions[index].opcode() != Opcode::Wait)
+    return {};
+  uint32_t target = stream.instructions[index].target();
+  const Instruction &posted = stream.instructions.at(target);
+  if (posted.opcode() != Opcode::AllReduceStart)
+    return {copy * workers + posted.target()};
+
+  uint32_t communicator = posted.target();
+  uint32_t nth = 0;
+  for (uint32_t i = 0; i < target; ++i)
+    nth += stream.instructions[i].opcode() == Opcode::AllReduceStart &&
+           stream.instructions[i].target() == communicator;
+  std::vector<uint32_t> late;
+  for (uint32_t c = 0; c < program.data_parallel; ++c)
+    for (const program::Contribution &summand :
+         program.communicators.at(communicator)->contributions) {
+      uint32_t member = c * workers + summand.worker();
+      int64_t start =
+          startOf(*program.workers[summand.worker()], communicator, nth);
+      const Status &status = page.of(member);
+      bool started =
+          status.state.load() == Status::Finishing ||
+          status.state.load() == Status::Done ||
+          std::pair(status.step.load(), int64_t(status.instruction.load())) >
+              std::pair(step, start);
+      if (!started)
+        late.push_back(member);
+    }
+  std::sort(late.begin(), late.end());
+  late.erase(std::unique(late.begin(), late.end()), late.end());
+  return late;
+}
+
+std::string chimera::runtime::report(const program::ProgramT &program,
+                                     const StatusPage &page,
+                                     const std::vector<uint32_t> &ranks,
+                                     const std::vector<uint32_t> &dead,
+                                     const std::string &headline) {
+  std::string text;
+  auto add = [&](const std::string &line) { text += line + "\n"; };
+  auto isDead = [&](uint32_t rank) {
+    return std::find(dead.begin(), dead.end(), rank) != dead.end();
+  };
+  for (uint32_t rank : dead) {
+    const Status &status = page.of(rank);
+    std::string pid = std::to_string(status.pid.load());
+    uint32_t state = status.state.load();
+    add(nameOf(program, rank) + ", process " + pid + ", died; " +
+        (state == Status::Running
+             ? "its last instruction was " + placeOf(program, status, rank)
+         : state == Status::Finishing ? std::string("it was past its last step")
+                                      : "it had not begun its first step"));
+  }
+  bool failed = false;
+  for (uint32_t rank : ranks) {
+    const Status &status = page.of(rank);
+    if (isDead(rank) || status.state.load() != Status::Failed)
+      continue;
+    failed = true;
+    add(nameOf(program, rank) + " failed: " + status.reason.data());
+  }
+  if (dead.empty() && !failed)
+    add(headline);
+  add("the ranks at that moment:");
+  for (uint32_t rank : ranks)
+    if (!isDead(rank))
+      add(lineOf(program, page, rank));
+  return text;
+}

@@ -1,0 +1,37 @@
+//===- Report.h - What a failed run says ------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Turns status entries into text for people. Steps are counted from 1, as the
+// progress line does.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_REPORT_H
+#define CHIMERA_RUNTIME_CORE_REPORT_H
+
+#include "runtime/core/StatusPage.h"
+
+namespace chimera::runtime {
+
+/// The ranks without which `rank` cannot leave its present instruction: the
+/// peer of a message it waits for, the members that have not started the
+/// all-reduce it waits for. Empty if it computes.
+std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
+                                const StatusPage &page, uint32_t rank);
+
+/// The ranks of `dead` that died, then those that failed with their reasons,
+/// then every other rank of `ranks`: the instruction it is in and where that
+/// comes from, for whom it waits and since when. A line each, the last one
+/// ended. `headline` opens the report where nothing died or failed.
+std::string report(const program::ProgramT &program, const StatusPage &page,
+                   const std::vector<uint32_t> &ranks,
+                   const std::vector<uint32_t> &dead,
+                   const std::string &headline);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_REPORT_H

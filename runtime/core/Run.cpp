@@ -1,0 +1,162 @@
+//===- Run.cpp - A training run, from first step to result ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Run.h"
+
+#include "runtime/core/Gather.h"
+#include "runtime/core/Report.h"
+#include "runtime/core/Watcher.h"
+#include "runtime/transport/InProcess.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+uint32_t chimera::runtime::rootOf(const program::ProgramT &program) {
+  uint32_t root = UINT32_MAX;
+  for (const auto &communicator : program.communicators)
+    if (communicator->kind == program::ValueKind::Loss)
+      for (const program::Contribution &summand : communicator->contributions)
+        root = std::min(root, summand.worker());
+  return root == UINT32_MAX ? 0 : root;
+}
+
+void chimera::runtime::checkStages(const TrainingRun &run) {
+  for (uint32_t stage = 0; stage < run.program.stages.size(); ++stage)
+    run.stages(run.program, stage);
+}
+
+namespace {
+void runRank(const TrainingRun &run, Transport &transport, Status &status) {
+  if (run.onThread)
+    run.onThread();
+  uint32_t root = rootOf(run.program);
+  bool isRoot = transport.rank() == root;
+  Interpreter::Options options;
+  options.timeout = run.timeout;
+  options.keepGradients = run.gatherGradients;
+  options.meter = run.meter;
+  Interpreter interpreter(run.program, run.stages, run.data, transport, status,
+                          options);
+
+  meet(run.program, transport);
+  int64_t begin = steadyNanoseconds();
+  auto seconds = [&] {
+    return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
+  };
+  interpreter.run(run.steps, [&](uint64_t step, std::optional<Loss> loss) {
+    if (isRoot && run.onStep)
+      run.onStep({step, loss, seconds()});
+  });
+  status.enter(Status::Finishing);
+  meet(run.program, transport);
+
+  RunResult result;
+  result.seconds = seconds();
+  result.ranks = gatherValues(transport, root,
+                              RankUse{interpreter.instructionsRun(),
+                                      interpreter.arenaBytes(),
+                                      interpreter.peakStashBytes()});
+  if (run.checkReplicas)
+    checkReplicas(run.program, transport, root, interpreter.weights());
+  if (run.gatherWeights)
+    result.weights =
+        gatherStages(run.program, transport, root, interpreter.weights());
+  if (run.gatherGradients)
+    result.gradients =
+        gatherStages(run.program, transport, root, interpreter.gradients());
+  if (isRoot && run.onResult)
+    run.onResult(result);
+  meet(run.program, transport);
+  status.enter(Status::Done);
+}
+
+/// The first failure among the threads of a run.
+struct Failure {
+  std::mutex mutex;
+  std::condition_variable ended;
+  uint32_t running = 0;
+  std::string report;
+};
+} // namespace
+
+void chimera::runtime::runInProcess(const TrainingRun &run) {
+  uint32_t ranks = program::rankCount(run.program);
+  StatusPage page(ranks);
+  std::vector<uint32_t> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::unique_ptr<Transport>> transports =
+      makeInProcessTransports(ranks);
+  Failure failure;
+  failure.running = ranks;
+
+  auto fail = [&](uint32_t rank, const std::string &reason) {
+    std::lock_guard lock(failure.mutex);
+    // Those that end because of the first have nothing to add.
+    if (!failure.report.empty())
+      return;
+    page.of(rank).fail(reason);
+    failure.report = report(run.program, page, all, {}, "");
+    transports[rank]->abort("rank " + std::to_string(rank) + " failed");
+  };
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        runRank(run, *transports[rank], page.of(rank));
+      } catch (const std::exception &error) {
+        fail(rank, error.what());
+      }
+      std::lock_guard lock(failure.mutex);
+      --failure.running;
+      failure.ended.notify_all();
+    });
+
+  {
+    std::unique_lock lock(failure.mutex);
+    failure.ended.wait(
+        lock, [&] { return failure.running == 0 || !failure.report.empty(); });
+    // A rank may be computing for long, or forever: leave without it.
+    constexpr std::chrono::seconds kPatience(3);
+    if (!failure.ended.wait_for(lock, kPatience,
+                                [&] { return failure.running == 0; })) {
+      std::fprintf(stderr, "chimera-run: %s", failure.report.c_str());
+      std::fflush(nullptr);
+      _exit(1);
+    }
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  if (!failure.report.empty())
+    throw RunFailure(failure.report);
+}
+
+void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
+                                const std::vector<uint32_t> &hostRanks) {
+  StatusPage page(transport, hostRanks);
+  Watcher watcher(run.program, page, transport.rank(), hostRanks);
+  auto failed = [&](const std::exception &error) {
+    // Ranks of other hosts cannot see the page.
+    watcher.fail(error.what(), [&] {
+      transport.abort("rank " + std::to_string(transport.rank()) +
+                      " failed: " + error.what());
+    });
+  };
+  try {
+    runRank(run, transport, page.of(transport.rank()));
+  } catch (const TransportError &error) {
+    if (error.reason == TransportError::Reason::Aborted)
+      watcher.leave(error.what());
+    failed(error);
+  } catch (const std::exception &error) {
+    failed(error);
+  }
+}

@@ -1,0 +1,83 @@
+//===- Run.h - A training run, from first step to result --------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranks are threads of this process or the processes of a job. Either way each
+// runs its interpreter; then one of them, the root, has the losses, gets the
+// weights and says what came out while the others wait, asleep.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_RUN_H
+#define CHIMERA_RUNTIME_CORE_RUN_H
+
+#include "runtime/core/Interpreter.h"
+
+namespace chimera::runtime {
+
+struct StepEvent {
+  uint64_t step; ///< from 0
+  std::optional<Loss> loss;
+  double seconds; ///< since the first step began
+};
+
+/// What one rank used.
+struct RankUse {
+  uint64_t instructions;
+  uint64_t arenaBytes;
+  uint64_t stashBytes; ///< the most at any time
+};
+
+struct RunResult {
+  std::vector<std::byte> weights;   ///< the whole model, if asked for
+  std::vector<std::byte> gradients; ///< of the last step, scaled, if asked for
+  std::vector<RankUse> ranks;
+  double seconds; ///< from the first step's begin to the last one's end
+};
+
+struct TrainingRun {
+  const program::ProgramT &program;
+  StageFactory stages;
+  DataSource &data;
+  uint64_t steps = 1;
+  /// For every wait of the program.
+  std::chrono::milliseconds timeout = std::chrono::hours(24 * 366);
+  bool gatherWeights = false;
+  bool gatherGradients = false;
+  bool checkReplicas = false;
+  const MemoryMeter *meter = nullptr;
+  /// Called on each rank's thread first.
+  std::function<void()> onThread = {};
+  /// Both are called at the root only, on its thread; what they throw fails
+  /// the run.
+  std::function<void(const StepEvent &)> onStep = {};
+  std::function<void(const RunResult &)> onResult = {};
+};
+
+/// A run that failed on some rank. The message is the report on all of them.
+class RunFailure : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The lowest rank that has the loss, 0 where none has.
+uint32_t rootOf(const program::ProgramT &program);
+
+/// Makes every stage of the program once and drops it, so that one that does
+/// not fit is told before anything runs. Throws what the factory throws.
+void checkStages(const TrainingRun &run);
+
+/// Runs all ranks as threads. Throws RunFailure if one of them fails.
+void runInProcess(const TrainingRun &run);
+
+/// Runs this process's rank of a job. Requires as many ranks as the program
+/// has. If any rank of the host fails or dies, the process ends with status 1
+/// and one of them reports.
+void runInJob(const TrainingRun &run, Transport &transport,
+              const std::vector<uint32_t> &hostRanks);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_RUN_H

@@ -1,0 +1,62 @@
+//===- Scale.cpp - From sums to means -------------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Scale.h"
+
+#include "runtime/core/Interpreter.h"
+
+#include <cstring>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+double chimera::runtime::gradientScale(const program::ProgramT &program) {
+  return 1.0 /
+         (static_cast<double>(program.micro_batches) * program.data_parallel);
+}
+
+namespace {
+template <typename T> void multiply(Bytes bytes, double scale) {
+  for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, bytes.data() + at, sizeof(T));
+    value = static_cast<T>(value * scale);
+    std::memcpy(bytes.data() + at, &value, sizeof(T));
+  }
+}
+} // namespace
+
+void chimera::runtime::scaleElements(ElementType type, Bytes bytes,
+                                     double scale) {
+  switch (type) {
+  case ElementType::Float32:
+    return multiply<float>(bytes, scale);
+  case ElementType::Float64:
+    return multiply<double>(bytes, scale);
+  case ElementType::UInt64:
+    return;
+  }
+}
+
+Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
+                                uint64_t microBatches) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, sum.data(), std::min<size_t>(sum.size(), 8));
+  double total = 0;
+  switch (type) {
+  case ElementType::Float32:
+    total = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    break;
+  case ElementType::Float64:
+    total = std::bit_cast<double>(bits);
+    break;
+  case ElementType::UInt64:
+    total = static_cast<double>(bits);
+    break;
+  }
+  return {bits, total / static_cast<double>(microBatches)};
+}

@@ -1,0 +1,24 @@
+//===- Scale.h - From sums to means -----------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_SCALE_H
+#define CHIMERA_RUNTIME_CORE_SCALE_H
+
+#include "runtime/stage/Stage.h"
+
+namespace chimera::runtime {
+
+/// 1 / (N·W): the loss is the mean over all micro-batches of all copies.
+double gradientScale(const program::ProgramT &program);
+
+/// Multiplies floating-point elements by `scale`; leaves integers alone, which
+/// have no mean.
+void scaleElements(ElementType type, Bytes bytes, double scale);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_SCALE_H

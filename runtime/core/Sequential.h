@@ -1,0 +1,35 @@
+//===- Sequential.h - Training without a pipeline ---------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_SEQUENTIAL_H
+#define CHIMERA_RUNTIME_CORE_SEQUENTIAL_H
+
+#include "runtime/core/Interpreter.h"
+
+namespace chimera::runtime {
+
+struct SequentialResult {
+  std::vector<Loss> losses;         ///< by step
+  std::vector<std::byte> weights;   ///< the whole model, in stage order
+  std::vector<std::byte> gradients; ///< of the last step, scaled
+};
+
+/// Trains what `program` describes on one device: each step takes the N·W
+/// micro-batches in ascending order through forward and backward of all
+/// `stages`, and then steps each. `stages` are the program's, in order, or one
+/// stage that is all of them. Uses the program's sizes, none of its streams.
+/// Calls `onStep` after each step. Throws what the stages throw, and
+/// std::invalid_argument for any other number of stages.
+SequentialResult
+trainSequentially(const program::ProgramT &program,
+                  const std::vector<std::unique_ptr<Stage>> &stages,
+                  DataSource &data, uint64_t steps,
+                  const std::function<void(uint64_t, Loss)> &onStep = {});
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_SEQUENTIAL_H

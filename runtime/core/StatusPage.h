@@ -1,0 +1,106 @@
+//===- StatusPage.h - What every rank is doing ------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One entry for each rank, written by that rank before each instruction and
+// readable by every rank of the host, also after the writer has died. For whom
+// a rank waits follows from its instruction and the program (see Report.h).
+//
+// Ranks of one process share plain memory, processes of one host a file in
+// /dev/shm that has no name any more once all have it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_STATUSPAGE_H
+#define CHIMERA_RUNTIME_CORE_STATUSPAGE_H
+
+#include "runtime/transport/Transport.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace chimera::runtime {
+
+/// Nanoseconds of the host's steady clock, comparable between processes.
+int64_t steadyNanoseconds();
+
+/// One rank's entry. Lives in shared memory: no pointers, zero is a valid start
+/// value.
+struct alignas(64) Status {
+  enum State : uint32_t {
+    Absent,    ///< not started, or on another host
+    Starting,  ///< allocating, initialising weights
+    Running,   ///< at `instruction` of step `step`
+    Finishing, ///< after the last step: gathering, saving
+    Done,      ///< may leave
+    Failed     ///< ended by an error, which `reason` tells
+  };
+
+  std::atomic<uint32_t> state;
+  std::atomic<int32_t> pid;
+  std::atomic<uint64_t> step;
+  std::atomic<uint32_t> instruction;
+  /// When it got there, in steadyNanoseconds.
+  std::atomic<int64_t> since;
+  /// Terminated text, valid once the state is Failed.
+  std::array<char, 1000> reason;
+
+  void enter(State next) {
+    since.store(steadyNanoseconds(), std::memory_order_relaxed);
+    state.store(next, std::memory_order_release);
+  }
+  void at(uint64_t newStep, uint32_t newInstruction) {
+    step.store(newStep, std::memory_order_relaxed);
+    instruction.store(newInstruction, std::memory_order_relaxed);
+    since.store(steadyNanoseconds(), std::memory_order_relaxed);
+  }
+  /// The first failure of a rank counts.
+  void fail(const std::string &text);
+};
+
+class StatusPage {
+public:
+  /// A page in this process's memory.
+  explicit StatusPage(uint32_t ranks);
+
+  /// The page of this host's processes: the lowest of `hostRanks` makes it and
+  /// tells the others over `transport`. All of them must call this. Throws
+  /// std::runtime_error where /dev/shm cannot be used or a rank does not come
+  /// within a minute.
+  StatusPage(Transport &transport, const std::vector<uint32_t> &hostRanks);
+
+  ~StatusPage();
+  StatusPage(const StatusPage &) = delete;
+  StatusPage &operator=(const StatusPage &) = delete;
+
+  uint32_t ranks() const { return count; }
+  Status &of(uint32_t rank) { return entries()[rank]; }
+  const Status &of(uint32_t rank) const {
+    return const_cast<StatusPage *>(this)->entries()[rank];
+  }
+
+  /// True for the first caller on the host: it alone reports.
+  bool claimReport();
+  /// Set by the reporter when its report is written.
+  void setReported();
+  bool reported() const;
+
+private:
+  struct Head;
+  Status *entries() const;
+  void map(int file);
+
+  uint32_t count;
+  uint64_t bytes;
+  void *memory = nullptr;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_STATUSPAGE_H

@@ -1,0 +1,65 @@
+//===- Watcher.h - Notices dead and failed ranks ----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where each rank is a process, nothing tells the others that one died: mpirun
+// ends them a second later without a word. This thread looks every 50 ms at the
+// processes of its host and their entries on the status page. When one is dead
+// or has failed, or this process is told to stop, the first watcher to see it
+// writes the report and every process of the host leaves by _exit, at once:
+// there is nothing to be saved and MPI's own ways out take seconds.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CORE_WATCHER_H
+#define CHIMERA_RUNTIME_CORE_WATCHER_H
+
+#include "runtime/core/StatusPage.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace chimera::runtime {
+
+class Watcher {
+public:
+  /// Starts watching `hostRanks` from `self`, and takes over SIGTERM. The
+  /// arguments must outlive this.
+  Watcher(const program::ProgramT &program, StatusPage &page, uint32_t self,
+          const std::vector<uint32_t> &hostRanks);
+  /// Stops watching. Requires that this rank is done.
+  ~Watcher();
+  Watcher(const Watcher &) = delete;
+  Watcher &operator=(const Watcher &) = delete;
+
+  /// This rank has failed: marks it so, sees to a report, calls `afterReport`
+  /// and ends the process with status 1.
+  [[noreturn]] void fail(const std::string &reason,
+                         const std::function<void()> &afterReport);
+
+  /// This rank was aborted by one that may be on another host: ends the process
+  /// like fail, but leaves it to the watcher to report what this host knows.
+  [[noreturn]] void leave(const std::string &reason);
+
+private:
+  void watch();
+  std::vector<uint32_t> findDead() const;
+  void tell(const std::vector<uint32_t> &dead, const std::string &headline);
+
+  const program::ProgramT &program;
+  StatusPage &page;
+  const uint32_t self;
+  const std::vector<uint32_t> ranks;
+  std::mutex mutex;
+  std::condition_variable condition;
+  bool stopping = false;
+  std::thread thread;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CORE_WATCHER_H

@@ -1,0 +1,87 @@
+//===- ReportTest.cpp - What a failed run says ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Report.h"
+
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+/// The index of the first wait on `worker` for an instruction like this.
+uint32_t findWait(const program::ProgramT &program, uint32_t worker,
+                  program::Opcode opcode, program::ValueKind kind) {
+  const auto &instructions = program.workers[worker]->instructions;
+  for (uint32_t i = 0; i < instructions.size(); ++i)
+    if (instructions[i].opcode() == program::Opcode::Wait) {
+      const auto &target = instructions[instructions[i].target()];
+      if (target.opcode() == opcode && target.kind() == kind)
+        return i;
+    }
+  ADD_FAILURE() << "no such wait";
+  return 0;
+}
+
+TEST(Report, AMessageIsAwaitedFromItsPeerInTheSameCopy) {
+  program::ProgramT program =
+      program::samplePipeline({.workers = 4, .dataParallel = 2});
+  StatusPage page(8);
+  page.of(6).enter(Status::Running);
+  page.of(6).at(0, findWait(program, 2, program::Opcode::PostRecv,
+                            program::ValueKind::Activation));
+  EXPECT_EQ(awaitedBy(program, page, 6), std::vector<uint32_t>{5});
+  page.of(6).at(0, 0);
+  EXPECT_TRUE(awaitedBy(program, page, 6).empty());
+}
+
+TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
+  program::ProgramT program =
+      program::samplePipeline({.workers = 2, .dataParallel = 3});
+  StatusPage page(6);
+  auto waitOf = [&](uint32_t worker) {
+    return findWait(program, worker, program::Opcode::AllReduceStart,
+                    program::ValueKind::WeightGradient);
+  };
+  for (uint32_t rank = 0; rank < 6; ++rank)
+    page.of(rank).enter(Status::Running);
+  page.of(1).at(4, waitOf(1));
+  page.of(3).at(4, 0);         // not there yet
+  page.of(5).at(5, waitOf(1)); // a step further
+  EXPECT_EQ(awaitedBy(program, page, 1), std::vector<uint32_t>{3});
+}
+
+TEST(Report, NamesTheDeadAndEverySurvivor) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  StatusPage page(2);
+  page.of(0).pid = 4711;
+  page.of(0).enter(Status::Running);
+  page.of(0).at(6, 1);
+  page.of(1).enter(Status::Running);
+  page.of(1).at(6, findWait(program, 1, program::Opcode::PostRecv,
+                            program::ValueKind::Activation));
+  std::string text = report(program, page, {0, 1}, {0}, "");
+  EXPECT_EQ(text.find("rank 0 (worker 0), process 4711, died; its last "
+                      "instruction was step 7, instruction 1: "),
+            0u)
+      << text;
+  EXPECT_NE(text.find("rank 1 (worker 1): step 7, instruction "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("; waits for rank 0 since 0.0"), std::string::npos)
+      << text;
+}
+
+TEST(Status, KeepsTheFirstFailureAndFitsLongOnes) {
+  StatusPage page(1);
+  page.of(0).fail(std::string(5000, 'x'));
+  page.of(0).fail("second");
+  EXPECT_EQ(std::string(page.of(0).reason.data()), std::string(999, 'x'));
+}
+} // namespace

@@ -1,0 +1,37 @@
+//===- WriteSample.cpp - Writes a sample program to a file ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Program files for tests of chimera-run that need no compiler.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/File.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+using namespace chimera;
+
+int main(int argc, char **argv) {
+  CLI::App app("Writes a sample program", "write-sample");
+  program::SampleOptions options;
+  std::string file;
+  app.add_option("FILE", file)->required();
+  app.add_option("--workers", options.workers);
+  app.add_option("--micro-batches", options.microBatches);
+  app.add_option("--data-parallel", options.dataParallel);
+  app.add_option("--boundary-bytes", options.boundaryBytes);
+  app.add_flag("--bidirectional", options.bidirectional);
+  app.add_flag("--split", options.splitBackward);
+  CLI11_PARSE(app, argc, argv);
+  std::string error;
+  if (program::writeProgramFile(program::samplePipeline(options), file, error))
+    return 0;
+  std::fprintf(stderr, "write-sample: %s\n", error.c_str());
+  return 1;
+}

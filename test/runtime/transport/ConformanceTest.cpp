@@ -1,0 +1,351 @@
+//===- ConformanceTest.cpp - What every transport must do -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/transport/World.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+#include <thread>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr auto kTimeout = 30s;
+
+class Conformance : public testing::TestWithParam<uint32_t> {};
+
+template <typename T> ConstBytes bytesOf(const std::vector<T> &values) {
+  return std::as_bytes(std::span(values));
+}
+template <typename T> Bytes bytesOf(std::vector<T> &values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+/// What rank `from` sends to rank `to` as its `k`-th message.
+std::vector<uint8_t> payload(uint32_t from, uint32_t to, uint32_t k) {
+  static const size_t sizes[] = {
+      0,     1, 7,       64,    4095, 4096,         65536,
+      65537, 3, 1 << 20, 12345, 0,    (3 << 20) + 1};
+  std::vector<uint8_t> bytes(sizes[(k + from + 2 * to) % std::size(sizes)]);
+  uint32_t x = from * 7919 + to * 104729 + k * 31 + 1;
+  for (uint8_t &byte : bytes)
+    byte = static_cast<uint8_t>((x = x * 1664525 + 1013904223) >> 24);
+  return bytes;
+}
+
+// Every pair at once, both ways; waits in an order unlike that of the posts.
+TEST_P(Conformance, MessagesArriveInOrder) {
+  constexpr uint32_t kMessages = 13;
+  onEachRank(GetParam(), [&](Transport &transport) {
+    uint32_t self = transport.rank();
+    ASSERT_EQ(transport.ranks(), GetParam());
+    std::vector<std::vector<uint8_t>> out, in, expected;
+    for (uint32_t k = 0; k < kMessages; ++k)
+      for (uint32_t peer = 0; peer < GetParam(); ++peer) {
+        if (peer == self)
+          continue;
+        out.push_back(payload(self, peer, k));
+        expected.push_back(payload(peer, self, k));
+        in.emplace_back(expected.back().size());
+      }
+    std::vector<std::unique_ptr<Request>> requests;
+    size_t i = 0;
+    for (uint32_t k = 0; k < kMessages; ++k)
+      for (uint32_t peer = 0; peer < GetParam(); ++peer) {
+        if (peer == self)
+          continue;
+        if ((self + k) % 2) // sometimes the send comes first
+          requests.push_back(transport.postSend(peer, bytesOf(out[i])));
+        requests.push_back(transport.postReceive(peer, bytesOf(in[i])));
+        if ((self + k) % 2 == 0)
+          requests.push_back(transport.postSend(peer, bytesOf(out[i])));
+        ++i;
+      }
+    std::shuffle(requests.begin(), requests.end(), std::mt19937(self));
+    for (std::unique_ptr<Request> &request : requests)
+      transport.wait(std::move(request), kTimeout);
+    for (size_t message = 0; message < in.size(); ++message)
+      EXPECT_EQ(in[message], expected[message]) << "message " << message;
+  });
+}
+
+TEST_P(Conformance, ManySmallMessages) {
+  constexpr uint64_t kMessages = 2000;
+  onEachRank(GetParam(), [&](Transport &transport) {
+    uint32_t next = (transport.rank() + 1) % GetParam();
+    uint32_t before = (transport.rank() + GetParam() - 1) % GetParam();
+    for (uint64_t k = 0; k < kMessages; ++k) {
+      std::vector<uint64_t> out{k * 3 + transport.rank()}, in{0};
+      auto send = transport.postSend(next, bytesOf(out));
+      auto receive = transport.postReceive(before, bytesOf(in));
+      transport.wait(std::move(receive), kTimeout);
+      transport.wait(std::move(send), kTimeout);
+      ASSERT_EQ(in[0], k * 3 + before);
+    }
+  });
+}
+
+TEST_P(Conformance, LargeSendsCross) {
+  onEachRank(GetParam(), [&](Transport &transport) {
+    uint32_t peer = transport.rank() ^ 1;
+    if (peer >= GetParam())
+      return;
+    std::vector<uint64_t> out(1 << 20), in(1 << 20);
+    std::iota(out.begin(), out.end(), transport.rank());
+    auto send = transport.postSend(peer, bytesOf(out));
+    auto receive = transport.postReceive(peer, bytesOf(in));
+    transport.wait(std::move(send), kTimeout);
+    transport.wait(std::move(receive), kTimeout);
+    EXPECT_EQ(in.front(), peer);
+    EXPECT_EQ(in.back(), peer + in.size() - 1);
+  });
+}
+
+/// Contribution `i` of an all-reduce: values that do not add exactly.
+template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
+  std::mt19937_64 random(i * 1000003 + elements);
+  std::vector<T> values(elements);
+  for (T &value : values)
+    if constexpr (std::is_integral_v<T>)
+      value = random();
+    else
+      value = std::ldexp(static_cast<T>(random() >> 40),
+                         static_cast<int>(random() % 40) - 20) *
+              (random() % 2 ? 1 : -1);
+  return values;
+}
+
+template <typename T>
+std::vector<T> serialFold(size_t contributions, size_t elements) {
+  std::vector<T> sum = contribution<T>(0, elements);
+  for (size_t i = 1; i < contributions; ++i) {
+    std::vector<T> next = contribution<T>(i, elements);
+    for (size_t j = 0; j < elements; ++j)
+      sum[j] += next[j];
+  }
+  return sum;
+}
+
+/// Orders in which the ranks of a world may contribute.
+std::vector<std::vector<uint32_t>> groupsOf(uint32_t ranks) {
+  std::vector<uint32_t> ascending(ranks);
+  std::iota(ascending.begin(), ascending.end(), 0);
+  std::vector<uint32_t> descending(ascending.rbegin(), ascending.rend());
+  std::vector<uint32_t> twice = ascending;
+  twice.insert(twice.end(), descending.begin(), descending.end());
+  std::vector<uint32_t> some{ranks - 1, 0, ranks - 1};
+  return {ascending, descending, twice, some, {ranks / 2}};
+}
+
+/// One all-reduce of this rank, from start to result.
+template <typename T> struct Sum {
+  std::vector<std::vector<T>> given;
+  std::vector<T> sum;
+  std::unique_ptr<Request> request;
+
+  /// `inPlace`: the sum overwrites the rank's last contribution.
+  void start(Transport &transport, const ReduceGroup &group, ElementType type,
+             size_t elements, bool inPlace) {
+    for (size_t i = 0; i < group.contributions.size(); ++i)
+      if (group.contributions[i] == transport.rank())
+        given.push_back(contribution<T>(i, elements));
+    std::vector<ConstBytes> bytes;
+    for (const std::vector<T> &values : given)
+      bytes.push_back(bytesOf(values));
+    sum.resize(inPlace ? 0 : elements);
+    request = transport.startAllReduce(group, type, bytes,
+                                       bytesOf(inPlace ? given.back() : sum));
+  }
+  const std::vector<T> &finish(Transport &transport, bool inPlace) {
+    transport.wait(std::move(request), kTimeout);
+    return inPlace ? given.back() : sum;
+  }
+};
+
+template <typename T> void reduceAll(uint32_t ranks, ElementType type) {
+  onEachRank(ranks, [&](Transport &transport) {
+    uint32_t id = 0;
+    for (const std::vector<uint32_t> &contributions : groupsOf(ranks)) {
+      ReduceGroup group{id++, contributions};
+      if (!std::count(contributions.begin(), contributions.end(),
+                      transport.rank()))
+        continue;
+      for (size_t elements : {0, 1, 2, 3, 1000, 8191, 70001})
+        for (bool inPlace : {false, true}) {
+          Sum<T> sum;
+          sum.start(transport, group, type, elements, inPlace);
+          const std::vector<T> &got = sum.finish(transport, inPlace);
+          std::vector<T> expected =
+              serialFold<T>(contributions.size(), elements);
+          ASSERT_EQ(got.size(), expected.size());
+          EXPECT_EQ(
+              std::memcmp(got.data(), expected.data(), elements * sizeof(T)), 0)
+              << elements << " elements, group " << group.id;
+        }
+    }
+  });
+}
+
+TEST_P(Conformance, AllReduceFloat32IsTheSerialFold) {
+  reduceAll<float>(GetParam(), ElementType::Float32);
+}
+TEST_P(Conformance, AllReduceFloat64IsTheSerialFold) {
+  reduceAll<double>(GetParam(), ElementType::Float64);
+}
+TEST_P(Conformance, AllReduceUInt64IsTheSerialFold) {
+  reduceAll<uint64_t>(GetParam(), ElementType::UInt64);
+}
+
+// All in flight together, some of one group; each rank waits in its own order.
+TEST_P(Conformance, AllReducesAreWaitedForInAnyOrder) {
+  constexpr size_t kOutstanding = 12;
+  onEachRank(GetParam(), [&](Transport &transport) {
+    std::vector<uint32_t> all(GetParam());
+    std::iota(all.begin(), all.end(), 0);
+    auto elements = [](size_t i) { return 1 + i * 5003; };
+    std::vector<Sum<double>> sums(kOutstanding);
+    for (size_t i = 0; i < kOutstanding; ++i)
+      sums[i].start(transport, {static_cast<uint32_t>(i % 3), all},
+                    ElementType::Float64, elements(i), i % 2);
+    std::vector<size_t> order(kOutstanding);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937(transport.rank()));
+    for (size_t i : order)
+      EXPECT_EQ(sums[i].finish(transport, i % 2),
+                serialFold<double>(GetParam(), elements(i)))
+          << "all-reduce " << i;
+  });
+}
+
+// Rank 0 waits for a message that comes only after the sum.
+TEST_P(Conformance, AllReduceAdvancesInAnyWait) {
+  onEachRank(GetParam(), [&](Transport &transport) {
+    std::vector<uint32_t> all(GetParam());
+    std::iota(all.begin(), all.end(), 0);
+    constexpr size_t kElements = 100000;
+    Sum<float> sum;
+    sum.start(transport, {5, all}, ElementType::Float32, kElements, false);
+    std::vector<std::vector<uint8_t>> words(GetParam(),
+                                            std::vector<uint8_t>(4));
+    if (transport.rank() == 0)
+      for (uint32_t peer = 1; peer < GetParam(); ++peer)
+        transport.wait(transport.postReceive(peer, bytesOf(words[peer])),
+                       kTimeout);
+    EXPECT_EQ(sum.finish(transport, false),
+              serialFold<float>(GetParam(), kElements));
+    if (transport.rank() != 0)
+      transport.wait(transport.postSend(0, bytesOf(words[0])), kTimeout);
+  });
+}
+
+TEST_P(Conformance, WaitTimesOut) {
+  onEachRank(GetParam(), [&](Transport &transport) {
+    std::vector<uint8_t> bytes(8);
+    auto begin = std::chrono::steady_clock::now();
+    uint32_t peer = (transport.rank() + 1) % GetParam();
+    try {
+      transport.wait(transport.postReceive(peer, bytesOf(bytes)), 200ms);
+      FAIL() << "received what nobody sent";
+    } catch (const TransportError &error) {
+      EXPECT_EQ(error.reason, TransportError::Reason::TimedOut);
+      EXPECT_NE(std::string(error.what()).find("rank " + std::to_string(peer)),
+                std::string::npos)
+          << error.what();
+    }
+    auto took = std::chrono::steady_clock::now() - begin;
+    EXPECT_GE(took, 200ms);
+    EXPECT_LT(took, 3s);
+  });
+}
+
+TEST_P(Conformance, AbortEndsEveryWait) {
+  onEachRank(GetParam(), [&](Transport &transport) {
+    std::vector<uint64_t> bytes(100);
+    // One rank aborts; the others are in waits that nothing else would end.
+    if (transport.rank() == GetParam() - 1) {
+      std::this_thread::sleep_for(100ms);
+      transport.abort("the test says so");
+      transport.abort("a later reason");
+    }
+    std::vector<uint32_t> all(GetParam() + 1, transport.rank());
+    std::iota(all.begin(), all.end() - 1, 0);
+    try {
+      if (transport.rank() % 2)
+        transport.wait(transport.postReceive(0, bytesOf(bytes)), kTimeout);
+      else if (transport.rank() + 1 == GetParam())
+        transport.wait(transport.postSend(0, bytesOf(bytes)), kTimeout);
+      else {
+        std::vector<uint64_t> sum(100);
+        // Nobody else starts it.
+        ReduceGroup group{transport.rank(),
+                          {0, GetParam() - 1, transport.rank()}};
+        std::vector<ConstBytes> given(std::count(group.contributions.begin(),
+                                                 group.contributions.end(),
+                                                 transport.rank()),
+                                      bytesOf(std::as_const(bytes)));
+        transport.wait(transport.startAllReduce(group, ElementType::UInt64,
+                                                given, bytesOf(sum)),
+                       kTimeout);
+      }
+      FAIL() << "the wait of rank " << transport.rank() << " succeeded";
+    } catch (const TransportError &error) {
+      EXPECT_EQ(error.reason, TransportError::Reason::Aborted);
+      EXPECT_NE(std::string(error.what()).find("the test says so"),
+                std::string::npos)
+          << error.what();
+    }
+  });
+}
+
+TEST_P(Conformance, SizesMustAgree) {
+  if (GetParam() < 2)
+    GTEST_SKIP() << "needs two ranks";
+  onEachRank(GetParam(), [&](Transport &transport) {
+    std::vector<uint8_t> bytes(transport.rank() == 0 ? 16 : 24);
+    // Whether the sender learns of it is the transport's affair.
+    if (transport.rank() == 0)
+      try {
+        transport.wait(transport.postSend(1, bytesOf(bytes)), kTimeout);
+      } catch (const std::invalid_argument &) {
+      }
+    if (transport.rank() == 1) {
+      EXPECT_THROW(
+          transport.wait(transport.postReceive(0, bytesOf(bytes)), kTimeout),
+          std::invalid_argument);
+    }
+  });
+}
+
+TEST_P(Conformance, AllReduceRefusesWhatDoesNotFit) {
+  onEachRank(GetParam(), [&](Transport &transport) {
+    std::vector<double> values(4), sum(4), shorter(3);
+    uint32_t self = transport.rank();
+    ConstBytes given = bytesOf(std::as_const(values));
+    auto start = [&](std::vector<uint32_t> contributions,
+                     std::vector<ConstBytes> bytes, Bytes result) {
+      transport.startAllReduce({9, contributions}, ElementType::Float64, bytes,
+                               result);
+    };
+    EXPECT_THROW(start({self + 1}, {}, bytesOf(sum)), std::invalid_argument);
+    EXPECT_THROW(start({self}, {given, given}, bytesOf(sum)),
+                 std::invalid_argument);
+    EXPECT_THROW(start({self}, {given}, bytesOf(shorter)),
+                 std::invalid_argument);
+    EXPECT_THROW(start({self}, {given.first(12)}, bytesOf(sum).first(12)),
+                 std::invalid_argument);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Conformance, testing::ValuesIn(worldSizes()),
+                         testing::PrintToStringParamName());
+} // namespace

@@ -1,0 +1,55 @@
+//===- World.cpp - Ranks for a test ---------------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/transport/World.h"
+
+#include "runtime/transport/InProcess.h"
+#ifdef CHIMERA_HAVE_MPI
+#include "runtime/transport/mpi/Session.h"
+#endif
+
+#include <cstdlib>
+#include <thread>
+
+using namespace chimera::runtime;
+
+namespace {
+bool inMpiJob() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
+
+#ifdef CHIMERA_HAVE_MPI
+MpiSession &session() {
+  static MpiSession session;
+  return session;
+}
+#endif
+} // namespace
+
+std::vector<uint32_t> test::worldSizes() {
+#ifdef CHIMERA_HAVE_MPI
+  if (inMpiJob())
+    return {session().ranks()};
+#endif
+  return {1, 2, 3, 8};
+}
+
+void test::onEachRank(uint32_t ranks,
+                      const std::function<void(Transport &)> &body) {
+#ifdef CHIMERA_HAVE_MPI
+  if (inMpiJob()) {
+    std::unique_ptr<Transport> transport = session().makeTransport();
+    body(*transport);
+    return;
+  }
+#endif
+  std::vector<std::unique_ptr<Transport>> transports =
+      makeInProcessTransports(ranks);
+  std::vector<std::thread> threads;
+  for (std::unique_ptr<Transport> &transport : transports)
+    threads.emplace_back([&] { body(*transport); });
+  for (std::thread &thread : threads)
+    thread.join();
+}

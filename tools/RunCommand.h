@@ -1,0 +1,51 @@
+//===- RunCommand.h - What chimera-run does ---------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TOOLS_RUNCOMMAND_H
+#define CHIMERA_TOOLS_RUNCOMMAND_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace chimera {
+
+/// The options of chimera-run, as its help explains them.
+struct RunSettings {
+  std::string program;
+  std::string stages = "auto";
+  std::string data;
+  std::string save;
+  std::string saveGradients;
+  std::string log;
+  std::string transport = "auto";
+  uint64_t steps = 10;
+  uint32_t threads = 0; ///< 0: an equal share of the cores
+  double timeout = 0;   ///< seconds, 0: none
+  double holdOut = 0.1;
+  uint64_t evaluateBatches = 16;
+  double unitNanoseconds = 0;
+  bool sequential = false;
+  bool checkReplicas = false;
+  bool quiet = false;
+};
+
+/// The kinds of stages and of transports that --stages and --transport take.
+std::vector<std::string> stageKinds();
+std::vector<std::string> transportKinds();
+
+/// Runs as asked and returns the process's exit status. Throws std::exception
+/// for what a user can put right.
+int runCommand(const RunSettings &settings);
+
+/// Whether this process speaks for its job: errors that all ranks have are
+/// told once.
+bool isSpokesman();
+
+} // namespace chimera
+
+#endif // CHIMERA_TOOLS_RUNCOMMAND_H
