@@ -1,0 +1,19 @@
+"""How lit runs chimera's .mlir tests. Paths come from lit.site.cfg.py."""
+
+import os
+
+import lit.formats
+
+config.name = "chimera"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.chimera_build, "test")
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(config.chimera_build, "bin"), config.llvm_tools,
+     os.environ["PATH"]])
+config.environment["FILECHECK_OPTS"] = "-enable-var-scope --dump-input=fail"
+config.substitutions.append(("%examples", config.chimera_examples))
+for feature in config.chimera_features:
+    config.available_features.add(feature)
