@@ -7,6 +7,8 @@
 
 #include "runtime/core/Progress.h"
 
+#include "runtime/core/Launch.h"
+
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -27,7 +29,8 @@ std::string partOf(const std::string &file) { return file + ".part"; }
 } // namespace
 
 Progress::Progress(const Options &options)
-    : options(options), terminal(isatty(STDOUT_FILENO)) {
+    // Launchers give ranks a terminal of their own, whatever theirs is.
+    : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
   if (options.logFile.empty())
     return;
   log.open(partOf(options.logFile), std::ios::trunc);

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Runs chimera-run as a user does: results, files and errors.
+
+usage: chimera-run.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
+
+Needs no compiler: WRITE_SAMPLE makes the programs. Without MPIRUN the tests
+over MPI are skipped.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHIMERA_RUN, WRITE_SAMPLE, *REST = sys.argv[1:]
+MPIRUN = REST[0] if REST else None
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def sample(self, *options):
+        file = self.path("sample.chimera")
+        subprocess.run([WRITE_SAMPLE, file, *options], check=True)
+        return file
+
+    def run_it(self, *arguments, ranks=0):
+        command = [CHIMERA_RUN, *arguments]
+        if ranks:
+            command = [MPIRUN, "-n", str(ranks), "--oversubscribe", *command]
+        return subprocess.run(command, capture_output=True, text=True,
+                              timeout=60, env=ENVIRONMENT)
+
+    def expect_error(self, text, *arguments, ranks=0):
+        result = self.run_it(*arguments, ranks=ranks)
+        self.assertNotEqual(result.returncode, 0, result.stdout)
+        self.assertIn(text, result.stderr)
+        self.assertEqual(result.stderr.count(text), 1, "told more than once")
+
+    def log_of(self, *arguments, ranks=0):
+        log = self.path("log.jsonl")
+        result = self.run_it(*arguments, "--log", log, ranks=ranks)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(log) as lines:
+            *steps, last = [json.loads(line) for line in lines]
+        self.assertFalse(os.path.exists(log + ".part"))
+        return [step["loss"] for step in steps], last["summary"]
+
+    def test_pipeline_equals_sequential(self):
+        for options in ([], ["--bidirectional", "--split"],
+                        ["--data-parallel", "2", "--micro-batches", "4"]):
+            program = self.sample(*options)
+            losses, summary = self.log_of(program, "--steps", "4",
+                                          "--check-replicas")
+            expected, alone = self.log_of(program, "--steps", "4",
+                                          "--sequential")
+            self.assertEqual(len(losses), 4)
+            self.assertEqual(losses, expected)
+            self.assertEqual(summary["weights_digest"],
+                             alone["weights_digest"])
+
+    @unittest.skipUnless(MPIRUN, "MPI was not found")
+    def test_mpi_equals_sequential(self):
+        for ranks, options in ((4, ["--bidirectional"]),
+                               (4, ["--workers", "2", "--data-parallel", "2",
+                                    "--boundary-bytes", "262144"])):
+            program = self.sample(*options)
+            losses, summary = self.log_of(program, "--steps", "3",
+                                          "--check-replicas", ranks=ranks)
+            expected, alone = self.log_of(program, "--steps", "3",
+                                          "--sequential")
+            self.assertEqual(losses, expected)
+            self.assertEqual(summary["weights_digest"],
+                             alone["weights_digest"])
+            self.assertEqual(len(summary["ranks"]), ranks)
+
+    def test_synthetic(self):
+        losses, summary = self.log_of(self.sample(), "--stages", "synthetic",
+                                      "--unit-ns", "1e6", "--steps", "2")
+        self.assertEqual(losses, [0, 0])
+        # 8 micro-batches of 1 + 2 units of 1 ms on each worker, two steps.
+        self.assertGreater(summary["seconds"], 0.048)
+        self.assertGreater(summary["instructions"], 0)
+
+    def test_prints_progress_and_result(self):
+        result = self.run_it(self.sample(), "--steps", "2")
+        self.assertIn("step 2/2  loss ", result.stdout)
+        self.assertIn("digest of the weights ", result.stdout)
+        quiet = self.run_it(self.sample(), "--steps", "2", "--quiet")
+        self.assertNotIn("step 2/2", quiet.stdout)
+        self.assertIn("digest of the weights ", quiet.stdout)
+
+    def test_missing_program(self):
+        self.expect_error(self.path("none"), self.path("none"))
+
+    def test_corrupt_program(self):
+        program = self.sample()
+        with open(program, "r+b") as file:
+            file.seek(100)
+            file.write(b"\xff" * 8)
+        self.expect_error("checksum", program)
+        with open(program, "wb") as file:
+            file.write(b"not a program")
+        self.expect_error(program, program)
+
+    @unittest.skipUnless(MPIRUN, "MPI was not found")
+    def test_wrong_rank_count(self):
+        self.expect_error(
+            "program expects 4 ranks (4 workers x 1 copies), got 3: run "
+            "mpirun -n 4 chimera-run", self.sample(), ranks=3)
+        self.expect_error("got 1: run mpirun -n 4", self.sample(),
+                          "--transport", "mpi")
+
+    @unittest.skipUnless(MPIRUN, "MPI was not found")
+    def test_one_process_only(self):
+        self.expect_error("--sequential needs one process, got 2 from mpirun",
+                          self.sample(), "--sequential", ranks=2)
+        self.expect_error("--transport in-process needs one process, got 4",
+                          self.sample(), "--transport", "in-process", ranks=4)
+
+    def test_transformer_needs_a_model_and_data(self):
+        program = self.sample()
+        self.expect_error("give --data FILE", program, "--stages",
+                          "transformer")
+        text = self.path("text")
+        with open(text, "w") as file:
+            file.write("x" * 100000)
+        self.expect_error("model", program, "--stages", "transformer",
+                          "--data", text)
+
+    def test_data_and_saving_are_for_transformers(self):
+        for option in ("--data", "--save", "--save-gradients"):
+            self.expect_error(f"{option} is for transformer stages",
+                              self.sample(), option, self.path("file"))
+
+    def test_log_that_cannot_be_written(self):
+        self.expect_error("cannot write the log", self.sample(), "--log",
+                          "/nowhere/log.jsonl")
+
+    def test_option_errors(self):
+        program = self.sample()
+        for arguments in (["--steps", "0"], ["--stages", "magic"],
+                          ["--hold-out", "1"], ["--threads", "0"],
+                          ["--timeout", "-1"], ["--transport", "pigeon"],
+                          ["--unit-ns", "-1"]):
+            result = self.run_it(program, *arguments)
+            self.assertNotEqual(result.returncode, 0, arguments)
+            self.assertIn(arguments[0], result.stderr)
+
+    def test_no_llvm(self):
+        libraries = subprocess.run(["ldd", CHIMERA_RUN], text=True, check=True,
+                                   capture_output=True).stdout
+        self.assertNotIn("LLVM", libraries)
+        self.assertNotIn("MLIR", libraries)
+
+
+unittest.main(argv=sys.argv[:1], verbosity=2)
