@@ -169,7 +169,7 @@ private:
 
 /// The ranks' use of memory and the runtime's own cost.
 nlohmann::json summarize(const program::ProgramT &program,
-                         const RunResult &result) {
+                         const RunResult &result, uint32_t cores) {
   nlohmann::json summary;
   uint64_t instructions = 0;
   for (size_t rank = 0; rank < result.ranks.size(); ++rank) {
@@ -186,7 +186,7 @@ nlohmann::json summarize(const program::ProgramT &program,
   }
   summary["instructions"] = instructions;
   auto share =
-      static_cast<double>(std::min<size_t>(result.ranks.size(), usableCores()));
+      static_cast<double>(std::min<size_t>(result.ranks.size(), cores));
   if (instructions)
     summary["seconds_per_instruction"] =
         result.seconds * share / static_cast<double>(instructions);
@@ -277,7 +277,9 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
       if (settings.checkReplicas && !settings.quiet)
         std::printf("all replicas are bit-identical\n");
       results->finish(result.weights, result.gradients, result.seconds,
-                      summarize(program, result));
+                      summarize(program, result,
+                                // A launcher binds each rank to some.
+                                overMpi ? hostCores() : usableCores()));
     };
   };
   // Every rank must know what will be gathered.

@@ -57,11 +57,14 @@ uint32_t chimera::runtime::usableCores() {
   cpu_set_t cores;
   if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
     return static_cast<uint32_t>(std::max(1, CPU_COUNT(&cores)));
+  return hostCores();
+}
+
+uint32_t chimera::runtime::hostCores() {
   return static_cast<uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 uint32_t chimera::runtime::threadsPerRank(uint32_t ranksOnHost) {
   // A launcher may have bound this rank to cores of its own already.
-  auto all = static_cast<uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
-  return std::clamp(all / std::max(1u, ranksOnHost), 1u, usableCores());
+  return std::clamp(hostCores() / std::max(1u, ranksOnHost), 1u, usableCores());
 }

@@ -25,8 +25,9 @@ struct Job {
 /// started by itself.
 std::optional<Job> findJob();
 
-/// Cores that this process may use.
+/// Cores that this process may use, and those that the host has.
 uint32_t usableCores();
+uint32_t hostCores();
 
 /// Threads for the computations of one rank, so that the `ranksOnHost` do not
 /// fight for cores: an equal share, at least 1, at most what it may use.
