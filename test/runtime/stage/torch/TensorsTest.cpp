@@ -20,17 +20,24 @@ namespace {
 using namespace test;
 
 TEST(TensorsTest, threadsAreThoseOfTheCaller) {
-  setThreads(2);
+  setThreads(1);
   int inOther = 0;
   std::thread([&] {
-    setThreads(1);
+    setThreads(2);
     inOther = at::get_num_threads();
-    // A computation does not take the other's number over.
+  }).join();
+  EXPECT_EQ(inOther, 2);
+  EXPECT_EQ(at::get_num_threads(), 1);
+}
+
+TEST(TensorsTest, threadsStayThoseOfTheCaller) {
+  // A thread's first computation would take over the last setting of any.
+  std::thread([&] {
+    setThreads(1);
+    std::thread([] { setThreads(2); }).join();
     at::ones({100000}).sum();
     EXPECT_EQ(at::get_num_threads(), 1);
   }).join();
-  EXPECT_EQ(inOther, 1);
-  EXPECT_EQ(at::get_num_threads(), 2);
   setThreads(1);
 }
 

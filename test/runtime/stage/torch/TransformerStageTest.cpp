@@ -11,6 +11,7 @@
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -197,6 +198,95 @@ TEST(TransformerStageTest, dropsTheDeclaredShare) {
   auto dropped = std::count(output.begin(), output.end(), 0.0);
   EXPECT_EQ(static_cast<size_t>(kept + dropped), output.size());
   EXPECT_NEAR(static_cast<double>(dropped) / output.size(), 0.25, 0.02);
+}
+
+// Where dropout's generator keeps elements, from the documented formula.
+std::vector<bool> documentedMask(const program::ProgramT &program,
+                                 uint64_t layer, DropoutSite site,
+                                 MicroBatch microBatch,
+                                 std::vector<int64_t> shape) {
+  at::Generator generator = at::detail::createCPUGenerator(
+      mix({program.seed, 2, layer, site, microBatch.step, microBatch.index}));
+  at::Tensor kept = at::empty(shape, at::kBool)
+                        .bernoulli_(1 - program.model->dropout, generator);
+  const bool *first = kept.data_ptr<bool>();
+  return std::vector<bool>(first, first + kept.numel());
+}
+
+// One block whose every parameter is zero but those that `ones` names: for an
+// input of zeros, what it adds to the residual stream at one place.
+class MaskTest : public testing::Test {
+protected:
+  std::vector<double> run(uint32_t layer, std::vector<std::string> ones) {
+    program = smallProgram({.dropout = 0.25}, {1, 1, 1, 1});
+    Line<double> line(program);
+    auto &part = line.parts[layer];
+    std::fill(part.weights.begin(), part.weights.end(), 0);
+    const Gpt2 block(program, layer, 1);
+    for (const Gpt2::Slot &slot : block.slots())
+      if (std::count(ones.begin(), ones.end(), slot.parameter.name))
+        for (int64_t i = 0; i < slot.parameter.elements(); ++i)
+          part.weights[static_cast<size_t>(slot.offset + i)] = 1;
+    std::vector<double> zeros(part.output.size()), output(part.output.size());
+    part.stage->forward(microBatch, bytesOf(zeros), {}, bytesOf(part.weights),
+                        bytesOf(output));
+    return output;
+  }
+  void compareResidual(DropoutSite site, const std::string &bias) {
+    for (uint32_t layer : {1, 2}) {
+      std::vector<double> output = run(layer, {bias});
+      std::vector<bool> kept =
+          documentedMask(program, layer, site, microBatch, {2, 6, 8});
+      for (size_t i = 0; i < output.size(); ++i)
+        EXPECT_DOUBLE_EQ(output[i], kept[i] ? 1 / 0.75 : 0);
+    }
+  }
+
+  program::ProgramT program;
+  MicroBatch microBatch{7, 9};
+};
+
+TEST_F(MaskTest, ofTheAttentionResidual) {
+  compareResidual(kAttentionResidual, "attention_projection.bias");
+}
+
+TEST_F(MaskTest, ofTheMlpResidual) {
+  compareResidual(kMlpResidual, "mlp_projection.bias");
+}
+
+TEST_F(MaskTest, ofTheAttentionProbabilities) {
+  // Equal scores, values of one: a row mixes the kept ones of its 1 / (i + 1)
+  // and the projection adds the heads, 4 columns each.
+  for (uint32_t layer : {1, 2}) {
+    std::vector<double> output =
+        run(layer, {"attention.bias", "attention_projection.weight"});
+    std::vector<bool> kept =
+        documentedMask(program, layer, kAttention, microBatch, {2 * 2, 6, 6});
+    std::vector<bool> residual = documentedMask(
+        program, layer, kAttentionResidual, microBatch, {2, 6, 8});
+    for (size_t i = 0; i < output.size(); ++i) {
+      const size_t row = i / 48, token = i / 8 % 6;
+      double sum = 0;
+      for (size_t head = 0; head < 2; ++head)
+        for (size_t other = 0; other <= token; ++other)
+          sum += 4.0 * kept[((2 * row + head) * 6 + token) * 6 + other];
+      sum *= residual[i] / 0.75 / 0.75 / static_cast<double>(token + 1);
+      EXPECT_NEAR(output[i], sum, 1e-12);
+    }
+  }
+}
+
+TEST(TransformerStageTest, decaysMatricesOnly) {
+  program::ProgramT program = smallProgram({}, {4});
+  Line<double> line(program);
+  auto &part = line.parts[0];
+  std::fill(part.weights.begin(), part.weights.end(), 1);
+  line.step(0, 1); // the gradient is zero
+  const Gpt2 model(program, 0, 4);
+  for (const Gpt2::Slot &slot : model.slots())
+    EXPECT_DOUBLE_EQ(part.weights[static_cast<size_t>(slot.offset)],
+                     slot.parameter.shape.size() == 2 ? 1 - 1e-3 * 0.1 : 1)
+        << slot.parameter.name;
 }
 
 TEST(TransformerStageTest, startsAsLayoutSays) {
