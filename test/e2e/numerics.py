@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains a small GPT-2 in float64 for five steps, with D stages and W copies,
+under every schedule of the registry, and holds the outcome against
+
+- `chimera-run --sequential`, one device and no pipeline;
+- the independent PyTorch script reference.py, where a Python with torch is
+  given;
+- the same program over MPI, to the last bit, where --mpirun is given.
+
+Weights and last-step gradients agree if per tensor the largest difference is at
+most 1e-10 * max(1, the largest element). Prints a line for each comparison and
+exits non-zero if one fails.
+"""
+
+import argparse
+import array
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+STEPS = 5
+TOLERANCE = 1e-10
+SCHEDULES = ["chimera", "gpipe", "1f1b"]
+
+# Eight layers with embedding and head, so that eight stages can be cut.
+DESCRIPTION = """
+chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
+    vocabulary(256) dropout(1.0e-1)
+chimera.pipeline @train of @tiny stages({stages}) micro_batches({stages})
+    schedule("{schedule}") micro_batch_size(2) data_parallel({width})
+    data_type(f64) seed(7) learning_rate(1.0e-2)
+"""
+
+
+def run(*command, **options):
+    result = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, **options
+    )
+    if result.returncode != 0:
+        sys.exit(
+            f"{' '.join(map(str, command))}\nended with {result.returncode}:\n"
+            f"{result.stdout}{result.stderr}"
+        )
+    return result.stdout
+
+
+def read_tensors(path):
+    data = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8 : 8 + length])
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        assert entry["dtype"] == "F64", entry
+        tensors[name] = array.array("d", data[begin:end])
+    return tensors
+
+
+def worst_difference(ours, theirs):
+    if ours.keys() != theirs.keys():
+        sys.exit(f"different tensors: {sorted(ours.keys() ^ theirs.keys())}")
+    worst = 0.0
+    for name, tensor in ours.items():
+        scale = max(1.0, max(map(abs, tensor)))
+        for a, b in zip(tensor, theirs[name], strict=True):
+            difference = abs(a - b) / scale
+            if not difference <= worst:  # takes NaN
+                worst = difference
+    return worst
+
+
+def losses(log):
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    return [row["loss"] for row in rows if "loss" in row and "step" in row]
+
+
+class Training:
+    """One way to train: its weights, gradients and losses."""
+
+    def __init__(self, folder, name, launcher, tools, program, data, *options):
+        self.weights = folder / f"{name}.weights"
+        self.gradients = folder / f"{name}.gradients"
+        log = folder / f"{name}.log"
+        # fmt: off
+        run(*launcher, tools / "chimera-run", program, "--data", data,
+            "--steps", STEPS, "--threads", 1, "--quiet", "--timeout", 60,
+            "--evaluate-batches", 0, "--save", self.weights,
+            "--save-gradients", self.gradients, "--log", log, *options)
+        # fmt: on
+        self.losses = losses(log)
+
+
+class Checks:
+    def __init__(self):
+        self.failed = 0
+
+    def check(self, good, line):
+        print(f"{'ok  ' if good else 'FAIL'} {line}", flush=True)
+        self.failed += not good
+
+
+def compare(checks, what, ours, theirs):
+    for part in ("weights", "gradients"):
+        worst = worst_difference(
+            read_tensors(getattr(theirs, part)), read_tensors(getattr(ours, part))
+        )
+        checks.check(worst <= TOLERANCE, f"{what}: {part} differ by {worst:.2g}")
+    checks.check(
+        len(ours.losses) == STEPS
+        and all(
+            abs(a - b) <= TOLERANCE * max(1, abs(b))
+            for a, b in zip(ours.losses, theirs.losses, strict=True)
+        ),
+        f"{what}: losses {ours.losses[0]:.6f} … {ours.losses[-1]:.6f}",
+    )
+
+
+def same_bits(checks, what, ours, theirs):
+    for part in ("weights", "gradients"):
+        equal = getattr(ours, part).read_bytes() == getattr(theirs, part).read_bytes()
+        checks.check(equal, f"{what}: {part} to the last bit")
+    checks.check(ours.losses == theirs.losses, f"{what}: losses to the last bit")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--stages", type=int, required=True)
+    parser.add_argument("--width", type=int, required=True)
+    parser.add_argument("--torch-python", help="a Python that has torch")
+    parser.add_argument("--mpirun", help="also run over MPI")
+    args = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for schedule in SCHEDULES:
+            source = folder / f"{schedule}.mlir"
+            source.write_text(
+                DESCRIPTION.format(
+                    stages=args.stages, width=args.width, schedule=schedule
+                )
+            )
+            program = folder / f"{schedule}.chimera"
+            run(args.tools / "chimera-compile", source, "-o", program)
+            case = f"{schedule} D={args.stages} W={args.width}"
+            common = (args.tools, program, args.data)
+            sequential = Training(
+                folder, f"{schedule}.sequential", [], *common, "--sequential"
+            )
+            threads = Training(
+                folder, f"{schedule}.threads", [], *common, "--check-replicas"
+            )
+            compare(checks, f"{case} against sequential", threads, sequential)
+            if args.mpirun:
+                ranks = args.stages * args.width
+                launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
+                mpi = Training(
+                    folder, f"{schedule}.mpi", launcher, *common, "--check-replicas"
+                )
+                same_bits(checks, f"{case} over MPI", mpi, threads)
+            if args.torch_python:
+                reference(checks, args, folder, case, program, threads)
+    sys.exit(f"{checks.failed} comparisons failed" if checks.failed else 0)
+
+
+def reference(checks, args, folder, case, program, ours):
+    """Holds `ours` against the independent script."""
+    dump = folder / "program.json"
+    dump.write_text(
+        run(args.tools / "chimera-translate", "--program-to-json", program)
+    )
+    start = folder / "start"
+    # fmt: off
+    run(args.tools / "chimera-run", program, "--data", args.data, "--sequential",
+        "--steps", 0, "--quiet", "--evaluate-batches", 0, "--save", start)
+    output = run(args.torch_python, HERE / "reference.py", "--program-json", dump,
+                 "--data", args.data, "--steps", STEPS, "--weights", start,
+                 "--compare", ours.weights, "--compare-gradients", ours.gradients)
+    # fmt: on
+    reports = [line for line in output.splitlines() if "tensors" in line]
+    checks.check(len(reports) == 2, f"{case} against PyTorch: {'; '.join(reports)}")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    main()

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds everything and runs all tests. Ends with one
+# line that counts them.
+#
+#   test/run.sh               all tests
+#   test/run.sh -R PATTERN    arguments go to ctest
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tools/setup.sh --full
+cmake --preset release -DCHIMERA_BUILD_TESTS=ON >build/configure.log 2>&1 || {
+  cat build/configure.log >&2
+  exit 1
+}
+echo "building (the log is build/build.log)"
+cmake --build --preset release >build/build.log 2>&1 || {
+  grep -E -A 20 'FAILED|error' build/build.log | head -n 200 >&2
+  exit 1
+}
+
+# As root, Open MPI wants to be told that it may run.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+status=0
+ctest --test-dir build/release --output-on-failure -j "$(nproc)" "$@" |
+  tee build/test.log || status=$?
+
+# ctest says the same in two lines with percentages; this is the one to read.
+awk '/tests passed, / { failed = $4; total = $NF }
+     /\*\*\*Skipped|\(Skipped\)/ { skipped[$0] = 1 }
+     END { n = 0; for (s in skipped) if (s ~ /\*\*\*Skipped/) n++
+           printf "%d passed, %d failed, %d skipped\n",
+                  total - failed - n, failed, n }' build/test.log
+exit $status
