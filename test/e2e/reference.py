@@ -9,7 +9,7 @@ It shares with chimera what is documented and nothing else: the architecture
 (runtime/stage/torch/Random.h) and the choice of text windows (TextData.h). The
 initial weights are read from a file:
 
-    chimera-translate --dump program.chimera > program.json
+    chimera-translate --program-to-json program.chimera > program.json
     chimera-run program.chimera --sequential --data TEXT --steps 0 --save w0
     chimera-run program.chimera --data TEXT --steps 5 --save w5
     test/e2e/reference.py --program-json program.json --data TEXT --steps 5 \\
