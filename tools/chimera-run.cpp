@@ -29,8 +29,9 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--data", settings.data,
                  "Text file to train on, one token a byte");
-  app.add_option("--steps", settings.steps, "Training steps")
-      ->check(CLI::PositiveNumber)
+  app.add_option("--steps", settings.steps,
+                 "Training steps; with 0 the initial weights can be saved")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--save", settings.save,
                  "Write the trained weights to this safetensors file");

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Prints, as Markdown tables, how long chimera takes:
+
+- from a description to a verified program file on disk, process start included;
+- for an instruction of the interpreter, with stages that do nothing:
+  wall time * min(ranks, cores) / instructions of all ranks.
+
+    test/bench/run.py [--tools build/release/bin] [--runs 5]
+
+Each figure is the median of the runs, with the least and the most.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+# D, N, schedule, options
+COMPILED = [
+    (4, 4, "chimera", ""),
+    (16, 16, "chimera", ""),
+    (64, 64, "chimera", ""),
+    (32, 256, "1f1b", "split_backward"),
+]
+INTERPRETED = [(2, 2), (4, 4), (16, 16)]
+INSTRUCTIONS = 400_000  # about as many in all for each figure
+
+
+def describe(folder, stages, micro_batches, schedule, options):
+    path = folder / "description.mlir"
+    path.write_text(
+        f"chimera.pipeline @bench stages({stages}) "
+        f'micro_batches({micro_batches}) schedule("{schedule}") {options}\n'
+    )
+    return path
+
+
+def execute(*command):
+    result = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True
+    )
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}:\n{result.stderr}")
+
+
+def figure(values, unit):
+    return (
+        f"{statistics.median(values):.3g} {unit} "
+        f"({min(values):.3g}–{max(values):.3g})"
+    )
+
+
+def compile_times(args, folder):
+    print("| description → verified program file | actions | time |")
+    print("|---|---|---|")
+    for stages, batches, schedule, options in COMPILED:
+        source = describe(folder, stages, batches, schedule, options)
+        times = []
+        for _ in range(args.runs):
+            start = time.perf_counter()
+            execute(
+                args.tools / "chimera-compile", source, "-o", folder / "program"
+            )
+            times.append(1000 * (time.perf_counter() - start))
+        actions = stages * batches * (3 if options else 2)
+        split = ", split backward" if options else ""
+        print(
+            f"| {schedule}, D={stages}, N={batches}{split} | {actions:,} "
+            f"| {figure(times, 'ms')} |"
+        )
+
+
+def overheads(args, folder):
+    print("| interpreter, empty stages | in-process | MPI |")
+    print("|---|---|---|")
+    for stages, batches in INTERPRETED:
+        source = describe(folder, stages, batches, "chimera", "")
+        program = folder / "program"
+        execute(args.tools / "chimera-compile", source, "-o", program)
+        cells = []
+        for launcher in ([], ["mpirun", "--oversubscribe", "-n", stages]):
+            values = [
+                overhead(args, folder, launcher, program, stages, batches)
+                for _ in range(args.runs)
+            ]
+            cells.append(figure(values, "µs"))
+        print(f"| D={stages}, N={batches} | {' | '.join(cells)} |")
+
+
+def overhead(args, folder, launcher, program, stages, batches):
+    steps = max(10, INSTRUCTIONS // (14 * stages * batches))
+    log = folder / "log"
+    # fmt: off
+    execute(*launcher, args.tools / "chimera-run", program, "--stages",
+            "synthetic", "--unit-ns", 0, "--steps", steps, "--quiet",
+            "--log", log)
+    # fmt: on
+    summary = json.loads(log.read_text().splitlines()[-1])["summary"]
+    return 1e6 * summary["seconds_per_instruction"]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    root = pathlib.Path(__file__).resolve().parents[2]
+    parser.add_argument(
+        "--tools", type=pathlib.Path, default=root / "build/release/bin"
+    )
+    parser.add_argument("--runs", type=int, default=5)
+    args = parser.parse_args()
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    print(f"{os.cpu_count()} cores, median of {args.runs} (least–most)\n")
+    with tempfile.TemporaryDirectory() as name:
+        compile_times(args, pathlib.Path(name))
+        print()
+        overheads(args, pathlib.Path(name))
+
+
+if __name__ == "__main__":
+    main()
