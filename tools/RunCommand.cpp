@@ -180,7 +180,7 @@ nlohmann::json summarize(const program::ProgramT &program,
          {"instructions", use.instructions},
          {"arena_bytes", use.arenaBytes},
          {"stash_bytes", use.stashBytes},
-         {"peak_bytes", use.arenaBytes + use.stashBytes},
+         {"peak_bytes", use.peakBytes},
          {"stated_peak_bytes",
           program.workers[rank % program.workers.size()]->peak_bytes}});
   }
@@ -321,6 +321,9 @@ int chimera::runCommand(const RunSettings &settings) {
       program::readProgramFile(settings.program, error);
   if (!program)
     throw std::runtime_error(error);
+
+  if (!settings.saveGradients.empty() && settings.steps == 0)
+    throw std::invalid_argument("--save-gradients needs at least one step");
 
   std::optional<Job> job = findJob();
   bool overMpi = settings.transport == kMpi ||

@@ -7,6 +7,7 @@
 
 #include "runtime/core/Interpreter.h"
 
+#include "runtime/core/ArenaUse.h"
 #include "runtime/core/Scale.h"
 
 #include <algorithm>
@@ -86,6 +87,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
         (communicator->kind == ValueKind::Loss ? lossType : weightType)
             .value_or(ElementType::UInt64));
   }
+  arenaInUse = arenaBytesInUse(worker);
   if (options.meter)
     meterStart = options.meter->currentBytes();
 }
@@ -107,6 +109,13 @@ void Interpreter::checkActions() const {
                                 static_cast<uint32_t>(program.workers.size()),
                             i));
   }
+}
+
+uint64_t Interpreter::stashBytes() const {
+  if (!options.meter)
+    return 0;
+  return static_cast<uint64_t>(
+      std::max<int64_t>(0, options.meter->currentBytes() - meterStart));
 }
 
 Bytes Interpreter::bytesOf(uint32_t buffer) const {
@@ -135,6 +144,7 @@ void Interpreter::run(
 }
 
 void Interpreter::execute(uint32_t begin, uint32_t end, uint64_t step) {
+  uint64_t stashBefore = stashBytes();
   for (uint32_t index = begin; index < end; ++index) {
     const Instruction &instruction = worker.instructions[index];
     status.at(step, index);
@@ -143,9 +153,11 @@ void Interpreter::execute(uint32_t begin, uint32_t end, uint64_t step) {
       transport.endGroup();
       groupEnd = 0;
     }
-    if (options.meter)
-      peakStash = std::max<int64_t>(peakStash,
-                                    options.meter->currentBytes() - meterStart);
+    uint64_t stashAfter = stashBytes();
+    uint64_t stash = std::max(stashBefore, stashAfter);
+    peakStash = std::max(peakStash, stash);
+    peak = std::max(peak, arenaInUse[index] + stash);
+    stashBefore = stashAfter;
   }
   executed += end - begin;
 }

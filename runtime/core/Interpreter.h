@@ -74,6 +74,9 @@ public:
   /// The arena and the most bytes of stashes at any time.
   uint64_t arenaBytes() const { return worker.arena_bytes; }
   uint64_t peakStashBytes() const { return peakStash; }
+  /// The most bytes at any instruction: values in the arena (see ArenaUse.h)
+  /// and stashes, as the meter counts them before or after it.
+  uint64_t peakBytes() const { return peak; }
 
 private:
   using Key = std::pair<uint32_t, uint32_t>;
@@ -85,6 +88,7 @@ private:
   void startAllReduce(const program::Instruction &instruction, uint32_t index);
   void finishWait(const program::Instruction &waited);
   void keepGradient(const program::Instruction &instruction, ConstBytes sum);
+  uint64_t stashBytes() const;
   Bytes bytesOf(uint32_t buffer) const;
   Stage &stageOf(const program::Instruction &instruction);
   uint32_t rankOf(uint32_t peer) const { return firstRank + peer; }
@@ -116,7 +120,9 @@ private:
   uint64_t lastStep = 0;
   uint64_t executed = 0;
   int64_t meterStart = 0;
+  std::vector<uint64_t> arenaInUse; // by instruction
   uint64_t peakStash = 0;
+  uint64_t peak = 0;
 };
 
 } // namespace chimera::runtime

@@ -61,10 +61,10 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status) {
 
   RunResult result;
   result.seconds = seconds();
-  result.ranks = gatherValues(transport, root,
-                              RankUse{interpreter.instructionsRun(),
-                                      interpreter.arenaBytes(),
-                                      interpreter.peakStashBytes()});
+  result.ranks = gatherValues(
+      transport, root,
+      RankUse{interpreter.instructionsRun(), interpreter.arenaBytes(),
+              interpreter.peakStashBytes(), interpreter.peakBytes()});
   if (run.checkReplicas)
     checkReplicas(run.program, transport, root, interpreter.weights());
   if (run.gatherWeights)

@@ -29,6 +29,7 @@ struct RankUse {
   uint64_t instructions;
   uint64_t arenaBytes;
   uint64_t stashBytes; ///< the most at any time
+  uint64_t peakBytes;  ///< of values in the arena and stashes together
 };
 
 struct RunResult {

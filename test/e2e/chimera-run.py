@@ -142,13 +142,22 @@ class Test(unittest.TestCase):
             self.expect_error(f"{option} is for transformer stages",
                               self.sample(), option, self.path("file"))
 
+    def test_no_steps(self):
+        losses, summary = self.log_of(self.sample(), "--steps", "0")
+        _, alone = self.log_of(self.sample(), "--steps", "0", "--sequential")
+        self.assertEqual(losses, [])
+        self.assertEqual(summary["weights_digest"], alone["weights_digest"])
+        self.expect_error("--save-gradients needs at least one step",
+                          self.sample(), "--steps", "0", "--save-gradients",
+                          self.path("gradients"))
+
     def test_log_that_cannot_be_written(self):
         self.expect_error("cannot write the log", self.sample(), "--log",
                           "/nowhere/log.jsonl")
 
     def test_option_errors(self):
         program = self.sample()
-        for arguments in (["--steps", "0"], ["--stages", "magic"],
+        for arguments in (["--steps", "-1"], ["--stages", "magic"],
                           ["--hold-out", "1"], ["--threads", "0"],
                           ["--timeout", "-1"], ["--transport", "pigeon"],
                           ["--unit-ns", "-1"]):
