@@ -31,6 +31,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -294,9 +295,16 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   MpiSession session;
   checkRanks(program, session.ranks());
   std::unique_ptr<Transport> transport = session.makeTransport();
-  if (session.rank() == rootOf(program))
-    prepare("a process a rank over MPI");
-  runInJob(run, *transport, session.hostRanks());
+  try {
+    if (session.rank() == rootOf(program))
+      prepare("a process a rank over MPI");
+    runInJob(run, *transport, session.hostRanks());
+  } catch (const std::exception &error) {
+    // The other ranks may be well: leave without meeting them again.
+    std::fprintf(stderr, "chimera-run: %s\n", error.what());
+    std::fflush(nullptr);
+    _exit(1);
+  }
 #endif
   return 0;
 }

@@ -9,6 +9,8 @@
 #define CHIMERA_RUNTIME_TRANSPORT_DEADLINE_H
 
 #include <chrono>
+#include <cstdio>
+#include <string>
 
 namespace chimera::runtime {
 
@@ -29,6 +31,15 @@ public:
 private:
   Clock::time_point end;
 };
+
+/// What a wait that gave up says; `what` is what it waited for.
+inline std::string timedOut(std::chrono::milliseconds timeout,
+                            const std::string &what) {
+  char text[48];
+  std::snprintf(text, sizeof(text), "timed out after %g s waiting for ",
+                static_cast<double>(timeout.count()) / 1000);
+  return text + what;
+}
 
 } // namespace chimera::runtime
 

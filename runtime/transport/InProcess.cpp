@@ -369,9 +369,7 @@ void InProcess::waitUntil(Done done, std::chrono::milliseconds timeout,
     throwIfAborted();
     if (deadline.passed())
       throw TransportError(TransportError::Reason::TimedOut,
-                           "timed out after " +
-                               std::to_string(timeout.count() / 1000.0) +
-                               " s waiting for " + what());
+                           timedOut(timeout, what()));
     if (i < kYields)
       sched_yield();
     else

@@ -155,6 +155,12 @@ class Test(unittest.TestCase):
         self.expect_error("cannot write the log", self.sample(), "--log",
                           "/nowhere/log.jsonl")
 
+    @unittest.skipUnless(MPIRUN, "MPI was not found")
+    def test_an_error_of_the_root_ends_a_job(self):
+        # The root of this program is rank 3.
+        self.expect_error("cannot write the log", self.sample(), "--log",
+                          "/nowhere/log.jsonl", ranks=4)
+
     def test_option_errors(self):
         program = self.sample()
         for arguments in (["--steps", "-1"], ["--stages", "magic"],

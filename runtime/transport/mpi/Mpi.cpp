@@ -269,9 +269,7 @@ void Mpi::wait(std::unique_ptr<Request> request,
                            : "rank " + std::to_string(message->peer) + " to " +
                                  (message->isSend ? "receive" : "send");
     throw TransportError(TransportError::Reason::TimedOut,
-                         "timed out after " +
-                             std::to_string(timeout.count() / 1000.0) +
-                             " s waiting for " + what);
+                         timedOut(timeout, what));
   }
 }
 
