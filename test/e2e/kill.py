@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Kills one rank of an mpirun job and looks at how the others end.
 
-usage: kill.py CHIMERA_RUN PROGRAM (a program of 4 ranks)
+usage: kill.py CHIMERA_RUN PROGRAM [stop] (a program of 4 ranks)
 
 Passes if every other rank is gone within 5 s, the status is not 0, and one
 report names the dead rank with its last instruction, and every survivor with
-the instruction it was in.
+the instruction it was in. With `stop` the rank is stopped, not killed, and a
+wait for it must time out and name it.
 """
 import os
 import re
@@ -54,12 +55,14 @@ def check(condition, message, report=""):
 
 
 def main():
-    chimera_run, program = sys.argv[1:]
+    chimera_run, program, *mode = sys.argv[1:]
+    stop = mode == ["stop"]
     victim = 2
     # Actions of 2 and 4 ms for an hour: the job is in the middle of something.
     job = subprocess.Popen(
         ["mpirun", "-n", str(RANKS), "--oversubscribe", chimera_run, program,
-         "--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000"],
+         "--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000",
+         "--timeout", "1" if stop else "100"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
                  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"))
@@ -75,7 +78,7 @@ def main():
         check(set(ranks) == set(range(RANKS)), f"found ranks {ranks}")
 
         killed = time.monotonic()
-        os.kill(ranks[victim], signal.SIGKILL)
+        os.kill(ranks[victim], signal.SIGSTOP if stop else signal.SIGKILL)
         _, report = job.communicate(timeout=30)
         took = time.monotonic() - killed
     finally:
@@ -85,19 +88,29 @@ def main():
 
     check(took < 5, f"expected the job to end within 5 s, took {took:.1f} s")
     check(job.returncode != 0, "expected a status other than 0")
+    while (any(running(pid) for pid in ranks.values())
+           and time.monotonic() - killed < 5):
+        time.sleep(0.01)
     check(not any(running(pid) for pid in ranks.values()),
-          "expected no rank to be left")
-    deaths = re.findall(
-        rf"rank (\d+) \(worker \d+\), process {ranks[victim]}, died; its last "
-        r"instruction was step \d+, instruction \d+: \w+.*, from "
-        r"sample\.mlir:\d+:\d+", report)
-    check(deaths == [str(victim)],
-          f"expected one report on the death of rank {victim}", report)
+          "expected no rank to be left after 5 s", report)
+    if stop:
+        failures = re.findall(r"failed: timed out after 1 s waiting for .*",
+                              report)
+        check(failures, "expected a wait to time out", report)
+        check(report.count("the ranks at that moment:") == 1,
+              "expected one report", report)
+    else:
+        deaths = re.findall(
+            rf"rank (\d+) \(worker \d+\), process {ranks[victim]}, died; its last "
+            r"instruction was step \d+, instruction \d+: \w+.*, from "
+            r"sample\.mlir:\d+:\d+", report)
+        check(deaths == [str(victim)],
+              f"expected one report on the death of rank {victim}", report)
     for rank in range(RANKS):
         lines = re.findall(
             rf"^  rank {rank} \(worker {rank}\): step \d+, instruction \d+: "
             r"\w+.* since [\d.]+ s$", report, re.MULTILINE)
-        check(len(lines) == (0 if rank == victim else 1),
+        check(len(lines) == (0 if rank == victim and not stop else 1),
               f"expected one line on each survivor, got {lines} for {rank}",
               report)
     check(re.search(rf"; waits for ranks? [^;]*\b{victim}\b", report),
