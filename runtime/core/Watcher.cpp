@@ -77,7 +77,7 @@ void Watcher::watch() {
       _exit(1);
     }
     if (toldToStop) {
-      tell({}, "stopped by SIGTERM");
+      tell({}, "rank " + std::to_string(self) + " was stopped by SIGTERM");
       _exit(128 + SIGTERM);
     }
   }
