@@ -71,12 +71,29 @@ class Communicators {
 public:
   explicit Communicators(program::ProgramT &program) : program(program) {}
 
-  uint32_t find(AllReduceStartOp start) {
+  /// None, with a diagnostic, where the start does not list the contributions
+  /// that another member of its group does.
+  FailureOr<uint32_t> find(AllReduceStartOp start) {
     ValueKind kind = kindOf(start.getTransfer().getType());
+    if (start.getWidth() != program.data_parallel)
+      return start.emitOpError("expected width ")
+             << program.data_parallel << ", the pipeline's data_parallel, got "
+             << start.getWidth();
     auto [entry, isNew] = known.try_emplace({kind, start.getStage()},
                                             program.communicators.size());
-    if (!isNew)
+    if (!isNew) {
+      const auto &known = program.communicators[entry->second]->contributions;
+      bool equal = known.size() == start.getWorkers().size();
+      for (size_t i = 0; equal && i < known.size(); ++i)
+        equal =
+            known[i].worker() == static_cast<uint32_t>(start.getWorkers()[i]) &&
+            known[i].key() == static_cast<uint32_t>(start.getKeys()[i]);
+      if (!equal)
+        return start.emitOpError("expected the contributions that other starts "
+                                 "of stage ")
+               << start.getStage() << " list";
       return entry->second;
+    }
     auto communicator = std::make_unique<program::CommunicatorT>();
     communicator->kind = kind;
     communicator->stage = start.getStage();
@@ -94,9 +111,10 @@ private:
 /// Writes one worker's stream.
 class WorkerEmitter {
 public:
-  WorkerEmitter(WorkerOp worker, Locations &locations,
+  WorkerEmitter(WorkerOp worker, const Layout &layout, Locations &locations,
                 Communicators &communicators)
-      : worker(worker), locations(locations), communicators(communicators),
+      : worker(worker), layout(layout), locations(locations),
+        communicators(communicators),
         out(std::make_unique<program::WorkerT>()) {}
 
   std::unique_ptr<program::WorkerT> run() {
@@ -111,6 +129,8 @@ public:
                                 buffer.getOffset().value_or(0),
                                 cast<SizedType>(buffer.getType()).getBytes());
     ArrayRef<int32_t> holds = worker.getHolds();
+    for (size_t i = 0; i < holds.size(); i += 2)
+      checkReplica(worker, holds[i], holds[i + 1]);
     for (size_t i = 0; i < holds.size(); i += 2)
       out->states.emplace_back(holds[i], holds[i + 1],
                                (*worker.getArguments())[i],
@@ -189,16 +209,29 @@ private:
                         .target = transfers.lookup(o.getTransfer())};
         })
         .Case([&](AllReduceStartOp o) {
+          FailureOr<uint32_t> communicator = communicators.find(o);
+          failed |= mlir::failed(communicator);
           return Fields{.opcode = Opcode::AllReduceStart,
                         .kind = kindOf(o.getTransfer().getType()),
                         .stage = o.getStage(),
-                        .target = communicators.find(o)};
+                        .target = communicator.value_or(0)};
         })
         .Default([&](Operation *o) {
           o->emitOpError("expected an instruction");
           failed = true;
           return Fields{};
         });
+  }
+
+  /// The file numbers pipelines and stages in 16 bits: a number that is cut
+  /// could name another replica.
+  void checkReplica(Operation *op, uint32_t pipeline, uint32_t stage) {
+    if (pipeline < layout.directions.size() && stage < layout.stages.size())
+      return;
+    op->emitOpError("expected a pipeline below ")
+        << layout.directions.size() << " and a stage below "
+        << layout.stages.size() << ", got " << pipeline << " and " << stage;
+    failed = true;
   }
 
   void addOperand(Operation *op, Value value) {
@@ -213,6 +246,7 @@ private:
   void emit(Operation *op) {
     auto index = static_cast<uint32_t>(out->instructions.size());
     Fields fields = fieldsOf(op);
+    checkReplica(op, fields.pipeline, fields.stage);
     auto first = static_cast<uint32_t>(out->operands.size());
     bool compute = !isa<WaitOp, GroupOp>(op);
     if (compute)
@@ -229,6 +263,11 @@ private:
       for (auto [k, transfer] : llvm::enumerate(group.getTransfers()))
         transfers[transfer] = index + 1 + static_cast<uint32_t>(k);
     size_t results = out->operands.size() - first - operands;
+    if (operands > UINT16_MAX) {
+      op->emitOpError("expected at most ")
+          << UINT16_MAX << " operands, got " << operands;
+      failed = true;
+    }
     out->instructions.emplace_back(
         fields.opcode, fields.kind, /*part=*/0, /*parts=*/1, fields.pipeline,
         fields.stage, fields.microBatch, fields.microBatches, fields.target,
@@ -237,6 +276,7 @@ private:
   }
 
   WorkerOp worker;
+  const Layout &layout;
   Locations &locations;
   Communicators &communicators;
   std::unique_ptr<program::WorkerT> out;
@@ -298,6 +338,11 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
   if (failed(layout) || failed(model))
     return nullptr;
+  if (layout->directions.size() > UINT16_MAX) {
+    pipeline.emitOpError("expected at most ")
+        << UINT16_MAX << " directions, got " << layout->directions.size();
+    return nullptr;
+  }
   auto out = std::make_unique<program::ProgramT>();
   out->producer = "chimera " CHIMERA_VERSION;
   out->name = pipeline.getSymName().str();
@@ -310,8 +355,13 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   Locations locations(*out);
   Communicators communicators(*out);
   for (auto worker : pipeline.getBody().front().getOps<WorkerOp>()) {
+    if (worker.getIndex() != out->workers.size()) {
+      worker.emitOpError("expected worker ")
+          << out->workers.size() << " next, in the order of workers";
+      return nullptr;
+    }
     std::unique_ptr<program::WorkerT> stream =
-        WorkerEmitter(worker, locations, communicators).run();
+        WorkerEmitter(worker, *layout, locations, communicators).run();
     if (!stream)
       return nullptr;
     out->workers.push_back(std::move(stream));

@@ -19,7 +19,13 @@ template <typename Op> static LogicalResult verifyPeer(Op op) {
 
 LogicalResult PostSendOp::verify() { return verifyPeer(*this); }
 
-LogicalResult PostReceiveOp::verify() { return verifyPeer(*this); }
+LogicalResult PostReceiveOp::verify() {
+  Type carried = getTransfer().getType().getValue();
+  if (!isa<ActivationType, GradientType>(carried))
+    return emitOpError("expected an activation or a gradient to arrive, got ")
+           << carried;
+  return verifyPeer(*this);
+}
 
 LogicalResult GroupOp::verify() {
   Block &block = getPosts().front();
@@ -30,8 +36,12 @@ LogicalResult GroupOp::verify() {
   for (Operation &op : block.without_terminator()) {
     if (!isa<PostSendOp, PostReceiveOp>(op))
       return op.emitOpError("expected only posts in a group");
+    if (cast<PlacedOp>(op).getWorker() != getWorker())
+      return op.emitOpError("expected a post on the worker of its group");
     posted.push_back(op.getResult(0));
   }
+  if (posted.empty())
+    return emitOpError("expected at least one post");
   if (!llvm::equal(posted, yield.getValues()))
     return emitOpError("expected it to yield the transfers it posts, in order");
   if (!llvm::equal(getTransfers().getTypes(), yield.getValues().getTypes()))
@@ -44,6 +54,9 @@ LogicalResult AllReduceStartOp::verify() {
     return emitOpError("expected a key for each contribution, got ")
            << getKeys().size() << " keys for " << getWorkers().size();
   Type carried = getTransfer().getType().getValue();
+  if (!isa<WeightGradientType, LossType>(carried))
+    return emitOpError("expected a weight gradient or a loss to arrive, got ")
+           << carried;
   for (Type type : getContributions().getTypes())
     if (type != carried)
       return emitOpError("expected contributions of type ")

@@ -9,6 +9,7 @@
 #define CHIMERA_DIALECT_COMMUNICATIONOPS_TD
 
 include "dialect/OpBase.td"
+include "mlir/IR/RegionKindInterface.td"
 
 /// A post of a message, labelled with the action that made the value.
 class Chimera_PostOp<string name> : Chimera_ReplicaOp<name> {
@@ -45,7 +46,8 @@ def Chimera_PostReceiveOp : Chimera_PostOp<"post_receive"> {
   let description = [{
     Returns at once; the value is there when the transfer has been waited for.
 
-    Invalid where a worker receives from itself.
+    Invalid where a worker receives from itself, and where what arrives is no
+    activation or gradient.
 
     Example:
     ```mlir
@@ -61,14 +63,15 @@ def Chimera_PostReceiveOp : Chimera_PostOp<"post_receive"> {
   let hasVerifier = 1;
 }
 
-def Chimera_GroupOp : Chimera_PlacedOp<"group", [SingleBlock]> {
+def Chimera_GroupOp : Chimera_PlacedOp<"group", [
+    SingleBlock, NoRegionArguments]> {
   let summary = "posts that take effect together";
   let description = [{
     Holds posts and yields their transfers. To a transport with streams the
     group is one operation.
 
-    Invalid where it holds anything but posts, or yields other than what it
-    posts.
+    Invalid where it holds no post or anything else, where a post names another
+    worker, or where it yields other than what it posts.
 
     Example:
     ```mlir
@@ -101,8 +104,9 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
     micro-batch (losses). Members start the all-reduces of one group in one
     order.
 
-    Invalid where the lists differ in length, the types differ, or this worker
-    does not give as many contributions as it has operands.
+    Invalid where the lists differ in length, the types differ or are no weight
+    gradients or losses, or this worker does not give as many contributions as it
+    has operands.
 
     Example:
     ```mlir

@@ -10,17 +10,39 @@
 using namespace mlir;
 using namespace chimera;
 
+/// The most stages times micro-batches: a program of more would not fit its
+/// file, and hardly a machine's memory.
+static constexpr int64_t kMostCells = int64_t{1} << 22;
+
 LogicalResult PipelineOp::verify() {
+  int64_t stages = getStages(), batches = getMicroBatches();
+  if (stages * batches > kMostCells)
+    return emitOpError("expected at most ")
+           << kMostCells << " stages times micro-batches, got "
+           << stages * batches;
   if (getBody().empty())
     return success();
-  for (Operation &op : getBody().front())
+  Operation *step = nullptr;
+  for (Operation &op : getBody().front()) {
     if (!isa<StageOp, DirectionOp, StepOp, WorkerOp>(op))
       return op.emitOpError("expected a chimera.stage, chimera.direction, "
                             "chimera.step or chimera.worker in a pipeline");
+    if (!isa<StepOp>(op))
+      continue;
+    if (step) {
+      InFlightDiagnostic error =
+          op.emitOpError("expected one step in a pipeline");
+      error.attachNote(step->getLoc()) << "here is another";
+      return error;
+    }
+    step = &op;
+  }
   return success();
 }
 
 LogicalResult StageOp::verify() {
+  if (getFirst().has_value() != getLast().has_value())
+    return emitOpError("expected both ends of the layers or none");
   if (getFirst() && *getFirst() >= *getLast())
     return emitOpError("expected layers [first, last) with first < last, got [")
            << *getFirst() << ", " << *getLast() << ")";

@@ -59,7 +59,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     The phases fill the body: stages and directions, then the step, then the
     workers. A described pipeline may give its own `chimera.stage` ops.
 
-    Invalid where the body holds anything else.
+    Invalid where the body holds anything else or a second step, and where
+    stages times micro-batches exceed 2^22.
 
     Example:
     ```mlir
@@ -109,7 +110,7 @@ def Chimera_StageOp : Chimera_Op<"stage", [HasParent<"PipelineOp">]> {
     Stage `index` is layers [first, last) with the cost and the sizes of one
     micro-batch. A bare stage has no layers.
 
-    Invalid where the range is empty or reversed.
+    Invalid where the range is empty, reversed or has one end only.
 
     Example:
     ```mlir

@@ -20,6 +20,7 @@ class Chimera_Op<string name, list<Trait> traits = []>
 defvar Chimera_Positive =
     ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<2147483647>]>;
 defvar Chimera_Index = ConfinedAttr<I32Attr, [IntNonNegative]>;
+defvar Chimera_Size = ConfinedAttr<I64Attr, [IntNonNegative]>;
 
 /// An op that a worker runs. It has effects (none are declared), so that no
 /// pass merges, drops or reorders it.
@@ -44,7 +45,7 @@ class Chimera_ActionOp<string name, list<Trait> traits = []>
                                   ["getAccumulator"]>]> {
   dag action = !con((ins Chimera_Index:$pipeline, Chimera_Index:$stage,
                          Chimera_Index:$micro_batch,
-                         OptionalAttr<I64Attr>:$slot), placement);
+                         OptionalAttr<Chimera_Size>:$slot), placement);
   string actionHead = "`pipeline` $pipeline `stage` $stage `micro_batch` "
                       "$micro_batch (`slot` $slot^)? " # placed;
   string types = " `:` functional-type(operands, results)";

@@ -20,7 +20,8 @@ def Chimera_StepOp : Chimera_Op<"step", [
     terminator yields them anew. Before `schedule` the order of the block means
     nothing; after it, it is the global order of execution.
 
-    Invalid where the yielded types are not the arguments'.
+    Invalid where the arguments are not pairs of weights and optimizer state, or
+    the yielded types are not the arguments'.
 
     Example:
     ```mlir

@@ -43,6 +43,14 @@ CHIMERA_VERIFY_SIZED(WeightGradientType)
 CHIMERA_VERIFY_SIZED(OptimizerStateType)
 #undef CHIMERA_VERIFY_SIZED
 
+LogicalResult ArrivingType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   Type value) {
+  if (!mlir::isa<SizedType>(value))
+    return emitError() << "expected a type with a size to arrive, got "
+                       << value;
+  return success();
+}
+
 void ChimeraDialect::registerTypes() {
   addTypes<
 #define GET_TYPEDEF_LIST

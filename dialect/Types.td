@@ -75,6 +75,7 @@ def Chimera_Arriving : Chimera_Type<"Arriving", "arriving"> {
   }];
   let parameters = (ins "::mlir::Type":$value);
   let assemblyFormat = "`<` $value `>`";
+  let genVerifyDecl = 1;
 }
 
 def Chimera_Input : AnyTypeOf<[Chimera_Tokens, Chimera_Activation],

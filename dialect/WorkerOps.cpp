@@ -5,26 +5,32 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Chimera.h"
+#include "dialect/State.h"
 
 using namespace mlir;
 using namespace chimera;
 
 LogicalResult WorkerOp::verify() {
   Block &block = getBody().front();
-  if (block.empty() || !isa<YieldOp>(block.back()))
-    return emitOpError("expected a chimera.yield at its end");
+  if (failed(verifyState(*this, block)))
+    return failure();
   if (getHolds().size() != block.getNumArguments())
     return emitOpError("expected weights and optimizer state for each replica "
                        "it holds, got ")
            << block.getNumArguments() << " arguments for "
            << getHolds().size() / 2 << " replicas";
-  if (!llvm::equal(block.getArgumentTypes(), block.back().getOperandTypes()))
-    return emitOpError("expected the yielded types to be the arguments'");
+  if (getArguments() && getArguments()->size() != block.getNumArguments())
+    return emitOpError("expected a buffer for each of ")
+           << block.getNumArguments() << " arguments, got "
+           << getArguments()->size();
+  if (getPeakBytes().has_value() != getPeakInstruction().has_value())
+    return emitOpError("expected a peak and its instruction or neither");
   return success();
 }
 
 LogicalResult BufferOp::verify() {
+  if (!isa<SizedType>(getType()))
+    return emitOpError("expected a type with a size, got ") << getType();
   if (isa<StashType>(getType()) == getOffset().has_value())
     return emitOpError("expected ")
            << (getOffset() ? "no offset for a stash"

@@ -24,8 +24,9 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     the arena of all buffers, the peak of live bytes and the instruction (counted
     from 0) that reaches it.
 
-    Invalid where the arguments are not two for each replica, or the yielded
-    types are not the arguments'.
+    Invalid where the arguments are not weights and optimizer state for each
+    replica, where the yielded types are not the arguments', where `arguments`
+    does not name a buffer for each, and where a peak has no instruction.
 
     Example:
     ```mlir
@@ -39,9 +40,9 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     Chimera_Index:$index,
     DenseI32ArrayAttr:$holds,
     OptionalAttr<DenseI32ArrayAttr>:$arguments,
-    OptionalAttr<I64Attr>:$arena_bytes,
-    OptionalAttr<I64Attr>:$peak_bytes,
-    OptionalAttr<I32Attr>:$peak_instruction);
+    OptionalAttr<Chimera_Size>:$arena_bytes,
+    OptionalAttr<Chimera_Size>:$peak_bytes,
+    OptionalAttr<Chimera_Index>:$peak_instruction);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $index `holds` $holds (`arguments` $arguments^)?
@@ -57,7 +58,8 @@ def Chimera_BufferOp : Chimera_Op<"buffer", [HasParent<"WorkerOp">]> {
     Buffer `index` holds values of one type. Bytes begin at `offset` of the
     worker's arena; a stash is opaque and has no offset.
 
-    Invalid where a stash has an offset or another value has none.
+    Invalid where a stash has an offset or another value has none, and where the
+    type has no size.
 
     Example:
     ```mlir
@@ -68,7 +70,7 @@ def Chimera_BufferOp : Chimera_Op<"buffer", [HasParent<"WorkerOp">]> {
   let arguments = (ins
     Chimera_Index:$index,
     TypeAttr:$type,
-    OptionalAttr<I64Attr>:$offset);
+    OptionalAttr<Chimera_Size>:$offset);
   let assemblyFormat = "$index `:` $type (`at` $offset^)? attr-dict";
   let hasVerifier = 1;
 }

@@ -12,6 +12,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace chimera {
@@ -34,19 +36,73 @@ Value carried(Value transfer) {
 
 int64_t bytesOf(Type type) { return cast<SizedType>(type).getBytes(); }
 
+/// A range of bytes that grows at its end, with gaps where values were.
+class Room {
+public:
+  /// The offset of the first gap of `bytes`, or of the end.
+  int64_t take(int64_t bytes) {
+    bytes = llvm::alignTo(bytes, kAlignment);
+    for (auto gap = gaps.begin(); gap != gaps.end(); ++gap) {
+      auto [offset, room] = *gap;
+      if (room < bytes)
+        continue;
+      gaps.erase(gap);
+      if (room > bytes)
+        gaps.emplace(offset + bytes, room - bytes);
+      return offset;
+    }
+    end += bytes;
+    return end - bytes;
+  }
+
+  void give(int64_t offset, int64_t bytes) {
+    auto gap = gaps.emplace(offset, llvm::alignTo(bytes, kAlignment)).first;
+    auto next = std::next(gap);
+    if (next != gaps.end() && gap->first + gap->second == next->first) {
+      gap->second += next->second;
+      gaps.erase(next);
+    }
+    if (gap == gaps.begin())
+      return;
+    auto before = std::prev(gap);
+    if (before->first + before->second == gap->first) {
+      before->second += gap->second;
+      gaps.erase(gap);
+    }
+  }
+
+  int64_t size() const { return end; }
+
+private:
+  std::map<int64_t, int64_t> gaps; ///< offset to bytes, never adjacent
+  int64_t end = 0;
+};
+
 class Allocator {
 public:
   explicit Allocator(WorkerOp worker) : worker(worker) {}
 
   LogicalResult run() {
+    for (Operation &op : worker.getBody().front().without_terminator())
+      if (!isa<PlacedOp>(op))
+        return op.emitOpError("expected an instruction of a projected worker");
+    bool fits = true;
+    for (BlockArgument argument : worker.getBody().getArguments())
+      fits &= countBytes(argument.getType());
     forEachInstruction(worker, [&](Operation *op) {
       position[op] = static_cast<int32_t>(instructions.size());
       instructions.push_back(op);
+      for (Type type : op->getResultTypes())
+        fits &= countBytes(type);
     });
+    if (!fits)
+      return worker.emitOpError("expected values of less than 2^62 bytes in "
+                                "all");
     releases.resize(instructions.size());
     SmallVector<int32_t> arguments;
     for (BlockArgument argument : worker.getBody().getArguments())
       arguments.push_back(open(argument, argument.getType(), 0));
+    worker.setArguments(arguments);
     for (size_t i = 0; i < instructions.size(); ++i) {
       if (failed(allocate(instructions[i], static_cast<int32_t>(i))))
         return failure();
@@ -57,13 +113,27 @@ public:
       for (int32_t buffer : releases[i])
         close(buffer, static_cast<int32_t>(i));
     }
-    declare(arguments);
+    declare();
     return success();
   }
 
 private:
+  /// Adds a value's bytes to those of all values, which bound the arena. False
+  /// where they are too many to count.
+  bool countBytes(Type type) {
+    constexpr int64_t kMost = int64_t{1} << 62;
+    auto sized = dyn_cast<SizedType>(type);
+    if (!sized)
+      return true;
+    if (sized.getBytes() > kMost - kAlignment - all)
+      return false;
+    all += llvm::alignTo(sized.getBytes(), kAlignment);
+    return true;
+  }
+
   struct Buffer {
     Type type;
+    int64_t offset;  ///< in the arena; that of a stash only tells it apart
     int32_t end = 0; ///< last instruction that needs what it holds
   };
 
@@ -107,22 +177,20 @@ private:
     return transfer;
   }
 
-  /// Takes a free buffer of the type, or a new one, for a value made at
-  /// instruction `made`.
+  /// Takes room for a value made at instruction `made`: the first gap that
+  /// it fits. Values of one type in one place share a buffer's number.
   int32_t open(Value value, Type type, int32_t made) {
-    std::vector<int32_t> &pool = free[type];
-    int32_t buffer;
-    if (pool.empty()) {
-      buffer = static_cast<int32_t>(buffers.size());
-      buffers.push_back({type});
-    } else {
-      buffer = pool.back();
-      pool.pop_back();
-    }
+    int64_t offset = roomFor(type).take(bytesOf(type));
+    auto [entry, isNew] =
+        known.try_emplace({type.getAsOpaquePointer(), offset}, buffers.size());
+    if (isNew)
+      buffers.push_back({type, offset});
     live += bytesOf(type);
-    extend(buffer, endOf(value, made));
-    return buffer;
+    extend(entry->second, endOf(value, made));
+    return entry->second;
   }
+
+  Room &roomFor(Type type) { return isa<StashType>(type) ? stashes : arena; }
 
   void extend(int32_t buffer, int32_t end) {
     buffers[buffer].end = end;
@@ -134,9 +202,10 @@ private:
   void close(int32_t buffer, int32_t now) {
     if (buffers[buffer].end != now)
       return;
+    Type type = buffers[buffer].type;
     buffers[buffer].end = -1;
-    live -= bytesOf(buffers[buffer].type);
-    free[buffers[buffer].type].push_back(buffer);
+    live -= bytesOf(type);
+    roomFor(type).give(buffers[buffer].offset, bytesOf(type));
   }
 
   LogicalResult allocate(Operation *op, int32_t now) {
@@ -170,19 +239,15 @@ private:
     return success();
   }
 
-  void declare(ArrayRef<int32_t> arguments) {
+  void declare() {
     OpBuilder builder = OpBuilder::atBlockBegin(&worker.getBody().front());
-    int64_t offset = 0;
-    for (auto [index, buffer] : llvm::enumerate(buffers)) {
-      bool opaque = isa<StashType>(buffer.type);
-      builder.create<BufferOp>(
-          worker.getLoc(), static_cast<uint32_t>(index), buffer.type,
-          opaque ? IntegerAttr() : builder.getI64IntegerAttr(offset));
-      if (!opaque)
-        offset += llvm::alignTo(bytesOf(buffer.type), kAlignment);
-    }
-    worker.setArguments(arguments);
-    worker.setArenaBytes(offset);
+    for (auto [index, buffer] : llvm::enumerate(buffers))
+      builder.create<BufferOp>(worker.getLoc(), static_cast<uint32_t>(index),
+                               buffer.type,
+                               isa<StashType>(buffer.type)
+                                   ? IntegerAttr()
+                                   : builder.getI64IntegerAttr(buffer.offset));
+    worker.setArenaBytes(arena.size());
     worker.setPeakBytes(peak);
     worker.setPeakInstruction(peakAt);
   }
@@ -193,8 +258,10 @@ private:
   std::vector<Buffer> buffers;
   /// Buffers that may be free behind an instruction.
   std::vector<SmallVector<int32_t, 2>> releases;
-  DenseMap<Type, std::vector<int32_t>> free;
-  int64_t live = 0, peak = 0;
+  /// Buffers by type and offset.
+  DenseMap<std::pair<const void *, int64_t>, int32_t> known;
+  Room arena, stashes;
+  int64_t all = 0, live = 0, peak = 0;
   int32_t peakAt = 0;
 };
 

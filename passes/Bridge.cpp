@@ -34,6 +34,10 @@ static LogicalResult place(Op op, size_t count, SmallVectorImpl<Op> &list) {
 FailureOr<Layout> layoutOf(PipelineOp pipeline) {
   Layout layout;
   size_t stages = pipeline.getStages();
+  size_t directions = 0;
+  if (!pipeline.getBody().empty())
+    directions =
+        llvm::range_size(pipeline.getBody().front().getOps<DirectionOp>());
   if (!pipeline.getBody().empty())
     for (Operation &op : pipeline.getBody().front()) {
       if (auto stage = dyn_cast<StageOp>(op)) {
@@ -44,8 +48,11 @@ FailureOr<Layout> layoutOf(PipelineOp pipeline) {
           return direction.emitOpError("expected a placement of ")
                  << stages << " stages, got "
                  << direction.getPlacement().size();
-        if (failed(place(direction, pipeline.getMicroBatches(),
-                         layout.directions)))
+        for (int32_t worker : direction.getPlacement())
+          if (static_cast<size_t>(worker) >= stages)
+            return direction.emitOpError("expected workers below ")
+                   << stages << ", got " << worker;
+        if (failed(place(direction, directions, layout.directions)))
           return failure();
       }
     }
@@ -165,6 +172,17 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   if (!allSlots)
     schedule.slots.clear();
   return schedule;
+}
+
+LogicalResult report(Operation *op, const Twine &prefix,
+                     ArrayRef<schedule::Violation> violations) {
+  constexpr size_t kMost = 20;
+  for (const schedule::Violation &violation : violations.take_front(kMost))
+    op->emitOpError(prefix) << violation.message;
+  if (violations.size() > kMost)
+    op->emitOpError(prefix)
+        << "and " << violations.size() - kMost << " violations more";
+  return success(violations.empty());
 }
 
 FailureOr<StepOp> stepOf(PipelineOp pipeline) {

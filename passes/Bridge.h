@@ -13,7 +13,7 @@
 #ifndef CHIMERA_PASSES_BRIDGE_H
 #define CHIMERA_PASSES_BRIDGE_H
 
-#include "compiler/schedule/Schedule.h"
+#include "compiler/schedule/Verify.h"
 #include "dialect/Chimera.h"
 #include "runtime/program/Program.h"
 
@@ -62,6 +62,11 @@ schedule::Kind kindOf(ActionOp op);
 /// or from the workers of a projected one. Slots are taken along where every
 /// action has one. Fails, with a diagnostic, where an action names no worker.
 mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
+
+/// Reports the violations on `op`, up to twenty and how many more. Fails if
+/// there are any.
+mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,
+                           llvm::ArrayRef<schedule::Violation> violations);
 
 /// The step of an unrolled (not yet projected) pipeline. Fails, with a
 /// diagnostic, where there is none.

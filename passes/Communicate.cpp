@@ -58,10 +58,11 @@ LogicalResult communicate(PipelineOp pipeline) {
   std::vector<ActionOp> actions(block.getOps<ActionOp>().begin(),
                                 block.getOps<ActionOp>().end());
   OpBuilder builder(pipeline.getContext());
-  for (ActionOp action : actions) {
+  for (ActionOp action : actions)
     if (!action.getWorker())
       return action.emitOpError(
           "expected an action to name its worker: run chimera-schedule first");
+  for (ActionOp action : actions) {
     for (Value value : action->getResults())
       for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
         // All-reduces cross workers by themselves; synchronise splits them.

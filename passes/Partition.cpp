@@ -32,27 +32,32 @@ constexpr int64_t kBareBytes = 64;
 ///
 ///   best[k][i] = min over j < i of max(best[k-1][j], costs[j] + … +
 ///   costs[i-1])
+///
+/// The first grows with j and the second shrinks, so the minimum is where they
+/// cross, and the crossing only moves up with i: O(parts · costs).
 SmallVector<uint32_t> balancedCuts(ArrayRef<int64_t> costs, uint32_t parts) {
   auto count = static_cast<uint32_t>(costs.size());
   std::vector<int64_t> prefix(count + 1, 0);
   for (uint32_t i = 0; i < count; ++i)
     prefix[i + 1] = prefix[i] + costs[i];
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  std::vector<std::vector<int64_t>> best(
-      parts, std::vector<int64_t>(count + 1, kNever));
+  std::vector<int64_t> before = prefix, best(count + 1);
   std::vector<std::vector<uint32_t>> from(parts,
                                           std::vector<uint32_t>(count + 1, 0));
-  for (uint32_t i = 1; i <= count; ++i)
-    best[0][i] = prefix[i];
-  for (uint32_t k = 1; k < parts; ++k)
-    for (uint32_t i = k + 1; i <= count; ++i)
-      for (uint32_t j = k; j < i; ++j) {
-        int64_t cost = std::max(best[k - 1][j], prefix[i] - prefix[j]);
-        if (cost < best[k][i]) {
-          best[k][i] = cost;
-          from[k][i] = j;
-        }
+  for (uint32_t k = 1; k < parts; ++k) {
+    uint32_t j = k;
+    for (uint32_t i = k + 1; i <= count; ++i) {
+      while (j + 1 < i && before[j] < prefix[i] - prefix[j])
+        ++j;
+      // The crossing is at j, or between j-1 and j.
+      best[i] = std::max(before[j], prefix[i] - prefix[j]);
+      from[k][i] = j;
+      if (j > k && prefix[i] - prefix[j - 1] <= best[i]) {
+        best[i] = prefix[i] - prefix[j - 1];
+        from[k][i] = j - 1;
       }
+    }
+    before = best;
+  }
   SmallVector<uint32_t> ends(parts);
   uint32_t end = count;
   for (uint32_t k = parts; k-- > 0;) {
@@ -60,6 +65,14 @@ SmallVector<uint32_t> balancedCuts(ArrayRef<int64_t> costs, uint32_t parts) {
     end = from[k][end];
   }
   return ends;
+}
+
+/// A sum of sizes that does not fit is as good as the largest number.
+int64_t saturatingAdd(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum)
+             ? std::numeric_limits<int64_t>::max()
+             : sum;
 }
 
 /// Stages without a model.
@@ -74,20 +87,36 @@ void makeBareStages(PipelineOp pipeline, OpBuilder &builder) {
 
 LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
                               OpBuilder &builder) {
+  // Cutting takes a cell of memory for each stage and layer.
+  constexpr int64_t kMostCells = int64_t{1} << 26;
+  // Whatever is added up later stays below 2^63.
+  constexpr int64_t kLargest = int64_t{1} << 60;
   uint32_t layers = program::layerCount(model);
   auto stages = static_cast<uint32_t>(pipeline.getStages());
   if (layers < stages)
     return pipeline.emitOpError("expected at most ")
            << layers << " stages, the model's layers with embedding and head, "
            << "got " << stages;
+  if (int64_t cells = int64_t{layers} * stages; cells > kMostCells)
+    return pipeline.emitOpError("expected at most ")
+           << kMostCells << " layers times stages, got " << cells;
   program::DataType type = dataTypeOf(pipeline);
   auto batch = static_cast<uint32_t>(pipeline.getMicroBatchSize());
   std::vector<program::LayerCost> costs;
   std::vector<int64_t> times;
+  int64_t total = 0;
   for (uint32_t layer = 0; layer < layers; ++layer) {
     costs.push_back(program::layerCost(model, type, batch, layer));
-    times.push_back(costs.back().forwardFlops + costs.back().backwardFlops);
+    times.push_back(
+        saturatingAdd(costs.back().forwardFlops, costs.back().backwardFlops));
+    total = saturatingAdd(total,
+                          saturatingAdd(times.back(), costs.back().stashBytes));
   }
+  int64_t boundary = program::boundaryBytes(model, type, batch);
+  int64_t parameters = program::parameterCount(model, 0, layers);
+  if (total > kLargest || boundary > kLargest || parameters > kLargest / 16)
+    return pipeline.emitOpError("expected a model whose operations and bytes "
+                                "for a micro-batch are below 2^60");
   uint32_t first = 0;
   SmallVector<uint32_t> ends = balancedCuts(times, stages);
   for (uint32_t s = 0; s < stages; ++s) {
@@ -101,8 +130,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
                       program::bytesOf(type);
     // AdamW keeps two moments for each weight.
     auto bytes = BytesAttr::get(builder.getContext(), weights, 2 * weights,
-                                std::max<int64_t>(stash, 1),
-                                program::boundaryBytes(model, type, batch));
+                                std::max<int64_t>(stash, 1), boundary);
     // An embedding is a copy and has next to no operations, but takes time.
     auto cost =
         CostAttr::get(builder.getContext(), std::max<int64_t>(forward, 1),
@@ -147,9 +175,10 @@ struct Partition : impl::PartitionPassBase<Partition> {
       pipeline.getBody().emplaceBlock();
     Block &body = pipeline.getBody().front();
     OpBuilder builder = OpBuilder::atBlockEnd(&body);
-    if (!body.getOps<DirectionOp>().empty())
-      return pipeline.emitOpError("expected a described pipeline, got one with "
-                                  "directions");
+    for (Operation &op : body)
+      if (!isa<StageOp>(op))
+        return op.emitOpError("expected a described pipeline, which has stages "
+                              "at most");
     FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
     if (failed(model))
       return failure();
@@ -161,7 +190,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
     }
     if (failed(makeDirections(pipeline, builder)))
       return failure();
-    return LogicalResult(layoutOf(pipeline));
+    return LogicalResult(problemOf(pipeline));
   }
 };
 

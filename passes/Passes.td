@@ -86,8 +86,8 @@ def ProjectPass : ChimeraPass<"chimera-project"> {
 def AllocatePass : ChimeraPass<"chimera-allocate"> {
   let summary = "Give every value a place in memory";
   let description = [{
-    projected → allocated. Numbers buffers by liveness, reusing those of equal
-    type. An action that updates a sum, weights or optimizer state updates them
+    projected → allocated. Gives each value the first gap of the worker's arena
+    that it fits while it lives; values of one type in one place share a buffer. An action that updates a sum, weights or optimizer state updates them
     in place; a transfer owns its buffer from post to wait, at both ends. States
     the arena and the peak of live bytes of each worker.
 
@@ -104,8 +104,9 @@ def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
   let summary = "Check that the step is a valid schedule";
   let description = [{
     Every action stands once, on the worker where its pipeline's placement puts
-    its stage, in an order that respects every dependency; the gradient of every
-    replica is reduced before its optimizer step. Reports every violation.
+    its stage, in an order that respects every dependency; the whole gradient of
+    every replica is reduced, over all copies, before its optimizer step.
+    Reports every violation.
   }];
 }
 
@@ -122,8 +123,9 @@ def VerifySynchronisedPass : ChimeraPass<"chimera-verify-synchronised"> {
 def VerifyAllocatedPass : ChimeraPass<"chimera-verify-allocated"> {
   let summary = "Check that every value has a fitting buffer";
   let description = [{
-    Every result has a buffer of its type, and no buffer holds two values that
-    are live at once. Reports every violation.
+    Every result has a buffer of its type, and no byte of a value is written
+    before its last use; a transfer uses what it was begun with until its wait.
+    Reports every violation.
   }];
 }
 

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Timeline.h"
-#include "compiler/schedule/Verify.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 
@@ -57,11 +56,12 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
     if (failed(problem) || failed(schedule))
       return failure();
     setTimes(*problem);
-    std::vector<schedule::Violation> violations =
-        schedule::verify(*problem, *schedule);
-    if (!violations.empty())
-      return pipeline.emitOpError("expected a valid schedule: ")
-             << violations.front().message;
+    if (std::string problemError = schedule::check(*problem);
+        !problemError.empty())
+      return pipeline.emitOpError(problemError);
+    if (failed(report(pipeline, "expected a valid schedule: ",
+                      schedule::verify(*problem, *schedule))))
+      return failure();
     bool slots = forward == 0 && schedule->hasSlots();
     schedule::Timing timing = slots ? schedule::slotTiming(*problem, *schedule)
                                     : schedule::simulate(*problem, *schedule);
@@ -80,7 +80,9 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
   /// Uniform times as the options give them, one each by default.
   void setTimes(schedule::Problem &problem) {
     int64_t f = forward > 0 ? forward : 1;
-    int64_t b = backward > 0 ? backward : forward > 0 ? 2 * forward : 1;
+    int64_t b = backward > 0 ? backward : 1;
+    if (backward == 0 && forward > 0)
+      b = forward > INT64_MAX / 2 ? INT64_MAX : 2 * forward;
     int64_t w =
         weightGradient > 0 ? weightGradient : std::max<int64_t>(1, b / 2);
     for (schedule::StageCost &cost : problem.stages)

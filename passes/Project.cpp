@@ -19,6 +19,59 @@ namespace chimera {
 
 namespace {
 
+/// The worker that has `value`, an argument of the step or a result in it.
+uint32_t homeOf(Value value, const Layout &layout) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    size_t replica = argument.getArgNumber() / 2;
+    size_t stages = layout.stages.size();
+    return layout.workerOf(replica / stages, replica % stages);
+  }
+  return *cast<PlacedOp>(value.getDefiningOp()).getWorker();
+}
+
+/// `op` and, in a group, its posts use values of `worker` only.
+LogicalResult checkHome(Operation *op, uint32_t worker, const Layout &layout) {
+  for (Value operand : op->getOperands())
+    if (uint32_t home = homeOf(operand, layout); home != worker)
+      return op->emitOpError("expected values of worker ")
+             << worker << ", got one of worker " << home
+             << ": run chimera-communicate and chimera-synchronise first";
+  if (auto group = dyn_cast<GroupOp>(op))
+    for (Operation &post : group.getPosts().front().without_terminator())
+      if (failed(checkHome(&post, worker, layout)))
+        return failure();
+  return success();
+}
+
+/// The step is one that its workers can take apart.
+LogicalResult check(Block &block, const Layout &layout) {
+  size_t replicas = layout.directions.size() * layout.stages.size();
+  if (block.getNumArguments() != 2 * replicas)
+    return block.getParentOp()->emitOpError("expected weights and optimizer "
+                                            "state of ")
+           << replicas << " replicas as arguments, got "
+           << block.getNumArguments();
+  for (Operation &op : block.without_terminator()) {
+    auto placed = dyn_cast<PlacedOp>(op);
+    if (!placed || !placed.getWorker())
+      return op.emitOpError("expected an op that names its worker: run "
+                            "chimera-synchronise first");
+    if (*placed.getWorker() >= layout.workers())
+      return op.emitOpError("expected a worker below ")
+             << layout.workers() << ", got " << *placed.getWorker();
+    if (failed(checkHome(&op, *placed.getWorker(), layout)))
+      return failure();
+  }
+  for (BlockArgument argument : block.getArguments()) {
+    Value result = block.back().getOperand(argument.getArgNumber());
+    if (homeOf(result, layout) != homeOf(argument, layout))
+      return block.back().emitOpError("expected worker ")
+             << homeOf(argument, layout) << " to yield its own state, got one "
+             << "of worker " << homeOf(result, layout);
+  }
+  return success();
+}
+
 /// Makes the workers, empty but for their arguments, and lets the uses of the
 /// step's arguments use theirs.
 SmallVector<WorkerOp> makeWorkers(PipelineOp pipeline, const Layout &layout,
@@ -39,9 +92,7 @@ SmallVector<WorkerOp> makeWorkers(PipelineOp pipeline, const Layout &layout,
       unsigned state = stateIndex(layout, holds[w][i], holds[w][i + 1]);
       for (unsigned k : {state, state + 1}) {
         BlockArgument old = step.getArgument(k);
-        old.replaceUsesWithIf(
-            block.addArgument(old.getType(), old.getLoc()),
-            [](OpOperand &use) { return !isa<YieldOp>(use.getOwner()); });
+        old.replaceAllUsesWith(block.addArgument(old.getType(), old.getLoc()));
       }
     }
     workers.push_back(worker);
@@ -55,15 +106,8 @@ LogicalResult project(PipelineOp pipeline) {
   if (failed(layout) || failed(step))
     return failure();
   Block &block = step->getBody().front();
-  for (Operation &op : block.without_terminator()) {
-    auto placed = dyn_cast<PlacedOp>(op);
-    if (!placed || !placed.getWorker())
-      return op.emitOpError("expected an op that names its worker: run "
-                            "chimera-synchronise first");
-    if (*placed.getWorker() >= layout->workers())
-      return op.emitOpError("expected a worker below ")
-             << layout->workers() << ", got " << *placed.getWorker();
-  }
+  if (failed(check(block, *layout)))
+    return failure();
   OpBuilder builder(*step);
   SmallVector<WorkerOp> workers =
       makeWorkers(pipeline, *layout, block, builder);
@@ -72,6 +116,9 @@ LogicalResult project(PipelineOp pipeline) {
     auto placed = cast<PlacedOp>(op);
     Block &home = workers[*placed.getWorker()].getBody().front();
     placed.setWorker(std::nullopt);
+    if (auto group = dyn_cast<GroupOp>(op))
+      for (Operation &post : group.getPosts().front().without_terminator())
+        cast<PlacedOp>(post).setWorker(std::nullopt);
     op.moveBefore(&home, home.end());
   }
   for (WorkerOp worker : workers) {

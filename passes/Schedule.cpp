@@ -7,7 +7,6 @@
 
 #include "compiler/schedule/Registry.h"
 #include "compiler/schedule/Simulate.h"
-#include "compiler/schedule/Verify.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 
@@ -49,27 +48,36 @@ std::vector<Turn> globalOrder(const schedule::Timing &timing) {
 class Reorder {
 public:
   Reorder(const Layout &layout, const schedule::Problem &problem, Block &block)
-      : layout(layout), ids(problem), block(block),
-        sums(layout.directions.size() * layout.stages.size()) {}
+      : layout(layout), ids(problem), pipelineOf(pipelineOfMicroBatch(problem)),
+        block(block), sums(layout.directions.size() * layout.stages.size()),
+        zeros(sums.size()) {}
 
+  /// Fails, with a diagnostic, where the step is not what `unroll` makes.
   LogicalResult collect() {
     actions.resize(ids.count());
     for (Operation &op : block) {
-      auto action = dyn_cast<ActionOp>(op);
-      if (!action) {
-        if (!anchor && !isa<LoadOp, ZeroOp>(op))
-          anchor = &op;
+      if (auto action = dyn_cast<ActionOp>(op)) {
+        if (failed(collect(action)))
+          return failure();
         continue;
       }
-      std::optional<int64_t> id =
-          ids.find(kindOf(action), action.getStage(), action.getMicroBatch());
-      if (!id || actions[*id])
-        return action.emitOpError("expected each action of the step once");
-      actions[*id] = action;
+      if (!isa<LoadOp, ZeroOp, AllReduceOp, OptimizerStepOp, YieldOp>(op))
+        return op.emitOpError("expected an op of an unrolled step");
+      if (!anchor && !isa<LoadOp, ZeroOp>(op))
+        anchor = &op;
+      if (auto zero = dyn_cast<ZeroOp>(op))
+        if (failed(collect(zero)))
+          return failure();
+      if (auto update = dyn_cast<OptimizerStepOp>(op))
+        if (failed(checkReplica(update)))
+          return failure();
     }
     if (llvm::is_contained(actions, nullptr))
       return block.getParentOp()->emitOpError(
           "expected every action of the step: run chimera-unroll first");
+    if (llvm::is_contained(zeros, nullptr))
+      return block.getParentOp()->emitOpError(
+          "expected a chimera.zero for each replica: run chimera-unroll first");
     return success();
   }
 
@@ -89,6 +97,37 @@ public:
   }
 
 private:
+  LogicalResult collect(ActionOp action) {
+    std::optional<int64_t> id =
+        ids.find(kindOf(action), action.getStage(), action.getMicroBatch());
+    if (!id || actions[*id] ||
+        pipelineOf[action.getMicroBatch()] !=
+            static_cast<int32_t>(action.getPipeline()))
+      return action.emitOpError("expected each action of the step once");
+    actions[*id] = action;
+    return success();
+  }
+
+  LogicalResult collect(ZeroOp zero) {
+    if (failed(checkReplica(zero)))
+      return failure();
+    ZeroOp &known =
+        zeros[zero.getPipeline() * layout.stages.size() + zero.getStage()];
+    if (known)
+      return zero.emitOpError("expected one chimera.zero for each replica");
+    known = zero;
+    return success();
+  }
+
+  template <typename Op> LogicalResult checkReplica(Op op) {
+    if (op.getPipeline() < layout.directions.size() &&
+        op.getStage() < layout.stages.size())
+      return success();
+    return op.emitOpError("expected a pipeline below ")
+           << layout.directions.size() << " and a stage below "
+           << layout.stages.size();
+  }
+
   Value &sumOf(uint32_t pipeline, uint32_t stage) {
     return sums[pipeline * layout.stages.size() + stage];
   }
@@ -119,12 +158,6 @@ private:
 
   /// The zero from which the sums of the replica of `op` start.
   Value firstSum(ActionOp op, int32_t worker) {
-    if (zeros.empty()) {
-      zeros.resize(sums.size());
-      for (auto zero : block.getOps<ZeroOp>())
-        zeros[zero.getPipeline() * layout.stages.size() + zero.getStage()] =
-            zero;
-    }
     ZeroOp zero =
         zeros[op.getPipeline() * layout.stages.size() + op.getStage()];
     bring(cast<PlacedOp>(zero.getOperation()), worker);
@@ -145,11 +178,12 @@ private:
 
   const Layout &layout;
   schedule::ActionIds ids;
+  std::vector<int32_t> pipelineOf;
   Block &block;
   std::vector<ActionOp> actions;
   /// The first op that needs all actions done.
   Operation *anchor = nullptr;
-  /// The sum so far of each replica.
+  /// The sum so far of each replica, and the zero where it begins.
   std::vector<Value> sums;
   std::vector<ZeroOp> zeros;
 };
@@ -174,12 +208,8 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
              << schedule::schemeNames() << ", got \"" << pipeline.getSchedule()
              << "\"";
     schedule::Schedule schedule = schedule::makeSchedule(*scheme, *problem);
-    std::vector<schedule::Violation> violations =
-        schedule::verify(*problem, schedule);
-    for (const schedule::Violation &violation : violations)
-      pipeline.emitOpError("schedule \"")
-          << scheme->name << "\": " << violation.message;
-    if (!violations.empty())
+    if (failed(report(pipeline, Twine("schedule \"") + scheme->name + "\": ",
+                      schedule::verify(*problem, schedule))))
       return failure();
     Reorder reorder(*layout, *problem, step->getBody().front());
     if (failed(reorder.collect()))

@@ -68,7 +68,8 @@ FailureOr<SmallVector<Part>> startAll(AllReduceOp reduce, OpBuilder &builder) {
   return parts;
 }
 
-void waitAll(AllReduceOp reduce, MutableArrayRef<Part> parts, OpBuilder &builder) {
+void waitAll(AllReduceOp reduce, MutableArrayRef<Part> parts,
+             OpBuilder &builder) {
   // The sum of the losses is the runtime's to report; no op uses it.
   bool used = !isa<LossType>(reduce.getSums().front().getType());
   for (Part &part : parts) {
@@ -93,15 +94,18 @@ LogicalResult synchronise(PipelineOp pipeline) {
   OpBuilder builder(reduces.front());
   SmallVector<SmallVector<Part>> parts;
   for (AllReduceOp reduce : reduces) {
+    if (isa<LossType>(reduce.getSummands().front().getType()) &&
+        !reduce->use_empty())
+      return reduce.emitOpError("expected no use of the sum of the losses");
     FailureOr<SmallVector<Part>> started = startAll(reduce, builder);
     if (failed(started))
       return failure();
     parts.push_back(*started);
   }
-  for (auto [reduce, started] : llvm::zip(reduces, parts)) {
+  for (auto [reduce, started] : llvm::zip(reduces, parts))
     waitAll(reduce, started, builder);
+  for (AllReduceOp reduce : reduces)
     reduce.erase();
-  }
   return success();
 }
 

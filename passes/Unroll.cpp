@@ -189,6 +189,13 @@ private:
 struct Unroll : impl::UnrollPassBase<Unroll> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>()) {
+      if (!pipeline.getBody().empty())
+        for (Operation &op : pipeline.getBody().front())
+          if (isa<StepOp, WorkerOp>(op)) {
+            op.emitOpError("expected a partitioned pipeline, which has stages "
+                           "and directions only");
+            return signalPassFailure();
+          }
       FailureOr<Layout> layout = layoutOf(pipeline);
       FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
       if (failed(layout) || failed(model) || failed(problemOf(pipeline)))

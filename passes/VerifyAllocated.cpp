@@ -8,6 +8,8 @@
 #include "passes/Buffers.h"
 #include "passes/Passes.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace chimera {
@@ -27,13 +29,14 @@ public:
         report(buffer, "expected buffers in the order of their index, got ")
             << buffer.getIndex() << " after " << types.size() << " others";
       types.push_back(buffer.getType());
+      offsets.push_back(buffer.getOffset().value_or(-1));
     }
     holder.resize(types.size());
     for (BlockArgument argument : worker.getBody().getArguments())
       write(worker, argument, argument.getType());
     forEachInstruction(worker, [&](Operation *op) {
       for (Value operand : op->getOperands())
-        read(op, operand);
+        readOrAwait(op, operand);
       for (Value result : op->getResults())
         if (!isa<SendingType>(result.getType()) && !isa<GroupOp>(op))
           write(op, result, result.getType());
@@ -56,24 +59,58 @@ private:
     if (types[*buffer] != type)
       report(op, "expected a buffer of ")
           << type << ", got buffer " << *buffer << " of " << types[*buffer];
+    overwrite(*buffer);
     holder[*buffer] = value;
+  }
+
+  /// Drops what buffers that share bytes with `buffer` hold.
+  void overwrite(int32_t buffer) {
+    if (offsets[buffer] < 0)
+      return;
+    int64_t begin = offsets[buffer];
+    int64_t end = begin + cast<SizedType>(types[buffer]).getBytes();
+    // Ranges in use are disjoint: one may begin before this one.
+    auto at = inUse.lower_bound(begin);
+    if (at != inUse.begin() && std::prev(at)->second.first > begin)
+      --at;
+    while (at != inUse.end() && at->first < end) {
+      holder[at->second.second] = Value();
+      at = inUse.erase(at);
+    }
+    inUse[begin] = {end, buffer};
+  }
+
+  /// A wait needs what its transfer was begun with until now.
+  void readOrAwait(Operation *op, Value value) {
+    if (auto group = value.getDefiningOp<GroupOp>())
+      value = group.getPosts().front().getTerminator()->getOperand(
+          cast<OpResult>(value).getResultNumber());
+    read(op, value);
+    if (!isa<WaitOp>(op))
+      return;
+    std::optional<int32_t> result = bufferOf(worker, value);
+    for (Value operand : value.getDefiningOp()->getOperands())
+      if (!result || bufferOf(worker, operand) != result)
+        read(op, operand);
   }
 
   void read(Operation *op, Value value) {
     std::optional<int32_t> buffer = bufferOf(worker, value);
     if (!buffer || *buffer < 0 || *buffer >= static_cast<int32_t>(types.size()))
       return;
-    // Outside its group a transfer is the group's result.
-    Value held = holder[*buffer];
-    if (held != value && !isa<ArrivingType>(value.getType()))
+    if (holder[*buffer] != value)
       report(op, "expected its operand still in buffer ")
-          << *buffer << ", which holds a later value";
+          << *buffer << ", whose place holds a later value";
   }
 
   WorkerOp worker;
   SmallVector<Type> types;
+  /// Where each buffer begins, -1 for a stash.
+  SmallVector<int64_t> offsets;
   /// The value that each buffer holds.
   SmallVector<Value> holder;
+  /// Bytes that hold a value: begin to end and buffer.
+  std::map<int64_t, std::pair<int64_t, int32_t>> inUse;
   bool failed = false;
 };
 

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Verify.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 
@@ -18,22 +17,69 @@ namespace chimera {
 
 namespace {
 
+/// True if `value` is the whole sum of a replica's weight gradients: made by
+/// one of its actions and added to no further.
+bool isSumOf(Value value, uint32_t pipeline, uint32_t stage) {
+  auto action = value.getDefiningOp<ActionOp>();
+  if (!action || !action.getAccumulator() || action.getPipeline() != pipeline ||
+      action.getStage() != stage)
+    return false;
+  return llvm::none_of(value.getUses(), [](OpOperand &use) {
+    auto user = dyn_cast<ActionOp>(use.getOwner());
+    return user && user.getAccumulator() == &use;
+  });
+}
+
+/// The all-reduce takes the whole sum of each pipeline, from all copies.
+LogicalResult verifyAllReduce(AllReduceOp reduce, PipelineOp pipeline,
+                              const Layout &layout) {
+  if (reduce.getWidth() != pipeline.getDataParallel())
+    return reduce.emitOpError("expected width ")
+           << pipeline.getDataParallel() << ", the pipeline's data_parallel, "
+           << "got " << reduce.getWidth();
+  if (isa<LossType>(reduce.getSummands().front().getType()))
+    return success();
+  if (reduce.getSummands().size() != layout.directions.size())
+    return reduce.emitOpError("expected a summand of each of ")
+           << layout.directions.size() << " pipelines, got "
+           << reduce.getSummands().size();
+  for (auto [p, summand] : llvm::enumerate(reduce.getSummands()))
+    if (!isSumOf(summand, p, reduce.getStage()))
+      return reduce.emitOpError("expected summand ")
+             << p << " to be the whole sum of pipeline " << p << ", stage "
+             << reduce.getStage();
+  return success();
+}
+
 /// Each optimizer step takes a gradient that every replica's sum has entered.
+LogicalResult verifyUpdate(OptimizerStepOp update, bool replicated) {
+  Value gradient = update.getGradient();
+  auto reduce = gradient.getDefiningOp<AllReduceOp>();
+  if (replicated && !reduce)
+    return update.emitOpError("expected a reduced gradient, got that of one "
+                              "replica");
+  bool own = reduce
+                 ? reduce.getStage() == update.getStage() &&
+                       cast<OpResult>(gradient).getResultNumber() ==
+                           update.getPipeline()
+                 : isSumOf(gradient, update.getPipeline(), update.getStage());
+  if (!own)
+    return update.emitOpError("expected the gradient of pipeline ")
+           << update.getPipeline() << ", stage " << update.getStage();
+  return success();
+}
+
 LogicalResult verifyReduced(PipelineOp pipeline, StepOp step,
                             const Layout &layout) {
   bool replicated = layout.directions.size() * pipeline.getDataParallel() > 1;
   LogicalResult result = success();
-  for (auto update : step.getBody().front().getOps<OptimizerStepOp>()) {
-    auto reduce = update.getGradient().getDefiningOp<AllReduceOp>();
-    if (replicated && !reduce) {
-      result = update.emitOpError("expected a reduced gradient, got that of one"
-                                  " replica");
-      continue;
-    }
-    if (reduce && reduce.getSummands().size() != layout.directions.size())
-      result = reduce.emitOpError("expected a summand of each of ")
-               << layout.directions.size() << " pipelines, got "
-               << reduce.getSummands().size();
+  for (Operation &op : step.getBody().front()) {
+    if (auto reduce = dyn_cast<AllReduceOp>(op))
+      if (failed(verifyAllReduce(reduce, pipeline, layout)))
+        result = failure();
+    if (auto update = dyn_cast<OptimizerStepOp>(op))
+      if (failed(verifyUpdate(update, replicated)))
+        result = failure();
   }
   return result;
 }
@@ -46,9 +92,8 @@ LogicalResult verify(PipelineOp pipeline) {
   if (failed(layout) || failed(problem) || failed(schedule) || failed(step))
     return failure();
   LogicalResult result = verifyReduced(pipeline, *step, *layout);
-  for (const schedule::Violation &violation :
-       schedule::verify(*problem, *schedule))
-    result = step->emitOpError(violation.message);
+  if (failed(report(*step, "", schedule::verify(*problem, *schedule))))
+    return failure();
   return result;
 }
 

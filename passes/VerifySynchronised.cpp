@@ -46,13 +46,7 @@ private:
       return;
     }
     uint32_t worker = *placed.getWorker();
-    for (Value operand : op.getOperands()) {
-      auto producer = dyn_cast_or_null<PlacedOp>(operand.getDefiningOp());
-      if (producer && producer.getWorker() != worker)
-        report(&op, "expected values of worker ")
-            << worker << ", got one of worker "
-            << producer.getWorker().value_or(0);
-    }
+    visitOperands(op, worker);
     for (Value result : op.getResults())
       if (isa<SendingType, ArrivingType>(result.getType()) &&
           !result.hasOneUse())
@@ -60,8 +54,19 @@ private:
             << llvm::range_size(result.getUses()) << " uses";
     post(op, worker);
     if (auto group = dyn_cast<GroupOp>(op))
-      for (Operation &inner : group.getPosts().front().without_terminator())
+      for (Operation &inner : group.getPosts().front().without_terminator()) {
+        visitOperands(inner, worker);
         post(inner, worker);
+      }
+  }
+
+  void visitOperands(Operation &op, uint32_t worker) {
+    for (Value operand : op.getOperands()) {
+      auto producer = dyn_cast_or_null<PlacedOp>(operand.getDefiningOp());
+      if (producer && producer.getWorker() && producer.getWorker() != worker)
+        report(&op, "expected values of worker ")
+            << worker << ", got one of worker " << *producer.getWorker();
+    }
   }
 
   void post(Operation &op, uint32_t worker) {

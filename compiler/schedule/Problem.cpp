@@ -33,6 +33,23 @@ int64_t Problem::cost(Kind kind, int32_t stage) const {
   return 0;
 }
 
+/// True if the step's times, one after another with the latency behind each,
+/// sum to less than 2^62: no schedule's makespan overflows.
+static bool timesFit(const Problem &problem) {
+  constexpr int64_t kMost = int64_t{1} << 62;
+  int64_t sum = 0;
+  auto add = [&](int64_t time) {
+    return !__builtin_add_overflow(sum, time, &sum) && sum < kMost;
+  };
+  for (const StageCost &cost : problem.stages)
+    for (int64_t time :
+         {cost.forward, cost.backward, cost.inputGradient, cost.weightGradient})
+      if (!add(time) || !add(problem.latency))
+        return false;
+  return !__builtin_mul_overflow(sum, problem.microBatches(), &sum) &&
+         sum < kMost;
+}
+
 std::string check(const Problem &problem) {
   if (problem.workers < 1)
     return "expected at least one worker, got " +
@@ -53,10 +70,14 @@ std::string check(const Problem &problem) {
   int32_t count = problem.microBatches();
   if (count < 1)
     return "expected at least one micro-batch, got none";
+  if (!timesFit(problem))
+    return "expected times that sum to less than 2^62 over the step";
   std::vector<bool> taken(count, false);
   for (size_t p = 0; p < problem.pipelines.size(); ++p) {
     const Pipeline &pipeline = problem.pipelines[p];
     std::string where = "pipeline " + std::to_string(p);
+    if (pipeline.microBatches.empty())
+      return "expected " + where + " to have micro-batches, got none";
     if (pipeline.workers.size() != problem.stages.size())
       return "expected " + where + " to place " +
              std::to_string(problem.stages.size()) + " stages, got " +

@@ -57,9 +57,9 @@ struct Problem {
 };
 
 /// Empty if `problem` is well formed, else the first thing that is wrong: no
-/// workers, a cost below 1, a placement that does not name one worker in
-/// [0, workers) for every stage, a micro-batch that is not in exactly one
-/// pipeline.
+/// workers, a cost below 1, times that overflow, a placement that does not name
+/// one worker in [0, workers) for every stage, a pipeline without
+/// micro-batches, a micro-batch that is not in exactly one pipeline.
 std::string check(const Problem &problem);
 
 } // namespace chimera::schedule

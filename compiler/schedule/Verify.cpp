@@ -109,6 +109,11 @@ private:
   /// Slots ascend on each worker and a dependency never points to its own or a
   /// later slot.
   void checkSlots() {
+    bool fits = schedule.slots.size() == schedule.workers.size();
+    for (size_t w = 0; fits && w < schedule.workers.size(); ++w)
+      fits = schedule.slots[w].size() == schedule.workers[w].size();
+    if (!fits)
+      return report(Constraint::Slots, "expected a slot for each action");
     std::vector<int64_t> slotOf(ids.count(), -1);
     for (size_t w = 0; w < schedule.workers.size(); ++w)
       for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
