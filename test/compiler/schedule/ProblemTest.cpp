@@ -1,0 +1,103 @@
+//===- ProblemTest.cpp - Which problems are refused, and how --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+namespace chimera::schedule {
+namespace {
+
+Problem sound() { return makeCase("chimera", 4, 4).problem; }
+
+TEST(Problem, IsSound) { EXPECT_EQ(check(sound()), ""); }
+
+TEST(Problem, NeedsWorkers) {
+  Problem problem = sound();
+  problem.workers = 0;
+  EXPECT_EQ(check(problem), "expected at least one worker, got 0");
+}
+
+TEST(Problem, NeedsStages) {
+  Problem problem = sound();
+  problem.stages.clear();
+  EXPECT_EQ(check(problem), "expected at least one stage, got none");
+}
+
+TEST(Problem, RefusesANegativeLatency) {
+  Problem problem = sound();
+  problem.latency = -1;
+  EXPECT_EQ(check(problem), "expected a latency of at least 0, got -1");
+}
+
+TEST(Problem, NeedsPositiveCosts) {
+  for (int64_t StageCost::*field :
+       {&StageCost::forward, &StageCost::backward, &StageCost::inputGradient,
+        &StageCost::weightGradient}) {
+    Problem problem = sound();
+    problem.stages[2].*field = 0;
+    EXPECT_EQ(check(problem), "expected costs of at least 1 on stage 2, got 0");
+  }
+}
+
+TEST(Problem, RefusesTimesThatDoNotFit) {
+  Problem problem = sound();
+  problem.stages[1].backward = int64_t{1} << 62;
+  EXPECT_EQ(check(problem),
+            "expected times that sum to less than 2^62 over the step");
+  problem = sound();
+  problem.latency = int64_t{1} << 60;
+  EXPECT_EQ(check(problem),
+            "expected times that sum to less than 2^62 over the step");
+}
+
+TEST(Problem, NeedsMicroBatches) {
+  Problem problem = sound();
+  problem.pipelines.clear();
+  EXPECT_EQ(check(problem), "expected at least one micro-batch, got none");
+  problem = sound();
+  problem.pipelines[0].microBatches = {0, 1, 2, 3};
+  problem.pipelines[1].microBatches.clear();
+  EXPECT_EQ(check(problem), "expected pipeline 1 to have micro-batches, got "
+                            "none");
+}
+
+TEST(Problem, PlacesEveryStage) {
+  Problem problem = sound();
+  problem.pipelines[1].workers.pop_back();
+  EXPECT_EQ(check(problem), "expected pipeline 1 to place 4 stages, got 3");
+}
+
+TEST(Problem, PlacesStagesOnItsWorkers) {
+  for (int32_t worker : {4, -1}) {
+    Problem problem = sound();
+    problem.pipelines[0].workers[1] = worker;
+    EXPECT_EQ(check(problem),
+              "expected pipeline 0 to use workers below 4, got " +
+                  std::to_string(worker));
+  }
+}
+
+TEST(Problem, NumbersMicroBatchesFromZero) {
+  for (int32_t batch : {4, -1}) {
+    Problem problem = sound();
+    problem.pipelines[1].microBatches[1] = batch;
+    EXPECT_EQ(check(problem),
+              "expected pipeline 1 to have micro-batches below 4, got " +
+                  std::to_string(batch));
+  }
+}
+
+TEST(Problem, GivesEachMicroBatchOnePipeline) {
+  Problem problem = sound();
+  problem.pipelines[1].microBatches[0] = 0;
+  EXPECT_EQ(check(problem), "expected each micro-batch in one pipeline, got "
+                            "micro-batch 0 twice, again in pipeline 1");
+}
+
+} // namespace
+} // namespace chimera::schedule

@@ -1,0 +1,103 @@
+//===- RegistryTest.cpp - Every scheme, by walking the registry -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace chimera::schedule {
+namespace {
+
+TEST(Registry, NamesEverySchemeOnce) {
+  std::set<std::string> names;
+  for (const Scheme &scheme : schemes()) {
+    EXPECT_STRNE(scheme.name, "");
+    EXPECT_STRNE(scheme.summary, "") << scheme.name;
+    EXPECT_STRNE(scheme.needs, "") << scheme.name;
+    EXPECT_TRUE(names.insert(scheme.name).second) << scheme.name;
+    EXPECT_EQ(findScheme(scheme.name), &scheme);
+    EXPECT_NE(schemeNames().find(scheme.name), std::string::npos);
+  }
+  EXPECT_EQ(schemeNames(), "chimera, gpipe, 1f1b");
+}
+
+TEST(Registry, KnowsNoOtherName) {
+  for (const char *name : {"", "Chimera", "chimera ", "dapple", "gpip"})
+    EXPECT_EQ(findScheme(name), nullptr) << name;
+}
+
+/// For all sizes that a scheme accepts: whole and split backwards are valid
+/// schedules that run to their end, and slots say what the order says.
+TEST(Registry, EverySchemeIsValidWhereItSaysSo) {
+  for (const Scheme &scheme : schemes()) {
+    int possible = 0;
+    for (int32_t d = 1; d <= 12; ++d)
+      for (int32_t n = 1; n <= 12; ++n)
+        for (bool split : {false, true}) {
+          if (!scheme.check(d, n).empty())
+            continue;
+          ++possible;
+          SCOPED_TRACE(std::string(scheme.name) + " D=" + std::to_string(d) +
+                       " N=" + std::to_string(n) + (split ? " split" : ""));
+          Case c = makeCase(scheme.name, d, n, {2, 4, 3, 1}, split);
+          ASSERT_EQ(check(c.problem), "");
+          ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+          Timing timing = simulate(c.problem, c.schedule);
+          EXPECT_TRUE(timing.complete);
+          // Each worker runs all its actions: 2 + 4 for each micro-batch.
+          for (size_t w = 0; w < timing.idle.size(); ++w)
+            EXPECT_EQ(timing.makespan - timing.idle[w], 6 * n);
+        }
+    EXPECT_GT(possible, 0) << scheme.name;
+  }
+}
+
+TEST(Registry, SplitsEveryBackwardIntoNeighbours) {
+  for (const Scheme &scheme : schemes()) {
+    Case whole = makeCase(scheme.name, 4, 4);
+    Case split = makeCase(scheme.name, 4, 4, {}, true);
+    EXPECT_FALSE(split.schedule.hasSlots());
+    for (size_t w = 0; w < 4; ++w) {
+      const std::vector<Action> &row = split.schedule.workers[w];
+      size_t next = 0;
+      for (Action action : whole.schedule.workers[w]) {
+        ASSERT_LT(next, row.size());
+        if (action.kind == Kind::Backward) {
+          action.kind = Kind::InputGradient;
+          EXPECT_EQ(row[next++], action);
+          action.kind = Kind::WeightGradient;
+        }
+        ASSERT_LT(next, row.size());
+        EXPECT_EQ(row[next++], action);
+      }
+      EXPECT_EQ(next, row.size());
+    }
+  }
+}
+
+/// The numbering of actions has an inverse, and no number for what a problem
+/// does not have.
+TEST(ActionIds, NumbersEveryActionOnce) {
+  for (bool split : {false, true}) {
+    Case c = makeCase("chimera", 4, 4, {}, split);
+    ActionIds ids(c.problem);
+    EXPECT_EQ(ids.count(), 4 * 4 * (split ? 3 : 2));
+    std::vector<int32_t> pipelineOf = pipelineOfMicroBatch(c.problem);
+    for (int64_t id = 0; id < ids.count(); ++id)
+      EXPECT_EQ(ids.find(ids.action(id, pipelineOf)), id);
+    EXPECT_EQ(ids.find(Kind::Backward, 0, 0).has_value(), !split);
+    EXPECT_EQ(ids.find(Kind::InputGradient, 0, 0).has_value(), split);
+    EXPECT_EQ(ids.find(Kind::WeightGradient, 0, 0).has_value(), split);
+    for (auto [s, m] : {std::pair{-1, 0}, {4, 0}, {0, -1}, {0, 4}})
+      EXPECT_EQ(ids.find(Kind::Forward, s, m), std::nullopt);
+  }
+}
+
+} // namespace
+} // namespace chimera::schedule

@@ -1,0 +1,139 @@
+//===- VerifyTest.cpp - A broken schedule for each constraint -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+namespace chimera::schedule {
+namespace {
+
+using Constraint = Violation::Constraint;
+
+bool has(const Case &c, Constraint constraint, const std::string &message) {
+  for (const Violation &violation : verify(c.problem, c.schedule))
+    if (violation.constraint == constraint && violation.message == message)
+      return true;
+  ADD_FAILURE() << "expected: " << message
+                << "\ngot: " << messages(verify(c.problem, c.schedule));
+  return false;
+}
+
+TEST(Verify, UnknownAction) {
+  // Of another pipeline than the micro-batch's, beyond the sizes, and a half of
+  // a backward that is whole.
+  for (Action action :
+       {Action{Kind::Forward, 1, 0, 0}, Action{Kind::Forward, 0, 4, 0},
+        Action{Kind::Forward, 0, 0, 4}, Action{Kind::Forward, 0, -1, 0},
+        Action{Kind::InputGradient, 0, 0, 0}}) {
+    Case c = makeCase("chimera", 4, 4);
+    c.schedule.workers[0][0] = action;
+    EXPECT_TRUE(
+        has(c, Constraint::UnknownAction,
+            "worker 0: " + describe(action) + " is no action of the problem"));
+  }
+}
+
+TEST(Verify, Missing) {
+  Case c = makeCase("gpipe", 2, 2);
+  c.schedule.workers[1].pop_back();
+  EXPECT_TRUE(has(c, Constraint::Missing,
+                  "backward of pipeline 0, stage 1, micro-batch 1 is missing"));
+  EXPECT_EQ(verify(c.problem, c.schedule).size(), 1u);
+}
+
+TEST(Verify, Duplicate) {
+  Case c = makeCase("gpipe", 2, 2);
+  c.schedule.workers[1].push_back(c.schedule.workers[1].back());
+  EXPECT_TRUE(
+      has(c, Constraint::Duplicate,
+          "worker 1: backward of pipeline 0, stage 1, micro-batch 1 stands "
+          "twice"));
+  EXPECT_EQ(verify(c.problem, c.schedule).size(), 1u);
+}
+
+TEST(Verify, Placement) {
+  Case c = makeCase("gpipe", 2, 2);
+  std::swap(c.schedule.workers[0], c.schedule.workers[1]);
+  EXPECT_TRUE(
+      has(c, Constraint::Placement,
+          "worker 1: forward of pipeline 0, stage 0, micro-batch 0 belongs on "
+          "worker 0"));
+}
+
+TEST(Verify, PlacementNeedsAnOrderForEveryWorker) {
+  Case c = makeCase("gpipe", 2, 2);
+  c.schedule.workers.emplace_back();
+  EXPECT_TRUE(
+      has(c, Constraint::Placement, "expected orders for 2 workers, got 3"));
+}
+
+TEST(Verify, OrderOfABackward) {
+  Case c = makeCase("gpipe", 1, 1);
+  std::swap(c.schedule.workers[0][0], c.schedule.workers[0][1]);
+  EXPECT_TRUE(has(c, Constraint::Order,
+                  "worker 0: backward of pipeline 0, stage 0, micro-batch 0 "
+                  "stands before the forward it needs"));
+}
+
+TEST(Verify, OrderOfAWeightGradient) {
+  Case c = makeCase("gpipe", 1, 1, {}, true);
+  std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
+  EXPECT_TRUE(has(c, Constraint::Order,
+                  "worker 0: weight_gradient of pipeline 0, stage 0, "
+                  "micro-batch 0 stands before the input_gradient it needs"));
+}
+
+TEST(Verify, Deadlock) {
+  // Worker 0 wants the backward of micro-batch 0 before it starts micro-batch
+  // 1, worker 1 the forward of 1 before the backward of 0.
+  Case c = makeCase("gpipe", 2, 2);
+  std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
+  EXPECT_TRUE(has(c, Constraint::Deadlock,
+                  "worker 0 never gets to backward of pipeline 0, stage 0, "
+                  "micro-batch 0"));
+  EXPECT_TRUE(has(c, Constraint::Deadlock,
+                  "worker 1 never gets to forward of pipeline 0, stage 1, "
+                  "micro-batch 1"));
+}
+
+TEST(Verify, SlotsAscendOnAWorker) {
+  Case c = makeCase("chimera", 2, 2);
+  c.schedule.slots[0][1] = c.schedule.slots[0][0];
+  EXPECT_TRUE(has(c, Constraint::Slots,
+                  "worker 0: expected a slot after that of the action before, "
+                  "got slot 0 for forward of pipeline 1, stage 1, "
+                  "micro-batch 1"));
+}
+
+TEST(Verify, SlotsRespectDependencies) {
+  Case c = makeCase("chimera", 2, 2);
+  for (int64_t &slot : c.schedule.slots[1])
+    slot += 10;
+  EXPECT_TRUE(has(c, Constraint::Slots,
+                  "forward of pipeline 1, stage 1, micro-batch 1 in slot 1 "
+                  "needs forward of pipeline 1, stage 0, micro-batch 1 in slot "
+                  "10"));
+}
+
+TEST(Verify, SlotsHaveTheShapeOfTheOrder) {
+  Case c = makeCase("chimera", 2, 2);
+  c.schedule.slots[1].pop_back();
+  EXPECT_TRUE(has(c, Constraint::Slots, "expected a slot for each action"));
+  c.schedule.slots.pop_back();
+  EXPECT_TRUE(has(c, Constraint::Slots, "expected a slot for each action"));
+}
+
+/// Everything that is wrong is said, not only the first.
+TEST(Verify, ReportsEveryViolation) {
+  Case c = makeCase("gpipe", 2, 3);
+  c.schedule.workers[0].clear();
+  EXPECT_EQ(verify(c.problem, c.schedule).size(), 6u);
+}
+
+} // namespace
+} // namespace chimera::schedule
