@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Each side of chimera stands alone: the runtime is built where no MLIR is
+# found, and the compiler configured where no LibTorch, MPI or CUDA is. Neither
+# names the other's libraries in its build.
+#
+#   alone.sh runtime|compiler SOURCE BUILD [CMAKE ARGUMENTS]
+set -euo pipefail
+side=$1 source=$2 build=$3
+shift 3
+
+configure() {
+  cmake -S "$source" -B "$build" -G Ninja -DCHIMERA_BUILD_TESTS=OFF "$@"
+}
+refuse() {
+  if grep -n -i -E "$1" "$build/build.ninja" | head -n 3 | grep .; then
+    echo "expected a build that does not name $1" >&2
+    exit 1
+  fi
+}
+
+if [ "$side" = runtime ]; then
+  configure -DCHIMERA_BUILD_COMPILER=OFF \
+    -DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON "$@"
+  refuse 'libMLIR|libLLVM|llvm-[0-9]+/include'
+  cmake --build "$build" --target chimera-run
+  "$build/bin/chimera-run" --help | grep PROGRAM
+else
+  configure -DCHIMERA_BUILD_RUNTIME=OFF -DCHIMERA_TORCH_DIR=/nonexistent \
+    -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON \
+    -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON "$@"
+  refuse 'libtorch|libmpi|libcuda'
+fi

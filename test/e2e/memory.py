@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Holds the bytes that each rank really has at its peak, its whole arena and
+what its stashes were measured to hold, against the peak that the program
+states: within 10 %, for every schedule, in both data types, with and without
+dropout."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+DESCRIPTION = """
+chimera.model @model gpt2 layers(4) heads(4) width(64) context(64)
+    vocabulary(256) dropout({dropout})
+chimera.pipeline @train of @model stages(4) micro_batches(4)
+    schedule("{schedule}") micro_batch_size(4) data_type({data_type})
+"""
+
+
+def measure(args, folder, **options):
+    source, program, log = (folder / name for name in ("d.mlir", "program", "log"))
+    source.write_text(DESCRIPTION.format(**options))
+    tools = args.tools
+    # fmt: off
+    subprocess.run([tools / "chimera-compile", source, "-o", program], check=True)
+    subprocess.run([tools / "chimera-run", program, "--data", args.data, "--steps",
+                    "2", "--quiet", "--evaluate-batches", "0", "--log", log],
+                   check=True, stdout=subprocess.DEVNULL)
+    # fmt: on
+    return json.loads(log.read_text().splitlines()[-1])["summary"]["ranks"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+        for schedule in ("chimera", "gpipe", "1f1b"):
+            for data_type, dropout in (("f32", "1.0e-1"), ("f64", "0.0")):
+                ranks = measure(
+                    args, pathlib.Path(name), schedule=schedule,
+                    data_type=data_type, dropout=dropout,
+                )  # fmt: skip
+                for rank in ranks:
+                    measured = rank["arena_bytes"] + rank["stash_bytes"]
+                    ratio = measured / rank["stated_peak_bytes"]
+                    good = rank["stash_bytes"] > 0 and 0.9 <= ratio <= 1.1
+                    failed += not good
+                    print(
+                        f"{'ok  ' if good else 'FAIL'} {schedule} {data_type} "
+                        f"dropout {dropout} rank {rank['rank']}: measured "
+                        f"{measured} of stated {rank['stated_peak_bytes']} "
+                        f"({ratio:.3f})"
+                    )
+    sys.exit(f"{failed} ranks are off" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
