@@ -1,0 +1,179 @@
+// RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
+
+// More stages than the program file can number.
+// expected-error@below {{attribute 'stages' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive whose maximum value is 65535}}
+chimera.pipeline @p stages(65536) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{attribute 'stages' failed to satisfy constraint}}
+chimera.pipeline @p stages(0) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{attribute 'micro_batches' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive whose maximum value is 2147483647}}
+chimera.pipeline @p stages(1) micro_batches(2147483648) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{attribute 'micro_batch_size' failed to satisfy constraint}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") micro_batch_size(0)
+
+// -----
+
+// expected-error@below {{attribute 'data_parallel' failed to satisfy constraint}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(-1)
+
+// -----
+
+// A step whose program could not be written.
+// expected-error@below {{expected at most 4194304 stages times micro-batches, got 4294836225}}
+chimera.pipeline @p stages(65535) micro_batches(65535) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected string or keyword containing one of the following enum values for attribute 'data_type' [f32, f64]}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_type(f16)
+
+// -----
+
+// expected-error@below {{integer constant out of range for attribute}}
+chimera.pipeline @p stages(1) micro_batches(99999999999999999999) schedule("gpipe")
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected a chimera.stage, chimera.direction, chimera.step or chimera.worker in a pipeline}}
+  chimera.model @m gpt2 layers(1) heads(1) width(1) context(1) vocabulary(1)
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-note@below {{here is another}}
+  chimera.step { chimera.yield }
+  // expected-error@below {{expected one step in a pipeline}}
+  chimera.step { chimera.yield }
+}
+
+// -----
+
+// expected-error@below {{region should have no arguments}}
+"chimera.pipeline"() ({
+^bb0(%x: i32):
+}) {sym_name = "p", stages = 1 : i64, micro_batches = 1 : i64, schedule = "gpipe"} : () -> ()
+
+// -----
+
+// expected-error@below {{expects region #0 to have 0 or 1 blocks}}
+"chimera.pipeline"() ({
+^bb0:
+  chimera.step { chimera.yield }
+^bb1:
+}) {sym_name = "p", stages = 1 : i64, micro_batches = 1 : i64, schedule = "gpipe"} : () -> ()
+
+// -----
+
+// expected-error@below {{attribute 'layers' failed to satisfy constraint}}
+chimera.model @m gpt2 layers(0) heads(1) width(1) context(1) vocabulary(1)
+
+// -----
+
+// expected-error@below {{attribute 'heads' failed to satisfy constraint}}
+chimera.model @m gpt2 layers(1) heads(0) width(1) context(1) vocabulary(1)
+
+// -----
+
+// expected-error@below {{attribute 'width' failed to satisfy constraint}}
+chimera.model @m gpt2 layers(1) heads(1) width(-1) context(1) vocabulary(1)
+
+// -----
+
+// expected-error@below {{attribute 'context_length' failed to satisfy constraint}}
+chimera.model @m gpt2 layers(1) heads(1) width(1) context(0) vocabulary(1)
+
+// -----
+
+// expected-error@below {{attribute 'vocabulary' failed to satisfy constraint}}
+chimera.model @m gpt2 layers(1) heads(1) width(1) context(1) vocabulary(2147483648)
+
+// -----
+
+// expected-error@below {{expects parent op 'chimera.pipeline'}}
+chimera.stage 0 cost <forward = 1, backward = 1>
+    bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{attribute 'index' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  chimera.stage -1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{attribute 'first' failed to satisfy constraint}}
+  chimera.stage 0 layers(-1, 2) cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected layers [first, last) with first < last, got [2, 2)}}
+  chimera.stage 0 layers(2, 2) cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+// The custom form cannot spell this.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected both ends of the layers or none}}
+  "chimera.stage"() {index = 0 : i32, first = 1 : i32,
+      cost = #chimera.cost<forward = 1, backward = 1>,
+      bytes = #chimera.bytes<weights = 1, optimizer = 1, stash = 1, boundary = 1>}
+      : () -> ()
+}
+
+// -----
+
+// expected-error@below {{expects parent op 'chimera.pipeline'}}
+chimera.direction 0 down on [0] micro_batches [0]
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected string or keyword containing one of the following enum values for attribute 'way' [down, up]}}
+  chimera.direction 0 left on [0] micro_batches [0]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{attribute 'index' failed to satisfy constraint}}
+  chimera.direction -1 down on [0] micro_batches [0]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected workers of at least 0, got -1}}
+  chimera.direction 0 down on [-1] micro_batches [0]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(3) schedule("gpipe") {
+  // expected-error@below {{expected ascending micro-batches, got 1 at position 2}}
+  chimera.direction 0 down on [0] micro_batches [0, 1, 1]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected ascending micro-batches, got -1 at position 0}}
+  chimera.direction 0 down on [0] micro_batches [-1]
+}

@@ -1,0 +1,53 @@
+// What a user describes survives text, generic text and bytecode.
+//
+// RUN: chimera-opt %s | chimera-opt | FileCheck %s
+// RUN: chimera-opt %s --mlir-print-op-generic | chimera-opt | FileCheck %s
+// RUN: chimera-opt %s --emit-bytecode | chimera-opt | FileCheck %s
+
+// CHECK-LABEL: chimera.model @plain
+// CHECK-SAME: gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256){{$}}
+chimera.model @plain gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256)
+
+// A name that is no word is quoted; zero dropout is the default.
+// CHECK-LABEL: chimera.model @odd "an odd one" layers(2147483647)
+// CHECK-SAME: dropout(1.250000e-01) {note = "kept"}
+chimera.model @odd "an odd one" layers(2147483647) heads(1) width(1) context(1)
+    vocabulary(1) dropout(0.125) {note = "kept"}
+
+// CHECK-LABEL: chimera.pipeline @look
+// CHECK-SAME: stages(4) micro_batches(4) schedule("chimera"){{$}}
+chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
+
+// Every option, in any order.
+// CHECK-LABEL: chimera.pipeline @all of @plain stages(2) micro_batches(6) schedule("1f1b")
+// CHECK-SAME: micro_batch_size(8) data_parallel(3) split_backward data_type(f64)
+// CHECK-SAME: seed(-7) learning_rate(1.000000e-02) beta1(5.000000e-01)
+// CHECK-SAME: beta2(2.500000e-01) epsilon(1.000000e-03) weight_decay(0.000000e+00)
+chimera.pipeline @all of @plain stages(2) micro_batches(6) schedule("1f1b")
+    weight_decay(0.0) epsilon(1.0e-3) beta2(0.25) beta1(0.5)
+    learning_rate(1.0e-2) seed(-7) data_type(f64) split_backward
+    data_parallel(3) micro_batch_size(8)
+
+// A default that is written is not printed.
+// CHECK-LABEL: chimera.pipeline @defaults
+// CHECK-SAME: stages(1) micro_batches(1) schedule("gpipe"){{$}}
+chimera.pipeline @defaults stages(1) micro_batches(1) schedule("gpipe")
+    data_type(f32) data_parallel(1) micro_batch_size(1) seed(1)
+
+// CHECK-LABEL: chimera.pipeline @parts
+// CHECK-SAME: attributes {note = "kept"} {
+// CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 31, backward = 62>
+// CHECK-SAME: bytes <weights = 9216, optimizer = 18432, stash = 4096, boundary = 1024>
+// CHECK-NEXT: chimera.stage 1 cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1>
+// CHECK-NEXT: chimera.direction 0 down on [0, 1] micro_batches [0, 2, 5]
+// CHECK-NEXT: chimera.direction 1 up on [1, 0] micro_batches [] {note = "kept"}
+chimera.pipeline @parts stages(2) micro_batches(3) schedule("chimera")
+    attributes {note = "kept"} {
+  chimera.stage 0 layers(0, 2) cost <forward = 31, backward = 62>
+      bytes <weights = 9216, optimizer = 18432, stash = 4096, boundary = 1024>
+  chimera.stage 1
+      cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0, 2, 5]
+  chimera.direction 1 up on [1, 0] micro_batches [] {note = "kept"}
+}

@@ -1,0 +1,271 @@
+// RUN: chimera-opt %s --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
+
+// expected-error@below {{expects parent op 'chimera.pipeline'}}
+chimera.step { chimera.yield }
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{'chimera.step' op expected a chimera.yield at its end}}
+  chimera.step { "other"() : () -> () }
+}
+
+// -----
+
+// An empty body.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{failed to verify constraint: region with 1 blocks}}
+  "chimera.step"() ({}) : () -> ()
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expects a non-empty block}}
+  "chimera.step"() ({
+  ^bb0:
+  }) : () -> ()
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected weights and optimizer state in turn as arguments, got '!chimera.weights<1>'}}
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>):
+    chimera.yield %w : !chimera.weights<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected weights and optimizer state in turn as arguments, got '!chimera.optimizer_state<1>', '!chimera.weights<1>'}}
+  chimera.step {
+  ^bb0(%o: !chimera.optimizer_state<1>, %w: !chimera.weights<1>):
+    chimera.yield %o, %w : !chimera.optimizer_state<1>, !chimera.weights<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{'chimera.step' op expected the yielded types to be the arguments'}}
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.yield %w : !chimera.weights<1>
+  }
+}
+
+// -----
+
+// expected-error@below {{expects parent op to be one of 'chimera.step, chimera.worker, chimera.group'}}
+chimera.yield
+
+// -----
+
+// expected-error@below {{result #0 must be tokens or labels, but got '!chimera.loss<1>'}}
+%0 = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.loss<1>
+
+// -----
+
+// expected-error@below {{attribute 'pipeline' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+%0 = chimera.load pipeline -1 stage 0 micro_batch 0 : !chimera.tokens<1>
+
+// -----
+
+// expected-error@below {{attribute 'stage' failed to satisfy constraint}}
+%0 = chimera.load pipeline 0 stage -1 micro_batch 0 : !chimera.tokens<1>
+
+// -----
+
+// expected-error@below {{attribute 'micro_batch' failed to satisfy constraint}}
+%0 = chimera.load pipeline 0 stage 0 micro_batch -1 : !chimera.tokens<1>
+
+// -----
+
+// expected-error@below {{attribute 'worker' failed to satisfy constraint}}
+%0 = chimera.load pipeline 0 stage 0 micro_batch 0 on -1 : !chimera.tokens<1>
+
+// -----
+
+// expected-error@below {{integer constant out of range for attribute}}
+%0 = chimera.load pipeline 5000000000 stage 0 micro_batch 0 : !chimera.tokens<1>
+
+// -----
+
+// expected-error@below {{invalid kind of Type specified}}
+%0 = chimera.zero pipeline 0 stage 0 : !chimera.loss<1>
+
+// -----
+
+%x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
+// expected-error@below {{expected tokens as input of stage 0, got '!chimera.activation<1>'}}
+%0:2 = chimera.forward pipeline 0 stage 0 micro_batch 0 (%x, %w) :
+    (!chimera.activation<1>, !chimera.weights<1>) ->
+    (!chimera.activation<1>, !chimera.stash<1>)
+
+// -----
+
+%x, %w = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>)
+// expected-error@below {{expected an activation as input of stage 2, got '!chimera.tokens<1>'}}
+%0:2 = chimera.forward pipeline 0 stage 2 micro_batch 0 (%x, %w) :
+    (!chimera.tokens<1>, !chimera.weights<1>) ->
+    (!chimera.activation<1>, !chimera.stash<1>)
+
+// -----
+
+%x, %w, %l = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>, !chimera.labels<1>)
+// expected-error@below {{expected labels if and only if it yields a loss}}
+%0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w, %l) :
+    (!chimera.activation<1>, !chimera.weights<1>, !chimera.labels<1>) ->
+    (!chimera.activation<1>, !chimera.stash<1>)
+
+// -----
+
+%x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
+// expected-error@below {{expected labels if and only if it yields a loss}}
+%0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
+    (!chimera.activation<1>, !chimera.weights<1>) ->
+    (!chimera.loss<1>, !chimera.stash<1>)
+
+// -----
+
+%x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
+// expected-error@below {{attribute 'slot' failed to satisfy constraint}}
+%0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 slot -1 (%x, %w) :
+    (!chimera.activation<1>, !chimera.weights<1>) ->
+    (!chimera.activation<1>, !chimera.stash<1>)
+
+// -----
+
+// Operands of the wrong roles.
+%x, %w = "values"() : () -> (!chimera.loss<1>, !chimera.weights<1>)
+// expected-error@below {{operand #0 must be tokens or an activation, but got '!chimera.loss<1>'}}
+%0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
+    (!chimera.loss<1>, !chimera.weights<1>) ->
+    (!chimera.activation<1>, !chimera.stash<1>)
+
+// -----
+
+%x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
+// expected-error@below {{result #0 must be an activation or a loss, but got '!chimera.stash<1>'}}
+%0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
+    (!chimera.activation<1>, !chimera.weights<1>) ->
+    (!chimera.stash<1>, !chimera.stash<1>)
+
+// -----
+
+%s, %y, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{expected the sum to keep its type '!chimera.weight_gradient<1>', got '!chimera.weight_gradient<2>'}}
+%0:2 = chimera.backward pipeline 0 stage 1 micro_batch 0 (%s, %y, %w, %g) :
+    (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) ->
+    (!chimera.weight_gradient<2>, !chimera.gradient<1>)
+
+// -----
+
+%s, %y, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{expected no input gradient on stage 0}}
+%0:2 = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %y, %w, %g) :
+    (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) ->
+    (!chimera.weight_gradient<1>, !chimera.gradient<1>)
+
+// -----
+
+%s, %y, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{expected an input gradient on a stage after 0}}
+%0 = chimera.backward pipeline 0 stage 1 micro_batch 0 (%s, %y, %w, %g) :
+    (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) ->
+    !chimera.weight_gradient<1>
+
+// -----
+
+%s, %y, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.activation<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{operand #1 must be a gradient or a loss, but got '!chimera.activation<1>'}}
+%0 = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %y, %w, %g) :
+    (!chimera.stash<1>, !chimera.activation<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) ->
+    !chimera.weight_gradient<1>
+
+// -----
+
+%s, %y, %w = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>)
+// expected-error@below {{expected no input gradient on stage 0}}
+%0:2 = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 (%s, %y, %w) :
+    (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) ->
+    (!chimera.stash<1>, !chimera.gradient<1>)
+
+// -----
+
+%s, %y, %w = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>)
+// expected-error@below {{expected an input gradient on a stage after 0}}
+%0 = chimera.input_gradient pipeline 0 stage 1 micro_batch 0 (%s, %y, %w) :
+    (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) ->
+    !chimera.stash<1>
+
+// -----
+
+%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{expected the sum to keep its type}}
+%0 = chimera.weight_gradient pipeline 0 stage 1 micro_batch 0 (%s, %w, %g) :
+    (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) ->
+    !chimera.weight_gradient<2>
+
+// -----
+
+// expected-error@below {{expected at least one summand}}
+chimera.all_reduce stage 0 width 1 () : () -> ()
+
+// -----
+
+%g, %h = "values"() : () -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<2>)
+// expected-error@below {{expected summands of one type}}
+%0:2 = chimera.all_reduce stage 0 width 1 (%g, %h) :
+    (!chimera.weight_gradient<1>, !chimera.weight_gradient<2>) ->
+    (!chimera.weight_gradient<1>, !chimera.weight_gradient<2>)
+
+// -----
+
+// A sum of gradients is there for every replica.
+%g = "values"() : () -> !chimera.weight_gradient<1>
+// expected-error@below {{expected 2 results of type '!chimera.weight_gradient<1>', got '!chimera.weight_gradient<1>'}}
+%0 = chimera.all_reduce stage 0 width 1 (%g, %g) :
+    (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) ->
+    !chimera.weight_gradient<1>
+
+// -----
+
+// A sum of losses is one.
+%e = "values"() : () -> !chimera.loss<1>
+// expected-error@below {{expected 1 results of type '!chimera.loss<1>', got '!chimera.loss<1>', '!chimera.loss<1>'}}
+%0:2 = chimera.all_reduce stage 0 width 1 (%e, %e) :
+    (!chimera.loss<1>, !chimera.loss<1>) -> (!chimera.loss<1>, !chimera.loss<1>)
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<1>
+// expected-error@below {{attribute 'width' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive}}
+%0 = chimera.all_reduce stage 0 width 0 (%g) :
+    (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+
+// -----
+
+%s = "values"() : () -> !chimera.stash<1>
+// expected-error@below {{operand #0 must be variadic of a weight gradient or a loss, but got '!chimera.stash<1>'}}
+%0 = chimera.all_reduce stage 0 width 1 (%s) :
+    (!chimera.stash<1>) -> !chimera.stash<1>
+
+// -----
+
+%w, %o, %g = "values"() : () -> (!chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{failed to verify that all of {weights, new_weights} have same type}}
+%0:2 = "chimera.optimizer_step"(%w, %o, %g) {pipeline = 0 : i32, stage = 0 : i32} :
+    (!chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>) ->
+    (!chimera.weights<2>, !chimera.optimizer_state<1>)
+
+// -----
+
+%w, %o, %g = "values"() : () -> (!chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{failed to verify that all of {state, new_state} have same type}}
+%0:2 = "chimera.optimizer_step"(%w, %o, %g) {pipeline = 0 : i32, stage = 0 : i32} :
+    (!chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>) ->
+    (!chimera.weights<1>, !chimera.optimizer_state<2>)

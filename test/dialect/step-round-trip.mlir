@@ -1,0 +1,77 @@
+// A step and its actions survive text, generic text and bytecode.
+//
+// RUN: chimera-opt %s | chimera-opt | FileCheck %s
+// RUN: chimera-opt %s --mlir-print-op-generic | chimera-opt | FileCheck %s
+// RUN: chimera-opt %s --emit-bytecode | chimera-opt | FileCheck %s
+
+// Two stages, one micro-batch: whole backward on stage 1, split on stage 0.
+// CHECK-LABEL: chimera.pipeline @p
+// CHECK: chimera.step attributes {note = "kept"} {
+// CHECK-NEXT: ^bb0(%[[W0:.*]]: !chimera.weights<64>, %[[O0:.*]]: !chimera.optimizer_state<128>, %[[W1:.*]]: !chimera.weights<32>, %[[O1:.*]]: !chimera.optimizer_state<96>):
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step attributes {note = "kept"} {
+  ^bb0(%w0: !chimera.weights<64>, %o0: !chimera.optimizer_state<128>,
+       %w1: !chimera.weights<32>, %o1: !chimera.optimizer_state<96>):
+    // CHECK-NEXT: %[[T:.*]] = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<24>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<24>
+    // CHECK-NEXT: %[[L:.*]] = chimera.load pipeline 0 stage 1 micro_batch 0 on 1 buffers [4] {note = "kept"} : !chimera.labels<24>
+    %l = chimera.load pipeline 0 stage 1 micro_batch 0 on 1 buffers [4] {note = "kept"}
+        : !chimera.labels<24>
+    // CHECK-NEXT: %[[G0:.*]] = chimera.zero pipeline 0 stage 0 : <64>
+    %g0 = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
+    // CHECK-NEXT: %[[G1:.*]] = chimera.zero pipeline 0 stage 1 on 1 buffers [7] : <32>
+    %g1 = chimera.zero pipeline 0 stage 1 on 1 buffers [7] : !chimera.weight_gradient<32>
+    // CHECK-NEXT: %[[Y:.*]], %[[S0:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0(%[[T]], %[[W0]]) : (!chimera.tokens<24>, !chimera.weights<64>) -> (!chimera.activation<8>, !chimera.stash<16>)
+    %y, %s0 = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w0) :
+        (!chimera.tokens<24>, !chimera.weights<64>) ->
+        (!chimera.activation<8>, !chimera.stash<16>)
+    // CHECK-NEXT: %[[E:.*]], %[[S1:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 0 slot 9 on 1 buffers [5, 6] {note = "kept"}(%[[Y]], %[[W1]], %[[L]]) :
+    %e, %s1 = chimera.forward pipeline 0 stage 1 micro_batch 0 slot 9 on 1
+        buffers [5, 6] {note = "kept"} (%y, %w1, %l) :
+        (!chimera.activation<8>, !chimera.weights<32>, !chimera.labels<24>) ->
+        (!chimera.loss<4>, !chimera.stash<16>)
+    // CHECK-NEXT: %[[R1:.*]], %[[DY:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0 slot 10 on 1 buffers [7, 8](%[[S1]], %[[E]], %[[W1]], %[[G1]]) :
+    %r1, %dy = chimera.backward pipeline 0 stage 1 micro_batch 0 slot 10 on 1
+        buffers [7, 8] (%s1, %e, %w1, %g1) :
+        (!chimera.stash<16>, !chimera.loss<4>, !chimera.weights<32>,
+         !chimera.weight_gradient<32>) ->
+        (!chimera.weight_gradient<32>, !chimera.gradient<8>)
+    // CHECK-NEXT: %[[S2:.*]] = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 slot 11 on 0 buffers [1](%[[S0]], %[[DY]], %[[W0]]) : (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>) -> !chimera.stash<16>
+    %s2 = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 slot 11 on 0
+        buffers [1] (%s0, %dy, %w0) :
+        (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>) ->
+        !chimera.stash<16>
+    // CHECK-NEXT: %[[R0:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 slot 12 on 0 buffers [2](%[[S2]], %[[W0]], %[[G0]]) : (!chimera.stash<16>, !chimera.weights<64>, !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
+    %r0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 slot 12 on 0
+        buffers [2] (%s2, %w0, %g0) :
+        (!chimera.stash<16>, !chimera.weights<64>,
+         !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
+    // CHECK-NEXT: %[[A:.*]]:2 = chimera.all_reduce stage 0 width 3(%[[R0]], %[[G0]]) {note = "kept"} : (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>) -> (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>)
+    %a:2 = chimera.all_reduce stage 0 width 3 (%r0, %g0) {note = "kept"} :
+        (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>) ->
+        (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>)
+    // CHECK-NEXT: %{{.*}} = chimera.all_reduce stage 1 width 1(%[[E]], %[[E]]) : (!chimera.loss<4>, !chimera.loss<4>) -> !chimera.loss<4>
+    %sum = chimera.all_reduce stage 1 width 1 (%e, %e) :
+        (!chimera.loss<4>, !chimera.loss<4>) -> !chimera.loss<4>
+    // CHECK-NEXT: %[[NW0:.*]], %[[NO0:.*]] = chimera.optimizer_step pipeline 0 stage 0(%[[W0]], %[[O0]], %[[A]]#1) : <64>, <128>, <64>
+    %nw0, %no0 = chimera.optimizer_step pipeline 0 stage 0 (%w0, %o0, %a#1) :
+        !chimera.weights<64>, !chimera.optimizer_state<128>,
+        !chimera.weight_gradient<64>
+    // CHECK-NEXT: %[[NW1:.*]], %[[NO1:.*]] = chimera.optimizer_step pipeline 0 stage 1 on 1 buffers [2, 3] {note = "kept"}(%[[W1]], %[[O1]], %[[R1]]) : <32>, <96>, <32>
+    %nw1, %no1 = chimera.optimizer_step pipeline 0 stage 1 on 1 buffers [2, 3]
+        {note = "kept"} (%w1, %o1, %r1) :
+        !chimera.weights<32>, !chimera.optimizer_state<96>,
+        !chimera.weight_gradient<32>
+    // CHECK-NEXT: chimera.yield %[[NW0]], %[[NO0]], %[[NW1]], %[[NO1]] : !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.weights<32>, !chimera.optimizer_state<96>
+    chimera.yield %nw0, %no0, %nw1, %no1 : !chimera.weights<64>,
+        !chimera.optimizer_state<128>, !chimera.weights<32>,
+        !chimera.optimizer_state<96>
+  }
+}
+
+// CHECK-LABEL: chimera.pipeline @empty
+// CHECK: chimera.step {
+// CHECK-NEXT: chimera.yield {note = "kept"}
+chimera.pipeline @empty stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.step { chimera.yield {note = "kept"} }
+}
