@@ -67,8 +67,13 @@ LogicalResult communicate(PipelineOp pipeline) {
       for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
         // All-reduces cross workers by themselves; synchronise splits them.
         auto consumer = dyn_cast<ActionOp>(use.getOwner());
-        if (consumer && consumer.getWorker() != action.getWorker())
-          sendAcross(action, value, use, builder);
+        if (!consumer || consumer.getWorker() == action.getWorker())
+          continue;
+        if (!isa<ActivationType, GradientType>(value.getType()))
+          return action.emitOpError("expected only activations and gradients "
+                                    "used on another worker, got ")
+                 << value.getType() << " on worker " << *consumer.getWorker();
+        sendAcross(action, value, use, builder);
       }
   }
   return success();

@@ -1,0 +1,128 @@
+// RUN: chimera-opt %s --chimera-partition --verify-diagnostics --split-input-file -o /dev/null
+
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, got "chimaera"}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
+
+// -----
+
+// expected-error@below {{schedule "chimera" (even D >= 2, N = D): expected an even number of stages, at least 2, got 3}}
+chimera.pipeline @p stages(3) micro_batches(3) schedule("chimera")
+
+// -----
+
+// expected-error@below {{schedule "chimera" (even D >= 2, N = D): expected as many micro-batches as stages (4), got 8}}
+chimera.pipeline @p stages(4) micro_batches(8) schedule("chimera")
+
+// -----
+
+// expected-error@below {{expected a chimera.model @missing, found none}}
+chimera.pipeline @p of @missing stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// Not a model.
+// expected-error@below {{expected a chimera.model @p, found none}}
+chimera.pipeline @p of @p stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected architecture 'gpt2', got 'bert'}}
+chimera.model @m bert layers(4) heads(4) width(64) context(16) vocabulary(256)
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected a width that the heads divide, got width 64 and 3 heads}}
+chimera.model @m gpt2 layers(4) heads(3) width(64) context(16) vocabulary(256)
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected dropout in [0, 1), got 1.0}}
+chimera.model @m gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256) dropout(1.0)
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected vocabulary between 1 and 1048576, got 2147483647}}
+chimera.model @m gpt2 layers(4) heads(4) width(64) context(16) vocabulary(2147483647)
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// Embedding and head count as layers.
+chimera.model @m gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
+// expected-error@below {{expected at most 6 stages, the model's layers with embedding and head, got 7}}
+chimera.pipeline @p of @m stages(7) micro_batches(2) schedule("gpipe")
+
+// -----
+
+chimera.model @m gpt2 layers(1048576) heads(1) width(1) context(1) vocabulary(1)
+// expected-error@below {{expected at most 67108864 layers times stages, got 1048578000}}
+chimera.pipeline @p of @m stages(1000) micro_batches(2) schedule("gpipe")
+
+// -----
+
+chimera.model @m gpt2 layers(2) heads(1) width(1048576) context(1048576) vocabulary(1048576)
+// expected-error@below {{expected a model whose operations and bytes for a micro-batch are below 2^60}}
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(2147483647)
+
+// -----
+
+// Not all stages are given.
+// expected-error@below {{expected 2 stages: run chimera-partition first, or give all}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+// expected-error@below {{expected 2 stages: run chimera-partition first, or give all}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") {
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  // expected-error@below {{expected an index below 1}}
+  chimera.stage 2147483647 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  // expected-note@below {{here first}}
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  // expected-error@below {{stands twice}}
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+// A step of so much time could not be simulated.
+// expected-error@below {{expected times that sum to less than 2^62 over the step}}
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 4611686018427387904, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+// Partitioned already.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  // expected-error@below {{expected a described pipeline, which has stages at most}}
+  chimera.direction 0 down on [0] micro_batches [0, 1]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  // expected-error@below {{expected a described pipeline, which has stages at most}}
+  chimera.step { chimera.yield }
+}

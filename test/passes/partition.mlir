@@ -1,0 +1,82 @@
+// RUN: chimera-opt %s --chimera-partition --split-input-file | FileCheck %s
+
+// Bare stages: unit costs, 64 bytes a value, the scheme's two directions.
+// CHECK-LABEL: chimera.pipeline @bare stages(4)
+// CHECK-NEXT: chimera.stage 0 cost <forward = 1, backward = 1, input_gradient = 1, weight_gradient = 1> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+// CHECK-NEXT: chimera.stage 1 cost
+// CHECK-NEXT: chimera.stage 2 cost
+// CHECK-NEXT: chimera.stage 3 cost
+// CHECK-NEXT: chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0, 1]
+// CHECK-NEXT: chimera.direction 1 up on [3, 2, 1, 0] micro_batches [2, 3]
+// CHECK-NEXT: }
+chimera.pipeline @bare stages(4) micro_batches(4) schedule("chimera")
+
+// -----
+
+// CHECK-LABEL: chimera.pipeline @linear
+// CHECK: chimera.direction 0 down on [0, 1, 2] micro_batches [0, 1, 2, 3, 4]
+// CHECK-NEXT: }
+chimera.pipeline @linear stages(3) micro_batches(5) schedule("1f1b")
+
+// -----
+
+// CHECK-LABEL: chimera.pipeline @gpipe
+// CHECK: chimera.direction 0 down on [0] micro_batches [0, 1]
+chimera.pipeline @gpipe stages(1) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// A GPT-2's six layers by operations. With m = 2 * 16 tokens a micro-batch, the
+// embedding has 32 * 64 = 2048, each block 24 * 32 * 64^2 + 4 * 32 * 16 * 64 =
+// 3276800 and the head 2 * 32 * 64 * 256 = 1048576 in the forward: the least
+// largest of four parts is a block and the head, and the embedding is free.
+//
+// Weights, in floats: embedding (256 + 16) * 64, a block 12 * 64^2 + 13 * 64,
+// head 2 * 64 + 256 * 64.
+// CHECK-LABEL: chimera.pipeline @model
+// CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 3278848, backward = 6557696> bytes <weights = 269568, optimizer = 539136, {{.*}}, boundary = 8192>
+// CHECK-NEXT: chimera.stage 1 layers(2, 3) cost <forward = 3276800, backward = 6553600> bytes <weights = 199936, optimizer = 399872, {{.*}}, boundary = 8192>
+// CHECK-NEXT: chimera.stage 2 layers(3, 4) cost <forward = 3276800, backward = 6553600>
+// CHECK-NEXT: chimera.stage 3 layers(4, 6) cost <forward = 4325376, backward = 8650752> bytes <weights = 265984
+chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
+chimera.pipeline @model of @gpt stages(4) micro_batches(4) schedule("chimera")
+    micro_batch_size(2)
+
+// -----
+
+// Values of float64 are twice as wide.
+// CHECK-LABEL: chimera.pipeline @wide
+// CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1870848, optimizer = 3741696, {{.*}}, boundary = 16384>
+chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
+chimera.pipeline @wide of @gpt stages(1) micro_batches(1) schedule("gpipe")
+    micro_batch_size(2) data_type(f64)
+
+// -----
+
+// A head that costs more than all blocks stands alone; as many stages as layers
+// have one layer each.
+// CHECK-LABEL: chimera.pipeline @head
+// CHECK-NEXT: chimera.stage 0 layers(0, 3)
+// CHECK-NEXT: chimera.stage 1 layers(3, 4)
+// CHECK-LABEL: chimera.pipeline @single
+// CHECK-NEXT: chimera.stage 0 layers(0, 1)
+// CHECK-NEXT: chimera.stage 1 layers(1, 2)
+// CHECK-NEXT: chimera.stage 2 layers(2, 3)
+// CHECK-NEXT: chimera.stage 3 layers(3, 4)
+chimera.model @gpt gpt2 layers(2) heads(1) width(8) context(8) vocabulary(5000)
+chimera.pipeline @head of @gpt stages(2) micro_batches(2) schedule("gpipe")
+chimera.pipeline @single of @gpt stages(4) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// Stages that are given are kept.
+// CHECK-LABEL: chimera.pipeline @kept
+// CHECK-NEXT: chimera.stage 1 layers(2, 6) cost <forward = 7, backward = 9> bytes <weights = 4, optimizer = 5, stash = 6, boundary = 7>
+// CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 3, backward = 4> bytes <weights = 1, optimizer = 2, stash = 3, boundary = 7>
+// CHECK-NEXT: chimera.direction 0 down on [0, 1]
+chimera.pipeline @kept stages(2) micro_batches(2) schedule("chimera") {
+  chimera.stage 1 layers(2, 6) cost <forward = 7, backward = 9>
+      bytes <weights = 4, optimizer = 5, stash = 6, boundary = 7>
+  chimera.stage 0 layers(0, 2) cost <forward = 3, backward = 4>
+      bytes <weights = 1, optimizer = 2, stash = 3, boundary = 7>
+}

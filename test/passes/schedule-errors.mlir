@@ -1,0 +1,215 @@
+// A step that unroll would not make: hand-written ones come here.
+//
+// RUN: chimera-opt %s --chimera-schedule --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
+
+// expected-error@below {{expected a step: run chimera-unroll first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+}
+
+// -----
+
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, got "mine"}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("mine") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// No such stage, pipeline or micro-batch, and the half of a whole backward.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    // expected-error@below {{expected each action of the step once}}
+    %e, %se = chimera.forward pipeline 0 stage 0 micro_batch 2147483647 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) ->
+        (!chimera.loss<1>, !chimera.stash<1>)
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    // expected-error@below {{expected each action of the step once}}
+    %e, %se = chimera.forward pipeline 7 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) ->
+        (!chimera.loss<1>, !chimera.stash<1>)
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e, %se = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) ->
+        (!chimera.loss<1>, !chimera.stash<1>)
+    // expected-error@below {{expected each action of the step once}}
+    %r = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 (%se, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.stash<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Twice.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e, %se = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) ->
+        (!chimera.loss<1>, !chimera.stash<1>)
+    // expected-error@below {{expected each action of the step once}}
+    %f, %sf = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) ->
+        (!chimera.loss<1>, !chimera.stash<1>)
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  // expected-error@below {{expected every action of the step: run chimera-unroll first}}
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// No zero to sum from: the gradient comes from nowhere.
+%z = "zero"() : () -> !chimera.weight_gradient<1>
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  // expected-error@below {{expected a chimera.zero for each replica: run chimera-unroll first}}
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e, %se = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) ->
+        (!chimera.loss<1>, !chimera.stash<1>)
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 (%se, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>,
+         !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected one chimera.zero for each replica}}
+    %y = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    // expected-error@below {{expected a pipeline below 1 and a stage below 1}}
+    %z = chimera.zero pipeline 0 stage 65536 : !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected a pipeline below 1 and a stage below 1}}
+    %a:2 = chimera.optimizer_step pipeline 9 stage 0 (%w, %o, %z) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Communicated already.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    // expected-error@below {{expected an op of an unrolled step}}
+    %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 :
+        !chimera.arriving<!chimera.activation<1>>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Directions that are not the scheme's: GPipe has one pipeline.
+// expected-error@below {{schedule "gpipe": forward of pipeline 1, stage 0, micro-batch 1 is missing}}
+// expected-error@below {{schedule "gpipe": backward of pipeline 1, stage 0, micro-batch 1 is missing}}
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.direction 1 down on [0] micro_batches [1]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}

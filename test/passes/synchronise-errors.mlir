@@ -1,0 +1,59 @@
+// RUN: chimera-opt %s --chimera-synchronise --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
+
+// expected-error@below {{expected a step: run chimera-unroll first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// What is summed is made by no action.
+%g = "gradient"() : () -> !chimera.weight_gradient<1>
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
+    %r = chimera.all_reduce stage 0 width 1 (%g) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    chimera.yield
+  }
+}
+
+// -----
+
+// By an action that is placed nowhere.
+%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w, %g) :
+        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
+    %r = chimera.all_reduce stage 0 width 1 (%h) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    chimera.yield
+  }
+}
+
+// -----
+
+// By another all-reduce.
+%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 on 0 (%s, %w, %g) :
+        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %r = chimera.all_reduce stage 0 width 1 (%h) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
+    %q = chimera.all_reduce stage 0 width 1 (%r) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    chimera.yield
+  }
+}
+
+// -----
+
+// The sum of the losses is reported, not used.
+%s, %w, %g, %e = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>, !chimera.loss<1>)
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-error@below {{expected no use of the sum of the losses}}
+    %r = chimera.all_reduce stage 0 width 1 (%e) : (!chimera.loss<1>) -> !chimera.loss<1>
+    %h = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %r, %w, %g) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    chimera.yield
+  }
+}

@@ -1,0 +1,103 @@
+// What a partitioned pipeline must be: hand-written ones come here.
+//
+// RUN: chimera-opt %s --chimera-unroll --verify-diagnostics --split-input-file -o /dev/null
+
+// expected-error@below {{expected 1 stages: run chimera-partition first, or give all}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected directions: run chimera-partition first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+// Unrolled already.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  // expected-error@below {{expected a partitioned pipeline, which has stages and directions only}}
+  chimera.step { chimera.yield }
+}
+
+// -----
+
+// Projected already.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  // expected-error@below {{expected a partitioned pipeline, which has stages and directions only}}
+  chimera.worker 0 holds [] { chimera.yield }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  // expected-error@below {{expected a placement of 1 stages, got 2}}
+  chimera.direction 0 down on [0, 0] micro_batches [0]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  // expected-error@below {{expected workers below 1, got 2147483647}}
+  chimera.direction 0 down on [2147483647] micro_batches [0]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  // expected-error@below {{expected an index below 1}}
+  chimera.direction 2147483647 down on [0] micro_batches [0]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  // expected-note@below {{here first}}
+  chimera.direction 0 down on [0] micro_batches [0]
+  // expected-error@below {{stands twice}}
+  chimera.direction 0 down on [0] micro_batches [1]
+}
+
+// -----
+
+// expected-error@below {{expected directions that share 3 micro-batches, got 2}}
+chimera.pipeline @p stages(1) micro_batches(3) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0, 1]
+}
+
+// -----
+
+// expected-error@below {{expected pipeline 1 to have micro-batches, got none}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.direction 1 down on [0] micro_batches []
+}
+
+// -----
+
+// expected-error@below {{expected each micro-batch in one pipeline, got micro-batch 0 twice, again in pipeline 1}}
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.direction 1 down on [0] micro_batches [0]
+}
