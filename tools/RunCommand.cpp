@@ -19,6 +19,7 @@
 #include "runtime/core/Sequential.h"
 #include "runtime/program/File.h"
 #include "runtime/stage/ExactStage.h"
+#include "runtime/stage/Mix.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TextData.h"
@@ -40,11 +41,6 @@ namespace {
 constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                      *kExact = "exact", *kSynthetic = "synthetic",
                      *kInProcess = "in-process", *kMpi = "mpi";
-
-class TensorMeter final : public MemoryMeter {
-public:
-  int64_t currentBytes() const override { return liveTensorBytes(); }
-};
 
 /// What computes and on what data.
 struct Workload {
@@ -87,7 +83,6 @@ Workload makeWorkload(const RunSettings &settings,
   load.data = std::move(text);
   load.stages = makeTransformerStage;
   load.meter = std::make_unique<TensorMeter>();
-  countTensorBytes();
   return load;
 }
 

@@ -7,7 +7,7 @@
 
 #include "runtime/core/Gather.h"
 
-#include "runtime/stage/torch/Random.h"
+#include "runtime/stage/Mix.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,17 +21,6 @@ namespace {
 // timeout, notices one that never does.
 constexpr std::chrono::hours kForever(24 * 366);
 } // namespace
-
-uint64_t chimera::runtime::digestOf(ConstBytes bytes) {
-  uint64_t hash = bytes.size();
-  for (size_t at = 0; at < bytes.size(); at += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + at,
-                std::min<size_t>(8, bytes.size() - at));
-    hash = splitMix64(hash ^ word);
-  }
-  return hash;
-}
 
 void chimera::runtime::meet(const program::ProgramT &program,
                             Transport &transport) {

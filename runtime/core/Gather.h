@@ -17,9 +17,6 @@
 
 namespace chimera::runtime {
 
-/// A hash in which every bit counts.
-uint64_t digestOf(ConstBytes bytes);
-
 /// Returns once every rank has called it.
 void meet(const program::ProgramT &program, Transport &transport);
 

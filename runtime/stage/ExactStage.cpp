@@ -7,7 +7,7 @@
 
 #include "runtime/stage/ExactStage.h"
 
-#include "runtime/stage/torch/Random.h"
+#include "runtime/stage/Mix.h"
 
 #include <algorithm>
 #include <bit>
@@ -29,17 +29,6 @@ enum Use : uint64_t {
   kWeightGradient,
   kStep
 };
-
-uint64_t digest(ConstBytes bytes) {
-  uint64_t hash = bytes.size();
-  for (size_t at = 0; at < bytes.size(); at += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + at,
-                std::min<size_t>(8, bytes.size() - at));
-    hash = splitMix64(hash ^ word);
-  }
-  return hash;
-}
 
 /// Replaces each word by `update(number, word)`.
 template <typename Update> void eachWord(Bytes bytes, Update update) {
@@ -79,7 +68,7 @@ public:
                                  ConstBytes labels, ConstBytes weights,
                                  Bytes output) override {
     uint64_t hash = mix({kForward, stage, microBatch.step, microBatch.index,
-                         digest(input), digest(labels), digest(weights)});
+                         digestOf(input), digestOf(labels), digestOf(weights)});
     fill(output, hash, kOutput);
     return std::make_unique<ExactStash>(hash, kForward);
   }
@@ -99,7 +88,7 @@ public:
                                        Bytes inputGradient) override {
     uint64_t hash = mix({kBackward, stage, microBatch.step, microBatch.index,
                          open(std::move(stash), kForward),
-                         digest(outputGradient), digest(weights)});
+                         digestOf(outputGradient), digestOf(weights)});
     fill(inputGradient, hash, kInputGradient);
     return std::make_unique<ExactStash>(hash, kBackward);
   }
@@ -108,7 +97,7 @@ public:
                       ConstBytes weights, Bytes weightGradient) override {
     uint64_t hash =
         mix({kWeightGradient, stage, microBatch.step, microBatch.index,
-             open(std::move(stash), kBackward), digest(weights)});
+             open(std::move(stash), kBackward), digestOf(weights)});
     eachWord(weightGradient, [&](uint64_t i, uint64_t sum) {
       return sum + mix({hash, i});
     });
@@ -117,7 +106,7 @@ public:
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState) override {
     uint64_t hash = mix({kStep, stage, step, std::bit_cast<uint64_t>(scale),
-                         digest(gradientSum), digest(optimizerState)});
+                         digestOf(gradientSum), digestOf(optimizerState)});
     eachWord(weights, [&](uint64_t i, uint64_t word) {
       return mix({hash, kWeights, i, word});
     });

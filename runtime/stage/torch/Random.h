@@ -23,8 +23,9 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_RANDOM_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_RANDOM_H
 
+#include "runtime/stage/Mix.h"
+
 #include <cstdint>
-#include <initializer_list>
 
 namespace chimera::runtime {
 
@@ -43,23 +44,6 @@ enum DropoutSite : uint64_t {
   kAttentionResidual = 2,
   kMlpResidual = 3
 };
-
-/// SplitMix64's output function (Steele, Lea, Flood, OOPSLA 2014) of x plus its
-/// increment.
-inline uint64_t splitMix64(uint64_t x) {
-  x += 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
-
-/// h = 0; for each word: h = splitMix64(h ^ word).
-inline uint64_t mix(std::initializer_list<uint64_t> words) {
-  uint64_t hash = 0;
-  for (uint64_t word : words)
-    hash = splitMix64(hash ^ word);
-  return hash;
-}
 
 } // namespace chimera::runtime
 
