@@ -125,7 +125,7 @@ def VerifyAllocatedPass : ChimeraPass<"chimera-verify-allocated"> {
   let description = [{
     Every result has a buffer of its type, and no byte of a value is written
     before its last use; a transfer uses what it was begun with until its wait.
-    Reports every violation.
+    The step leaves its states where it found them. Reports every violation.
   }];
 }
 

@@ -41,6 +41,7 @@ public:
         if (!isa<SendingType>(result.getType()) && !isa<GroupOp>(op))
           write(op, result, result.getType());
     });
+    verifyYield();
     return success(!failed);
   }
 
@@ -48,6 +49,19 @@ private:
   InFlightDiagnostic report(Operation *op, const Twine &message) {
     failed = true;
     return op->emitOpError(message);
+  }
+
+  /// The next step finds the states where this one found them.
+  void verifyYield() {
+    Operation *yield = worker.getBody().front().getTerminator();
+    for (auto [index, value] : llvm::enumerate(yield->getOperands())) {
+      std::optional<int32_t> home =
+          bufferOf(worker, worker.getBody().getArgument(index));
+      if (home && bufferOf(worker, value) != home)
+        report(yield, "expected value ")
+            << index << " in buffer " << *home << " of its argument";
+      read(yield, value);
+    }
   }
 
   void write(Operation *op, Value value, Type type) {

@@ -1,0 +1,121 @@
+// RUN: chimera-opt %s --chimera-allocate --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
+
+// expected-error@below {{expected workers: run chimera-project first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected workers: run chimera-project first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.step { chimera.yield }
+}
+
+// -----
+
+// Allocated already.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    // expected-error@below {{expected an instruction of a projected worker}}
+    chimera.buffer 0 : !chimera.weights<1> at 0
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// No worker runs an all-reduce as a whole.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected an instruction of a projected worker}}
+    %r = chimera.all_reduce stage 0 width 1 (%g) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    // expected-error@below {{expected an instruction of a projected worker}}
+    "other"() : () -> ()
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected values of less than 2^62 bytes in all}}
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<9223372036854775807>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Each fits, both do not.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected values of less than 2^62 bytes in all}}
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<3000000000000000000>
+    %h = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<3000000000000000000>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// A sum that is updated twice.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
+    %g0 = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected operand 2, which it updates in place, to be needed no further}}
+    %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w, %g0) :
+        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g2 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 1 (%s, %w, %g0) :
+        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Weights that are yielded as they were and updated too.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
+    %nw, %no = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// A contribution that is summed in place while another sum needs it.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
+    %r = chimera.all_reduce_start stage 0 width 1 workers [0, 1] keys [0, 1] (%g) :
+        (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
+    %a = chimera.wait %r : !chimera.arriving<!chimera.weight_gradient<1>> -> !chimera.weight_gradient<1>
+    %nw, %no = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}

@@ -1,0 +1,68 @@
+// RUN: chimera-opt %s --chimera-to-allocated --split-input-file | FileCheck %s
+
+// Sums, weights and optimizer state are updated in place; the second
+// micro-batch's loads reuse the first one's places, its loss and stash do not.
+//
+// Most bytes live at instruction 5, the second forward: weights 64 and state
+// 128, tokens and labels 64 each, two losses of 8, two stashes of 64.
+// CHECK-LABEL: chimera.pipeline @one
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 448 peak 464 at 5 {
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: chimera.buffer 0 : !chimera.weights<64> at 0
+// CHECK-NEXT: chimera.buffer 1 : !chimera.optimizer_state<128> at 64
+// CHECK: chimera.load {{.*}} micro_batch 0 buffers [[[T:[0-9]+]]] : !chimera.tokens
+// CHECK-NEXT: chimera.load {{.*}} micro_batch 0 buffers [[[L:[0-9]+]]] : !chimera.labels
+// CHECK-NEXT: chimera.forward {{.*}} micro_batch 0 buffers [[[E0:[0-9]+]], [[S0:[0-9]+]]]
+// CHECK-NEXT: chimera.load {{.*}} micro_batch 1 buffers [[[T]]] : !chimera.tokens
+// CHECK-NEXT: chimera.load {{.*}} micro_batch 1 buffers [[[L]]] : !chimera.labels
+// CHECK-NOT: chimera.forward {{.*}} buffers [[[E0]],
+// CHECK-NOT: chimera.forward {{.*}}, [[S0]]]
+// CHECK: chimera.forward {{.*}} micro_batch 1 buffers
+// CHECK-NEXT: chimera.zero pipeline 0 stage 0 buffers [[[G:[0-9]+]]]
+// CHECK-NEXT: chimera.backward {{.*}} micro_batch 0 buffers [[[G]]]
+// CHECK-NEXT: chimera.backward {{.*}} micro_batch 1 buffers [[[G]]]
+// With two contributions the sum takes a place of its own until its wait.
+// CHECK-NEXT: chimera.all_reduce_start {{.*}} buffers [[[R:[0-9]+]]]
+// CHECK-NEXT: chimera.wait {{.*}} buffers [[[R]]]
+// CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 buffers [0, 1](
+chimera.pipeline @one stages(1) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// A transfer owns its buffer from post to wait, at both ends: worker 0 makes
+// the second activation elsewhere while the first one's send is not waited for,
+// and worker 1 receives both into places of their own. A gradient that came is
+// done with when the next is posted for: the same place.
+// CHECK-LABEL: chimera.pipeline @two
+// CHECK: chimera.worker 0
+// CHECK: chimera.forward {{.*}} micro_batch 0 buffers [[[Y:[0-9]+]], {{[0-9]+}}]
+// CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.load
+// CHECK-NOT: chimera.forward {{.*}} buffers [[[Y]],
+// CHECK: chimera.forward {{.*}} micro_batch 1 buffers
+// CHECK: chimera.post_receive {{.*}} micro_batch 0 buffers [[[D:[0-9]+]]]
+// CHECK: chimera.wait {{.*}} buffers [[[D]]]
+// CHECK: chimera.post_receive {{.*}} micro_batch 1 buffers [[[D]]]
+// A gradient that one worker contributes becomes the sum in its place.
+// CHECK: chimera.backward {{.*}} micro_batch 1 buffers [[[G:[0-9]+]]]
+// CHECK-NEXT: chimera.all_reduce_start {{.*}} width 2 {{.*}} buffers [[[G]]]
+// CHECK-NEXT: chimera.wait {{.*}} buffers [[[G]]]
+// CHECK: chimera.worker 1
+// CHECK: chimera.post_receive {{.*}} micro_batch 0 buffers [[[X0:[0-9]+]]]
+// CHECK-NOT: chimera.post_receive {{.*}} buffers [[[X0]]]
+// CHECK: chimera.post_receive {{.*}} micro_batch 1 buffers [[[X1:[0-9]+]]]
+// CHECK: chimera.wait {{.*}} buffers [[[X0]]]
+// CHECK: chimera.wait {{.*}} buffers [[[X1]]]
+chimera.pipeline @two stages(2) micro_batches(2) schedule("gpipe") data_parallel(2)
+
+// -----
+
+// Offsets are multiples of 64 and no byte is wasted on a stash: it is opaque.
+// CHECK-LABEL: chimera.pipeline @odd
+// CHECK: chimera.buffer 0 : !chimera.weights<5> at 0
+// CHECK-NEXT: chimera.buffer 1 : !chimera.optimizer_state<7> at 64
+// CHECK: chimera.buffer {{[0-9]+}} : !chimera.stash<1000>{{$}}
+chimera.pipeline @odd stages(1) micro_batches(1) schedule("1f1b") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 5, optimizer = 7, stash = 1000, boundary = 1>
+}
