@@ -335,8 +335,10 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   }
   PipelineOp pipeline = pipelines.front();
   FailureOr<Layout> layout = layoutOf(pipeline);
+  if (failed(layout))
+    return nullptr;
   FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
-  if (failed(layout) || failed(model))
+  if (failed(model))
     return nullptr;
   if (layout->directions.size() > UINT16_MAX) {
     pipeline.emitOpError("expected at most ")

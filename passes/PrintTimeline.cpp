@@ -30,7 +30,7 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
   void runOnOperation() override {
     if (forward < 0 || backward < 0 || weightGradient < 0 || latency < 0 ||
         (forward == 0 && (backward > 0 || weightGradient > 0 || latency > 0)) ||
-        (backward > 0 && weightGradient >= backward)) {
+        (weightGradient > 0 && weightGradient >= wholeBackward())) {
       getOperation().emitError(
           "chimera-print-timeline: expected times of at least 0, a forward with"
           " any other, and a weight-gradient below backward");
@@ -52,8 +52,10 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
 
   LogicalResult print(PipelineOp pipeline, llvm::raw_ostream &os) {
     FailureOr<schedule::Problem> problem = problemOf(pipeline);
+    if (failed(problem))
+      return failure();
     FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-    if (failed(problem) || failed(schedule))
+    if (failed(schedule))
       return failure();
     setTimes(*problem);
     if (std::string problemError = schedule::check(*problem);
@@ -77,14 +79,23 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
     return success();
   }
 
+  /// Given, twice the forward, or as long as a slot.
+  int64_t wholeBackward() const {
+    int64_t f = forward, b = backward;
+    if (b > 0)
+      return b;
+    if (f > 0)
+      return f > INT64_MAX / 2 ? INT64_MAX : 2 * f;
+    return 1;
+  }
+
   /// Uniform times as the options give them, one each by default.
   void setTimes(schedule::Problem &problem) {
-    int64_t f = forward > 0 ? forward : 1;
-    int64_t b = backward > 0 ? backward : 1;
-    if (backward == 0 && forward > 0)
-      b = forward > INT64_MAX / 2 ? INT64_MAX : 2 * forward;
-    int64_t w =
-        weightGradient > 0 ? weightGradient : std::max<int64_t>(1, b / 2);
+    // Not `forward > 0 ? forward : 1`: an option beside an int becomes an int.
+    int64_t f = forward, b = wholeBackward(), w = weightGradient;
+    f = std::max<int64_t>(1, f);
+    if (w == 0)
+      w = std::max<int64_t>(1, b / 2);
     for (schedule::StageCost &cost : problem.stages)
       cost = {f, b, std::max<int64_t>(1, b - w), w};
     problem.latency = latency;

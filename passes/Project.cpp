@@ -102,8 +102,10 @@ SmallVector<WorkerOp> makeWorkers(PipelineOp pipeline, const Layout &layout,
 
 LogicalResult project(PipelineOp pipeline) {
   FailureOr<Layout> layout = layoutOf(pipeline);
+  if (failed(layout))
+    return failure();
   FailureOr<StepOp> step = stepOf(pipeline);
-  if (failed(layout) || failed(step))
+  if (failed(step))
     return failure();
   Block &block = step->getBody().front();
   if (failed(check(block, *layout)))

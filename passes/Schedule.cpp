@@ -196,11 +196,13 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
   }
 
   LogicalResult run(PipelineOp pipeline) {
-    FailureOr<Layout> layout = layoutOf(pipeline);
     FailureOr<schedule::Problem> problem = problemOf(pipeline);
-    FailureOr<StepOp> step = stepOf(pipeline);
-    if (failed(layout) || failed(problem) || failed(step))
+    if (failed(problem))
       return failure();
+    FailureOr<StepOp> step = stepOf(pipeline);
+    if (failed(step))
+      return failure();
+    FailureOr<Layout> layout = layoutOf(pipeline);
     const schedule::Scheme *scheme =
         schedule::findScheme(std::string_view(pipeline.getSchedule()));
     if (!scheme)

@@ -196,10 +196,12 @@ struct Unroll : impl::UnrollPassBase<Unroll> {
                            "and directions only");
             return signalPassFailure();
           }
-      FailureOr<Layout> layout = layoutOf(pipeline);
-      FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
-      if (failed(layout) || failed(model) || failed(problemOf(pipeline)))
+      if (failed(problemOf(pipeline)))
         return signalPassFailure();
+      FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
+      if (failed(model))
+        return signalPassFailure();
+      FailureOr<Layout> layout = layoutOf(pipeline);
       int64_t tokenBytes =
           *model ? program::tokenBytes(**model, pipeline.getMicroBatchSize())
                  : kBareTokenBytes;

@@ -85,12 +85,16 @@ LogicalResult verifyReduced(PipelineOp pipeline, StepOp step,
 }
 
 LogicalResult verify(PipelineOp pipeline) {
-  FailureOr<Layout> layout = layoutOf(pipeline);
   FailureOr<schedule::Problem> problem = problemOf(pipeline);
-  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-  FailureOr<StepOp> step = stepOf(pipeline);
-  if (failed(layout) || failed(problem) || failed(schedule) || failed(step))
+  if (failed(problem))
     return failure();
+  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
+  if (failed(schedule))
+    return failure();
+  FailureOr<StepOp> step = stepOf(pipeline);
+  if (failed(step))
+    return failure();
+  FailureOr<Layout> layout = layoutOf(pipeline);
   LogicalResult result = verifyReduced(pipeline, *step, *layout);
   if (failed(report(*step, "", schedule::verify(*problem, *schedule))))
     return failure();

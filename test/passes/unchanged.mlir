@@ -1,0 +1,14 @@
+// Actions have effects: no standard pass merges, drops or moves them, though
+// equal micro-batches' forwards look alike and their results may be unused.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled > %t.scheduled
+// RUN: chimera-opt %t.scheduled --cse --canonicalize | diff %t.scheduled -
+// RUN: chimera-opt %s --chimera-to-synchronised > %t.synchronised
+// RUN: chimera-opt %t.synchronised --canonicalize --cse | diff %t.synchronised -
+// RUN: chimera-opt %s --chimera-to-allocated > %t.allocated
+// RUN: chimera-opt %t.allocated --cse --canonicalize | diff %t.allocated -
+
+chimera.pipeline @chimera stages(4) micro_batches(4) schedule("chimera")
+    data_parallel(2)
+chimera.pipeline @split stages(2) micro_batches(3) schedule("1f1b")
+    split_backward

@@ -1,0 +1,378 @@
+// Schedules broken by hand.
+//
+// RUN: chimera-opt %s --chimera-verify-scheduled --verify-diagnostics --split-input-file -o /dev/null
+
+// What is right passes.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// And with two replicas.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.direction 1 up on [0] micro_batches [1]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
+    %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
+    %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %r:2 = chimera.all_reduce stage 0 width 1 (%g, %g1) :
+        (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#1) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+        !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// expected-error@below {{expected a scheduled step: run chimera-schedule first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+}
+
+// -----
+
+// Projected: the workers are no step.
+// expected-error@below {{expected a step: run chimera-unroll first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.worker 0 holds [] { chimera.yield }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    // expected-error@below {{expected an action to name its worker: run chimera-schedule first}}
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    // expected-error@below {{expected a worker below 1, got 1}}
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 1 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Everything that is missing is named.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  // expected-error@below {{forward of pipeline 0, stage 0, micro-batch 0 is missing}}
+  // expected-error@below {{backward of pipeline 0, stage 0, micro-batch 0 is missing}}
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// On another worker than the placement says.
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [1, 0] micro_batches [0]
+  // expected-error@below {{worker 0: forward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
+  // expected-error@below {{worker 0: backward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
+  // expected-error@below {{forward of pipeline 0, stage 1, micro-batch 0 is missing}}
+  // expected-error@below {{backward of pipeline 0, stage 1, micro-batch 0 is missing}}
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Two copies of the group whose gradients are not reduced.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(2) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    // expected-error@below {{expected a reduced gradient, got that of one replica}}
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Nor over all copies.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(3) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    // expected-error@below {{expected width 3, the pipeline's data_parallel, got 2}}
+    %r:1 = chimera.all_reduce stage 0 width 2 (%g) :
+        (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// The other pipeline is left out.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.direction 1 up on [0] micro_batches [1]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
+    %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
+    %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    // expected-error@below {{expected a summand of each of 2 pipelines, got 1}}
+    %r:1 = chimera.all_reduce stage 0 width 1 (%g) :
+        (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+        !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// One pipeline counts twice.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.direction 1 up on [0] micro_batches [1]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
+    %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
+    %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    // expected-error@below {{expected summand 1 to be the whole sum of pipeline 1, stage 0}}
+    %r:2 = chimera.all_reduce stage 0 width 1 (%g, %g) :
+        (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#1) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+        !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// A sum from before the last micro-batch.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0, 1]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %t1 = chimera.load pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
+    %l1 = chimera.load pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
+    %e1, %s1 = chimera.forward pipeline 0 stage 0 micro_batch 1 on 0 (%t1, %w, %l1) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 on 0 (%s1, %e1, %w, %g) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    // expected-error@below {{expected summand 0 to be the whole sum of pipeline 0, stage 0}}
+    %r:1 = chimera.all_reduce stage 0 width 2 (%g) :
+        (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// The gradient of another replica.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.direction 1 up on [0] micro_batches [1]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
+    %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
+    %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %r:2 = chimera.all_reduce stage 0 width 1 (%g, %g1) :
+        (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
+    // expected-error@below {{expected the gradient of pipeline 0, stage 0}}
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#1) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    // expected-error@below {{expected the gradient of pipeline 1, stage 0}}
+    %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#0) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+        !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// No gradient at all.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    // expected-error@below {{expected the gradient of pipeline 0, stage 0}}
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %z) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}

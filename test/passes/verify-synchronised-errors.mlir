@@ -1,0 +1,197 @@
+// Communication broken by hand.
+//
+// RUN: chimera-opt %s --chimera-verify-synchronised --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
+
+// expected-error@below {{expected a step: run chimera-unroll first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// What is right passes.
+%y = "value"() : () -> !chimera.activation<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
+    %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
+    %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
+    chimera.wait %p on 0 : !chimera.sending
+    chimera.yield
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-error@below {{expected an op that names its worker}}
+    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    chimera.yield
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-error@below {{expected an op that names its worker}}
+    "other"() : () -> ()
+    chimera.yield
+  }
+}
+
+// -----
+
+// A value that was not sent.
+%w = "weights"() : () -> !chimera.weights<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    // expected-error@below {{expected values of worker 1, got one of worker 0}}
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 1 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
+    chimera.yield
+  }
+}
+
+// -----
+
+// In a group.
+%w = "weights"() : () -> !chimera.weights<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
+    %q = chimera.post_receive from 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.arriving<!chimera.activation<1>>
+    %g = chimera.group on 1 {
+      // expected-error@below {{expected values of worker 1, got one of worker 0}}
+      %p = chimera.post_send %y to 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.activation<1>
+      chimera.yield %p : !chimera.sending
+    } : !chimera.sending
+    %x = chimera.wait %q on 0 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
+    chimera.wait %g on 1 : !chimera.sending
+    chimera.yield
+  }
+}
+
+// -----
+
+// A transfer that another worker waits for.
+%y = "value"() : () -> !chimera.activation<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
+    %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
+    // expected-error@below {{expected values of worker 0, got one of worker 1}}
+    %x = chimera.wait %q on 0 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
+    chimera.wait %p on 0 : !chimera.sending
+    chimera.yield
+  }
+}
+
+// -----
+
+// Never waited for, and twice.
+%y = "value"() : () -> !chimera.activation<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-error@below {{expected its transfer to be waited for once, got 0 uses}}
+    %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
+    // expected-error@below {{expected its transfer to be waited for once, got 2 uses}}
+    %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
+    chimera.wait %p on 0 : !chimera.sending
+    chimera.wait %p on 0 : !chimera.sending
+    chimera.yield
+  }
+}
+
+// -----
+
+// The second send meets the first receive: labels cross.
+%y = "value"() : () -> !chimera.activation<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-note@below {{it meets this one on worker 1}}
+    %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
+    %r = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 1 on 1 : !chimera.arriving<!chimera.activation<1>>
+    // expected-error@below {{expected the receive that it meets to have its type and label}}
+    %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.activation<1>
+    %s = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
+    %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
+    %z = chimera.wait %r on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
+    chimera.wait %p on 0 : !chimera.sending
+    chimera.wait %s on 0 : !chimera.sending
+    chimera.yield
+  }
+}
+
+// -----
+
+// Another stage.
+%y = "value"() : () -> !chimera.activation<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-note@below {{it meets this one on worker 1}}
+    %q = chimera.post_receive from 0 pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
+    // expected-error@below {{expected the receive that it meets to have its type and label}}
+    %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
+    %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
+    chimera.wait %p on 0 : !chimera.sending
+    chimera.yield
+  }
+}
+
+// -----
+
+// Another pipeline.
+%y = "value"() : () -> !chimera.activation<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-note@below {{it meets this one on worker 1}}
+    %q = chimera.post_receive from 0 pipeline 1 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
+    // expected-error@below {{expected the receive that it meets to have its type and label}}
+    %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
+    %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
+    chimera.wait %p on 0 : !chimera.sending
+    chimera.yield
+  }
+}
+
+// -----
+
+// Another type.
+%y = "value"() : () -> !chimera.activation<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-note@below {{it meets this one on worker 1}}
+    %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<2>>
+    // expected-error@below {{expected the receive that it meets to have its type and label}}
+    %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
+    %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<2>> -> !chimera.activation<2>
+    chimera.wait %p on 0 : !chimera.sending
+    chimera.yield
+  }
+}
+
+// -----
+
+%y = "value"() : () -> !chimera.activation<1>
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-error@below {{expected a receive on worker 1 that it meets, found none}}
+    %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
+    chimera.wait %p on 0 : !chimera.sending
+    chimera.yield
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.step {
+    // expected-error@below {{expected a send on worker 0 that it meets, found none}}
+    %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
+    %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
+    chimera.yield
+  }
+}
