@@ -7,6 +7,8 @@
 
 #include "dialect/Chimera.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace chimera;
 
@@ -14,7 +16,28 @@ using namespace chimera;
 /// file, and hardly a machine's memory.
 static constexpr int64_t kMostCells = int64_t{1} << 22;
 
+/// What AdamW cannot work with: its corrections divide by 1 - beta^step, its
+/// update by a root plus epsilon. Written so that NaN fails.
+static LogicalResult verifyOptimizer(PipelineOp op) {
+  auto inRange = [&](const char *name, const APFloat &attribute, bool below1) {
+    double value = attribute.convertToDouble();
+    if (value >= 0 && (below1 ? value < 1 : std::isfinite(value)))
+      return true;
+    op.emitOpError("expected ")
+        << name << (below1 ? " in [0, 1)" : " of at least 0") << ", got "
+        << value;
+    return false;
+  };
+  return success(inRange("learning_rate", op.getLearningRate(), false) &&
+                 inRange("beta1", op.getBeta1(), true) &&
+                 inRange("beta2", op.getBeta2(), true) &&
+                 inRange("epsilon", op.getEpsilon(), false) &&
+                 inRange("weight_decay", op.getWeightDecay(), false));
+}
+
 LogicalResult PipelineOp::verify() {
+  if (failed(verifyOptimizer(*this)))
+    return failure();
   int64_t stages = getStages(), batches = getMicroBatches();
   if (stages * batches > kMostCells)
     return emitOpError("expected at most ")

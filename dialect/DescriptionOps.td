@@ -59,8 +59,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     The phases fill the body: stages and directions, then the step, then the
     workers. A described pipeline may give its own `chimera.stage` ops.
 
-    Invalid where the body holds anything else or a second step, and where
-    stages times micro-batches exceed 2^22.
+    Invalid where the body holds anything else or a second step, where stages
+    times micro-batches exceed 2^22, and where an optimizer's number is negative
+    or not finite, or a beta not below 1.
 
     Example:
     ```mlir

@@ -143,6 +143,21 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
   return success();
 }
 
+/// Given stages of a model hold its layers, each once and in order.
+LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
+  uint32_t next = 0, layers = program::layerCount(model);
+  for (StageOp stage : layout.stages) {
+    if (!stage.getFirst() || *stage.getFirst() != next)
+      return stage.emitOpError("expected layers that begin with ")
+             << next << ", the first that no stage before has";
+    next = *stage.getLast();
+  }
+  if (StageOp last = layout.stages.back(); next != layers)
+    return last.emitOpError("expected layers up to ")
+           << layers << ", the model's with embedding and head, got " << next;
+  return success();
+}
+
 LogicalResult makeDirections(PipelineOp pipeline, OpBuilder &builder) {
   const schedule::Scheme *scheme =
       schedule::findScheme(std::string_view(pipeline.getSchedule()));
@@ -190,7 +205,9 @@ struct Partition : impl::PartitionPassBase<Partition> {
     }
     if (failed(makeDirections(pipeline, builder)))
       return failure();
-    return LogicalResult(problemOf(pipeline));
+    if (failed(problemOf(pipeline)))
+      return failure();
+    return *model ? checkLayers(*layoutOf(pipeline), **model) : success();
   }
 };
 

@@ -29,8 +29,8 @@ def PartitionPass : ChimeraPass<"chimera-partition"> {
     the scheme of the pipeline's schedule for directions and placements.
 
     Fails where the scheme is unknown or cannot do this number of stages and
-    micro-batches, where the model is unknown or unsound, and where there are
-    fewer layers than stages.
+    micro-batches, where the model is unknown or unsound, where there are fewer
+    layers than stages, and where given stages do not hold the model's layers.
   }];
 }
 

@@ -177,3 +177,33 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected ascending micro-batches, got -1 at position 0}}
   chimera.direction 0 down on [0] micro_batches [-1]
 }
+
+// -----
+
+// expected-error@below {{expected learning_rate of at least 0, got -1.0}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(-1.0)
+
+// -----
+
+// expected-error@below {{expected learning_rate of at least 0, got }}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(0x7FF8000000000000)
+
+// -----
+
+// expected-error@below {{expected weight_decay of at least 0, got }}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") weight_decay(0x7FF0000000000000)
+
+// -----
+
+// expected-error@below {{expected beta1 in [0, 1), got 1.0}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") beta1(1.0)
+
+// -----
+
+// expected-error@below {{expected beta2 in [0, 1), got -5.0}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") beta2(-0.5)
+
+// -----
+
+// expected-error@below {{expected epsilon of at least 0, got -1.0}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") epsilon(-1.0e-8)

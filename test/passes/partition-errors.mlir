@@ -126,3 +126,37 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   // expected-error@below {{expected a described pipeline, which has stages at most}}
   chimera.step { chimera.yield }
 }
+
+// -----
+
+// Stages that are given hold all layers of the model, in order.
+chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 layers(0, 2) cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  // expected-error@below {{expected layers that begin with 2, the first that no stage before has}}
+  chimera.stage 1 layers(3, 4) cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
+  // expected-error@below {{expected layers that begin with 0, the first that no stage before has}}
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 layers(0, 4) cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 layers(0, 2) cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  // expected-error@below {{expected layers up to 4, the model's with embedding and head, got 3}}
+  chimera.stage 1 layers(2, 3) cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
