@@ -105,6 +105,9 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
     problem.stages.push_back({cost.getForward(), cost.getBackward(),
                               cost.inputGradientTime(),
                               cost.weightGradientTime()});
+    BytesAttr bytes = stage.getBytes();
+    problem.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
+                             bytes.getStash(), bytes.getBoundary()});
   }
   for (DirectionOp direction : layout->directions)
     problem.pipelines.push_back(

@@ -167,11 +167,11 @@ LogicalResult makeDirections(PipelineOp pipeline, OpBuilder &builder) {
            << "\"";
   auto stages = static_cast<int32_t>(pipeline.getStages());
   auto batches = static_cast<int32_t>(pipeline.getMicroBatches());
-  if (std::string error = scheme->check(stages, batches); !error.empty())
+  if (std::string error = scheme->check(stages, batches, {}); !error.empty())
     return pipeline.emitOpError("schedule \"")
            << scheme->name << "\" (" << scheme->needs << "): " << error;
   uint32_t index = 0;
-  for (const schedule::Pipeline &laid : scheme->place(stages, batches))
+  for (const schedule::Pipeline &laid : scheme->place(stages, batches, {}))
     builder.create<DirectionOp>(pipeline.getLoc(), index++,
                                 laid.up ? Direction::Up : Direction::Down,
                                 laid.workers, laid.microBatches);

@@ -98,7 +98,7 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
       w = std::max<int64_t>(1, b / 2);
     for (schedule::StageCost &cost : problem.stages)
       cost = {f, b, std::max<int64_t>(1, b - w), w};
-    problem.latency = latency;
+    problem.link.alpha = latency;
   }
 };
 

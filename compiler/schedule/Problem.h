@@ -35,10 +35,30 @@ struct StageCost {
   int64_t weightGradient = 1;
 };
 
+/// Bytes of one stage; none negative.
+struct StageBytes {
+  int64_t weights = 0;   ///< of one replica; as many for its gradient sum
+  int64_t optimizer = 0; ///< optimizer state of one replica
+  int64_t stash = 0;     ///< what a forward keeps for its backward
+  /// What the stage gives to the next for one micro-batch, and what comes back
+  /// for it as a gradient.
+  int64_t boundary = 0;
+};
+
+/// What a message of b bytes takes from one worker to another: alpha + b ·
+/// beta / betaBytes, rounded up. Messages never wait for each other.
+struct Link {
+  int64_t alpha = 0;     ///< at least 0
+  int64_t beta = 0;      ///< at least 0: time for each `betaBytes` bytes
+  int64_t betaBytes = 1; ///< at least 1
+};
+
 /// One full copy of the model laid over the workers.
 struct Pipeline {
-  bool up = false;                   ///< direction, for pictures
-  std::vector<int32_t> workers;      ///< stage -> worker
+  bool up = false; ///< direction, for pictures
+  /// Stage -> worker. A worker may hold several stages of a pipeline (virtual
+  /// stages); what passes between those is no message.
+  std::vector<int32_t> workers;
   std::vector<int32_t> microBatches; ///< those it trains on, ascending
 };
 
@@ -48,18 +68,27 @@ struct Problem {
   std::vector<StageCost> stages;
   std::vector<Pipeline> pipelines;
   bool splitBackward = false;
-  /// Time from the end of an action until its result can be used on another
-  /// worker.
-  int64_t latency = 0;
+  Link link;
+  /// Empty (all zero), or one for each stage.
+  std::vector<StageBytes> bytes;
+  /// Empty (no caps), or the most bytes that each worker may hold.
+  std::vector<int64_t> memoryCaps;
 
   int32_t microBatches() const;
   int64_t cost(Kind kind, int32_t stage) const;
+  StageBytes bytesOf(int32_t stage) const {
+    return bytes.empty() ? StageBytes() : bytes[stage];
+  }
+  /// Time from the end of an action on `stage` until stage + 1, on another
+  /// worker, can use its result; the gradient takes as long the other way.
+  int64_t transfer(int32_t stage) const;
 };
 
 /// Empty if `problem` is well formed, else the first thing that is wrong: no
-/// workers, a cost below 1, times that overflow, a placement that does not name
-/// one worker in [0, workers) for every stage, a pipeline without
-/// micro-batches, a micro-batch that is not in exactly one pipeline.
+/// workers, a cost below 1, a negative size or message time, times or bytes
+/// that overflow, a placement that does not name one worker in [0, workers) for
+/// every stage, a pipeline without micro-batches, a micro-batch that is not in
+/// exactly one pipeline.
 std::string check(const Problem &problem);
 
 } // namespace chimera::schedule

@@ -9,13 +9,14 @@
 
 #include "compiler/schedule/families/Families.h"
 
+#include <algorithm>
 #include <array>
 
 namespace chimera::schedule {
 
 std::span<const Scheme> schemes() {
-  static const std::array<Scheme, 3> all = {kChimera, kGPipe,
-                                            kOneForwardOneBackward};
+  static const std::array<Scheme, 4> all = {kChimera, kGPipe,
+                                            kOneForwardOneBackward, kGems};
   return all;
 }
 
@@ -33,8 +34,42 @@ std::string schemeNames() {
   return names;
 }
 
-Schedule makeSchedule(const Scheme &scheme, const Problem &problem) {
-  Schedule schedule = scheme.order(problem);
+std::string schemeHelp() {
+  std::string text;
+  for (const Scheme &scheme : schemes()) {
+    text += std::string(scheme.name) + ": " + scheme.summary + " (" +
+            scheme.needs + ")\n";
+    for (std::string_view name : scheme.options) {
+      const SchemeOption *option = findSchemeOption(name);
+      text += "  " + std::string(option->name) + " = " +
+              option->print(SchemeOptions()) + ": " +
+              std::string(option->summary) + " (" +
+              std::string(option->values) + ")\n";
+    }
+  }
+  return text;
+}
+
+std::string setOption(const Scheme &scheme, std::string_view name,
+                      std::string_view value, SchemeOptions &options) {
+  if (std::ranges::find(scheme.options, name) == scheme.options.end()) {
+    std::string names;
+    for (std::string_view known : scheme.options)
+      names += (names.empty() ? "" : ", ") + std::string(known);
+    return (names.empty() ? "expected no options"
+                          : "expected one of the options " + names) +
+           ", got \"" + std::string(name) + "\"";
+  }
+  const SchemeOption *option = findSchemeOption(name);
+  if (!option->parse(value, options))
+    return "expected " + std::string(name) + " to be " +
+           std::string(option->values) + ", got \"" + std::string(value) + "\"";
+  return {};
+}
+
+Schedule makeSchedule(const Scheme &scheme, const Problem &problem,
+                      const SchemeOptions &options) {
+  Schedule schedule = scheme.order(problem, options);
   return problem.splitBackward ? splitBackwards(schedule) : schedule;
 }
 

@@ -33,8 +33,8 @@ std::string describe(const Action &action) {
 Action ActionIds::action(int64_t id,
                          const std::vector<int32_t> &pipelineOf) const {
   auto k = static_cast<int32_t>(id % kinds);
-  auto stage = static_cast<int32_t>(id / kinds % stages);
-  auto microBatch = static_cast<int32_t>(id / kinds / stages);
+  auto microBatch = static_cast<int32_t>(id / kinds % microBatches);
+  auto stage = static_cast<int32_t>(id / kinds / microBatches);
   Kind kind = k == 0       ? Kind::Forward
               : kinds == 2 ? Kind::Backward
               : k == 1     ? Kind::InputGradient

@@ -39,9 +39,9 @@ const char *nameOf(Kind kind);
 /// "forward of pipeline 0, stage 1, micro-batch 2".
 std::string describe(const Action &action);
 
-/// Gives every action of a problem a number in [0, count()), by micro-batch,
-/// stage and kind. Each micro-batch has one pipeline, so that needs no
-/// pipeline.
+/// Gives every action of a problem a number in [0, count()), by stage,
+/// micro-batch and kind: a worker's neighbours in time are neighbours in
+/// memory. Each micro-batch has one pipeline, so that needs no pipeline.
 class ActionIds {
 public:
   explicit ActionIds(const Problem &problem)
@@ -71,7 +71,8 @@ public:
   /// The number of the action whose kind comes `k`-th (forward, backward or
   /// input gradient, weight gradient). Requires that it exists.
   int64_t at(int32_t k, int32_t stage, int32_t microBatch) const {
-    return (static_cast<int64_t>(microBatch) * stages + stage) * kinds + k;
+    return (static_cast<int64_t>(stage) * microBatches + microBatch) * kinds +
+           k;
   }
   /// The inverse of `find`; `pipelineOf` maps micro-batches to pipelines.
   Action action(int64_t id, const std::vector<int32_t> &pipelineOf) const;

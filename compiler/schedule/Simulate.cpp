@@ -1,11 +1,11 @@
-//===- Simulate.cpp - When every action runs ------------------------------===//
+//===- Simulate.cpp - When every action runs -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/Memory.h"
 
 #include <algorithm>
 
@@ -13,32 +13,33 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Fills what follows from the starts: makespan, idle time, peaks.
+/// Fills what follows from the starts, all but the critical path.
 void summarize(const Problem &problem, const Schedule &schedule, bool unitCosts,
                Timing &timing) {
   size_t workers = schedule.workers.size();
-  timing.idle.assign(workers, 0);
-  timing.peakActivations.assign(workers, 0);
-  std::vector<int64_t> busy(workers, 0);
+  timing.busy.assign(workers, 0);
+  timing.span.assign(workers, 0);
   for (size_t w = 0; w < workers; ++w) {
-    int32_t held = 0;
-    for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
-      const Action &action = schedule.workers[w][i];
-      if (timing.starts[w][i] < 0)
-        continue;
+    const std::vector<Action> &order = schedule.workers[w];
+    const std::vector<int64_t> &starts = timing.starts[w];
+    int64_t end = 0;
+    size_t ran = 0;
+    for (; ran < order.size() && starts[ran] >= 0; ++ran) {
+      const Action &action = order[ran];
       int64_t cost = unitCosts ? 1 : problem.cost(action.kind, action.stage);
-      busy[w] += cost;
-      timing.makespan = std::max(timing.makespan, timing.starts[w][i] + cost);
-      // Actions of one worker never overlap, so its order is the order of
-      // acquiring and releasing.
-      if (action.kind == Kind::Forward)
-        timing.peakActivations[w] = std::max(timing.peakActivations[w], ++held);
-      else if (action.kind != Kind::InputGradient)
-        --held;
+      timing.busy[w] += cost;
+      end = starts[ran] + cost;
     }
+    if (ran > 0)
+      timing.span[w] = end - starts.front();
+    timing.makespan = std::max(timing.makespan, end);
+    MemoryPeak peak = memoryPeak(problem, std::span(order).first(ran),
+                                 static_cast<int32_t>(w));
+    timing.peakActivations.push_back(peak.activations);
+    timing.peakBytes.push_back(peak.bytes);
   }
-  for (size_t w = 0; w < workers; ++w)
-    timing.idle[w] = timing.makespan - busy[w];
+  for (int64_t busy : timing.busy)
+    timing.idle.push_back(timing.makespan - busy);
 }
 
 /// Runs the order to its end: a stack holds the workers whose next action may
@@ -47,8 +48,12 @@ class Simulation {
 public:
   Simulation(const Problem &problem, const Schedule &schedule)
       : problem(problem), schedule(schedule), ids(problem),
+        stages(static_cast<int32_t>(problem.stages.size())),
         done(ids.count(), -1), next(schedule.workers.size(), 0),
-        free(schedule.workers.size(), 0) {}
+        free(schedule.workers.size(), 0) {
+    for (int32_t s = 0; s < stages; ++s)
+      transfers.push_back(problem.transfer(s));
+  }
 
   Timing run() {
     Timing timing;
@@ -68,51 +73,68 @@ public:
     return timing;
   }
 
-private:
-  /// When `action` may start on `worker`, or -1 if what it needs has not run.
-  int64_t readyAt(const Action &action, int32_t worker) const {
-    const std::vector<int32_t> &place =
-        problem.pipelines[action.pipeline].workers;
-    int64_t time = free[worker];
-    auto need = [&](int32_t k, int32_t stage) {
-      int64_t end = done[ids.at(k, stage, action.microBatch)];
-      if (end < 0)
-        return false;
-      time =
-          std::max(time, end + (place[stage] == worker ? 0 : problem.latency));
-      return true;
-    };
-    auto stages = static_cast<int32_t>(problem.stages.size());
-    switch (action.kind) {
-    case Kind::Forward:
-      if (action.stage > 0 && !need(0, action.stage - 1))
-        return -1;
-      break;
-    case Kind::Backward:
-    case Kind::InputGradient:
-      if (!need(0, action.stage) ||
-          (action.stage + 1 < stages && !need(1, action.stage + 1)))
-        return -1;
-      break;
-    case Kind::WeightGradient:
-      if (!need(1, action.stage))
-        return -1;
-      break;
+  /// Walks back from the action that ends last, over whatever ended when the
+  /// action at hand could start.
+  std::vector<Turn> criticalPath(const Timing &timing) const {
+    std::vector<Turn> path;
+    Turn turn{-1, -1};
+    for (size_t w = 0; w < free.size(); ++w)
+      if (!schedule.workers[w].empty() && free[w] == timing.makespan)
+        turn = {static_cast<int32_t>(w),
+                static_cast<int32_t>(schedule.workers[w].size()) - 1};
+    while (turn.index >= 0) {
+      path.push_back(turn);
+      turn = before(timing, turn);
     }
-    return time;
+    std::reverse(path.begin(), path.end());
+    return path;
   }
 
+private:
+  /// Calls `visit(k, stage, transfer)` for each action that `action` on
+  /// `worker` depends on: the k-th kind on that stage, usable `transfer` after
+  /// its end. Stops, and gives false, where a visit does.
+  template <typename Visit>
+  bool forEachNeed(const Action &action, int32_t worker, Visit visit) const {
+    const std::vector<int32_t> &place =
+        problem.pipelines[action.pipeline].workers;
+    int32_t stage = action.stage;
+    switch (action.kind) {
+    case Kind::Forward:
+      return stage == 0 ||
+             visit(0, stage - 1,
+                   place[stage - 1] == worker ? 0 : transfers[stage - 1]);
+    case Kind::Backward:
+    case Kind::InputGradient:
+      return visit(0, stage, 0) &&
+             (stage + 1 == stages ||
+              visit(1, stage + 1,
+                    place[stage + 1] == worker ? 0 : transfers[stage]));
+    case Kind::WeightGradient:
+      return visit(1, stage, 0);
+    }
+    return true;
+  }
+
+  /// Runs what can be run on `worker`.
   void advance(int32_t worker, std::vector<int64_t> &starts) {
     const std::vector<Action> &order = schedule.workers[worker];
     while (next[worker] < order.size()) {
       const Action &action = order[next[worker]];
-      int64_t start = readyAt(action, worker);
-      if (start < 0)
+      int64_t start = free[worker];
+      bool can = forEachNeed(
+          action, worker, [&](int32_t k, int32_t stage, int64_t transfer) {
+            int64_t end = done[ids.at(k, stage, action.microBatch)];
+            start = std::max(start, end + transfer);
+            return end >= 0;
+          });
+      if (!can)
         return;
       starts[next[worker]++] = start;
       int64_t end = start + problem.cost(action.kind, action.stage);
       free[worker] = end;
-      done[*ids.find(action)] = end;
+      int32_t k = static_cast<int32_t>(action.kind);
+      done[ids.at(k > 1 ? k - 1 : k, action.stage, action.microBatch)] = end;
       wake(action, worker);
     }
   }
@@ -126,14 +148,53 @@ private:
       ++stage;
     else if (action.kind != Kind::WeightGradient)
       --stage;
-    if (stage >= 0 && stage < static_cast<int32_t>(place.size()) &&
-        place[stage] != worker)
+    if (stage >= 0 && stage < stages && place[stage] != worker)
       ready.push_back(place[stage]);
+  }
+
+  /// What ended, or arrived, when the action at `turn` started.
+  Turn before(const Timing &timing, const Turn &turn) const {
+    const std::vector<Action> &order = schedule.workers[turn.worker];
+    const Action &action = order[turn.index];
+    int64_t start = timing.starts[turn.worker][turn.index];
+    Turn found{turn.worker, -1};
+    if (turn.index > 0) {
+      const Action &last = order[turn.index - 1];
+      if (timing.starts[turn.worker][turn.index - 1] +
+              problem.cost(last.kind, last.stage) ==
+          start)
+        return {turn.worker, turn.index - 1};
+    }
+    forEachNeed(action, turn.worker,
+                [&](int32_t k, int32_t stage, int64_t transfer) {
+                  int64_t end = done[ids.at(k, stage, action.microBatch)];
+                  if (end + transfer != start)
+                    return true;
+                  found = turnOf(timing, action, k, stage, end);
+                  return false;
+                });
+    return found;
+  }
+
+  /// Where the action stands that ended at `end`. Starts ascend on a worker.
+  Turn turnOf(const Timing &timing, const Action &reader, int32_t k,
+              int32_t stage, int64_t end) const {
+    Kind kind = k == 0                  ? Kind::Forward
+                : problem.splitBackward ? Kind::InputGradient
+                                        : Kind::Backward;
+    int32_t worker = problem.pipelines[reader.pipeline].workers[stage];
+    const std::vector<int64_t> &starts = timing.starts[worker];
+    auto at = std::lower_bound(starts.begin(), starts.end(),
+                               end - problem.cost(kind, stage));
+    return {worker, static_cast<int32_t>(at - starts.begin())};
   }
 
   const Problem &problem;
   const Schedule &schedule;
   ActionIds ids;
+  int32_t stages;
+  std::vector<int64_t> transfers;
+  /// End of each action, -1 before it ran.
   std::vector<int64_t> done;
   std::vector<size_t> next;
   std::vector<int64_t> free;
@@ -141,6 +202,17 @@ private:
 };
 
 } // namespace
+
+int64_t Timing::load() const {
+  return busy.empty() ? 0 : *std::max_element(busy.begin(), busy.end());
+}
+
+int64_t Timing::flushBubble() const { return makespan - load(); }
+
+int64_t Timing::internalBubble() const {
+  return span.empty() ? 0
+                      : *std::max_element(span.begin(), span.end()) - load();
+}
 
 double Timing::bubbleRatio() const {
   int64_t total = 0;
@@ -153,8 +225,11 @@ double Timing::bubbleRatio() const {
 }
 
 Timing simulate(const Problem &problem, const Schedule &schedule) {
-  Timing timing = Simulation(problem, schedule).run();
+  Simulation simulation(problem, schedule);
+  Timing timing = simulation.run();
   summarize(problem, schedule, /*unitCosts=*/false, timing);
+  if (timing.complete)
+    timing.criticalPath = simulation.criticalPath(timing);
   return timing;
 }
 

@@ -12,27 +12,52 @@
 
 namespace chimera::schedule {
 
+/// An action by its place in Schedule::workers.
+struct Turn {
+  int32_t worker;
+  int32_t index;
+
+  bool operator==(const Turn &) const = default;
+};
+
 struct Timing {
   /// Start of each action, in the shape of Schedule::workers. -1 for an action
   /// that never starts.
   std::vector<std::vector<int64_t>> starts;
   /// From time 0 to the end of the last action.
   int64_t makespan = 0;
-  /// Time within the makespan in which each worker runs nothing.
-  std::vector<int64_t> idle;
+  /// Time in which each worker runs something, and the rest of the makespan.
+  std::vector<int64_t> busy, idle;
+  /// From the first start to the last end on each worker.
+  std::vector<int64_t> span;
   /// The most micro-batches whose activations each worker holds at once, over
   /// its stages: one more at the start of a forward, one less at the end of its
   /// backward (of its weight gradient where the backward is split).
   std::vector<int32_t> peakActivations;
+  /// The most bytes that each worker holds at once: see Memory.h.
+  std::vector<int64_t> peakBytes;
+  /// Actions that run one after another, with nothing but messages between
+  /// them, from time 0 to the makespan: to end sooner, one of them has to.
+  /// Empty if the schedule does not end.
+  std::vector<Turn> criticalPath;
   /// False if workers wait for each other for ever.
   bool complete = true;
 
-  /// Idle time of all workers over workers times makespan.
+  /// The load of the busiest worker.
+  int64_t load() const;
+  /// Makespan less load: the bubble where an iteration ends with a flush
+  /// (GPipe, Chimera).
+  int64_t flushBubble() const;
+  /// Longest span less load: the bubble where the next iteration may start on
+  /// each worker as soon as that is done (zero-bubble papers).
+  int64_t internalBubble() const;
+  /// Idle time of all workers over workers times makespan: the ratio that
+  /// belongs to the flush bubble.
   double bubbleRatio() const;
 };
 
 /// Starts every action as soon as its worker is free, everything it depends on
-/// is done and, from another worker, `latency` has passed; one at a time per
+/// is done and, from another worker, its message has arrived; one at a time per
 /// worker, in its order. Dependencies: a forward on the forward of the stage
 /// before; a backward (or input gradient) on its own forward and on the
 /// backward of the stage after; a weight gradient on its input gradient.
@@ -40,8 +65,8 @@ struct Timing {
 /// problem and stands once.
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
-/// The timing that the schedule's slots state, every action one slot long.
-/// Requires schedule.hasSlots().
+/// The timing that the schedule's slots state, every action one slot long and
+/// every message free; without a critical path. Requires schedule.hasSlots().
 Timing slotTiming(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

@@ -78,7 +78,10 @@ std::string renderSummary(const Problem &problem, const Timing &timing,
                ", weight gradient " + std::to_string(cost.weightGradient);
     else
       times += ", backward " + std::to_string(cost.backward);
-    times += ", p2p " + std::to_string(problem.latency);
+    times += ", p2p " + std::to_string(problem.link.alpha);
+    if (problem.link.beta > 0)
+      times += " and " + std::to_string(problem.link.beta) + " for each " +
+               std::to_string(problem.link.betaBytes) + " bytes";
   }
   char ratio[32];
   std::snprintf(ratio, sizeof ratio, "%.1f %%", 100 * timing.bubbleRatio());

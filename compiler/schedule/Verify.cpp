@@ -7,7 +7,9 @@
 
 #include "compiler/schedule/Verify.h"
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/Memory.h"
+
+#include <algorithm>
 
 namespace chimera::schedule {
 
@@ -15,26 +17,45 @@ namespace {
 
 using Constraint = Violation::Constraint;
 
+/// The actions are numbered as they stand, one worker after another: their
+/// *position*.
 class Verifier {
 public:
   Verifier(const Problem &problem, const Schedule &schedule)
       : problem(problem), schedule(schedule), ids(problem),
-        pipelineOf(pipelineOfMicroBatch(problem)), position(ids.count(), -1) {}
+        stages(static_cast<int32_t>(problem.stages.size())),
+        pipelineOf(pipelineOfMicroBatch(problem)),
+        positionOf(ids.count(), kNowhere) {
+    for (const std::vector<Action> &order : schedule.workers) {
+      first.push_back(static_cast<int64_t>(idAt.size()));
+      idAt.resize(idAt.size() + order.size(), kNoAction);
+    }
+    first.push_back(static_cast<int64_t>(idAt.size()));
+  }
 
   std::vector<Violation> run() {
     checkActions();
     checkMissing();
     checkOrder();
-    if (violations.empty())
-      checkDeadlock();
-    if (violations.empty() && schedule.hasSlots())
+    checkDeadlock();
+    if (schedule.hasSlots())
       checkSlots();
+    checkMemory();
     return std::move(violations);
   }
 
 private:
+  static constexpr int64_t kNowhere = -1;
+  static constexpr int64_t kNoAction = -1;
+
   void report(Constraint constraint, std::string message) {
     violations.push_back({constraint, std::move(message)});
+  }
+  static std::string onWorker(size_t worker) {
+    return "worker " + std::to_string(worker) + ": ";
+  }
+  std::string describeId(int64_t id) const {
+    return describe(ids.action(id, pipelineOf));
   }
 
   void checkActions() {
@@ -44,66 +65,135 @@ private:
                  " workers, got " + std::to_string(schedule.workers.size()));
     for (size_t w = 0; w < schedule.workers.size(); ++w)
       for (size_t i = 0; i < schedule.workers[w].size(); ++i)
-        checkAction(schedule.workers[w][i], w, i);
+        checkAction(schedule.workers[w][i], w,
+                    first[w] + static_cast<int64_t>(i));
   }
 
-  void checkAction(const Action &action, size_t worker, size_t index) {
-    std::string name =
-        "worker " + std::to_string(worker) + ": " + describe(action);
+  void checkAction(const Action &action, size_t worker, int64_t position) {
     std::optional<int64_t> id = ids.find(action);
     if (!id || pipelineOf[action.microBatch] != action.pipeline)
       return report(Constraint::UnknownAction,
-                    name + " is no action of the problem");
-    if (position[*id] >= 0)
-      return report(Constraint::Duplicate, name + " stands twice");
-    position[*id] = static_cast<int64_t>(index);
+                    onWorker(worker) + describe(action) +
+                        " is no action of the problem");
     int32_t place = problem.pipelines[action.pipeline].workers[action.stage];
     if (place != static_cast<int32_t>(worker))
-      report(Constraint::Placement,
-             name + " belongs on worker " + std::to_string(place));
+      report(Constraint::Placement, onWorker(worker) + describe(action) +
+                                        " belongs on worker " +
+                                        std::to_string(place));
+    if (positionOf[*id] != kNowhere)
+      return report(Constraint::Duplicate,
+                    onWorker(worker) + describe(action) + " stands twice");
+    positionOf[*id] = position;
+    idAt[position] = *id;
   }
 
   void checkMissing() {
     for (int64_t id = 0; id < ids.count(); ++id)
-      if (position[id] < 0)
-        report(Constraint::Missing,
-               describe(ids.action(id, pipelineOf)) + " is missing");
+      if (positionOf[id] == kNowhere)
+        report(Constraint::Missing, describeId(id) + " is missing");
   }
 
-  /// Dependencies inside one worker: a forward before its backward, an input
-  /// gradient before its weight gradient.
+  /// Calls `visit(id)` for each action that `action` depends on, until one
+  /// gives false; gives false then too.
+  template <typename Visit>
+  bool forEachNeed(const Action &action, Visit visit) const {
+    int32_t s = action.stage, m = action.microBatch;
+    switch (action.kind) {
+    case Kind::Forward:
+      return s == 0 || visit(ids.at(0, s - 1, m));
+    case Kind::Backward:
+    case Kind::InputGradient:
+      return visit(ids.at(0, s, m)) &&
+             (s + 1 == stages || visit(ids.at(1, s + 1, m)));
+    case Kind::WeightGradient:
+      return visit(ids.at(1, s, m));
+    }
+    return true;
+  }
+
+  /// True if the action `id` stands behind `position` on the worker that holds
+  /// `position`: what should have been done there cannot be waited for.
+  bool standsLater(int64_t id, int64_t position, size_t worker) const {
+    return positionOf[id] > position && positionOf[id] < first[worker + 1];
+  }
+
+  /// Dependencies inside one worker: on the same stage, and on the neighbours
+  /// of a stage that live beside it.
   void checkOrder() {
-    int32_t kinds = problem.splitBackward ? 3 : 2;
-    auto stages = static_cast<int32_t>(problem.stages.size());
-    for (int32_t m = 0; m < problem.microBatches(); ++m)
-      for (int32_t s = 0; s < stages; ++s)
-        for (int32_t k = 1; k < kinds; ++k) {
-          int64_t before = position[ids.at(k - 1, s, m)];
-          int64_t after = position[ids.at(k, s, m)];
-          if (before < 0 || after < 0 || before < after)
-            continue;
-          int32_t worker = problem.pipelines[pipelineOf[m]].workers[s];
-          report(Constraint::Order,
-                 "worker " + std::to_string(worker) + ": " +
-                     describe(ids.action(ids.at(k, s, m), pipelineOf)) +
-                     " stands before the " +
-                     nameOf(ids.action(ids.at(k - 1, s, m), pipelineOf).kind) +
-                     " it needs");
-        }
+    for (size_t w = 0; w < schedule.workers.size(); ++w)
+      for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
+        int64_t position = first[w] + static_cast<int64_t>(i);
+        if (idAt[position] == kNoAction)
+          continue;
+        const Action &action = schedule.workers[w][i];
+        forEachNeed(action, [&](int64_t need) {
+          if (standsLater(need, position, w))
+            reportOrder(w, action, ids.action(need, pipelineOf));
+          return true;
+        });
+      }
   }
 
+  void reportOrder(size_t worker, const Action &action, const Action &need) {
+    std::string stage;
+    if (need.stage != action.stage)
+      stage = " of stage " + std::to_string(need.stage);
+    report(Constraint::Order, onWorker(worker) + describe(action) +
+                                  " stands before the " + nameOf(need.kind) +
+                                  stage + " it needs");
+  }
+
+  /// Runs the order, without times, until no worker can go on.
   void checkDeadlock() {
-    Timing timing = simulate(problem, schedule);
-    if (timing.complete)
-      return;
-    for (size_t w = 0; w < schedule.workers.size(); ++w)
-      for (size_t i = 0; i < schedule.workers[w].size(); ++i)
-        if (timing.starts[w][i] < 0) {
-          report(Constraint::Deadlock, "worker " + std::to_string(w) +
-                                           " never gets to " +
-                                           describe(schedule.workers[w][i]));
+    size_t workers = schedule.workers.size();
+    std::vector<size_t> next(workers, 0);
+    std::vector<char> done(ids.count(), 0);
+    std::vector<size_t> ready;
+    for (size_t w = workers; w-- > 0;)
+      ready.push_back(w);
+    // The workers that wait for an action, chained through `waiting`: each
+    // worker waits for one at most.
+    std::vector<int32_t> firstWaiting(ids.count(), -1), waiting(workers, -1);
+    std::vector<int64_t> waitsFor(workers, kNoAction);
+    while (!ready.empty()) {
+      size_t w = ready.back();
+      ready.pop_back();
+      waitsFor[w] = kNoAction;
+      for (; next[w] < schedule.workers[w].size(); ++next[w]) {
+        int64_t position = first[w] + static_cast<int64_t>(next[w]);
+        int64_t id = idAt[position];
+        if (id == kNoAction)
+          continue;
+        forEachNeed(schedule.workers[w][next[w]], [&](int64_t need) {
+          if (done[need] || positionOf[need] == kNowhere ||
+              standsLater(need, position, w))
+            return true;
+          waitsFor[w] = need;
+          return false;
+        });
+        if (waitsFor[w] != kNoAction) {
+          waiting[w] = firstWaiting[waitsFor[w]];
+          firstWaiting[waitsFor[w]] = static_cast<int32_t>(w);
           break;
         }
+        done[id] = 1;
+        for (int32_t v = firstWaiting[id]; v >= 0; v = waiting[v])
+          ready.push_back(v);
+      }
+    }
+    for (size_t w = 0; w < workers; ++w)
+      if (waitsFor[w] != kNoAction)
+        report(Constraint::Deadlock,
+               "worker " + std::to_string(w) + " never gets to " +
+                   describe(schedule.workers[w][next[w]]) + ": it needs " +
+                   describeId(waitsFor[w]) + ", which worker " +
+                   std::to_string(workerAt(positionOf[waitsFor[w]])) +
+                   " never gets to");
+  }
+
+  size_t workerAt(int64_t position) const {
+    return std::upper_bound(first.begin(), first.end(), position) -
+           first.begin() - 1;
   }
 
   /// Slots ascend on each worker and a dependency never points to its own or a
@@ -114,47 +204,95 @@ private:
       fits = schedule.slots[w].size() == schedule.workers[w].size();
     if (!fits)
       return report(Constraint::Slots, "expected a slot for each action");
-    std::vector<int64_t> slotOf(ids.count(), -1);
+    std::vector<int64_t> slots;
+    for (const std::vector<int64_t> &row : schedule.slots)
+      slots.insert(slots.end(), row.begin(), row.end());
     for (size_t w = 0; w < schedule.workers.size(); ++w)
       for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
+        int64_t position = first[w] + static_cast<int64_t>(i);
         const Action &action = schedule.workers[w][i];
-        slotOf[*ids.find(action)] = schedule.slots[w][i];
-        if (schedule.slots[w][i] < 0 ||
-            (i > 0 && schedule.slots[w][i] <= schedule.slots[w][i - 1]))
-          report(Constraint::Slots, "worker " + std::to_string(w) +
-                                        ": expected a slot after that of the "
-                                        "action before, got slot " +
-                                        std::to_string(schedule.slots[w][i]) +
-                                        " for " + describe(action));
-      }
-    auto stages = static_cast<int32_t>(problem.stages.size());
-    for (int32_t m = 0; m < problem.microBatches(); ++m)
-      for (int32_t s = 0; s + 1 < stages; ++s) {
-        checkSlotEdge(slotOf, ids.at(0, s, m), ids.at(0, s + 1, m));
-        checkSlotEdge(slotOf, ids.at(1, s + 1, m), ids.at(1, s, m));
+        int64_t slot = slots[position];
+        if (slot < 0 || (i > 0 && slot <= slots[position - 1]))
+          report(Constraint::Slots,
+                 onWorker(w) +
+                     "expected a slot after that of the action before, got "
+                     "slot " +
+                     std::to_string(slot) + " for " + describe(action));
+        if (idAt[position] == kNoAction)
+          continue;
+        forEachNeed(action, [&](int64_t need) {
+          int64_t at = positionOf[need];
+          // What stands on the same worker is ordered by the rule above.
+          bool here = at >= first[w] && at < first[w + 1];
+          if (at != kNowhere && !here && slots[at] >= slot)
+            report(Constraint::Slots, describe(action) + " in slot " +
+                                          std::to_string(slot) + " needs " +
+                                          describeId(need) + " in slot " +
+                                          std::to_string(slots[at]));
+          return true;
+        });
       }
   }
 
-  void checkSlotEdge(const std::vector<int64_t> &slotOf, int64_t before,
-                     int64_t after) {
-    if (slotOf[before] >= slotOf[after])
-      report(Constraint::Slots,
-             describe(ids.action(after, pipelineOf)) + " in slot " +
-                 std::to_string(slotOf[after]) + " needs " +
-                 describe(ids.action(before, pipelineOf)) + " in slot " +
-                 std::to_string(slotOf[before]));
+  void checkMemory() {
+    size_t workers =
+        std::min(problem.memoryCaps.size(), schedule.workers.size());
+    std::vector<Action> known;
+    for (size_t w = 0; w < workers; ++w) {
+      known.clear();
+      for (size_t i = 0; i < schedule.workers[w].size(); ++i)
+        if (idAt[first[w] + i] != kNoAction)
+          known.push_back(schedule.workers[w][i]);
+      MemoryPeak peak = memoryPeak(problem, known, static_cast<int32_t>(w));
+      if (peak.bytes <= problem.memoryCaps[w])
+        continue;
+      std::string when = "before its first action";
+      if (peak.index >= 0)
+        when = "at " + describe(known[peak.index]);
+      report(Constraint::Memory, "worker " + std::to_string(w) + " holds " +
+                                     std::to_string(peak.bytes) + " bytes " +
+                                     when + ", more than its cap of " +
+                                     std::to_string(problem.memoryCaps[w]));
+    }
   }
 
   const Problem &problem;
   const Schedule &schedule;
   ActionIds ids;
+  int32_t stages;
   std::vector<int32_t> pipelineOf;
-  /// Index on its worker of each action, -1 where it stands nowhere.
-  std::vector<int64_t> position;
+  /// Position of each action, kNowhere where it stands nowhere.
+  std::vector<int64_t> positionOf;
+  /// The action at each position, kNoAction where it is unknown or a repeat.
+  std::vector<int64_t> idAt;
+  /// Position of each worker's first action, and the number of positions.
+  std::vector<int64_t> first;
   std::vector<Violation> violations;
 };
 
 } // namespace
+
+const char *nameOf(Constraint constraint) {
+  switch (constraint) {
+  case Constraint::UnknownAction:
+    return "unknown-action";
+  case Constraint::Missing:
+    return "missing";
+  case Constraint::Duplicate:
+    return "duplicate";
+  case Constraint::Placement:
+    return "placement";
+  case Constraint::Order:
+    return "order";
+  case Constraint::Deadlock:
+    return "deadlock";
+  case Constraint::Slots:
+    return "slots";
+  case Constraint::Memory:
+    return "memory";
+  }
+  return "unknown";
+}
 
 std::vector<Violation> verify(const Problem &problem,
                               const Schedule &schedule) {

@@ -21,14 +21,20 @@ struct Violation {
     Order,         ///< a worker runs an action before what it needs there
     Deadlock,      ///< workers wait for each other's actions in a cycle
     Slots,         ///< slots do not fit the order or a dependency
+    Memory,        ///< a worker holds more than its cap: see Memory.h
   };
   Constraint constraint;
   std::string message;
 };
 
+/// "unknown-action", "missing", …
+const char *nameOf(Violation::Constraint constraint);
+
 /// Everything that is wrong with `schedule` as a schedule of `problem`, empty
-/// if nothing is. Deadlock and slots are only looked at where all else holds.
-/// Linear in the number of actions. Requires check(problem).empty().
+/// if nothing is. Each constraint is looked at on its own: a deadlock is one
+/// that would remain if missing actions were done, unknown and repeated ones
+/// gone, and each pair that the order violates left out. Linear in the number
+/// of actions. Requires check(problem).empty().
 std::vector<Violation> verify(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

@@ -1,17 +1,12 @@
 // RUN: chimera-opt %s --chimera-partition --verify-diagnostics --split-input-file -o /dev/null
 
-// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, got "chimaera"}}
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, gems, got "chimaera"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
 
 // -----
 
-// expected-error@below {{schedule "chimera" (even D >= 2, N = D): expected an even number of stages, at least 2, got 3}}
-chimera.pipeline @p stages(3) micro_batches(3) schedule("chimera")
-
-// -----
-
-// expected-error@below {{schedule "chimera" (even D >= 2, N = D): expected as many micro-batches as stages (4), got 8}}
-chimera.pipeline @p stages(4) micro_batches(8) schedule("chimera")
+// expected-error@below {{schedule "chimera" (any D >= 2, any N >= 1): expected at least 2 stages, got 1: one worker has nobody to run in the other direction; use gpipe or 1f1b}}
+chimera.pipeline @p stages(1) micro_batches(3) schedule("chimera")
 
 // -----
 

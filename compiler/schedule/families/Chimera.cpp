@@ -16,6 +16,21 @@
 //   P2   .  f2 F0 f3 F1 B0 b2 B1 b3 .
 //   P3   f2 .  f3 F0 B0 F1 B1 b2 .  b3
 //
+// That is a basic unit: D micro-batches, over 2 or 2f pipelines. More of them
+// run as one unit after another (direct concatenation, Figure 7b), or in units
+// of twice as many whose forwards come in pairs (forward doubling, Figure 7d).
+//
+// The paper leaves open what follows; these rules are ours:
+//
+// - A unit with fewer micro-batches than it has room for shares them out one by
+//   one over down 0, up 0, down 1, up 1, …, and numbers them pipeline by
+//   pipeline. Pipelines that get none are left out.
+// - Odd D: the up pipeline runs one slot later and a unit has D-1
+// micro-batches.
+// - Doubling where the micro-batches are no whole number of units, or with more
+//   than two pipelines: the direct program for half as many, with two forwards
+//   and two backwards for each of its actions.
+//
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/families/Families.h"
@@ -24,69 +39,205 @@
 
 namespace chimera::schedule {
 
-namespace {
-
-std::string checkChimera(int32_t stages, int32_t microBatches) {
-  if (stages < 2 || stages % 2 != 0)
-    return "expected an even number of stages, at least 2, got " +
-           std::to_string(stages);
-  if (microBatches != stages)
-    return "expected as many micro-batches as stages (" +
-           std::to_string(stages) + "), got " + std::to_string(microBatches);
-  return {};
-}
-
-/// The down pipeline has stage s on worker s and the first half of the
-/// micro-batches, the up pipeline stage s on worker D-1-s and the second half.
-std::vector<Pipeline> placeChimera(int32_t stages, int32_t microBatches) {
+std::vector<Pipeline> placeBothWays(int32_t stages, int32_t shift) {
   std::vector<Pipeline> pipelines(2);
   pipelines[1].up = true;
   for (int32_t s = 0; s < stages; ++s) {
-    pipelines[0].workers.push_back(s);
-    pipelines[1].workers.push_back(stages - 1 - s);
+    pipelines[0].workers.push_back((s + shift) % stages);
+    pipelines[1].workers.push_back((stages - 1 - s + shift) % stages);
   }
-  for (int32_t m = 0; m < microBatches; ++m)
-    pipelines[m < microBatches / 2 ? 0 : 1].microBatches.push_back(m);
   return pipelines;
 }
 
-/// In either direction the j-th micro-batch runs its forward on stage s in slot
-/// 2j + s and its backward in slot 2j + 2D - 1 - s. For even D the two
-/// directions never meet: on one worker down forwards and up backwards have one
-/// parity, up forwards and down backwards the other, and the pairs of equal
-/// parity lie in disjoint ranges.
-Schedule orderChimera(const Problem &problem) {
-  auto stages = static_cast<int32_t>(problem.stages.size());
-  struct Entry {
-    int64_t slot;
-    Action action;
-  };
-  std::vector<std::vector<Entry>> table(problem.workers);
-  for (size_t p = 0; p < problem.pipelines.size(); ++p) {
-    const Pipeline &pipeline = problem.pipelines[p];
-    for (size_t j = 0; j < pipeline.microBatches.size(); ++j)
-      for (int32_t s = 0; s < stages; ++s) {
-        auto first = static_cast<int64_t>(2 * j);
-        Action action{Kind::Forward, static_cast<int32_t>(p), s,
-                      pipeline.microBatches[j]};
-        std::vector<Entry> &row = table[pipeline.workers[s]];
-        row.push_back({first + s, action});
-        action.kind = Kind::Backward;
-        row.push_back({first + 2 * stages - 1 - s, action});
-      }
-  }
-  Schedule schedule;
-  for (std::vector<Entry> &row : table) {
-    std::sort(row.begin(), row.end(),
-              [](const Entry &a, const Entry &b) { return a.slot < b.slot; });
-    schedule.workers.emplace_back();
-    schedule.slots.emplace_back();
-    for (const Entry &entry : row) {
-      schedule.workers.back().push_back(entry.action);
-      schedule.slots.back().push_back(entry.slot);
+namespace {
+
+constexpr std::string_view kOptions[] = {"pipelines", "concatenation"};
+
+/// "2, 4 or 8": every even divisor of `stages`.
+std::string possiblePipelines(int32_t stages) {
+  std::string text, last;
+  for (int32_t count = 2; count <= stages; count += 2)
+    if (stages % count == 0) {
+      text += (text.empty() || last.empty() ? "" : ", ") + last;
+      last = std::to_string(count);
     }
+  return text + (text.empty() ? "" : " or ") + last;
+}
+
+std::string checkChimera(int32_t stages, int32_t,
+                         const SchemeOptions &options) {
+  if (stages < 2)
+    return "expected at least 2 stages, got 1: one worker has nobody to run in "
+           "the other direction; use gpipe or 1f1b";
+  int32_t pipelines = options.pipelines;
+  if (stages % 2 != 0 && pipelines != 2)
+    return "expected 2 pipelines for an odd number of stages (" +
+           std::to_string(stages) + "), got " + std::to_string(pipelines);
+  if (stages % 2 == 0 &&
+      (pipelines < 2 || pipelines % 2 != 0 || stages % pipelines != 0))
+    return "expected " + possiblePipelines(stages) + " pipelines for " +
+           std::to_string(stages) + " stages, got " + std::to_string(pipelines);
+  return {};
+}
+
+/// Micro-batches first, first + 1, … that run as one table of slots.
+struct Unit {
+  int32_t first;
+  int32_t count;
+  bool pairs; ///< forwards run in pairs, two to a slot
+};
+
+/// What runs, and how: the units of `microBatches` tokens. A token is a
+/// micro-batch, or two of them where `each` is 2.
+struct Plan {
+  int32_t stages, pipelines, microBatches;
+  int32_t each = 1;
+  std::vector<Unit> units;
+
+  Plan(int32_t stages, int32_t microBatches, const SchemeOptions &options)
+      : stages(stages), pipelines(options.pipelines),
+        microBatches(microBatches) {
+    int32_t size = stages - stages % 2;
+    int32_t tokens = microBatches;
+    int32_t first = 0;
+    if (options.concatenation == Concatenation::Doubling) {
+      if (pipelines == 2 && tokens % size == 0) {
+        for (; tokens - first >= 2 * size; first += 2 * size)
+          units.push_back({first, 2 * size, true});
+      } else {
+        each = 2;
+        tokens = tokens / 2 + tokens % 2;
+      }
+    }
+    for (; first < tokens; first += size)
+      units.push_back({first, std::min(size, tokens - first), false});
+  }
+
+  bool hasSlots() const { return each == 1 && !units.front().pairs; }
+  /// Slots from one unit to the next.
+  int32_t period(const Unit &unit) const {
+    return unit.pairs ? 3 * stages - stages % 2 : 2 * stages;
+  }
+  /// How many tokens of `unit` run on `pipeline`.
+  int32_t share(const Unit &unit, int32_t pipeline) const {
+    return unit.count / pipelines + (pipeline < unit.count % pipelines);
+  }
+  /// The `index`-th token of `unit` on `pipeline`.
+  int32_t token(const Unit &unit, int32_t pipeline, int32_t index) const {
+    // Figure 7c: down 0 1, up 2 3, down 4 5, up 6 7, …
+    if (unit.pairs)
+      return unit.first + index / 2 * 4 + index % 2 + 2 * pipeline;
+    return unit.first + unit.count / pipelines * pipeline +
+           std::min(pipeline, unit.count % pipelines) + index;
+  }
+  /// Calls `visit` for each micro-batch of a token.
+  template <typename Visit> void forEach(int32_t token, Visit visit) const {
+    for (int32_t i = 0; i < each && each * token + i < microBatches; ++i)
+      visit(each * token + i);
+  }
+};
+
+/// Down pipeline i has stage s on worker s + i D/f, up pipeline i runs the
+/// other way over the same workers.
+std::vector<Pipeline> placeChimera(int32_t stages, int32_t microBatches,
+                                   const SchemeOptions &options) {
+  Plan plan(stages, microBatches, options);
+  std::vector<Pipeline> pipelines;
+  for (int32_t i = 0; i < options.pipelines / 2; ++i)
+    for (Pipeline &pipeline :
+         placeBothWays(stages, i * (stages / (options.pipelines / 2))))
+      pipelines.push_back(std::move(pipeline));
+  for (const Unit &unit : plan.units)
+    for (int32_t p = 0; p < plan.pipelines; ++p)
+      for (int32_t j = 0; j < plan.share(unit, p); ++j)
+        plan.forEach(plan.token(unit, p, j), [&](int32_t m) {
+          pipelines[p].microBatches.push_back(m);
+        });
+  // The first unit is the fullest and shares out in the order of pipelines.
+  while (pipelines.back().microBatches.empty())
+    pipelines.pop_back();
+  return pipelines;
+}
+
+/// One worker's row of the slot table, two places to a slot for the pairs of
+/// doubling.
+class Row {
+public:
+  explicit Row(int64_t slots) : places(2 * slots, kEmpty) {}
+
+  void put(int64_t slot, int32_t second, const Action &action) {
+    places[2 * slot + second] = action;
+  }
+  template <typename Visit> void forEach(Visit visit) const {
+    for (size_t i = 0; i < places.size(); ++i)
+      if (places[i].stage >= 0)
+        visit(static_cast<int64_t>(i / 2), places[i]);
+  }
+  void clear() { places.assign(places.size(), kEmpty); }
+
+private:
+  static constexpr Action kEmpty = {Kind::Forward, -1, -1, -1};
+  std::vector<Action> places;
+};
+
+/// In every pipeline of a unit the j-th token runs its forward on stage s in
+/// slot 2j + s and its backward in slot 2j + 2D - 1 - s. For even D the two
+/// directions never meet: on one worker down forwards and up backwards have one
+/// parity, up forwards and down backwards the other, and what has equal parity
+/// lies in disjoint ranges; pipelines of one direction are D/f workers apart,
+/// further than their runs of D/(2f) tokens reach. For odd D the up pipeline's
+/// one slot changes the parity. With pairs the j-th pair's forwards share slot
+/// 2j + s.
+Schedule orderChimera(const Problem &problem, const SchemeOptions &options) {
+  auto stages = static_cast<int32_t>(problem.stages.size());
+  Plan plan(stages, problem.microBatches(), options);
+  int64_t slots = stages % 2;
+  for (const Unit &unit : plan.units)
+    slots += plan.period(unit);
+  slots += 4 * stages;
+  Row row(slots);
+  auto fill = [&](int32_t p, int32_t s) {
+    int64_t start = problem.pipelines[p].up ? stages % 2 : 0;
+    for (const Unit &unit : plan.units) {
+      for (int32_t j = 0; j < plan.share(unit, p); ++j) {
+        int32_t token = plan.token(unit, p, j);
+        int32_t forward = unit.pairs ? j / 2 : j;
+        row.put(start + 2 * forward + s, unit.pairs ? j % 2 : 0,
+                {Kind::Forward, p, s, token});
+        row.put(start + 2 * j + 2 * stages - 1 - s, 0,
+                {Kind::Backward, p, s, token});
+      }
+      start += plan.period(unit);
+    }
+  };
+  Schedule schedule;
+  schedule.workers.resize(problem.workers);
+  if (plan.hasSlots())
+    schedule.slots.resize(problem.workers);
+  for (int32_t w = 0; w < problem.workers; ++w) {
+    row.clear();
+    for (size_t p = 0; p < problem.pipelines.size(); ++p)
+      for (int32_t s = 0; s < stages; ++s)
+        if (problem.pipelines[p].workers[s] == w)
+          fill(static_cast<int32_t>(p), s);
+    row.forEach([&](int64_t slot, const Action &action) {
+      plan.forEach(action.microBatch, [&](int32_t m) {
+        Action one = action;
+        one.microBatch = m;
+        schedule.workers[w].push_back(one);
+        if (plan.hasSlots())
+          schedule.slots[w].push_back(slot);
+      });
+    });
   }
   return schedule;
+}
+
+std::string noteChimera(int32_t stages, int32_t, const SchemeOptions &options) {
+  if (options.pipelines != stages)
+    return {};
+  return "with as many pipelines as stages every worker holds the whole model: "
+         "plain data parallelism does the same without messages";
 }
 
 } // namespace
@@ -94,9 +245,11 @@ Schedule orderChimera(const Problem &problem) {
 const Scheme kChimera = {
     "chimera",
     "bidirectional pipelines: two copies of the model, one down and one up",
-    "even D >= 2, N = D",
+    "any D >= 2, any N >= 1",
+    kOptions,
     checkChimera,
     placeChimera,
-    orderChimera};
+    orderChimera,
+    noteChimera};
 
 } // namespace chimera::schedule

@@ -21,7 +21,10 @@
 
 namespace chimera::schedule {
 
-std::vector<Pipeline> placeLinear(int32_t stages, int32_t microBatches) {
+std::string checkNothing(int32_t, int32_t, const SchemeOptions &) { return {}; }
+
+std::vector<Pipeline> placeLinear(int32_t stages, int32_t microBatches,
+                                  const SchemeOptions &) {
   Pipeline pipeline;
   for (int32_t s = 0; s < stages; ++s)
     pipeline.workers.push_back(s);
@@ -32,9 +35,7 @@ std::vector<Pipeline> placeLinear(int32_t stages, int32_t microBatches) {
 
 namespace {
 
-std::string checkGPipe(int32_t, int32_t) { return {}; }
-
-Schedule orderGPipe(const Problem &problem) {
+Schedule orderGPipe(const Problem &problem, const SchemeOptions &) {
   Schedule schedule;
   schedule.workers.resize(problem.workers);
   for (int32_t w = 0; w < problem.workers; ++w)
@@ -49,8 +50,10 @@ Schedule orderGPipe(const Problem &problem) {
 const Scheme kGPipe = {"gpipe",
                        "all forwards, then all backwards",
                        "any D >= 1, any N >= 1",
-                       checkGPipe,
+                       {},
+                       checkNothing,
                        placeLinear,
-                       orderGPipe};
+                       orderGPipe,
+                       checkNothing};
 
 } // namespace chimera::schedule

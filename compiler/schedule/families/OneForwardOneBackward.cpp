@@ -25,10 +25,8 @@ namespace chimera::schedule {
 
 namespace {
 
-std::string check1F1B(int32_t, int32_t) { return {}; }
-
 /// Worker w warms up with min(N, D-1-w) forwards, alternates, and drains.
-Schedule order1F1B(const Problem &problem) {
+Schedule order1F1B(const Problem &problem, const SchemeOptions &) {
   const std::vector<int32_t> &batches = problem.pipelines[0].microBatches;
   auto count = static_cast<int32_t>(batches.size());
   Schedule schedule;
@@ -52,8 +50,10 @@ const Scheme kOneForwardOneBackward = {
     "1f1b",
     "one forward, one backward, with a flush (DAPPLE)",
     "any D >= 1, any N >= 1",
-    check1F1B,
+    {},
+    checkNothing,
     placeLinear,
-    order1F1B};
+    order1F1B,
+    checkNothing};
 
 } // namespace chimera::schedule

@@ -92,6 +92,7 @@ void expectTrue(const std::string &file, const std::string &scheme) {
 }
 
 TEST(Drawing, OfChimera) { expectTrue("Chimera.cpp", "chimera"); }
+TEST(Drawing, OfGems) { expectTrue("Gems.cpp", "gems"); }
 TEST(Drawing, OfGPipe) { expectTrue("GPipe.cpp", "gpipe"); }
 TEST(Drawing, OfOneForwardOneBackward) {
   expectTrue("OneForwardOneBackward.cpp", "1f1b");
@@ -110,7 +111,7 @@ TEST(Timeline, AlignsItsColumns) {
 
 TEST(Timeline, SaysWhatItsNumbersHoldFor) {
   Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
-  c.problem.latency = 1;
+  c.problem.link.alpha = 1;
   EXPECT_EQ(renderSummary(c.problem, simulate(c.problem, c.schedule), false),
             "makespan 11 (forward 1, backward 2, p2p 1)\n"
             "bubble 45.5 % of the makespan; idle per worker: 5 5\n"

@@ -96,17 +96,46 @@ TEST(Chimera, LaysTwoPipelinesOverTheWorkers) {
             (std::vector<int32_t>{3, 4, 5}));
 }
 
+SchemeOptions withPipelines(int32_t count) {
+  SchemeOptions options;
+  options.pipelines = count;
+  return options;
+}
+
 TEST(Chimera, SaysWhichSizesItCanDo) {
   const Scheme *scheme = findScheme("chimera");
   ASSERT_NE(scheme, nullptr);
   for (int32_t d = 1; d <= 33; ++d)
-    for (int32_t n = 1; n <= 33; ++n)
-      EXPECT_EQ(scheme->check(d, n).empty(), d % 2 == 0 && n == d)
-          << nameOfSizes(d, n);
-  EXPECT_EQ(scheme->check(3, 3),
-            "expected an even number of stages, at least 2, got 3");
-  EXPECT_EQ(scheme->check(4, 6),
-            "expected as many micro-batches as stages (4), got 6");
+    for (int32_t count = -1; count <= 34; ++count)
+      for (int32_t n : {1, 2, 5, 100})
+        EXPECT_EQ(scheme->check(d, n, withPipelines(count)).empty(),
+                  d >= 2 && (count == 2 || (d % 2 == 0 && count >= 2 &&
+                                            count % 2 == 0 && d % count == 0)))
+            << nameOfSizes(d, n) << " " << count;
+  EXPECT_EQ(scheme->check(1, 3, {}),
+            "expected at least 2 stages, got 1: one worker has nobody to run "
+            "in the other direction; use gpipe or 1f1b");
+  EXPECT_EQ(scheme->check(5, 3, withPipelines(4)),
+            "expected 2 pipelines for an odd number of stages (5), got 4");
+  EXPECT_EQ(scheme->check(2, 3, withPipelines(4)),
+            "expected 2 pipelines for 2 stages, got 4");
+  EXPECT_EQ(scheme->check(6, 3, withPipelines(4)),
+            "expected 2 or 6 pipelines for 6 stages, got 4");
+  EXPECT_EQ(scheme->check(8, 3, withPipelines(3)),
+            "expected 2, 4 or 8 pipelines for 8 stages, got 3");
+}
+
+TEST(Chimera, SaysWhereDataParallelismIsSimpler) {
+  const Scheme *scheme = findScheme("chimera");
+  for (int32_t d = 2; d <= 16; ++d)
+    for (int32_t count = 2; count <= d; count += 2)
+      if (scheme->check(d, d, withPipelines(count)).empty()) {
+        EXPECT_EQ(scheme->note(d, d, withPipelines(count)).empty(), count != d)
+            << d << " " << count;
+      }
+  EXPECT_EQ(scheme->note(2, 2, {}),
+            "with as many pipelines as stages every worker holds the whole "
+            "model: plain data parallelism does the same without messages");
 }
 
 class Linear : public testing::TestWithParam<const char *> {};

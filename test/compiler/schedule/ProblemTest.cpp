@@ -30,8 +30,8 @@ TEST(Problem, NeedsStages) {
 
 TEST(Problem, RefusesANegativeLatency) {
   Problem problem = sound();
-  problem.latency = -1;
-  EXPECT_EQ(check(problem), "expected a latency of at least 0, got -1");
+  problem.link.alpha = -1;
+  EXPECT_EQ(check(problem), "expected a message latency of at least 0, got -1");
 }
 
 TEST(Problem, NeedsPositiveCosts) {
@@ -50,9 +50,87 @@ TEST(Problem, RefusesTimesThatDoNotFit) {
   EXPECT_EQ(check(problem),
             "expected times that sum to less than 2^62 over the step");
   problem = sound();
-  problem.latency = int64_t{1} << 60;
+  problem.link.alpha = int64_t{1} << 60;
   EXPECT_EQ(check(problem),
             "expected times that sum to less than 2^62 over the step");
+}
+
+TEST(Problem, RefusesANegativeMessageTime) {
+  for (Link link : {Link{0, -1, 1}, Link{0, 1, 0}}) {
+    Problem problem = sound();
+    problem.link = link;
+    EXPECT_EQ(
+        check(problem),
+        "expected a message time of at least 0 for at least 1 byte, got " +
+            std::to_string(link.beta) + " for " +
+            std::to_string(link.betaBytes));
+  }
+}
+
+TEST(Problem, NeedsBytesOfEveryStage) {
+  Problem problem = sound();
+  problem.bytes.resize(3);
+  EXPECT_EQ(check(problem),
+            "expected the bytes of all 4 stages or of none, got 3");
+}
+
+TEST(Problem, RefusesNegativeBytes) {
+  for (int64_t StageBytes::*field :
+       {&StageBytes::weights, &StageBytes::optimizer, &StageBytes::stash,
+        &StageBytes::boundary}) {
+    Problem problem = sound();
+    problem.bytes.resize(4);
+    problem.bytes[3].*field = -2;
+    EXPECT_EQ(check(problem),
+              "expected bytes of at least 0 on stage 3, got -2");
+  }
+}
+
+TEST(Problem, RefusesBytesThatDoNotFit) {
+  Problem problem = sound();
+  problem.bytes.resize(4);
+  problem.bytes[0].stash = int64_t{1} << 60;
+  EXPECT_EQ(check(problem),
+            "expected bytes that sum to less than 2^62 over the step");
+}
+
+TEST(Problem, RefusesMessagesThatTakeTooLong) {
+  Problem problem = sound();
+  problem.bytes.resize(4);
+  problem.bytes[0].boundary = int64_t{1} << 40;
+  problem.link.beta = int64_t{1} << 40;
+  EXPECT_EQ(check(problem),
+            "expected times that sum to less than 2^62 over the step");
+}
+
+TEST(Problem, NeedsAMemoryCapForEveryWorker) {
+  Problem problem = sound();
+  problem.memoryCaps = {1, 2, 3};
+  EXPECT_EQ(check(problem),
+            "expected memory caps for all 4 workers or for none, got 3");
+  problem.memoryCaps = {1, 2, 3, -4};
+  EXPECT_EQ(check(problem),
+            "expected a memory cap of at least 0 on worker 3, got -4");
+}
+
+/// alpha + bytes · beta / betaBytes, rounded up.
+TEST(Problem, MessagesTakeAlphaAndBetaForTheBoundary) {
+  Problem problem = sound();
+  problem.bytes.resize(4);
+  problem.bytes[1].boundary = 10;
+  problem.link = {7, 2, 3};
+  EXPECT_EQ(check(problem), "");
+  EXPECT_EQ(problem.transfer(0), 7);
+  EXPECT_EQ(problem.transfer(1), 7 + 7);
+}
+
+/// A worker may hold several stages of one pipeline.
+TEST(Problem, AllowsVirtualStages) {
+  Problem problem;
+  problem.workers = 2;
+  problem.stages.assign(4, {});
+  problem.pipelines = {{false, {0, 1, 1, 0}, {0}}};
+  EXPECT_EQ(check(problem), "");
 }
 
 TEST(Problem, NeedsMicroBatches) {

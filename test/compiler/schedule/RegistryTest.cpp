@@ -24,7 +24,7 @@ TEST(Registry, NamesEverySchemeOnce) {
     EXPECT_EQ(findScheme(scheme.name), &scheme);
     EXPECT_NE(schemeNames().find(scheme.name), std::string::npos);
   }
-  EXPECT_EQ(schemeNames(), "chimera, gpipe, 1f1b");
+  EXPECT_EQ(schemeNames(), "chimera, gpipe, 1f1b, gems");
 }
 
 TEST(Registry, KnowsNoOtherName) {
@@ -40,7 +40,7 @@ TEST(Registry, EverySchemeIsValidWhereItSaysSo) {
     for (int32_t d = 1; d <= 12; ++d)
       for (int32_t n = 1; n <= 12; ++n)
         for (bool split : {false, true}) {
-          if (!scheme.check(d, n).empty())
+          if (!scheme.check(d, n, {}).empty())
             continue;
           ++possible;
           SCOPED_TRACE(std::string(scheme.name) + " D=" + std::to_string(d) +

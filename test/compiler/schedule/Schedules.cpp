@@ -12,18 +12,20 @@
 namespace chimera::schedule {
 
 Case makeCase(const std::string &name, int32_t stages, int32_t microBatches,
-              StageCost cost, bool splitBackward) {
+              StageCost cost, bool splitBackward,
+              const SchemeOptions &options) {
   const Scheme *scheme = findScheme(name);
   if (!scheme)
     throw std::invalid_argument("no scheme " + name);
-  if (std::string error = scheme->check(stages, microBatches); !error.empty())
+  if (std::string error = scheme->check(stages, microBatches, options);
+      !error.empty())
     throw std::invalid_argument(error);
   Problem problem;
   problem.workers = stages;
   problem.stages.assign(stages, cost);
-  problem.pipelines = scheme->place(stages, microBatches);
+  problem.pipelines = scheme->place(stages, microBatches, options);
   problem.splitBackward = splitBackward;
-  return {scheme, problem, makeSchedule(*scheme, problem)};
+  return {scheme, problem, makeSchedule(*scheme, problem, options), options};
 }
 
 std::string messages(const std::vector<Violation> &violations) {

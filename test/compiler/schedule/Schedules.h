@@ -22,11 +22,13 @@ struct Case {
   const Scheme *scheme;
   Problem problem;
   Schedule schedule;
+  SchemeOptions options = {};
 };
 
 /// Requires that the scheme exists and can do these sizes.
 Case makeCase(const std::string &scheme, int32_t stages, int32_t microBatches,
-              StageCost cost = {}, bool splitBackward = false);
+              StageCost cost = {}, bool splitBackward = false,
+              const SchemeOptions &options = {});
 
 /// The messages of all violations, a line each.
 std::string messages(const std::vector<Violation> &violations);

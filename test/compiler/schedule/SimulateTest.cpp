@@ -18,7 +18,7 @@ namespace {
 ///   P1        5-7 F 7-10 B
 TEST(Simulate, WaitsForTheLatencyBetweenWorkers) {
   Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1});
-  c.problem.latency = 3;
+  c.problem.link.alpha = 3;
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_TRUE(timing.complete);
   EXPECT_EQ(timing.starts,
@@ -35,7 +35,7 @@ TEST(Simulate, HasNoLatencyInsideAWorker) {
   problem.workers = 1;
   problem.stages.assign(2, {});
   problem.pipelines = {{false, {0, 0}, {0}}};
-  problem.latency = 100;
+  problem.link.alpha = 100;
   Schedule schedule;
   schedule.workers = {{{Kind::Forward, 0, 0, 0},
                        {Kind::Forward, 0, 1, 0},
@@ -82,6 +82,89 @@ TEST(Simulate, StopsWhereWorkersWaitForEachOther) {
   EXPECT_FALSE(timing.complete);
   EXPECT_EQ(timing.starts[0], (std::vector<int64_t>{0, -1, -1, -1}));
   EXPECT_EQ(timing.starts[1], (std::vector<int64_t>{1, -1, -1, -1}));
+}
+
+/// The stage before says how much crosses, in both directions: 4 bytes after
+/// stage 0, 1 byte after stage 1, one unit of time each, and alpha.
+///
+///   P0  F0 at 0                                  B0 at 19
+///   P1       F0 at 6           B0 at 13
+///   P2            F0 at 9  B0 at 10
+TEST(Simulate, ChargesTheBoundaryOfEachEdge) {
+  Case c = makeCase("gpipe", 3, 1);
+  c.problem.bytes = {{0, 0, 0, 4}, {0, 0, 0, 1}, {0, 0, 0, 9}};
+  c.problem.link = {1, 1, 1};
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.starts,
+            (std::vector<std::vector<int64_t>>{{0, 19}, {6, 13}, {9, 10}}));
+}
+
+/// V placement: stages 0 and 3 on worker 0, 1 and 2 on worker 1. Only 0-1 and
+/// 2-3 cross.
+TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
+  Problem problem;
+  problem.workers = 2;
+  problem.stages.assign(4, {});
+  problem.pipelines = {{false, {0, 1, 1, 0}, {0}}};
+  problem.link.alpha = 10;
+  Schedule schedule;
+  schedule.workers.resize(2);
+  for (Kind kind : {Kind::Forward, Kind::Backward})
+    for (int32_t i = 0; i < 4; ++i) {
+      int32_t s = kind == Kind::Forward ? i : 3 - i;
+      schedule.workers[s % 3 == 0 ? 0 : 1].push_back({kind, 0, s, 0});
+    }
+  ASSERT_EQ(messages(verify(problem, schedule)), "");
+  Timing timing = simulate(problem, schedule);
+  EXPECT_EQ(timing.starts, (std::vector<std::vector<int64_t>>{
+                               {0, 23, 24, 47}, {11, 12, 35, 36}}));
+}
+
+/// Two bubbles that must not be mixed: at f = i = w, ZB-H1's order (W three
+/// behind) gives the same makespan with and without a flush.
+TEST(Simulate, TellsTheFlushBubbleFromTheInternalOne) {
+  Case c = makeCase("1f1b", 4, 8, {1, 2, 1, 1});
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.load(), 24);
+  EXPECT_EQ(timing.flushBubble(), 9);
+  EXPECT_EQ(timing.internalBubble(), 9);
+  EXPECT_EQ(timing.busy, std::vector<int64_t>(4, 24));
+  EXPECT_EQ(timing.span, (std::vector<int64_t>{33, 30, 27, 24}));
+  // The last worker is never idle between its first and last action: with a
+  // load that only it has, nothing is left of the internal bubble.
+  c.problem.stages[3] = {4, 8, 1, 1};
+  timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.load(), 96);
+  EXPECT_EQ(timing.flushBubble(), 9);
+}
+
+/// From time 0 to the end without a gap, each action starting when the one
+/// before it ended; D forwards and 2D-2 backwards (the C_f and C_b of Chimera's
+/// performance model).
+TEST(Simulate, FollowsTheCriticalPath) {
+  for (int32_t d = 2; d <= 16; d += 2) {
+    SCOPED_TRACE(d);
+    Case c = makeCase("chimera", d, d, {7, 11, 1, 1});
+    Timing timing = simulate(c.problem, c.schedule);
+    int64_t time = 0;
+    int count[2] = {0, 0};
+    for (const Turn &turn : timing.criticalPath) {
+      ASSERT_EQ(timing.starts[turn.worker][turn.index], time);
+      const Action &action = c.schedule.workers[turn.worker][turn.index];
+      time += c.problem.cost(action.kind, action.stage);
+      ++count[static_cast<int>(action.kind)];
+    }
+    EXPECT_EQ(time, timing.makespan);
+    EXPECT_EQ(count[0], d);
+    EXPECT_EQ(count[1], 2 * d - 2);
+  }
+}
+
+TEST(Simulate, LeavesTheTimeOfMessagesOnTheCriticalPath) {
+  Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1});
+  c.problem.link.alpha = 3;
+  EXPECT_EQ(simulate(c.problem, c.schedule).criticalPath,
+            (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
 TEST(Simulate, HasNoBubbleWithoutWork) { EXPECT_EQ(Timing().bubbleRatio(), 0); }

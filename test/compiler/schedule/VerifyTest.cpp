@@ -88,6 +88,40 @@ TEST(Verify, OrderOfAWeightGradient) {
                   "micro-batch 0 stands before the input_gradient it needs"));
 }
 
+/// Stages 0 and 1 live on one worker: the second's forward needs the first's,
+/// the first's backward the second's.
+TEST(Verify, OrderOfStagesOnOneWorker) {
+  Case c = makeCase("gpipe", 2, 1);
+  c.problem.workers = 1;
+  c.problem.pipelines[0].workers = {0, 0};
+  c.schedule.workers = {{{Kind::Forward, 0, 1, 0},
+                         {Kind::Forward, 0, 0, 0},
+                         {Kind::Backward, 0, 0, 0},
+                         {Kind::Backward, 0, 1, 0}}};
+  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+            "worker 0: forward of pipeline 0, stage 1, micro-batch 0 stands "
+            "before the forward of stage 0 it needs\n"
+            "worker 0: backward of pipeline 0, stage 0, micro-batch 0 stands "
+            "before the backward of stage 1 it needs\n");
+}
+
+TEST(Verify, Memory) {
+  Case c = makeCase("1f1b", 2, 2);
+  c.problem.bytes = {{1, 0, 10, 0}, {1, 0, 10, 0}};
+  c.problem.memoryCaps = {22, 12};
+  EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+  c.problem.memoryCaps = {21, 1};
+  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+            "worker 0 holds 22 bytes at forward of pipeline 0, stage 0, "
+            "micro-batch 1, more than its cap of 21\n"
+            "worker 1 holds 12 bytes at forward of pipeline 0, stage 1, "
+            "micro-batch 0, more than its cap of 1\n");
+  c.schedule.workers[1].clear();
+  EXPECT_TRUE(has(c, Constraint::Memory,
+                  "worker 1 holds 2 bytes before its first action, more than "
+                  "its cap of 1"));
+}
+
 TEST(Verify, Deadlock) {
   // Worker 0 wants the backward of micro-batch 0 before it starts micro-batch
   // 1, worker 1 the forward of 1 before the backward of 0.
@@ -95,10 +129,12 @@ TEST(Verify, Deadlock) {
   std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
   EXPECT_TRUE(has(c, Constraint::Deadlock,
                   "worker 0 never gets to backward of pipeline 0, stage 0, "
-                  "micro-batch 0"));
+                  "micro-batch 0: it needs backward of pipeline 0, stage 1, "
+                  "micro-batch 0, which worker 1 never gets to"));
   EXPECT_TRUE(has(c, Constraint::Deadlock,
                   "worker 1 never gets to forward of pipeline 0, stage 1, "
-                  "micro-batch 1"));
+                  "micro-batch 1: it needs forward of pipeline 0, stage 0, "
+                  "micro-batch 1, which worker 0 never gets to"));
 }
 
 TEST(Verify, SlotsAscendOnAWorker) {

@@ -1,0 +1,58 @@
+//===- Memory.h - What a worker holds ---------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The library's memory model. A worker holds
+//
+// - always: weights, as much again for the sum of their gradients, and
+//   optimizer state, of every stage of every pipeline on it;
+// - the stash of a micro-batch on a stage from the start of its forward to the
+//   end of its backward, or of its weight gradient where the backward is split;
+// - while an action runs, what it reads from and gives to the stages before and
+//   after: a boundary for each that exists, none in a weight gradient.
+//
+// Messages that wait to be read are not counted: how many there are depends on
+// the transport. As a worker runs one action at a time, what it holds follows
+// from its order alone, and at one instant release comes before acquire.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_MEMORY_H
+#define CHIMERA_COMPILER_SCHEDULE_MEMORY_H
+
+#include "compiler/schedule/Simulate.h"
+
+#include <span>
+
+namespace chimera::schedule {
+
+/// What `worker` always holds, in bytes.
+int64_t residentBytes(const Problem &problem, int32_t worker);
+
+/// The most that `worker` holds while it runs `order`.
+struct MemoryPeak {
+  int64_t bytes = 0;
+  int32_t activations = 0;
+  /// The action at which the bytes are first reached, -1 where no action runs.
+  int32_t index = -1;
+};
+MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
+                      int32_t worker);
+
+/// Bytes that a worker holds from a time on, until the next sample.
+struct MemorySample {
+  int64_t time;
+  int64_t bytes;
+};
+/// The bytes of `worker` over time: a sample at 0 and one wherever an action
+/// starts or ends. Requires timing.complete.
+std::vector<MemorySample> memoryOverTime(const Problem &problem,
+                                         const Schedule &schedule,
+                                         const Timing &timing, int32_t worker);
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_MEMORY_H

@@ -1,0 +1,82 @@
+//===- MemoryTest.cpp - Bytes computed by hand ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Memory.h"
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+namespace chimera::schedule {
+namespace {
+
+/// Stage 0: 10 of weights (twice, for their gradients), 5 of state, 100 of
+/// stash, 1000 of boundary; stage 1: 20, 0, 200, nobody reads its boundary.
+Case sized(bool split = false) {
+  Case c = makeCase("1f1b", 2, 2, {1, 2, 1, 1}, split);
+  c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
+  return c;
+}
+
+TEST(Memory, CountsWhatAWorkerAlwaysHolds) {
+  Case c = sized();
+  EXPECT_EQ(residentBytes(c.problem, 0), 25);
+  EXPECT_EQ(residentBytes(c.problem, 1), 40);
+  // Chimera: both stages on both workers.
+  c = makeCase("chimera", 2, 2);
+  c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
+  EXPECT_EQ(residentBytes(c.problem, 0), 65);
+  EXPECT_EQ(residentBytes(c.problem, 1), 65);
+}
+
+/// Worker 0: F0 F1 B0 B1, worker 1: F0 B0 F1 B1.
+TEST(Memory, HoldsStashesAndWhatPasses) {
+  Case c = sized();
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.peakBytes,
+            (std::vector<int64_t>{25 + 2 * 100 + 1000, 40 + 200 + 1000}));
+  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[0], 0).index, 1);
+  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[1], 1).index, 0);
+}
+
+TEST(Memory, GoesUpAndDownOverTime) {
+  Case c = sized();
+  Timing timing = simulate(c.problem, c.schedule);
+  std::vector<std::pair<int64_t, int64_t>> samples;
+  for (MemorySample sample : memoryOverTime(c.problem, c.schedule, timing, 1))
+    samples.push_back({sample.time, sample.bytes});
+  // F0 1-2, B0 2-4, F1 4-5, B1 5-7.
+  EXPECT_EQ(samples,
+            (std::vector<std::pair<int64_t, int64_t>>{
+                {0, 40}, {1, 1240}, {2, 1240}, {4, 1240}, {5, 1240}, {7, 40}}));
+}
+
+/// The stash goes with the weight gradient, which passes nothing on.
+TEST(Memory, KeepsTheStashForTheWeightGradient) {
+  Case c = sized(true);
+  Timing timing = simulate(c.problem, c.schedule);
+  std::vector<std::pair<int64_t, int64_t>> samples;
+  for (MemorySample sample : memoryOverTime(c.problem, c.schedule, timing, 1))
+    samples.push_back({sample.time, sample.bytes});
+  // F0 1-2, I0 2-3, W0 3-4, F1 4-5, I1 5-6, W1 6-7.
+  EXPECT_EQ(samples, (std::vector<std::pair<int64_t, int64_t>>{{0, 40},
+                                                               {1, 1240},
+                                                               {2, 1240},
+                                                               {3, 240},
+                                                               {4, 1240},
+                                                               {5, 1240},
+                                                               {6, 240},
+                                                               {7, 40}}));
+}
+
+TEST(Memory, IsNothingWithoutSizes) {
+  Case c = makeCase("1f1b", 2, 2);
+  EXPECT_EQ(simulate(c.problem, c.schedule).peakBytes,
+            (std::vector<int64_t>{0, 0}));
+}
+
+} // namespace
+} // namespace chimera::schedule
