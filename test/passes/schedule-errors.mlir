@@ -213,3 +213,32 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
+
+// -----
+
+// A backward that takes the stash of a later forward: MLIR's dominance check is
+// the dependency check of the new order.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("1f1b") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0, 1]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e0, %s0 = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %t1 = chimera.load pipeline 0 stage 0 micro_batch 1 : !chimera.tokens<1>
+    %l1 = chimera.load pipeline 0 stage 0 micro_batch 1 : !chimera.labels<1>
+    // expected-note@below {{operand defined here (op in the same block)}}
+    %e1, %s1 = chimera.forward pipeline 0 stage 0 micro_batch 1 (%t1, %w, %l1) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{operand #0 does not dominate this use}}
+    %g0 = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s1, %e0, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 (%s0, %e1, %w, %g0) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
