@@ -7,9 +7,15 @@
 #   examples/quickstart.sh TEXT         train on your own file, 1 MB or more
 #   STEPS=N examples/quickstart.sh      other than 300 steps
 set -euo pipefail
-cd "$(dirname "$0")/.."
-[ -z "${1:-}" ] || text=$(realpath "$1")
+if [ -n "${1:-}" ]; then
+  text=$(realpath "$1")
+  [ -f "$text" ] && [ -r "$text" ] || {
+    echo "quickstart: expected a readable text file, got $1" >&2
+    exit 1
+  }
+fi
 
+cd "$(dirname "$0")/.."
 tools/setup.sh
 mkdir -p build/quickstart
 echo "building (the log is build/quickstart/build.log)"

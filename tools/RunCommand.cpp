@@ -18,6 +18,7 @@
 #include "runtime/core/Run.h"
 #include "runtime/core/Sequential.h"
 #include "runtime/program/File.h"
+#include "runtime/program/Output.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/SyntheticStage.h"
@@ -30,6 +31,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -98,12 +100,17 @@ public:
   Results(const RunSettings &settings, const program::ProgramT &program,
           const Workload &load)
       : settings(settings), program(program), load(load),
-        progress({settings.steps, tokensPerStep(program), settings.quiet,
-                  settings.log}) {}
+        progress({settings.steps, load.text ? tokensPerStep(program) : 0,
+                  settings.quiet, settings.log}) {}
 
   void onStep(const StepEvent &event) {
     loss = event.loss;
     progress.step(event);
+    if (loss && !std::isfinite(loss->mean))
+      throw std::runtime_error(
+          "the loss of step " + std::to_string(event.step + 1) + " is " +
+          std::to_string(loss->mean) +
+          ": training diverged, try a lower learning_rate");
   }
 
   void finish(const std::vector<std::byte> &weights,
@@ -113,7 +120,9 @@ public:
     summary["seconds"] = seconds;
     if (loss) {
       summary["loss"] = loss->mean;
-      std::printf("final loss %.6f after %llu steps in %.1f s\n", loss->mean,
+      if (load.text)
+        std::printf("final loss %.6f after ", loss->mean);
+      std::printf("%llu steps in %.1f s\n",
                   static_cast<unsigned long long>(settings.steps), seconds);
     }
     if (!weights.empty()) {
@@ -191,8 +200,10 @@ nlohmann::json summarize(const program::ProgramT &program,
 
 int runSequentially(const RunSettings &settings,
                     const program::ProgramT &program, Workload &load) {
-  setThreads(static_cast<int>(settings.threads ? settings.threads
-                                               : threadsPerRank(1)));
+  uint32_t threads = settings.threads ? settings.threads : threadsPerRank(1);
+  if (load.kind == kTransformer)
+    letThreadsSleep(threads);
+  setThreads(static_cast<int>(threads));
   std::vector<std::unique_ptr<Stage>> stages;
   if (load.kind == kTransformer)
     stages.push_back(makeWholeModel(program));
@@ -260,6 +271,8 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   uint32_t onHost = job ? job->ranksOnHost : program::rankCount(program);
   uint32_t threads =
       settings.threads ? settings.threads : threadsPerRank(onHost);
+  if (load.kind == kTransformer)
+    letThreadsSleep(threads);
   TrainingRun run = makeRun(settings, program, load, threads);
   checkStages(run);
 
@@ -313,6 +326,30 @@ std::vector<std::string> chimera::transportKinds() {
   return {kAuto, kInProcess, kMpi};
 }
 
+namespace {
+/// What can be known to fail is refused before anything is trained.
+void checkSettings(const RunSettings &settings) {
+  if (!settings.saveGradients.empty() && settings.steps == 0)
+    throw std::invalid_argument("--save-gradients needs at least one step");
+  if (settings.sequential && settings.transport == kMpi)
+    throw std::invalid_argument(
+        "--sequential runs on one device: leave out --transport mpi");
+  std::vector<std::string> outputs;
+  for (const std::string *file :
+       {&settings.save, &settings.saveGradients, &settings.log}) {
+    if (file->empty())
+      continue;
+    if (std::string problem = program::checkOutput(*file); !problem.empty())
+      throw std::runtime_error(problem);
+    if (program::isRegularOrNew(*file) &&
+        std::find(outputs.begin(), outputs.end(), *file) != outputs.end())
+      throw std::invalid_argument("expected different output files, got '" +
+                                  *file + "' twice");
+    outputs.push_back(*file);
+  }
+}
+} // namespace
+
 bool chimera::isSpokesman() {
   std::optional<Job> job = findJob();
   return !job || job->rank == 0;
@@ -325,8 +362,7 @@ int chimera::runCommand(const RunSettings &settings) {
   if (!program)
     throw std::runtime_error(error);
 
-  if (!settings.saveGradients.empty() && settings.steps == 0)
-    throw std::invalid_argument("--save-gradients needs at least one step");
+  checkSettings(settings);
 
   std::optional<Job> job = findJob();
   bool overMpi = settings.transport == kMpi ||

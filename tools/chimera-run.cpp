@@ -8,16 +8,19 @@
 #include "tools/RunCommand.h"
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 using namespace chimera;
 
 int main(int argc, char **argv) {
   CLI::App app(
       "Runs the training step of a compiled program.\n\n"
-      "All ranks are threads of this process, or, under mpirun, srun or\n"
-      "torchrun, each process is one rank.",
+      "All ranks are threads of this process, or, under mpirun (or srun with\n"
+      "MPI), each process is one rank.",
       "chimera-run");
+  app.set_version_flag("--version", "chimera-run " CHIMERA_VERSION);
   RunSettings settings;
   app.add_option("PROGRAM", settings.program, "Program file (chimera-compile)")
       ->required();
@@ -31,14 +34,15 @@ int main(int argc, char **argv) {
                  "Text file to train on, one token a byte");
   app.add_option("--steps", settings.steps,
                  "Training steps; with 0 the initial weights can be saved")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 40))
       ->capture_default_str();
   app.add_option("--save", settings.save,
                  "Write the trained weights to this safetensors file");
   app.add_option("--save-gradients", settings.saveGradients,
                  "Write the last step's gradients of the mean loss likewise");
   app.add_option("--log", settings.log,
-                 "Write a JSON object a line: each step, then a summary");
+                 "Write a JSON object a line: each step, then a summary; it "
+                 "grows as FILE.part");
   app.add_option("--threads", settings.threads,
                  "Threads for the computations of one rank (default: an equal "
                  "share of the cores, at least 1)")
@@ -46,7 +50,7 @@ int main(int argc, char **argv) {
   app.add_option("--timeout", settings.timeout,
                  "Seconds after which a wait for another rank fails "
                  "(default: none)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(0.001, 1e9));
   app.add_flag("--sequential", settings.sequential,
                "Train the same description on one device without a pipeline");
   app.add_option("--hold-out", settings.holdOut,
@@ -56,11 +60,12 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--evaluate-batches", settings.evaluateBatches,
                  "Micro-batches of held-out text to evaluate; 0: none")
+      ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   app.add_option("--unit-ns", settings.unitNanoseconds,
                  "Nanoseconds that a synthetic stage sleeps for each unit of "
                  "an action's cost")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   app.add_flag(
       "--check-replicas", settings.checkReplicas,
@@ -79,11 +84,19 @@ int main(int argc, char **argv) {
                                                        : error.get_exit_code();
   }
   try {
-    return runCommand(settings);
+    int status = runCommand(settings);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+      std::fprintf(stderr, "chimera-run: cannot write to standard output\n");
+      return 1;
+    }
+    return status;
   } catch (const std::exception &error) {
     std::fflush(stdout);
-    if (isSpokesman())
-      std::fprintf(stderr, "chimera-run: %s\n", error.what());
+    // Ranks of a job mostly fail alike: the first speaks, and ends the others
+    // before they do. One that fails alone is heard a moment later.
+    if (!isSpokesman())
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::fprintf(stderr, "chimera-run: %s\n", error.what());
     return 1;
   }
 }

@@ -9,10 +9,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <sched.h>
+#include <string>
 #include <unistd.h>
+#include <vector>
 
 using namespace chimera::runtime;
 
@@ -67,4 +71,22 @@ uint32_t chimera::runtime::hostCores() {
 uint32_t chimera::runtime::threadsPerRank(uint32_t ranksOnHost) {
   // A launcher may have bound this rank to cores of its own already.
   return std::clamp(hostCores() / std::max(1u, ranksOnHost), 1u, usableCores());
+}
+
+void chimera::runtime::letThreadsSleep(uint32_t threads) {
+  if (threads < 2 || std::getenv("OMP_WAIT_POLICY"))
+    return;
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');)
+    words.push_back(word);
+  std::vector<char *> arguments;
+  for (std::string &word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  if (words.empty() || setenv("OMP_WAIT_POLICY", "passive", 1) != 0)
+    return;
+  std::fflush(nullptr);
+  execv("/proc/self/exe", arguments.data());
+  // It did not start: go on as we are.
 }

@@ -33,6 +33,14 @@ uint32_t hostCores();
 /// fight for cores: an equal share, at least 1, at most what it may use.
 uint32_t threadsPerRank(uint32_t ranksOnHost);
 
+/// Where a rank computes with several threads, makes those of OpenMP sleep
+/// rather than spin while they wait: spinning ones steal the cores that others
+/// compute on, which made a step fifty times slower on a busy machine. OpenMP
+/// reads its settings when it is loaded, so the process starts itself again,
+/// once, unless the user has chosen (OMP_WAIT_POLICY). Call it before there is
+/// anything to lose.
+void letThreadsSleep(uint32_t threads);
+
 } // namespace chimera::runtime
 
 #endif // CHIMERA_RUNTIME_CORE_LAUNCH_H

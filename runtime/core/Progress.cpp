@@ -8,6 +8,7 @@
 #include "runtime/core/Progress.h"
 
 #include "runtime/core/Launch.h"
+#include "runtime/program/Output.h"
 
 #include <cerrno>
 #include <cmath>
@@ -17,10 +18,14 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-std::string partOf(const std::string &file) { return file + ".part"; }
+/// Where the log grows. What is no regular file takes no other file's name.
+std::string partOf(const std::string &file) {
+  return program::isRegularOrNew(file) ? file + ".part" : file;
+}
 
 [[noreturn]] void failToWrite(const std::string &file) {
   throw std::runtime_error("cannot write the log " + file + ": " +
@@ -70,7 +75,8 @@ void Progress::show(const StepEvent &event, double perSecond) {
   std::string line = "step " + std::to_string(event.step + 1) + "/" +
                      std::to_string(options.steps);
   char text[64];
-  if (event.loss) {
+  // Without tokens the stages are no model's, and their loss is only a mix.
+  if (event.loss && options.tokensPerStep) {
     std::snprintf(text, sizeof(text), "  loss %.4f", event.loss->mean);
     line += text;
   }
@@ -103,8 +109,9 @@ void Progress::finish(const nlohmann::json &summary) {
   log << nlohmann::json{{"summary", summary}}.dump() << "\n";
   log.close();
   std::error_code error;
-  if (log)
-    std::filesystem::rename(partOf(options.logFile), options.logFile, error);
+  std::string part = partOf(options.logFile);
+  if (log && part != options.logFile)
+    std::filesystem::rename(part, options.logFile, error);
   if (!log || error)
     throw std::runtime_error("cannot write the log " + options.logFile +
                              (error ? ": " + error.message() : ""));

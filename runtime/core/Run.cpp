@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <system_error>
 #include <unistd.h>
 
 using namespace chimera;
@@ -107,18 +108,27 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     failure.report = report(run.program, page, all, {}, "");
     transports[rank]->abort("rank " + std::to_string(rank) + " failed");
   };
+  auto runThread = [&](uint32_t rank) {
+    try {
+      runRank(run, *transports[rank], page.of(rank));
+    } catch (const std::exception &error) {
+      fail(rank, error.what());
+    }
+    std::lock_guard lock(failure.mutex);
+    --failure.running;
+    failure.ended.notify_all();
+  };
   std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      try {
-        runRank(run, *transports[rank], page.of(rank));
-      } catch (const std::exception &error) {
-        fail(rank, error.what());
-      }
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    try {
+      threads.emplace_back(runThread, rank);
+    } catch (const std::system_error &error) {
+      fail(rank, std::string("cannot start its thread: ") + error.what());
       std::lock_guard lock(failure.mutex);
-      --failure.running;
-      failure.ended.notify_all();
-    });
+      failure.running -= ranks - rank;
+      break;
+    }
+  }
 
   {
     std::unique_lock lock(failure.mutex);

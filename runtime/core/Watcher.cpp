@@ -85,6 +85,11 @@ void Watcher::watch() {
 
 void Watcher::fail(const std::string &reason,
                    const std::function<void()> &afterReport) {
+  {
+    // Or this process's own watcher could report and leave before afterReport.
+    std::lock_guard lock(mutex);
+    stopping = true;
+  }
   page.of(self).fail(reason);
   tell(findDead(), "");
   afterReport();

@@ -7,12 +7,12 @@
 
 #include "runtime/program/File.h"
 
+#include "runtime/program/Output.h"
 #include "runtime/program/Verify.h"
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <limits>
@@ -66,59 +66,6 @@ std::string violationList(const std::vector<Violation> &violations) {
   for (const Violation &violation : violations)
     text += "\n  " + violation.message;
   return text;
-}
-
-/// An open file that is closed, and if it is temporary removed, on every path.
-class Descriptor {
-public:
-  explicit Descriptor(int number, std::string temporary = {})
-      : temporary(std::move(temporary)), number(number) {}
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
-  ~Descriptor() {
-    close();
-    if (!temporary.empty())
-      ::unlink(temporary.c_str());
-  }
-
-  int get() const { return number; }
-  bool close() {
-    int closing = number;
-    number = -1;
-    return closing < 0 || ::close(closing) == 0;
-  }
-  /// The path to remove; cleared once the file has its final name.
-  std::string temporary;
-
-private:
-  int number;
-};
-
-/// False, with errno set, where not all bytes could be written.
-bool writeAll(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return false;
-    bytes = bytes.subspan(static_cast<size_t>(count));
-  }
-  return true;
-}
-
-/// A new file in the folder of `path`, removed unless `temporary` is cleared.
-/// Without a descriptor, errno set, where it cannot be made.
-Descriptor createBeside(const std::string &path) {
-  for (int attempt = 0;; ++attempt) {
-    std::string name = path + "." + std::to_string(::getpid()) + "." +
-                       std::to_string(attempt) + ".tmp";
-    int number =
-        ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (number < 0 && errno == EEXIST && attempt < 100)
-      continue;
-    return Descriptor(number, number < 0 ? std::string() : name);
-  }
 }
 
 /// All bytes up to the end, or nothing with errno set. Grows as it reads, as
@@ -289,14 +236,16 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
 
 std::optional<ProgramT> readProgramFile(const std::string &path,
                                         std::string &error) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) {
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
     error = path + ": cannot open: " + reason(errno);
     return std::nullopt;
   }
-  std::optional<std::vector<std::byte>> bytes = readAll(file.get());
+  std::optional<std::vector<std::byte>> bytes = readAll(file);
+  int code = errno;
+  ::close(file);
   if (!bytes) {
-    error = path + ": cannot read: " + reason(errno);
+    error = path + ": cannot read: " + reason(code);
     return std::nullopt;
   }
   std::string why;
@@ -328,47 +277,7 @@ bool writeProgramFile(const ProgramT &program, const std::string &path,
     return false;
   }
   Content content(program);
-  auto writeContent = [&](int descriptor) {
-    return writeAll(descriptor, content.headerBytes()) &&
-           writeAll(descriptor, content.payload());
-  };
-  auto fail = [&](const char *what) {
-    error = path + ": cannot " + what + ": " + reason(errno);
-    return false;
-  };
-
-  // A device or a pipe takes no other file's name. A link stays a link.
-  std::string target = path;
-  struct stat status;
-  bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists) {
-    if (S_ISDIR(status.st_mode)) {
-      errno = EISDIR;
-      return fail("write");
-    }
-    if (!S_ISREG(status.st_mode)) {
-      Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-      if (device.get() < 0)
-        return fail("open");
-      return writeContent(device.get()) && device.close() ? true
-                                                          : fail("write");
-    }
-    if (char *resolved = ::realpath(path.c_str(), nullptr)) {
-      target = resolved;
-      std::free(resolved);
-    }
-  }
-
-  Descriptor file = createBeside(target);
-  if (file.get() < 0)
-    return fail("create a file beside it");
-  if ((exists && ::fchmod(file.get(), status.st_mode & 0777) != 0) ||
-      !writeContent(file.get()) || ::fsync(file.get()) != 0 || !file.close())
-    return fail("write");
-  if (::rename(file.temporary.c_str(), target.c_str()) != 0)
-    return fail("rename the finished file to it");
-  file.temporary.clear();
-  return true;
+  return writeWhole(path, {content.headerBytes(), content.payload()}, error);
 }
 
 } // namespace chimera::program

@@ -1,5 +1,9 @@
 //===- VerifyBuffers.cpp - Reads, writes and bytes held -------------------===//
-
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 //
 // Walks each stream once as it runs and turns every value into an interval,
 // from the instruction that writes it to the last that uses it. Two buffers

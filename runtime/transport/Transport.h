@@ -7,9 +7,9 @@
 //
 // Point-to-point channels (an ordered pair of ranks, first in first out, no
 // tags) and ordered all-reduces, all nonblocking: a post returns at once and
-// its wait completes it. Every wait drives all outstanding operations of its
-// rank, so an all-reduce needs nothing but that every member has started it and
-// is in some wait or gets to one.
+// its wait completes it. An all-reduce needs nothing but that every member has
+// started it and is in some wait or gets to one: where a transport needs the
+// members' help for that, every wait drives all of its rank's operations.
 //
 // One object serves one rank and is called by one thread at a time, but for
 // abort. Implementations: InProcess.h, mpi/. One conformance suite runs on all.

@@ -93,7 +93,7 @@ class Test(unittest.TestCase):
 
     def test_prints_progress_and_result(self):
         result = self.run_it(self.sample(), "--steps", "2")
-        self.assertIn("step 2/2  loss ", result.stdout)
+        self.assertRegex(result.stdout, r"step 2/2  .* steps/s  ETA 0:00")
         self.assertIn("digest of the weights ", result.stdout)
         quiet = self.run_it(self.sample(), "--steps", "2", "--quiet")
         self.assertNotIn("step 2/2", quiet.stdout)
@@ -152,14 +152,19 @@ class Test(unittest.TestCase):
                           self.path("gradients"))
 
     def test_log_that_cannot_be_written(self):
-        self.expect_error("cannot write the log", self.sample(), "--log",
+        self.expect_error("log.jsonl: cannot write", self.sample(), "--log",
                           "/nowhere/log.jsonl")
+
+    def test_outputs_that_collide(self):
+        path = self.path("out")
+        self.expect_error("twice", self.sample(), "--log", path,
+                          "--save-gradients", path)
 
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_an_error_of_the_root_ends_a_job(self):
         # The root of this program is rank 3.
-        self.expect_error("cannot write the log", self.sample(), "--log",
-                          "/nowhere/log.jsonl", ranks=4)
+        self.expect_error("cannot write the log /dev/full", self.sample(),
+                          "--log", "/dev/full", ranks=4)
 
     def test_option_errors(self):
         program = self.sample()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Holds the bytes that each rank really has at its peak, its whole arena and
-what its stashes were measured to hold, against the peak that the program
+"""Holds the bytes that each rank has at its peak against those that the program
 states: within 10 %, for every schedule, in both data types, with and without
-dropout."""
+dropout. A rank has its arena, which the runtime allocates whole, and its
+stashes, whose tensors the allocator counts."""
 
 import argparse
 import json

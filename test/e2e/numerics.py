@@ -17,6 +17,7 @@ exits non-zero if one fails.
 import argparse
 import array
 import json
+import math
 import os
 import pathlib
 import struct
@@ -73,8 +74,9 @@ def worst_difference(ours, theirs):
         scale = max(1.0, max(map(abs, tensor)))
         for a, b in zip(tensor, theirs[name], strict=True):
             difference = abs(a - b) / scale
-            if not difference <= worst:  # takes NaN
-                worst = difference
+            if math.isnan(difference):
+                return math.inf
+            worst = max(worst, difference)
     return worst
 
 

@@ -14,6 +14,7 @@
 #include "runtime/stage/torch/Weights.h"
 
 #include "runtime/program/Layout.h"
+#include "runtime/program/Output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -22,7 +23,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <unistd.h>
 
 namespace chimera::runtime {
 namespace {
@@ -91,23 +91,10 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
   header.resize((header.size() + 7) / 8 * 8, ' ');
   const uint64_t length = header.size();
 
-  // The process's number keeps two writers of one path apart.
-  const std::string temporary = path + "." + std::to_string(getpid()) + ".tmp";
-  auto fail = [&] {
-    error = "cannot write '" + path + "': " + std::strerror(errno);
-    unlink(temporary.c_str());
-    return false;
-  };
-  errno = 0;
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char *>(&length), sizeof length);
-  file.write(header.data(), static_cast<std::streamsize>(header.size()));
-  file.write(reinterpret_cast<const char *>(weights.data()),
-             static_cast<std::streamsize>(weights.size()));
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0)
-    return fail();
-  return true;
+  return program::writeWhole(path,
+                             {std::as_bytes(std::span(&length, 1)),
+                              std::as_bytes(std::span(header)), weights},
+                             error);
 }
 
 bool loadWeights(const program::ProgramT &program, const std::string &path,

@@ -124,7 +124,7 @@ TEST_F(WeightsTest, readsTensorsInAnyOrderAndForeignMetadata) {
 TEST_F(WeightsTest, keepsTheOldFileWhenItCannotWrite) {
   fs::create_directory(folder / "w.safetensors");
   EXPECT_FALSE(saveWeights(program, bytesOf(weights), path, error));
-  EXPECT_EQ(error, "cannot write '" + path + "': Is a directory");
+  EXPECT_EQ(error, path + ": cannot write: Is a directory");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
   EXPECT_FALSE(saveWeights(program, bytesOf(weights),
                            (folder / "none" / "w").string(), error));

@@ -1,0 +1,96 @@
+//===- OutputTest.cpp - Files written whole -------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Output.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace chimera::program;
+namespace fs = std::filesystem;
+
+namespace {
+
+class OutputTest : public testing::Test {
+protected:
+  OutputTest()
+      : folder(fs::temp_directory_path() /
+               ("chimera-output-" + std::to_string(getpid()))) {
+    fs::create_directory(folder);
+  }
+  ~OutputTest() override { fs::remove_all(folder); }
+
+  bool write(const std::string &path, const std::string &text) {
+    return writeWhole(path, {std::as_bytes(std::span(text))}, error);
+  }
+  static std::string read(const fs::path &path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  size_t files() const {
+    return std::distance(fs::directory_iterator(folder), {});
+  }
+
+  fs::path folder;
+  std::string error;
+};
+
+TEST_F(OutputTest, replacesAFileAndLeavesNothingElse) {
+  fs::path path = folder / "f";
+  ASSERT_TRUE(write(path, "old"));
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  ASSERT_TRUE(write(path, "new"));
+  EXPECT_EQ(read(path), "new");
+  EXPECT_EQ(fs::status(path).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputTest, keepsLinksAndDevices) {
+  fs::create_symlink(folder / "target", folder / "link");
+  ASSERT_TRUE(write(folder / "target", "old"));
+  ASSERT_TRUE(write(folder / "link", "new"));
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read(folder / "target"), "new");
+  fs::create_symlink("/dev/null", folder / "null");
+  ASSERT_TRUE(write(folder / "null", "gone"));
+  EXPECT_TRUE(fs::is_symlink(folder / "null"));
+  EXPECT_FALSE(isRegularOrNew(folder / "null"));
+  EXPECT_TRUE(isRegularOrNew(folder / "link"));
+  EXPECT_TRUE(isRegularOrNew(folder / "none"));
+}
+
+TEST_F(OutputTest, saysWhatIsWrong) {
+  fs::create_symlink("/dev/full", folder / "full");
+  EXPECT_FALSE(write(folder / "full", "text"));
+  EXPECT_EQ(error, (folder / "full").string() +
+                       ": cannot write: No space left on device");
+  EXPECT_FALSE(write(folder, "text"));
+  EXPECT_EQ(error, folder.string() + ": cannot write: Is a directory");
+  EXPECT_FALSE(write(folder / "none" / "f", "text"));
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputTest, isCheckedBeforehand) {
+  EXPECT_EQ(checkOutput(folder / "new"), "");
+  EXPECT_EQ(checkOutput("/dev/null"), "");
+  EXPECT_EQ(checkOutput(folder),
+            folder.string() + ": cannot write: Is a directory");
+  std::string missing = folder / "none" / "f";
+  EXPECT_EQ(checkOutput(missing),
+            missing + ": cannot write: No such file or directory");
+  ASSERT_TRUE(write(folder / "f", "text"));
+  std::string below = folder / "f" / "g";
+  EXPECT_EQ(checkOutput(below), below + ": cannot write: Not a directory");
+  EXPECT_NE(checkOutput(""), "");
+}
+
+} // namespace
