@@ -16,6 +16,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <cmath>
 #include <limits>
@@ -56,13 +57,56 @@ private:
   MicroBatch microBatch;
 };
 
-Tensor norm(const Tensor &x, const Tensor &weight, const Tensor &bias) {
-  return at::layer_norm(x, {x.size(-1)}, weight, bias, kNormEpsilon);
-}
+// The operations that have parameters; each takes its first one's number.
+class Parameters {
+public:
+  Parameters(const std::vector<Tensor> &all, std::vector<ParameterUse> *uses)
+      : all(all), uses(uses) {}
 
-Tensor embed(const Tensor &tokens, const Tensor *p, const Dropout &dropout) {
-  return dropout(at::embedding(p[0], tokens).add_(p[1]), kEmbedding);
-}
+  Tensor embed(const Tensor &tokens, size_t p) const {
+    Tensor sum = at::embedding(all[p], tokens).add_(all[p + 1]);
+    record({ParameterUse::Kind::Embedding, p, /*hasBias=*/false, tokens,
+            /*mean=*/{}, /*reciprocalDeviation=*/{}, edge(sum),
+            /*outputGradient=*/{}});
+    return sum;
+  }
+
+  Tensor linear(const Tensor &x, size_t p) const {
+    Tensor flat = x.view({-1, x.size(-1)});
+    Tensor y = at::addmm(all[p + 1], flat, all[p].t());
+    record({ParameterUse::Kind::Linear, p, /*hasBias=*/true, flat.detach(),
+            /*mean=*/{}, /*reciprocalDeviation=*/{}, edge(y),
+            /*outputGradient=*/{}});
+    return y.view({x.size(0), x.size(1), -1});
+  }
+
+  Tensor normedLinear(const Tensor &x, size_t p, bool hasBias) const {
+    auto [normed, mean, reciprocalDeviation] = at::native_layer_norm(
+        x, {x.size(-1)}, all[p], all[p + 1], kNormEpsilon);
+    Tensor flat = normed.view({-1, x.size(-1)});
+    Tensor weight = all[p + 2].t();
+    Tensor y = hasBias ? at::addmm(all[p + 3], flat, weight) : flat.mm(weight);
+    record({ParameterUse::Kind::NormedLinear, p, hasBias, x.detach(),
+            mean.detach(), reciprocalDeviation.detach(), edge(y),
+            /*outputGradient=*/{}});
+    return y.view({x.size(0), x.size(1), -1});
+  }
+
+private:
+  // Taken before anything is computed in place on `result`, which moves it on
+  // in the graph.
+  torch::autograd::Edge edge(const Tensor &result) const {
+    return uses ? torch::autograd::impl::gradient_edge(result)
+                : torch::autograd::Edge();
+  }
+  void record(ParameterUse &&use) const {
+    if (uses)
+      uses->push_back(std::move(use));
+  }
+
+  const std::vector<Tensor> &all;
+  std::vector<ParameterUse> *uses;
+};
 
 // Causal self-attention between its two linear layers.
 Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
@@ -96,18 +140,21 @@ Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
       .reshape({b, t, c});
 }
 
-Tensor block(const Tensor &x, const Tensor *p, int64_t heads,
-             const Dropout &dropout) {
+Tensor block(const Tensor &x, const Parameters &parameters, size_t p,
+             int64_t heads, const Dropout &dropout) {
   Tensor mixed =
-      attend(at::linear(norm(x, p[0], p[1]), p[2], p[3]), heads, dropout);
+      attend(parameters.normedLinear(x, p, /*hasBias=*/true), heads, dropout);
   // The sums reuse the memory of linear layers' outputs, which nobody keeps.
-  Tensor y = dropout(at::linear(mixed, p[4], p[5]), kAttentionResidual).add_(x);
-  Tensor hidden = at::gelu(at::linear(norm(y, p[6], p[7]), p[8], p[9]), "tanh");
-  return dropout(at::linear(hidden, p[10], p[11]), kMlpResidual).add_(y);
+  Tensor y =
+      dropout(parameters.linear(mixed, p + 4), kAttentionResidual).add_(x);
+  Tensor hidden =
+      at::gelu(parameters.normedLinear(y, p + 6, /*hasBias=*/true), "tanh");
+  return dropout(parameters.linear(hidden, p + 10), kMlpResidual).add_(y);
 }
 
-Tensor loss(const Tensor &x, const Tensor &labels, const Tensor *p) {
-  Tensor logits = at::linear(norm(x, p[0], p[1]), p[2]);
+Tensor loss(const Tensor &x, const Tensor &labels, const Parameters &parameters,
+            size_t p) {
+  Tensor logits = parameters.normedLinear(x, p, /*hasBias=*/false);
   return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}),
                                 labels.view({-1}));
 }
@@ -175,17 +222,18 @@ void Gpt2::initialize(std::byte *flat) const {
 
 Tensor Gpt2::run(Tensor x, const Tensor &labels,
                  const std::vector<Tensor> &parameters,
-                 const std::optional<MicroBatch> &dropped) const {
+                 const std::optional<MicroBatch> &dropped,
+                 std::vector<ParameterUse> *uses) const {
+  const Parameters used(parameters, uses);
   size_t next = 0;
   for (uint32_t layer = first; layer != first + count; ++layer) {
-    const Tensor *p = &parameters[next];
     Dropout dropout(model.dropout, seed, layer, dropped);
     if (layer == 0)
-      x = embed(x, p, dropout);
+      x = dropout(used.embed(x, next), kEmbedding);
     else if (layer == model.layers + 1)
-      x = loss(x, labels, p);
+      x = loss(x, labels, used, next);
     else
-      x = block(x, p, model.heads, dropout);
+      x = block(x, used, next, model.heads, dropout);
     while (next < parameters.size() && parameterSlots[next].layer == layer)
       ++next;
   }

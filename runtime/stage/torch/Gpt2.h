@@ -15,6 +15,7 @@
 
 #include "runtime/program/Layout.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/ParameterUse.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -57,10 +58,12 @@ public:
   /// `input`: tokens [B, T] on the embedding, else [B, T, C]. `labels`: [B, T]
   /// on the head, else undefined. The result is [B, T, C], or the mean
   /// cross-entropy. Dropout acts where `dropped` says which micro-batch this
-  /// is, and not at all without it.
+  /// is, and not at all without it. `uses`, if given, receives where the
+  /// parameters, each once, were used.
   at::Tensor run(at::Tensor input, const at::Tensor &labels,
                  const std::vector<at::Tensor> &parameters,
-                 const std::optional<MicroBatch> &dropped) const;
+                 const std::optional<MicroBatch> &dropped,
+                 std::vector<ParameterUse> *uses = nullptr) const;
 
 private:
   program::ModelT model;

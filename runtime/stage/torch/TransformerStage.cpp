@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <type_traits>
 
 namespace chimera::runtime {
 namespace {
@@ -32,13 +33,6 @@ void expectBytes(const char *what, size_t bytes, int64_t expected,
                                 std::to_string(bytes));
 }
 
-[[noreturn]] void refuseSplit() {
-  throw std::invalid_argument(
-      "the transformer stages cannot split the backward into input and weight "
-      "gradient yet; compile the program with whole backwards, or run it on "
-      "the exact or the synthetic stages");
-}
-
 program::OptimizerT adamW(const program::ProgramT &program) {
   std::string name = program.optimizer ? program.optimizer->name : "";
   if (name != "adamw")
@@ -47,12 +41,20 @@ program::OptimizerT adamW(const program::ProgramT &program) {
   return *program.optimizer;
 }
 
-// The roots of the graph and the leaves at which it ends. The graph holds what
-// autograd saved; the output itself is not needed and not kept.
-struct TransformerStash : Stash {
+// From the forward: the root of the graph and the leaves at which it ends. The
+// graph holds what autograd saved; the output itself is not needed and not
+// kept.
+struct ForwardStash : Stash {
   torch::autograd::Edge root;
   std::vector<Tensor> parameters;
   Tensor input;
+  std::vector<ParameterUse> uses;
+  const std::byte *weights;
+};
+
+// From the input gradient: there is no graph any more.
+struct WeightStash : Stash {
+  std::vector<ParameterUse> uses;
   const std::byte *weights;
 };
 
@@ -99,7 +101,7 @@ public:
                 layers.hasHead() ? sizeof(double) : boundaryBytes);
 
     at::AutoGradMode differentiable(true);
-    auto stash = std::make_unique<TransformerStash>();
+    auto stash = std::make_unique<ForwardStash>();
     stash->weights = weights.data();
     stash->parameters = layers.bind(weights.data());
     for (Tensor &parameter : stash->parameters)
@@ -116,8 +118,8 @@ public:
     if (layers.hasHead())
       targets = view(labels, tokenShape, at::kLong).clone();
 
-    Tensor result =
-        layers.run(std::move(x), targets, stash->parameters, microBatch);
+    Tensor result = layers.run(std::move(x), targets, stash->parameters,
+                               microBatch, &stash->uses);
     stash->root = torch::autograd::impl::gradient_edge(result);
     if (layers.hasHead()) {
       const double loss = result.item<double>();
@@ -131,43 +133,75 @@ public:
   void backward(MicroBatch, std::unique_ptr<Stash> saved,
                 ConstBytes outputGradient, ConstBytes weights,
                 Bytes weightGradient, Bytes inputGradient) override {
-    expectBytes("output gradient", outputGradient.size(),
-                layers.hasHead() ? sizeof(double) : boundaryBytes);
+    expectOutputGradient(outputGradient);
     expectBytes("weight gradient", weightGradient.size(), layers.weightBytes());
-    expectBytes("input gradient", inputGradient.size(),
-                layers.hasEmbedding() ? 0 : boundaryBytes);
-    auto *stash = dynamic_cast<TransformerStash *>(saved.get());
-    if (!stash || stash->weights != weights.data())
-      throw std::invalid_argument(
-          "expected the stash of a forward of this stage over the same "
-          "weights, got another");
+    expectInputGradient(inputGradient);
+    ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
+    // So that autograd frees what it has done with.
+    stash.uses.clear();
 
     // Autograd adds to gradients that are there, in place.
     std::vector<Tensor> gradients = layers.bind(weightGradient.data());
     for (size_t i = 0; i < gradients.size(); ++i)
-      stash->parameters[i].mutable_grad() = gradients[i];
+      stash.parameters[i].mutable_grad() = gradients[i];
 
     // While `seed` is held here, autograd sees that the incoming gradient is
     // shared and does not use the caller's bytes as memory for a sum.
-    Tensor seed = layers.hasHead() ? at::ones({}, layers.scalarType())
-                                   : view(outputGradient, activationShape,
-                                          layers.scalarType());
+    Tensor seed = gradientOfOutput(outputGradient);
     // A backward on CPU runs in the calling thread.
     torch::autograd::Engine::get_default_engine().execute(
-        {stash->root}, {seed}, /*keep_graph=*/false, /*create_graph=*/false,
+        {stash.root}, {seed}, /*keep_graph=*/false, /*create_graph=*/false,
         /*accumulate_grad=*/true);
     if (!layers.hasEmbedding())
       view(inputGradient, activationShape, layers.scalarType())
-          .copy_(stash->input.grad());
+          .copy_(stash.input.grad());
   }
 
-  std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash>,
-                                       ConstBytes, ConstBytes, Bytes) override {
-    refuseSplit();
+  std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash> saved,
+                                       ConstBytes outputGradient,
+                                       ConstBytes weights,
+                                       Bytes inputGradient) override {
+    expectOutputGradient(outputGradient);
+    expectInputGradient(inputGradient);
+    ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
+
+    // Told which gradients are wanted, autograd computes only what leads to
+    // them: no parameter's.
+    torch::autograd::edge_list wanted;
+    for (const ParameterUse &use : stash.uses)
+      wanted.push_back(use.output);
+    if (!layers.hasEmbedding())
+      wanted.push_back(torch::autograd::impl::gradient_edge(stash.input));
+    // Cloned, for it may be the last layer's output gradient and kept.
+    std::vector<Tensor> gradients =
+        torch::autograd::Engine::get_default_engine().execute(
+            {stash.root}, {gradientOfOutput(outputGradient).clone()},
+            /*keep_graph=*/false, /*create_graph=*/false,
+            /*accumulate_grad=*/false, wanted);
+
+    auto rest = std::make_unique<WeightStash>();
+    rest->weights = stash.weights;
+    rest->uses = std::move(stash.uses);
+    for (size_t i = 0; i < rest->uses.size(); ++i) {
+      rest->uses[i].output = {};
+      rest->uses[i].outputGradient = std::move(gradients[i]);
+    }
+    if (!layers.hasEmbedding())
+      view(inputGradient, activationShape, layers.scalarType())
+          .copy_(gradients.back());
+    return rest;
   }
-  void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes,
-                      Bytes) override {
-    refuseSplit();
+
+  void weightGradient(MicroBatch, std::unique_ptr<Stash> saved,
+                      ConstBytes weights, Bytes weightGradient) override {
+    expectBytes("weight gradient", weightGradient.size(), layers.weightBytes());
+    WeightStash &stash = expectStash<WeightStash>(saved, weights);
+    const std::vector<Tensor> parameters = layers.bind(stash.weights);
+    std::vector<Tensor> gradients = layers.bind(weightGradient.data());
+    for (ParameterUse &use : stash.uses) {
+      addWeightGradient(use, parameters, gradients);
+      use = {}; // frees it
+    }
   }
 
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
@@ -183,6 +217,36 @@ public:
   }
 
 private:
+  void expectOutputGradient(ConstBytes bytes) const {
+    expectBytes("output gradient", bytes.size(),
+                layers.hasHead() ? sizeof(double) : boundaryBytes);
+  }
+  void expectInputGradient(ConstBytes bytes) const {
+    expectBytes("input gradient", bytes.size(),
+                layers.hasEmbedding() ? 0 : boundaryBytes);
+  }
+
+  // `saved` as what it has to be.
+  template <typename S>
+  static S &expectStash(const std::unique_ptr<Stash> &saved,
+                        ConstBytes weights) {
+    auto *stash = dynamic_cast<S *>(saved.get());
+    if (!stash || stash->weights != weights.data())
+      throw std::invalid_argument(
+          std::is_same_v<S, ForwardStash>
+              ? "expected the stash of a forward of this stage over the same "
+                "weights, got another"
+              : "expected the stash of an input gradient of this stage over "
+                "the same weights, got another");
+    return *stash;
+  }
+
+  // A loss's own gradient is one.
+  Tensor gradientOfOutput(ConstBytes bytes) const {
+    return layers.hasHead() ? at::ones({}, layers.scalarType())
+                            : view(bytes, activationShape, layers.scalarType());
+  }
+
   // A tensor over the caller's bytes.
   static Tensor view(ConstBytes bytes, at::IntArrayRef shape,
                      at::ScalarType type) {
@@ -224,11 +288,6 @@ std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
     throw std::invalid_argument(name + "expected one of the program's " +
                                 std::to_string(program.stages.size()) +
                                 " stages");
-  for (const auto &worker : program.workers)
-    for (const program::Instruction &instruction : worker->instructions)
-      if (instruction.opcode() == program::Opcode::InputGradient ||
-          instruction.opcode() == program::Opcode::WeightGradient)
-        refuseSplit();
   const program::Stage &declared = program.stages[number];
   auto stage = std::make_unique<TransformerStage>(
       program, declared.first_layer(), declared.layers());

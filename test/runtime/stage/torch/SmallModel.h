@@ -92,6 +92,7 @@ template <typename T> struct Line {
   };
   std::vector<Part> parts;
   std::vector<int64_t> tokens, labels;
+  double loss = 0;
 
   explicit Line(const program::ProgramT &program)
       : tokens(someTokens(program, 0)), labels(someTokens(program, 1)) {
@@ -111,12 +112,11 @@ template <typename T> struct Line {
   }
 
   double forward(MicroBatch microBatch) {
-    double loss = 0;
     for (size_t s = 0; s < parts.size(); ++s) {
       const bool first = s == 0, last = s + 1 == parts.size();
       ConstBytes input = first ? ConstBytes(bytesOf(tokens))
                                : ConstBytes(bytesOf(parts[s - 1].output));
-      Bytes output = last ? Bytes(reinterpret_cast<std::byte *>(&loss), 8)
+      Bytes output = last ? std::as_writable_bytes(std::span(&loss, 1))
                           : bytesOf(parts[s].output);
       parts[s].stash = parts[s].stage->forward(
           microBatch, input, last ? bytesOf(labels) : Bytes(),
@@ -130,17 +130,38 @@ template <typename T> struct Line {
   }
 
   void backward(MicroBatch microBatch) {
-    double loss = 0;
+    for (size_t s = parts.size(); s-- > 0;)
+      parts[s].stage->backward(microBatch, std::move(parts[s].stash),
+                               gradientOfOutput(s), bytesOf(parts[s].weights),
+                               bytesOf(parts[s].gradient), gradientOfInput(s));
+  }
+
+  /// The halves of `backward`: the first leaves in `stash` what the second
+  /// needs.
+  void inputGradient(MicroBatch microBatch) {
     for (size_t s = parts.size(); s-- > 0;) {
-      const bool first = s == 0, last = s + 1 == parts.size();
-      Bytes outputGradient =
-          last ? Bytes(reinterpret_cast<std::byte *>(&loss), 8)
-               : bytesOf(parts[s].outputGradient);
-      parts[s].stage->backward(
-          microBatch, std::move(parts[s].stash), outputGradient,
-          bytesOf(parts[s].weights), bytesOf(parts[s].gradient),
-          first ? Bytes() : bytesOf(parts[s - 1].outputGradient));
+      parts[s].stash = parts[s].stage->inputGradient(
+          microBatch, std::move(parts[s].stash), gradientOfOutput(s),
+          bytesOf(parts[s].weights), gradientOfInput(s));
+      // What the interpreter may do once a backward is done.
+      std::fill(parts[s].outputGradient.begin(), parts[s].outputGradient.end(),
+                std::nan(""));
     }
+  }
+  void weightGradient(MicroBatch microBatch) {
+    for (Part &part : parts)
+      part.stage->weightGradient(microBatch, std::move(part.stash),
+                                 bytesOf(part.weights), bytesOf(part.gradient));
+  }
+
+  /// The buffers of stage `s`: the last one has a loss, the first no input that
+  /// has a gradient.
+  Bytes gradientOfOutput(size_t s) {
+    return s + 1 == parts.size() ? std::as_writable_bytes(std::span(&loss, 1))
+                                 : bytesOf(parts[s].outputGradient);
+  }
+  Bytes gradientOfInput(size_t s) {
+    return s == 0 ? Bytes() : bytesOf(parts[s - 1].outputGradient);
   }
 
   void step(uint64_t step, double scale) {
@@ -165,9 +186,9 @@ double largestDifference(const std::vector<T> &a, const std::vector<T> &b) {
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
-    // Written so that NaN counts.
-    if (!(difference <= largest))
-      largest = difference;
+    if (std::isnan(difference))
+      return INFINITY;
+    largest = std::max(largest, difference);
   }
   return largest;
 }

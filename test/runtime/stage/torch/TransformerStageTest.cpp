@@ -407,18 +407,6 @@ TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {
             std::string::npos);
 }
 
-TEST(TransformerStageTest, refusesASplitBackward) {
-  program::ProgramT program = smallProgram({}, {4});
-  auto worker = std::make_unique<program::WorkerT>();
-  worker->instructions.emplace_back(program::Opcode::InputGradient,
-                                    program::ValueKind::Stash, 0, 1, 0, 0, 0, 1,
-                                    0, 0, 0, 0, 0, 0);
-  program.workers.push_back(std::move(worker));
-  std::string reason = refusal([&] { makeTransformerStage(program, 0); });
-  EXPECT_NE(reason.find("cannot split the backward"), std::string::npos);
-  EXPECT_NE(reason.find("exact or the synthetic stages"), std::string::npos);
-}
-
 TEST(TransformerStageTest, refusesBytesOfTheWrongSize) {
   program::ProgramT program = smallProgram({}, {2, 2});
   Line<double> line(program);

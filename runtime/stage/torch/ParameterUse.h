@@ -1,0 +1,59 @@
+//===- ParameterUse.h - Weight gradients apart from the rest ----*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A split backward first asks autograd for the gradients of activations alone,
+// and later makes the weight gradients from what is kept here. A use is a place
+// where parameters enter the computation, with all that their gradient needs:
+//
+//   kind           parameters                    input
+//   Embedding      tokens', positions'           token numbers [B, T]
+//   Linear         weight, bias                  [M, in]
+//   NormedLinear   norm's weight and bias,       the norm's input [B, T, C],
+//                  then weight and maybe bias    with its mean and deviation
+//
+// Each norm goes straight into a linear layer, so one output gradient serves
+// both and the norm's own is not kept: see addWeightGradient.
+//
+// Internal: it includes LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_PARAMETERUSE_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_PARAMETERUSE_H
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/edge.h>
+
+#include <vector>
+
+namespace chimera::runtime {
+
+struct ParameterUse {
+  enum class Kind { Embedding, Linear, NormedLinear };
+
+  Kind kind;
+  size_t parameter; ///< its first, among those of the stage; others follow
+  bool hasBias;     ///< of the linear layer
+
+  /// Known after the forward. They share autograd's memory.
+  at::Tensor input;
+  at::Tensor mean, reciprocalDeviation; ///< NormedLinear only, [B, T, 1]
+  torch::autograd::Edge output;         ///< where its gradient arrives
+
+  /// Known after the input gradient. [M, out], or [B, T, C] of an embedding.
+  at::Tensor outputGradient;
+};
+
+/// Adds the gradient of the parameters of `use` to `gradients`; both lists are
+/// the stage's, in its order. `parameters` are those of the forward.
+void addWeightGradient(const ParameterUse &use,
+                       const std::vector<at::Tensor> &parameters,
+                       std::vector<at::Tensor> &gradients);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_PARAMETERUSE_H

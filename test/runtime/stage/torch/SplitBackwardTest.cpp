@@ -1,0 +1,323 @@
+//===- SplitBackwardTest.cpp - Input gradient, then weight gradient -------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Gpt2.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+
+namespace chimera::runtime {
+namespace {
+
+using namespace test;
+
+// Away from the start, where half of the parameters are zero or one.
+template <typename T> void disturb(Line<T> &line) {
+  for (auto &part : line.parts)
+    for (size_t i = 0; i < part.weights.size(); ++i)
+      part.weights[i] += static_cast<T>(0.1 * std::sin(static_cast<double>(i)));
+}
+
+// The largest difference between two gradients of all layers, each tensor's
+// relative to its largest element.
+template <typename T>
+double relativeDifference(const program::ProgramT &program,
+                          const std::vector<T> &ours,
+                          const std::vector<T> &theirs) {
+  const Gpt2 layers(program, 0, program::layerCount(*program.model));
+  if (ours.size() != static_cast<size_t>(layers.elements()) ||
+      theirs.size() != ours.size())
+    return INFINITY;
+  double worst = 0;
+  for (const Gpt2::Slot &slot : layers.slots()) {
+    const auto part = [&](const std::vector<T> &all) {
+      auto begin = all.begin() + slot.offset;
+      return std::vector<T>(begin, begin + slot.parameter.elements());
+    };
+    const std::vector<T> a = part(ours), b = part(theirs);
+    double scale = std::numeric_limits<double>::min();
+    for (T value : b)
+      scale = std::max<double>(scale, std::abs(value));
+    worst = std::max(worst, largestDifference(a, b) / scale);
+  }
+  return worst;
+}
+
+// Two micro-batches with whole and with split backwards, under several cuts of
+// five layers; weights far from their start, so every parameter has a say.
+template <typename T> void compare(Sizes sizes, double tolerance) {
+  sizes.layers = 3;
+  for (double dropout : {0.0, 0.3})
+    for (auto cut : std::vector<std::vector<uint32_t>>{
+             {5}, {1, 4}, {2, 3}, {4, 1}, {1, 1, 1, 1, 1}}) {
+      sizes.dropout = dropout;
+      program::ProgramT program = smallProgram(sizes, cut);
+      Line<T> whole(program), split(program);
+      disturb(whole);
+      disturb(split);
+      for (uint64_t index : {0, 1}) {
+        EXPECT_EQ(whole.forward({0, index}), split.forward({0, index}));
+        whole.backward({0, index});
+        split.inputGradient({0, index});
+        split.weightGradient({0, index});
+        for (auto &part : split.parts)
+          EXPECT_EQ(part.stash, nullptr);
+      }
+      EXPECT_LE(relativeDifference(program,
+                                   split.whole(&Line<T>::Part::gradient),
+                                   whole.whole(&Line<T>::Part::gradient)),
+                tolerance)
+          << cut.size() << " stages, dropout " << dropout;
+    }
+}
+
+TEST(SplitBackwardTest, equalsTheWholeInFloat64) { compare<double>({}, 1e-12); }
+
+TEST(SplitBackwardTest, equalsTheWholeInFloat32) {
+  compare<float>({.type = program::DataType::Float32}, 1e-5);
+}
+
+TEST(SplitBackwardTest, equalsTheWholeAtOtherSizes) {
+  compare<double>({.heads = 4,
+                   .width = 32,
+                   .context = 40,
+                   .vocabulary = 50,
+                   .microBatchSize = 3},
+                  1e-12);
+  compare<double>({.heads = 1,
+                   .width = 4,
+                   .context = 1,
+                   .vocabulary = 3,
+                   .microBatchSize = 1},
+                  1e-12);
+}
+
+// The incoming gradient is not changed by a half that keeps some of it, and the
+// outgoing one is the whole backward's.
+TEST(SplitBackwardTest, inputGradientIsTheWholes) {
+  for (double dropout : {0.0, 0.3}) {
+    program::ProgramT program = smallProgram({.dropout = dropout}, {1, 1, 2});
+    Line<double> line(program);
+    disturb(line);
+    line.forward({0, 0});
+    line.backward({0, 0});
+    const auto into = [&](size_t s) { return line.parts[s].outputGradient; };
+    const std::vector<double> first = into(0), second = into(1);
+    line.forward({0, 0});
+    for (size_t s : {2, 1}) {
+      std::vector<double> &incoming = line.parts[s].outputGradient;
+      const std::vector<double> kept = incoming;
+      line.parts[s].stash = line.parts[s].stage->inputGradient(
+          {0, 0}, std::move(line.parts[s].stash), line.gradientOfOutput(s),
+          bytesOf(line.parts[s].weights), line.gradientOfInput(s));
+      EXPECT_EQ(incoming, kept);
+    }
+    EXPECT_LE(largestDifference(into(1), second), 1e-15);
+    EXPECT_LE(largestDifference(into(0), first), 1e-15);
+  }
+}
+
+// Gradients are added, not stored: also onto what is there before the first.
+TEST(SplitBackwardTest, weightGradientAdds) {
+  program::ProgramT program = smallProgram({}, {2, 2});
+  Line<double> line(program);
+  disturb(line);
+  line.forward({0, 0});
+  line.inputGradient({0, 0});
+  line.weightGradient({0, 0});
+  std::vector<double> expected = line.whole(&Line<double>::Part::gradient);
+  for (double &value : expected)
+    value += 1;
+  for (auto &part : line.parts)
+    std::fill(part.gradient.begin(), part.gradient.end(), 1);
+  line.forward({0, 0});
+  line.inputGradient({0, 0});
+  line.weightGradient({0, 0});
+  EXPECT_LE(
+      largestDifference(line.whole(&Line<double>::Part::gradient), expected),
+      1e-14);
+}
+
+// Weight gradients late, and in the order of the micro-batches: the same sums.
+TEST(SplitBackwardTest, weightGradientsMayWait) {
+  program::ProgramT program = smallProgram({.dropout = 0.2}, {2, 2});
+  Line<double> inTurn(program), late(program);
+  disturb(inTurn);
+  disturb(late);
+  std::vector<std::vector<std::unique_ptr<Stash>>> rests;
+  for (uint64_t index : {0, 1, 2}) {
+    inTurn.forward({0, index});
+    inTurn.inputGradient({0, index});
+    inTurn.weightGradient({0, index});
+    late.forward({0, index});
+    late.inputGradient({0, index});
+    rests.emplace_back();
+    for (auto &part : late.parts)
+      rests.back().push_back(std::move(part.stash));
+  }
+  EXPECT_EQ(
+      late.whole(&Line<double>::Part::gradient),
+      std::vector<double>(late.whole(&Line<double>::Part::gradient).size()));
+  for (uint64_t index : {0, 1, 2}) {
+    for (size_t s = 0; s < late.parts.size(); ++s)
+      late.parts[s].stash = std::move(rests[index][s]);
+    late.weightGradient({0, index});
+  }
+  EXPECT_EQ(inTurn.whole(&Line<double>::Part::gradient),
+            late.whole(&Line<double>::Part::gradient));
+}
+
+TEST(SplitBackwardTest, wholeAndSplitInOneStep) {
+  program::ProgramT program = smallProgram({}, {2, 2});
+  Line<double> whole(program), mixed(program);
+  for (uint64_t index : {0, 1}) {
+    whole.forward({0, index});
+    whole.backward({0, index});
+  }
+  mixed.forward({0, 0});
+  mixed.inputGradient({0, 0});
+  mixed.weightGradient({0, 0});
+  mixed.forward({0, 1});
+  mixed.backward({0, 1});
+  EXPECT_LE(relativeDifference(program,
+                               mixed.whole(&Line<double>::Part::gradient),
+                               whole.whole(&Line<double>::Part::gradient)),
+            1e-12);
+}
+
+// How often LibTorch's operations run in a call, in the calling thread.
+std::map<std::string, int> operations(const std::function<void()> &call) {
+  static thread_local std::map<std::string, int> *counts;
+  std::map<std::string, int> result;
+  counts = &result;
+  at::CallbackHandle handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction &function)
+                                     -> std::unique_ptr<at::ObserverContext> {
+        ++(*counts)[function.name()];
+        return nullptr;
+      }));
+  call();
+  at::removeCallback(handle);
+  return result;
+}
+
+int products(std::map<std::string, int> counts) {
+  return counts["aten::mm"] + counts["aten::addmm"] + counts["aten::addmm_"];
+}
+
+// No product, no reduction and no scatter for a parameter: they are the whole
+// backward's that are missing here.
+TEST(SplitBackwardTest, inputGradientComputesNoWeightGradient) {
+  program::ProgramT program = smallProgram({}, {1, 2, 1});
+  Line<double> line(program);
+  const MicroBatch microBatch{0, 0};
+  // Linear layers with and without a gradient of their input; reductions are
+  // biases', and the positions'.
+  const struct {
+    int linears, biases, embeddings;
+  } expected[] = {{0, 1, 1}, {8, 8, 0}, {1, 0, 0}};
+  for (bool split : {false, true}) {
+    line.forward(microBatch);
+    for (size_t s = 3; s-- > 0;) {
+      auto &part = line.parts[s];
+      auto [linears, biases, embeddings] = expected[s];
+      if (!split) {
+        auto counts = operations([&] {
+          part.stage->backward(microBatch, std::move(part.stash),
+                               line.gradientOfOutput(s), bytesOf(part.weights),
+                               bytesOf(part.gradient), line.gradientOfInput(s));
+        });
+        EXPECT_EQ(products(counts), 2 * linears);
+        EXPECT_EQ(counts["aten::sum"], biases);
+        EXPECT_EQ(counts["aten::embedding_dense_backward"], embeddings);
+        continue;
+      }
+      auto counts = operations([&] {
+        part.stash = part.stage->inputGradient(
+            microBatch, std::move(part.stash), line.gradientOfOutput(s),
+            bytesOf(part.weights), line.gradientOfInput(s));
+      });
+      EXPECT_EQ(products(counts), linears);
+      EXPECT_EQ(counts["aten::sum"], 0);
+      EXPECT_EQ(counts["aten::embedding_dense_backward"], 0);
+      counts = operations([&] {
+        part.stage->weightGradient(microBatch, std::move(part.stash),
+                                   bytesOf(part.weights),
+                                   bytesOf(part.gradient));
+      });
+      EXPECT_EQ(products(counts), linears);
+      EXPECT_EQ(counts["aten::embedding_dense_backward"], embeddings);
+    }
+  }
+}
+
+std::string refusal(const std::function<void()> &call) {
+  try {
+    call();
+  } catch (const std::invalid_argument &error) {
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+TEST(SplitBackwardTest, refusesTheOtherHalfsStash) {
+  program::ProgramT program = smallProgram({}, {4});
+  Line<double> line(program);
+  line.forward({0, 0});
+  EXPECT_EQ(refusal([&] {
+              line.weightGradient({0, 0});
+            }),
+            "expected the stash of an input gradient of this stage over the "
+            "same weights, got another");
+  line.forward({0, 0});
+  line.inputGradient({0, 0});
+  EXPECT_EQ(refusal([&] {
+              line.inputGradient({0, 0});
+            }),
+            "expected the stash of a forward of this stage over the same "
+            "weights, got another");
+  line.forward({0, 0});
+  line.inputGradient({0, 0});
+  EXPECT_NE(refusal([&] {
+              line.backward({0, 0});
+            }).find("of a forward"),
+            std::string::npos);
+  // Consumed: there is nothing to do it again with.
+  EXPECT_NE(refusal([&] {
+              line.weightGradient({0, 0});
+            }).find("expected"),
+            std::string::npos);
+}
+
+TEST(SplitBackwardTest, refusesBytesOfTheWrongSize) {
+  program::ProgramT program = smallProgram({}, {2, 2});
+  Line<double> line(program);
+  auto &part = line.parts[1];
+  line.forward({0, 0});
+  EXPECT_EQ(refusal([&] {
+              part.stage->inputGradient({0, 0}, std::move(part.stash),
+                                        line.gradientOfOutput(1),
+                                        bytesOf(part.weights), Bytes());
+            }),
+            "expected 768 bytes of input gradient, got 0");
+  line.forward({0, 0});
+  line.inputGradient({0, 0});
+  EXPECT_NE(refusal([&] {
+              part.stage->weightGradient({0, 0}, std::move(part.stash),
+                                         bytesOf(part.weights), Bytes());
+            }).find("bytes of weight gradient, got 0"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace chimera::runtime
