@@ -26,9 +26,11 @@ namespace cl = llvm::cl;
 static cl::OptionCategory category("chimera-compile options");
 static cl::opt<std::string> input(cl::Positional, cl::desc("<description>"),
                                   cl::init("-"), cl::cat(category));
-static cl::opt<std::string> output("o", cl::desc("Program file to write"),
-                                   cl::value_desc("file"), cl::Required,
-                                   cl::cat(category));
+static cl::opt<std::string>
+    output("o",
+           cl::desc("Program file to write, - for standard "
+                    "output"),
+           cl::value_desc("file"), cl::Required, cl::cat(category));
 static cl::opt<bool> timeline("timeline",
                               cl::desc("Print the schedule's timeline"),
                               cl::cat(category));
@@ -87,7 +89,8 @@ static int compile() {
       chimera::emitProgram(module);
   if (!program)
     return 1;
-  if (!chimera::program::writeProgramFile(*program, output, error)) {
+  std::string target = output == "-" ? std::string("/dev/stdout") : output;
+  if (!chimera::program::writeProgramFile(*program, target, error)) {
     llvm::errs() << "chimera-compile: " << error << "\n";
     return 1;
   }
@@ -97,9 +100,17 @@ static int compile() {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "chimera-compile " CHIMERA_VERSION "\n";
+  });
   cl::ParseCommandLineOptions(
       argc, argv, "Compiles a described pipeline into a program file\n");
   int result = compile();
   llvm::outs().flush();
+  if (llvm::outs().has_error()) {
+    llvm::errs() << "chimera-compile: cannot write to standard output: "
+                 << llvm::outs().error().message() << "\n";
+    result = 1;
+  }
   std::_Exit(result);
 }

@@ -7,6 +7,7 @@
 
 #include "compiler/Pipelines.h"
 #include "dialect/Chimera.h"
+#include "tools/Arguments.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
@@ -17,6 +18,8 @@ int main(int argc, char **argv) {
   mlir::registerCanonicalizerPass();
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
+  llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
   return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "chimera optimizer driver\n", registry));
+      mlir::MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),
+                        "chimera optimizer driver\n", registry));
 }

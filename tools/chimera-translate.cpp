@@ -9,6 +9,7 @@
 #include "dialect/Chimera.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Verify.h"
+#include "tools/Arguments.h"
 
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
@@ -62,5 +63,8 @@ int main(int argc, char **argv) {
       "program-to-json", "print a program file as JSON",
       [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os,
          MLIRContext *context) { return dumpProgram(*sources, os, context); });
-  return failed(mlirTranslateMain(argc, argv, "chimera translation driver\n"));
+  llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
+  return failed(mlirTranslateMain(static_cast<int>(arguments.size()),
+                                  arguments.data(),
+                                  "chimera translation driver\n"));
 }
