@@ -209,6 +209,10 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
       return pipeline.emitOpError("expected one of the schedules ")
              << schedule::schemeNames() << ", got \"" << pipeline.getSchedule()
              << "\"";
+    if (std::string error = schedule::checkPipelines(*scheme, *problem);
+        !error.empty())
+      return pipeline.emitOpError("schedule \"")
+             << scheme->name << "\": " << error << ": run chimera-partition";
     schedule::Schedule schedule = schedule::makeSchedule(*scheme, *problem);
     if (failed(report(pipeline, Twine("schedule \"") + scheme->name + "\": ",
                       schedule::verify(*problem, schedule))))

@@ -60,6 +60,8 @@ struct Pipeline {
   /// stages); what passes between those is no message.
   std::vector<int32_t> workers;
   std::vector<int32_t> microBatches; ///< those it trains on, ascending
+
+  bool operator==(const Pipeline &) const = default;
 };
 
 /// One training step. Micro-batches are numbered 0..N-1 over all pipelines.

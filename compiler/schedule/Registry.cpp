@@ -67,6 +67,29 @@ std::string setOption(const Scheme &scheme, std::string_view name,
   return {};
 }
 
+std::string checkPipelines(const Scheme &scheme, const Problem &problem,
+                           const SchemeOptions &options) {
+  auto stages = static_cast<int32_t>(problem.stages.size());
+  int32_t microBatches = problem.microBatches();
+  std::string error = scheme.check(stages, microBatches, options);
+  if (!error.empty())
+    return error;
+  if (problem.workers != stages)
+    return "expected as many workers as stages (" + std::to_string(stages) +
+           "), got " + std::to_string(problem.workers);
+  std::vector<Pipeline> laid = scheme.place(stages, microBatches, options);
+  if (problem.pipelines.size() != laid.size())
+    return "expected the scheme's " + std::to_string(laid.size()) +
+           (laid.size() == 1 ? " pipeline" : " pipelines") + ", got " +
+           std::to_string(problem.pipelines.size());
+  for (size_t p = 0; p < laid.size(); ++p)
+    if (problem.pipelines[p] != laid[p])
+      return "expected the scheme's direction, placement and micro-batches for "
+             "pipeline " +
+             std::to_string(p);
+  return {};
+}
+
 Schedule makeSchedule(const Scheme &scheme, const Problem &problem,
                       const SchemeOptions &options) {
   Schedule schedule = scheme.order(problem, options);

@@ -57,8 +57,13 @@ std::string schemeHelp();
 std::string setOption(const Scheme &scheme, std::string_view name,
                       std::string_view value, SchemeOptions &options);
 
+/// Empty if `scheme` can schedule `problem`: it can do these sizes, and the
+/// pipelines are its own. Else what it expects.
+std::string checkPipelines(const Scheme &scheme, const Problem &problem,
+                           const SchemeOptions &options = {});
+
 /// The scheme's schedule of `problem`, backwards split if the problem says so.
-/// Requires that the problem's pipelines are the scheme's, with these options.
+/// Requires checkPipelines with the same options to pass.
 Schedule makeSchedule(const Scheme &scheme, const Problem &problem,
                       const SchemeOptions &options = {});
 

@@ -11,7 +11,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, got "mine"}}
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, gems, got "mine"}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("mine") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -201,8 +201,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // Directions that are not the scheme's: GPipe has one pipeline.
-// expected-error@below {{schedule "gpipe": forward of pipeline 1, stage 0, micro-batch 1 is missing}}
-// expected-error@below {{schedule "gpipe": backward of pipeline 1, stage 0, micro-batch 1 is missing}}
+// expected-error@below {{schedule "gpipe": expected the scheme's 1 pipeline, got 2: run chimera-partition}}
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -212,6 +211,31 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
+}
+
+// -----
+
+// One worker has no chimera.
+// expected-error@below {{schedule "chimera": expected at least 2 stages, got 1}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("chimera") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step { chimera.yield }
+}
+
+// -----
+
+// Another placement than the scheme's.
+// expected-error@below {{schedule "gems": expected the scheme's direction, placement and micro-batches for pipeline 1: run chimera-partition}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gems") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
+  chimera.direction 1 up on [0, 1] micro_batches [1]
+  chimera.step { chimera.yield }
 }
 
 // -----

@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Timeline.h"
+#include "test/compiler/schedule/Grids.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>
@@ -29,22 +30,12 @@
 namespace chimera::schedule {
 namespace {
 
-using Cells = std::vector<std::vector<std::string>>;
-
 std::vector<std::string> words(const std::string &line) {
   std::istringstream stream(line);
   std::vector<std::string> result;
   for (std::string word; stream >> word;)
     result.push_back(word);
   return result;
-}
-
-Cells cellsOf(const std::string &text) {
-  std::istringstream stream(text);
-  Cells cells;
-  for (std::string line; std::getline(stream, line);)
-    cells.push_back(words(line));
-  return cells;
 }
 
 struct Drawing {
