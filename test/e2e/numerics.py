@@ -2,11 +2,12 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a small GPT-2 in float64 for five steps, with D stages and W copies,
-under every schedule of the registry, and holds the outcome against
+under every schedule of the registry, with whole backwards and with backwards
+split into input and weight gradient, and holds the outcome against
 
-- `chimera-run --sequential`, one device and no pipeline;
+- `chimera-run --sequential`, one device, no pipeline and whole backwards;
 - the independent PyTorch script reference.py, where a Python with torch is
-  given;
+  given (whole backwards only);
 - the same program over MPI, to the last bit, where --mpirun is given.
 
 Weights and last-step gradients agree if per tensor the largest difference is at
@@ -36,7 +37,7 @@ chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
     vocabulary(256) dropout(1.0e-1)
 chimera.pipeline @train of @tiny stages({stages}) micro_batches({stages})
     schedule("{schedule}") micro_batch_size(2) data_parallel({width})
-    data_type(f64) seed(7) learning_rate(1.0e-2)
+    data_type(f64) seed(7) learning_rate(1.0e-2) {options}
 """
 
 
@@ -146,33 +147,43 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for schedule in SCHEDULES:
-            source = folder / f"{schedule}.mlir"
-            source.write_text(
-                DESCRIPTION.format(
-                    stages=args.stages, width=args.width, schedule=schedule
+            sequential = None
+            for options in ("", "split_backward"):
+                case = " ".join(
+                    [schedule, *options.split(), f"D={args.stages}", f"W={args.width}"]
                 )
-            )
-            program = folder / f"{schedule}.chimera"
-            run(args.tools / "chimera-compile", source, "-o", program)
-            case = f"{schedule} D={args.stages} W={args.width}"
-            common = (args.tools, program, args.data)
-            sequential = Training(
-                folder, f"{schedule}.sequential", [], *common, "--sequential"
-            )
-            threads = Training(
-                folder, f"{schedule}.threads", [], *common, "--check-replicas"
-            )
-            compare(checks, f"{case} against sequential", threads, sequential)
-            if args.mpirun:
-                ranks = args.stages * args.width
-                launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
-                mpi = Training(
-                    folder, f"{schedule}.mpi", launcher, *common, "--check-replicas"
-                )
-                same_bits(checks, f"{case} over MPI", mpi, threads)
-            if args.torch_python:
-                reference(checks, args, folder, case, program, threads)
+                sequential = train(checks, args, folder, case, schedule, options,
+                                   sequential)  # fmt: skip
     sys.exit(f"{checks.failed} comparisons failed" if checks.failed else 0)
+
+
+def train(checks, args, folder, case, schedule, options, sequential):
+    """Makes all runs of one program. Returns the sequential one, made here if it
+    is not given."""
+    name = f"{schedule}{options}"
+    source = folder / f"{name}.mlir"
+    source.write_text(
+        DESCRIPTION.format(
+            stages=args.stages, width=args.width, schedule=schedule, options=options
+        )
+    )
+    program = folder / f"{name}.chimera"
+    run(args.tools / "chimera-compile", source, "-o", program)
+    common = (args.tools, program, args.data)
+    if not sequential:
+        sequential = Training(
+            folder, f"{name}.sequential", [], *common, "--sequential"
+        )
+    threads = Training(folder, f"{name}.threads", [], *common, "--check-replicas")
+    compare(checks, f"{case} against sequential", threads, sequential)
+    if args.mpirun:
+        ranks = args.stages * args.width
+        launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
+        mpi = Training(folder, f"{name}.mpi", launcher, *common, "--check-replicas")
+        same_bits(checks, f"{case} over MPI", mpi, threads)
+    if args.torch_python and not options:
+        reference(checks, args, folder, case, program, threads)
+    return sequential
 
 
 def reference(checks, args, folder, case, program, ours):
