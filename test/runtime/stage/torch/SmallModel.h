@@ -10,6 +10,7 @@
 
 #include "runtime/program/Layout.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
 
 #include <algorithm>
@@ -96,6 +97,9 @@ template <typename T> struct Line {
 
   explicit Line(const program::ProgramT &program)
       : tokens(someTokens(program, 0)), labels(someTokens(program, 1)) {
+    // Threads that wait for so little work cost more than they do, and on cores
+    // that others use seconds.
+    setThreads(1);
     const auto boundary = static_cast<size_t>(program::boundaryBytes(
         *program.model, program.data_type, program.micro_batch_size));
     for (uint32_t s = 0; s < program.stages.size(); ++s) {
