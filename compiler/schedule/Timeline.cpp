@@ -1,4 +1,4 @@
-//===- Timeline.cpp - A schedule as a grid of text ------------------------===//
+//===- Timeline.cpp - A schedule as text or picture -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,12 +7,19 @@
 
 #include "compiler/schedule/Timeline.h"
 
+#include "compiler/schedule/ChromeTrace.h"
+#include "compiler/schedule/Svg.h"
+
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 namespace chimera::schedule {
 
 namespace {
+
+/// Grids wider than this many columns are no longer read.
+constexpr int64_t kWidest = 4096;
 
 std::string label(const Problem &problem, const Action &action) {
   const char *letters = problem.pipelines[action.pipeline].up ? "fbiw" : "FBIW";
@@ -32,14 +39,44 @@ void appendRow(std::string &text, const std::string &head,
   text += row + "\n";
 }
 
-template <typename T> std::string join(const std::vector<T> &values) {
-  std::string text;
-  for (const T &value : values)
-    text += (text.empty() ? "" : " ") + std::to_string(value);
+/// "forward 3", or "forward 3 to 5".
+std::string range(const char *name, const Problem &problem,
+                  int64_t StageCost::*cost) {
+  auto [least, most] = std::ranges::minmax(problem.stages, {}, cost);
+  std::string text = std::string(name) + " " + std::to_string(least.*cost);
+  if (least.*cost != most.*cost)
+    text += " to " + std::to_string(most.*cost);
   return text;
 }
 
 } // namespace
+
+std::span<const TimeUnit> timeUnits() {
+  static constexpr std::array<TimeUnit, 3> all = {{
+      {"none", "costs have no unit; a chrome trace shows one as 1 us", 1},
+      {"us", "costs are in microseconds", 1},
+      {"ns", "costs are in nanoseconds", 1e-3},
+  }};
+  return all;
+}
+
+std::string Timeline::axis() const {
+  if (slots)
+    return "slot";
+  if (unit == &timeUnits().front())
+    return "time";
+  return std::string("time in ") + unit->name;
+}
+
+std::span<const TimelineFormat> timelineFormats() {
+  static constexpr std::array<TimelineFormat, 3> all = {{
+      {"text", "the grid of the Chimera paper", renderText},
+      {"svg", "a picture", renderSvg},
+      {"chrome-trace", "JSON for ui.perfetto.dev or chrome://tracing",
+       renderChromeTrace},
+  }};
+  return all;
+}
 
 std::string renderGrid(const Problem &problem, const Schedule &schedule,
                        const Timing &timing, bool slots) {
@@ -67,29 +104,45 @@ std::string renderGrid(const Problem &problem, const Schedule &schedule,
   return text;
 }
 
+std::string describeTimes(const Problem &problem) {
+  std::string times = range("forward", problem, &StageCost::forward);
+  if (problem.splitBackward)
+    times +=
+        ", " + range("input gradient", problem, &StageCost::inputGradient) +
+        ", " + range("weight gradient", problem, &StageCost::weightGradient);
+  else
+    times += ", " + range("backward", problem, &StageCost::backward);
+  times += ", p2p " + std::to_string(problem.link.alpha);
+  if (problem.link.beta > 0)
+    times += " and " + std::to_string(problem.link.beta) + " for each " +
+             std::to_string(problem.link.betaBytes) + " bytes";
+  return times;
+}
+
 std::string renderSummary(const Problem &problem, const Timing &timing,
                           bool slots) {
-  std::string times = "one slot each";
-  if (!slots) {
-    const StageCost &cost = problem.stages.front();
-    times = "forward " + std::to_string(cost.forward);
-    if (problem.splitBackward)
-      times += ", input gradient " + std::to_string(cost.inputGradient) +
-               ", weight gradient " + std::to_string(cost.weightGradient);
-    else
-      times += ", backward " + std::to_string(cost.backward);
-    times += ", p2p " + std::to_string(problem.link.alpha);
-    if (problem.link.beta > 0)
-      times += " and " + std::to_string(problem.link.beta) + " for each " +
-               std::to_string(problem.link.betaBytes) + " bytes";
-  }
   char ratio[32];
   std::snprintf(ratio, sizeof ratio, "%.1f %%", 100 * timing.bubbleRatio());
-  return "makespan " + std::to_string(timing.makespan) + " (" + times +
-         ")\nbubble " + ratio +
-         " of the makespan; idle per worker: " + join(timing.idle) +
+  return "makespan " + std::to_string(timing.makespan) + " (" +
+         (slots ? "one slot each" : describeTimes(problem)) + ")\nbubble " +
+         ratio + " of the makespan; idle per worker: " + join(timing.idle) +
          "\npeak activations per worker: " + join(timing.peakActivations) +
          "\n";
+}
+
+std::string renderText(std::span<const Timeline> timelines) {
+  std::string text;
+  for (const Timeline &timeline : timelines) {
+    text += timeline.title + "\n";
+    if (timeline.timing.makespan > kWidest)
+      text += "(a grid of " + std::to_string(timeline.timing.makespan) +
+              " columns is not printed; give smaller times or format=svg)\n";
+    else
+      text += renderGrid(timeline.problem, timeline.schedule, timeline.timing,
+                         timeline.slots);
+    text += renderSummary(timeline.problem, timeline.timing, timeline.slots);
+  }
+  return text;
 }
 
 } // namespace chimera::schedule

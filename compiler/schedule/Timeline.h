@@ -1,4 +1,4 @@
-//===- Timeline.h - A schedule as a grid of text ----------------*- C++ -*-===//
+//===- Timeline.h - A schedule as text or picture ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,14 +10,56 @@
 
 #include "compiler/schedule/Simulate.h"
 
+#include <span>
+#include <string_view>
+
 namespace chimera::schedule {
+
+/// What one unit of time is, for people and for tools that count in
+/// microseconds.
+struct TimeUnit {
+  const char *name;
+  const char *summary;
+  double microseconds; ///< of one unit, in a chrome trace
+};
+
+/// The first is that of costs without a unit.
+std::span<const TimeUnit> timeUnits();
+
+/// A schedule with its times, to be shown. Requires a complete timing.
+struct Timeline {
+  std::string name;  ///< of the pipeline
+  std::string title; ///< "look: chimera, 4 stages, 4 micro-batches"
+  const Problem &problem;
+  const Schedule &schedule;
+  const Timing &timing;
+  /// True for slotTiming: every action is one slot long, whatever it costs.
+  bool slots = false;
+  const TimeUnit *unit = &timeUnits().front();
+
+  int64_t duration(const Action &action) const {
+    return slots ? 1 : problem.cost(action.kind, action.stage);
+  }
+  /// What one unit of time is in words: "slot", "time", "time in ns".
+  std::string axis() const;
+};
+
+/// A form of timelines. Parser, help and tests all walk `timelineFormats()`.
+struct TimelineFormat {
+  const char *name;
+  const char *summary;
+  /// One document with all of them.
+  std::string (*render)(std::span<const Timeline> timelines);
+};
+
+std::span<const TimelineFormat> timelineFormats();
 
 /// The grid in the Chimera paper's form: a row for each worker, a column for
 /// each unit of time, headed "slot" or "t". A cell names kind and micro-batch
-/// (F forward, B backward, I input gradient, W weight gradient), in upper case
-/// for down pipelines and lower case for up pipelines; `=` continues an action
-/// and `.` is idle. Requires a complete timing; the width grows with the
-/// makespan.
+/// (F forward, B backward, I input gradient, W weight gradient, R recompute),
+/// in upper case for down pipelines and lower case for up pipelines; `=`
+/// continues an action and `.` is idle. Requires a complete timing; the width
+/// grows with the makespan.
 std::string renderGrid(const Problem &problem, const Schedule &schedule,
                        const Timing &timing, bool slots);
 
@@ -25,6 +67,21 @@ std::string renderGrid(const Problem &problem, const Schedule &schedule,
 /// times they hold for.
 std::string renderSummary(const Problem &problem, const Timing &timing,
                           bool slots);
+
+/// "forward 1, backward 2, p2p 0"; "forward 3 to 5" where stages differ.
+std::string describeTimes(const Problem &problem);
+
+/// A title, grid and summary for each; no grid where it has more columns than
+/// anybody reads.
+std::string renderText(std::span<const Timeline> timelines);
+
+/// Values with blanks between them.
+template <typename T> std::string join(const std::vector<T> &values) {
+  std::string text;
+  for (const T &value : values)
+    text += (text.empty() ? "" : " ") + std::to_string(value);
+  return text;
+}
 
 } // namespace chimera::schedule
 

@@ -96,32 +96,26 @@ TEST(Chimera, LaysTwoPipelinesOverTheWorkers) {
             (std::vector<int32_t>{3, 4, 5}));
 }
 
-SchemeOptions withPipelines(int32_t count) {
-  SchemeOptions options;
-  options.pipelines = count;
-  return options;
-}
-
 TEST(Chimera, SaysWhichSizesItCanDo) {
   const Scheme *scheme = findScheme("chimera");
   ASSERT_NE(scheme, nullptr);
   for (int32_t d = 1; d <= 33; ++d)
     for (int32_t count = -1; count <= 34; ++count)
       for (int32_t n : {1, 2, 5, 100})
-        EXPECT_EQ(scheme->check(d, n, withPipelines(count)).empty(),
+        EXPECT_EQ(scheme->check(d, n, choose(count)).empty(),
                   d >= 2 && (count == 2 || (d % 2 == 0 && count >= 2 &&
                                             count % 2 == 0 && d % count == 0)))
             << nameOfSizes(d, n) << " " << count;
   EXPECT_EQ(scheme->check(1, 3, {}),
             "expected at least 2 stages, got 1: one worker has nobody to run "
             "in the other direction; use gpipe or 1f1b");
-  EXPECT_EQ(scheme->check(5, 3, withPipelines(4)),
+  EXPECT_EQ(scheme->check(5, 3, choose(4)),
             "expected 2 pipelines for an odd number of stages (5), got 4");
-  EXPECT_EQ(scheme->check(2, 3, withPipelines(4)),
+  EXPECT_EQ(scheme->check(2, 3, choose(4)),
             "expected 2 pipelines for 2 stages, got 4");
-  EXPECT_EQ(scheme->check(6, 3, withPipelines(4)),
+  EXPECT_EQ(scheme->check(6, 3, choose(4)),
             "expected 2 or 6 pipelines for 6 stages, got 4");
-  EXPECT_EQ(scheme->check(8, 3, withPipelines(3)),
+  EXPECT_EQ(scheme->check(8, 3, choose(3)),
             "expected 2, 4 or 8 pipelines for 8 stages, got 3");
 }
 
@@ -129,8 +123,8 @@ TEST(Chimera, SaysWhereDataParallelismIsSimpler) {
   const Scheme *scheme = findScheme("chimera");
   for (int32_t d = 2; d <= 16; ++d)
     for (int32_t count = 2; count <= d; count += 2)
-      if (scheme->check(d, d, withPipelines(count)).empty()) {
-        EXPECT_EQ(scheme->note(d, d, withPipelines(count)).empty(), count != d)
+      if (scheme->check(d, d, choose(count)).empty()) {
+        EXPECT_EQ(scheme->note(d, d, choose(count)).empty(), count != d)
             << d << " " << count;
       }
   EXPECT_EQ(scheme->note(2, 2, {}),

@@ -31,13 +31,6 @@ void expectGrid(const Case &c, const std::string &grid, bool slots) {
             cellsOf(grid));
 }
 
-SchemeOptions choose(int32_t pipelines, Concatenation concatenation) {
-  SchemeOptions options;
-  options.pipelines = pipelines;
-  options.concatenation = concatenation;
-  return options;
-}
-
 /// Figure 3, upper right.
 const char *const kFigure3 = R"(
 slot 0   1   2   3   4   5   6   7   8   9

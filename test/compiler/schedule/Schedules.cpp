@@ -28,6 +28,36 @@ Case makeCase(const std::string &name, int32_t stages, int32_t microBatches,
   return {scheme, problem, makeSchedule(*scheme, problem, options), options};
 }
 
+SchemeOptions choose(int32_t pipelines, Concatenation concatenation) {
+  SchemeOptions options;
+  options.pipelines = pipelines;
+  options.concatenation = concatenation;
+  return options;
+}
+
+std::vector<SchemeOptions> choices(const Scheme &scheme, int32_t stages) {
+  std::vector<SchemeOptions> result;
+  if (scheme.options.empty())
+    result.push_back({});
+  else
+    for (int32_t pipelines = 1; pipelines <= stages; ++pipelines)
+      for (Concatenation concatenation :
+           {Concatenation::Direct, Concatenation::Doubling})
+        if (SchemeOptions options = choose(pipelines, concatenation);
+            scheme.check(stages, 1, options).empty())
+          result.push_back(options);
+  return result;
+}
+
+std::string nameOf(const Scheme &scheme, int32_t stages, int32_t microBatches,
+                   const SchemeOptions &options) {
+  std::string name = std::string(scheme.name) + " D=" + std::to_string(stages) +
+                     " N=" + std::to_string(microBatches);
+  for (std::string_view option : scheme.options)
+    name += " " + findSchemeOption(option)->print(options);
+  return name;
+}
+
 std::string messages(const std::vector<Violation> &violations) {
   std::string text;
   for (const Violation &violation : violations)

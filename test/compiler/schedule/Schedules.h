@@ -30,6 +30,17 @@ Case makeCase(const std::string &scheme, int32_t stages, int32_t microBatches,
               StageCost cost = {}, bool splitBackward = false,
               const SchemeOptions &options = {});
 
+/// Options with 2f pipelines and a concatenation.
+SchemeOptions choose(int32_t pipelines,
+                     Concatenation concatenation = Concatenation::Direct);
+
+/// Every choice of options that `scheme` can do with `stages`.
+std::vector<SchemeOptions> choices(const Scheme &scheme, int32_t stages);
+
+/// "chimera D=4 N=8 2 direct".
+std::string nameOf(const Scheme &scheme, int32_t stages, int32_t microBatches,
+                   const SchemeOptions &options);
+
 /// The messages of all violations, a line each.
 std::string messages(const std::vector<Violation> &violations);
 

@@ -1,0 +1,24 @@
+//===- ChromeTrace.h - A schedule as a trace --------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_CHROMETRACE_H
+#define CHIMERA_COMPILER_SCHEDULE_CHROMETRACE_H
+
+#include "compiler/schedule/Timeline.h"
+
+namespace chimera::schedule {
+
+/// JSON in the Trace Event Format (Google), which Perfetto opens: a process for
+/// each timeline, a thread for each worker, and one complete event an action,
+/// with `worker`, `kind`, `pipeline`, `stage` and `micro_batch` as its
+/// arguments. `ts` and `dur` are in microseconds, as the format wants; what a
+/// unit of time is in these, Timeline::unit says and `otherData` repeats.
+std::string renderChromeTrace(std::span<const Timeline> timelines);
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_CHROMETRACE_H

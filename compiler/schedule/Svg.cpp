@@ -1,0 +1,318 @@
+//===- Svg.cpp - A schedule as a picture ----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Svg.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+
+namespace chimera::schedule {
+
+namespace {
+
+/// Of each kind, by its number: down boxes are dark with white text, up boxes
+/// pale with dark text and a dark edge, so that they differ without colour too.
+struct Style {
+  const char *name, *dark, *pale;
+};
+constexpr std::array<Style, 5> kStyles = {{
+    {"forward", "#2b6cb0", "#bcd9f5"},
+    {"backward", "#c05621", "#fbd5b5"},
+    {"input gradient", "#b7791f", "#fbe8ad"},
+    {"weight gradient", "#2f855a", "#bfe6cd"},
+    {"recompute", "#6b46c1", "#ddd0f7"},
+}};
+
+// Lengths in pixels.
+constexpr double kMargin = 20;
+constexpr double kHeader = 78;  ///< title, summary and legend
+constexpr double kLabels = 46;  ///< worker names, left of the rows
+constexpr double kFigures = 96; ///< idle time and peak, right of the rows
+constexpr double kAxis = 44;
+constexpr double kRow = 26, kBox = 22;
+constexpr double kLeastPlot = 460;
+/// What the shortest action gets as long as the plot is not wider than kMost.
+constexpr double kBoxWidth = 26;
+constexpr double kMost = 4400;
+/// What an action gets on average at least, even so.
+constexpr double kLeastBox = 3;
+/// Least distance of two ticks of the axis.
+constexpr double kTick = 46;
+/// Widths of a digit, and the font sizes they belong to.
+constexpr std::array<std::pair<double, const char *>, 2> kDigits = {
+    {{6.7, "n"}, {4.6, "s"}}};
+
+std::string number(double value) {
+  char text[64];
+  auto [end, error] = std::to_chars(text, text + sizeof text, value,
+                                    std::chars_format::fixed, 2);
+  std::string digits(text, end);
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.')
+    digits.pop_back();
+  return digits;
+}
+
+std::string escape(const std::string &text) {
+  std::string escaped;
+  for (char c : text)
+    switch (c) {
+    case '&':
+      escaped += "&amp;";
+      break;
+    case '<':
+      escaped += "&lt;";
+      break;
+    case '>':
+      escaped += "&gt;";
+      break;
+    case '"':
+      escaped += "&quot;";
+      break;
+    default:
+      // XML has no other control characters, however they are written.
+      escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  return escaped;
+}
+
+std::string text(const char *style, double x, double y,
+                 const std::string &content) {
+  return std::string("<text class=\"") + style + "\" x=\"" + number(x) +
+         "\" y=\"" + number(y) + "\">" + escape(content) + "</text>\n";
+}
+
+std::string percent(double ratio) { return number(100 * ratio) + " %"; }
+
+std::string classOf(size_t kind, bool up) {
+  return std::string("k") + std::to_string(kind) + (up ? " u" : " d");
+}
+
+/// 1, 2 or 5 times a power of ten: the least that is `least` or more.
+int64_t niceStep(double least) {
+  for (int64_t power = 1;; power *= 10)
+    for (int64_t step : {1, 2, 5})
+      if (static_cast<double>(step * power) >= least || power > INT64_MAX / 100)
+        return step * power;
+}
+
+/// One timeline, its upper left corner at (0, 0).
+class Panel {
+public:
+  explicit Panel(const Timeline &timeline)
+      : timeline(timeline), timing(timeline.timing),
+        workers(timeline.schedule.workers.size()) {
+    int64_t shortest = timing.makespan;
+    size_t most = 1;
+    for (const std::vector<Action> &row : timeline.schedule.workers) {
+      most = std::max(most, row.size());
+      for (const Action &action : row) {
+        shortest = std::min(shortest, timeline.duration(action));
+        kinds.insert({static_cast<size_t>(action.kind), isUp(action)});
+      }
+    }
+    double ideal = kBoxWidth * static_cast<double>(timing.makespan) /
+                   static_cast<double>(shortest);
+    double least = std::max(kLeastPlot, kLeastBox * static_cast<double>(most));
+    plot = std::max(least, std::min(ideal, kMost));
+    scale = plot / static_cast<double>(timing.makespan);
+  }
+
+  double width() const { return kLabels + plot + kFigures; }
+  double height() const {
+    return kHeader + kRow * static_cast<double>(workers) + kAxis;
+  }
+
+  std::string draw() const {
+    std::string svg = header() + legend();
+    svg += "<g transform=\"translate(" + number(kLabels) + " " +
+           number(kHeader) + ")\">\n";
+    for (size_t w = 0; w < workers; ++w)
+      svg += bubble(w);
+    svg += axis();
+    for (size_t w = 0; w < workers; ++w)
+      svg += row(w);
+    return svg + "</g>\n";
+  }
+
+private:
+  bool isUp(const Action &action) const {
+    return timeline.problem.pipelines[action.pipeline].up;
+  }
+  double at(int64_t time) const { return static_cast<double>(time) * scale; }
+
+  std::string header() const {
+    std::string times =
+        timeline.slots ? "one slot each" : describeTimes(timeline.problem);
+    return text("title", 0, 14, timeline.title) +
+           text("note", 0, 33,
+                "makespan " + std::to_string(timing.makespan) + " (" + times +
+                    ") · bubble " + percent(timing.bubbleRatio()) +
+                    " of the makespan");
+  }
+
+  /// Only what the picture shows.
+  std::string legend() const {
+    std::string svg;
+    double x = 0;
+    auto entry = [&](const std::string &rect, const std::string &name) {
+      svg += "<rect " + rect + " x=\"" + number(x + 0.5) +
+             "\" y=\"46\" width=\"22\" height=\"14\" rx=\"2\"/>\n" +
+             text("note", x + 28, 57, name);
+      x += 46 + 5.9 * static_cast<double>(name.size());
+    };
+    for (auto [kind, up] : kinds)
+      entry("class=\"" + classOf(kind, up) + "\"",
+            std::string(styleOf(kind).name) + (up ? ", up" : ", down"));
+    entry("class=\"bubble\"", "bubble");
+    return svg;
+  }
+
+  /// The whole row, hatched: what no action covers is idle.
+  std::string bubble(size_t w) const {
+    std::string idle = std::to_string(timing.idle[w]);
+    double share = static_cast<double>(timing.idle[w]) /
+                   static_cast<double>(timing.makespan);
+    double y = kRow * static_cast<double>(w);
+    return "<g><title>P" + std::to_string(w) + ": idle " + idle + " of " +
+           std::to_string(timing.makespan) + " (" + percent(share) +
+           "), peak activations " + std::to_string(timing.peakActivations[w]) +
+           "</title><rect class=\"bubble\" x=\"0\" y=\"" +
+           number(y + (kRow - kBox) / 2) + "\" width=\"" + number(plot) +
+           "\" height=\"" + number(kBox) + "\"/></g>\n" +
+           text("worker", -10, y + kRow / 2 + 4, "P" + std::to_string(w)) +
+           text("figure", plot + 48, y + kRow / 2 + 4, idle) +
+           text("figure", plot + 86, y + kRow / 2 + 4,
+                std::to_string(timing.peakActivations[w]));
+  }
+
+  /// Lines through all rows; slots are named in their middle, times where they
+  /// are.
+  std::string axis() const {
+    double bottom = kRow * static_cast<double>(workers);
+    int64_t step = niceStep(kTick / scale);
+    if (timeline.slots && scale >= 2 * kDigits[0].first + 6)
+      step = 1;
+    std::string svg;
+    for (int64_t t = 0; t <= timing.makespan; t += step) {
+      double x = at(t);
+      svg += "<path class=\"tick\" d=\"M" + number(x) + " 0V" +
+             number(bottom + 5) + "\"/>\n";
+      if (timeline.slots && t < timing.makespan)
+        x += scale / 2;
+      if (!timeline.slots || t < timing.makespan)
+        svg += text("axis", x, bottom + 18, std::to_string(t));
+      if (t > INT64_MAX - step)
+        break;
+    }
+    return svg + text("axis", plot / 2, bottom + 34, timeline.axis()) +
+           text("figure", plot + 48, -6, "idle") +
+           text("figure", plot + 86, -6, "peak");
+  }
+
+  std::string row(size_t w) const {
+    const std::vector<Action> &actions = timeline.schedule.workers[w];
+    std::string svg =
+        "<g transform=\"translate(0 " +
+        number(kRow * static_cast<double>(w) + (kRow - kBox) / 2) + ")\">\n";
+    for (size_t i = 0; i < actions.size(); ++i)
+      svg += box(actions[i], w, timing.starts[w][i]);
+    return svg + "</g>\n";
+  }
+
+  std::string box(const Action &action, size_t w, int64_t start) const {
+    int64_t duration = timeline.duration(action);
+    // A hair between neighbours, as long as they are not hairs themselves.
+    double width = at(duration), gap = width > 4 ? 1 : 0;
+    auto kind = static_cast<size_t>(action.kind);
+    std::string name = std::to_string(action.microBatch);
+    std::string svg =
+        std::string("<g><title>") + styleOf(kind).name + " of micro-batch " +
+        name + ", stage " + std::to_string(action.stage) + ", pipeline " +
+        std::to_string(action.pipeline) + (isUp(action) ? " (up)" : " (down)") +
+        ", P" + std::to_string(w) + ", " + timeline.axis() + " " +
+        std::to_string(start) +
+        (timeline.slots ? "" : " to " + std::to_string(start + duration)) +
+        "</title><rect class=\"" + classOf(kind, isUp(action)) + "\" x=\"" +
+        number(at(start) + gap / 2) + "\" width=\"" + number(width - gap) +
+        "\" height=\"" + number(kBox) + "\"" + (gap > 0 ? " rx=\"2\"" : "") +
+        "/>";
+    for (auto [digit, size] : kDigits)
+      if (digit * static_cast<double>(name.size()) + 3 <= width) {
+        svg += std::string("<text class=\"") + size +
+               (isUp(action) ? " p" : "") + "\" x=\"" +
+               number(at(start) + width / 2) + "\" y=\"" +
+               number(kBox / 2 + 4) + "\">" + name + "</text>";
+        break;
+      }
+    return svg + "</g>\n";
+  }
+
+  static const Style &styleOf(size_t kind) {
+    return kStyles[std::min(kind, kStyles.size() - 1)];
+  }
+
+  const Timeline &timeline;
+  const Timing &timing;
+  size_t workers;
+  std::set<std::pair<size_t, bool>> kinds; ///< with true for up
+  double plot, scale;                      ///< pixels; pixels a unit of time
+};
+
+std::string styleSheet() {
+  std::string css =
+      "<style>\n"
+      "text{font-family:Helvetica,Arial,'Liberation Sans',sans-serif;"
+      "font-size:11px;fill:#2d3748}\n"
+      ".title{font-size:15px;font-weight:bold}\n"
+      ".worker,.figure{text-anchor:end}\n"
+      ".worker{font-weight:bold}\n"
+      ".figure,.axis{fill:#4a5568}\n"
+      ".axis,.n,.s{text-anchor:middle}\n"
+      ".n,.s{fill:#fff}\n"
+      ".s{font-size:8px}\n"
+      ".p{fill:#1a202c}\n"
+      ".u{stroke-width:.8}\n"
+      ".tick{stroke:#a0aec0;stroke-width:.6}\n"
+      ".bubble{fill:url(#bubble)}\n";
+  for (size_t k = 0; k < kStyles.size(); ++k) {
+    std::string name = ".k" + std::to_string(k);
+    css += name + ".d{fill:" + kStyles[k].dark + "}\n" + name +
+           ".u{fill:" + kStyles[k].pale + ";stroke:" + kStyles[k].dark + "}\n";
+  }
+  return css +
+         "</style>\n<defs><pattern id=\"bubble\" width=\"6\" height=\"6\" "
+         "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+         "<rect width=\"6\" height=\"6\" fill=\"#edf2f7\"/>"
+         "<path d=\"M0 0V6\" stroke=\"#cbd5e0\" stroke-width=\"1.6\"/>"
+         "</pattern></defs>\n";
+}
+
+} // namespace
+
+std::string renderSvg(std::span<const Timeline> timelines) {
+  double width = 0, height = kMargin;
+  std::string body;
+  for (const Timeline &timeline : timelines) {
+    Panel panel(timeline);
+    body += "<g transform=\"translate(" + number(kMargin) + " " +
+            number(height) + ")\">\n" + panel.draw() + "</g>\n";
+    width = std::max(width, panel.width());
+    height += panel.height() + kMargin;
+  }
+  width += 2 * kMargin;
+  std::string size = number(width) + "\" height=\"" + number(height);
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+         "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"" +
+         size + "\" viewBox=\"0 0 " + number(width) + " " + number(height) +
+         "\">\n" + styleSheet() + "<rect width=\"" + size +
+         "\" fill=\"#fff\"/>\n" + body + "</svg>\n";
+}
+
+} // namespace chimera::schedule

@@ -1,0 +1,193 @@
+//===- BoundsTest.cpp - Bounds against their closed forms ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Bounds.h"
+#include "compiler/schedule/Memory.h"
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace chimera::schedule {
+namespace {
+
+int64_t timeOf(const Problem &problem, const std::string &name) {
+  for (const Bound &bound : bounds(problem))
+    if (bound.name == name)
+      return bound.time;
+  ADD_FAILURE() << "no " << name;
+  return 0;
+}
+
+TEST(Bounds, SayWhatTheyAre) {
+  std::vector<Bound> all = bounds(makeCase("gpipe", 2, 2).problem);
+  ASSERT_EQ(all.size(), 5u);
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].name, "LB" + std::to_string(i + 1));
+    for (const char *text : {all[i].formula, all[i].conditions, all[i].reason})
+      EXPECT_STRNE(text, "");
+  }
+}
+
+/// LB1: the busiest worker, here the one with the slow stage.
+TEST(Bounds, Work) {
+  Case c = makeCase("gpipe", 3, 5, {2, 3, 1, 1});
+  c.problem.stages[1] = {20, 30, 1, 1};
+  EXPECT_EQ(timeOf(c.problem, "LB1"), 5 * 50);
+}
+
+/// LB2 on a line: (N+D-1) (f+b), which GPipe and 1F1B reach.
+TEST(Bounds, OneMachineOnALine) {
+  for (const char *scheme : {"gpipe", "1f1b"})
+    for (int32_t d : {1, 2, 5, 8})
+      for (int32_t n : {1, 3, 8, 20}) {
+        Case c = makeCase(scheme, d, n, {3, 5, 1, 1});
+        std::vector<Bound> all = bounds(c.problem);
+        EXPECT_EQ(timeOf(c.problem, "LB2"), (n + d - 1) * 8);
+        EXPECT_EQ(gap(simulate(c.problem, c.schedule), best(all)), 0);
+      }
+}
+
+/// LB2 with split backwards: (D-1) f + N (f+i) + max(N w, (D-1) i + w), or
+/// more: worker 0 alone needs D f + (D-1) i + N (i+w).
+TEST(Bounds, OneMachineOnALineWithSplitBackwards) {
+  for (int32_t d : {2, 4, 8})
+    for (int32_t n : {1, 3, 8, 20})
+      for (StageCost cost : {StageCost{1, 2, 1, 1},
+                             {10, 21, 12, 9},
+                             {2, 6, 3, 3},
+                             {3, 5, 2, 3}}) {
+        Case c = makeCase("1f1b", d, n, cost, true);
+        int64_t f = cost.forward, i = cost.inputGradient,
+                w = cost.weightGradient;
+        int64_t closed =
+            (d - 1) * f + n * (f + i) + std::max(n * w, (d - 1) * i + w);
+        if (w <= i && n * f >= f + (d - 1) * i)
+          EXPECT_EQ(timeOf(c.problem, "LB2"), closed);
+        else
+          EXPECT_GE(timeOf(c.problem, "LB2"), closed);
+      }
+}
+
+/// LB2 with two directions: load + (D/2f - 1) (f+b), for odd D (D-1)/2 in the
+/// place of D/2 - 1.
+TEST(Bounds, OneMachineInTwoDirections) {
+  const Scheme &chimera = *findScheme("chimera");
+  for (int32_t d = 2; d <= 16; ++d)
+    for (const SchemeOptions &options : choices(chimera, d)) {
+      Case c = makeCase("chimera", d, 4 * d, {3, 7, 1, 1}, false, options);
+      int64_t ends = d % 2 ? (d - 1) / 2 : d / options.pipelines - 1;
+      EXPECT_EQ(timeOf(c.problem, "LB2"), (4 * d + ends) * 10)
+          << nameOf(chimera, d, 4 * d, options);
+    }
+}
+
+/// LB2 with two chunks of half a stage: load + (D-1) (f+b)/2 looped, and
+/// unsplit on a V too; split on a V (D-1) f/2.
+TEST(Bounds, OneMachineWithVirtualStages) {
+  for (int32_t d : {2, 4, 8})
+    for (bool folded : {false, true})
+      for (bool split : {false, true}) {
+        Problem problem;
+        problem.workers = d;
+        problem.stages.assign(2 * d, {1, 2, 1, 1});
+        problem.splitBackward = split;
+        Pipeline pipeline;
+        for (int32_t s = 0; s < 2 * d; ++s)
+          pipeline.workers.push_back(s < d    ? s
+                                     : folded ? 2 * d - 1 - s
+                                              : s - d);
+        int32_t n = 4 * d;
+        for (int32_t m = 0; m < n; ++m)
+          pipeline.microBatches.push_back(m);
+        problem.pipelines = {pipeline};
+        int64_t expected = 6 * n + 3 * (d - 1);
+        if (split)
+          expected = 6 * n + d - 1;
+        EXPECT_EQ(timeOf(problem, "LB2"), expected)
+            << d << " " << folded << " " << split;
+      }
+}
+
+/// LB3: one micro-batch there and back, with its messages.
+TEST(Bounds, CriticalPath) {
+  Case c = makeCase("1f1b", 4, 1, {2, 5, 3, 4});
+  c.problem.link.alpha = 10;
+  EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 7 + 6 * 10);
+  c.problem.splitBackward = true;
+  EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 2 + 4 * 3 + 4 + 6 * 10);
+  // A weight gradient far down can outlast the way back.
+  c.problem.stages[3].weightGradient = 1000;
+  EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 2 + 3 + 1000 + 3 * 10);
+}
+
+/// LB4: a stash on worker 0 is held for D (f+b), so a cap of D-1 costs.
+TEST(Bounds, Memory) {
+  Case c = makeCase("1f1b", 4, 32, {1, 2, 1, 1});
+  EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
+  c.problem.bytes.assign(4, {5, 1, 10, 0});
+  c.problem.memoryCaps.assign(4, 11 + 30);
+  EXPECT_EQ(timeOf(c.problem, "LB4"), 32 * 4 * 3 / 3);
+  EXPECT_STREQ(best(bounds(c.problem)).name, "LB4");
+  // No room at all says nothing.
+  c.problem.memoryCaps.assign(4, 11);
+  EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
+  // Bytes times time beyond 64 bits.
+  c.problem.bytes.assign(4, {0, 0, int64_t{1} << 50, 0});
+  c.problem.memoryCaps.assign(4, 1);
+  c.problem.stages.assign(4, {int64_t{1} << 40, int64_t{1} << 40, 1, 1});
+  ASSERT_EQ(check(c.problem), "");
+  EXPECT_EQ(timeOf(c.problem, "LB4"), INT64_MAX);
+}
+
+/// On a V each worker holds a micro-batch's two stashes for (2D+1) (f+i) + 2w.
+TEST(Bounds, MemoryOnAV) {
+  Problem problem;
+  problem.workers = 4;
+  problem.stages.assign(8, {1, 2, 1, 1});
+  problem.splitBackward = true;
+  problem.pipelines = {{false, {0, 1, 2, 3, 3, 2, 1, 0}, {0, 1, 2, 3}}};
+  problem.bytes.assign(8, {0, 0, 1, 0});
+  problem.memoryCaps.assign(4, 1);
+  EXPECT_EQ(timeOf(problem, "LB4"), 4 * (9 * 2 + 2));
+}
+
+/// LB5: what one channel carries; the simulator's links do better.
+TEST(Bounds, Messages) {
+  Case c = makeCase("gpipe", 3, 10);
+  c.problem.bytes = {{0, 0, 0, 100}, {0, 0, 0, 300}, {0, 0, 0, 999}};
+  c.problem.link = {1000, 1, 2};
+  EXPECT_EQ(timeOf(c.problem, "LB5"), 10 * 150);
+  // Down and up share a channel: 0 to 1 carries activations of one and
+  // gradients of the other.
+  Case both = makeCase("chimera", 2, 10);
+  both.problem.bytes = {{0, 0, 0, 7}, {}};
+  both.problem.link = {0, 1, 1};
+  EXPECT_EQ(timeOf(both.problem, "LB5"), 70);
+  EXPECT_FALSE(bounds(c.problem)[4].simulated);
+  EXPECT_STRNE(best(bounds(c.problem)).name, "LB5");
+}
+
+/// Chimera at b = 2f: direct is above the bound, fine-tuned doubling reaches
+/// it.
+TEST(Bounds, Gap) {
+  Case direct = makeCase("chimera", 4, 8, {1, 2, 1, 1});
+  EXPECT_DOUBLE_EQ(gap(simulate(direct.problem, direct.schedule),
+                       best(bounds(direct.problem))),
+                   3.0 / 27.0);
+  for (auto [d, n, time] : {std::tuple{4, 8, 27}, {8, 16, 57}, {8, 32, 105}}) {
+    Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,
+                      choose(2, Concatenation::Doubling));
+    Timing timing = simulate(c.problem, c.schedule);
+    EXPECT_EQ(timing.makespan, time);
+    EXPECT_EQ(gap(timing, best(bounds(c.problem))), 0);
+  }
+}
+
+} // namespace
+} // namespace chimera::schedule

@@ -1,0 +1,295 @@
+//===- BrokenTest.cpp - Twenty broken schedules, all violations ----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace chimera::schedule {
+namespace {
+
+/// A sound schedule, what is done to it, and all that is then wrong: the name
+/// of the constraint and the message. F0.1 stands for "forward of pipeline
+/// <the micro-batch's>, stage 0, micro-batch 1", likewise B, I and W.
+struct Broken {
+  const char *name;
+  Case (*make)();
+  std::vector<std::string> expected;
+};
+
+std::ostream &operator<<(std::ostream &os, const Broken &broken) {
+  return os << broken.name;
+}
+
+Case line() { return makeCase("gpipe", 2, 2); }
+Case chimera() { return makeCase("chimera", 4, 4); }
+
+/// Stages 0 and 3 on worker 0, 1 and 2 on worker 1; one micro-batch.
+Case folded() {
+  Case c = makeCase("gpipe", 4, 1);
+  c.problem.workers = 2;
+  c.problem.pipelines[0].workers = {0, 1, 1, 0};
+  c.schedule.workers = {{{Kind::Forward, 0, 0, 0},
+                         {Kind::Forward, 0, 3, 0},
+                         {Kind::Backward, 0, 3, 0},
+                         {Kind::Backward, 0, 0, 0}},
+                        {{Kind::Forward, 0, 1, 0},
+                         {Kind::Forward, 0, 2, 0},
+                         {Kind::Backward, 0, 2, 0},
+                         {Kind::Backward, 0, 1, 0}}};
+  return c;
+}
+
+/// "forward of pipeline 0, stage 0, micro-batch 1" to "F0.1".
+std::string shorten(std::string text) {
+  const std::pair<const char *, const char *> kinds[] = {
+      {"weight_gradient of pipeline ", "W"},
+      {"input_gradient of pipeline ", "I"},
+      {"forward of pipeline ", "F"},
+      {"backward of pipeline ", "B"}};
+  for (auto [longName, letter] : kinds)
+    for (size_t at; (at = text.find(longName)) != std::string::npos;) {
+      size_t stage = text.find(", stage ", at);
+      size_t batch = text.find(", micro-batch ", at);
+      text.replace(batch, 14, ".");
+      text.replace(at, stage + 8 - at, letter);
+    }
+  return text;
+}
+
+std::vector<std::string> found(const Case &c) {
+  std::vector<std::string> result;
+  for (const Violation &violation : verify(c.problem, c.schedule))
+    result.push_back(std::string(nameOf(violation.constraint)) + ": " +
+                     shorten(violation.message));
+  return result;
+}
+
+const Broken kBroken[] = {
+    {"NothingAtAll",
+     [] {
+       Case c = line();
+       for (auto &row : c.schedule.workers)
+         row.clear();
+       return c;
+     },
+     {"missing: F0.0 is missing", "missing: B0.0 is missing",
+      "missing: F0.1 is missing", "missing: B0.1 is missing",
+      "missing: F1.0 is missing", "missing: B1.0 is missing",
+      "missing: F1.1 is missing", "missing: B1.1 is missing"}},
+    {"NoWorkers",
+     [] {
+       Case c = makeCase("gpipe", 2, 1);
+       c.schedule.workers.clear();
+       return c;
+     },
+     {"placement: expected orders for 2 workers, got 0",
+      "missing: F0.0 is missing", "missing: B0.0 is missing",
+      "missing: F1.0 is missing", "missing: B1.0 is missing"}},
+    {"AWorkerTooMany",
+     [] {
+       Case c = line();
+       c.schedule.workers.push_back({{Kind::Forward, 0, 0, 0}});
+       return c;
+     },
+     {"placement: expected orders for 2 workers, got 3",
+      "placement: worker 2: F0.0 belongs on worker 0",
+      "duplicate: worker 2: F0.0 stands twice"}},
+    {"OneMissing",
+     [] {
+       Case c = line();
+       c.schedule.workers[1].pop_back();
+       return c;
+     },
+     {"missing: B1.1 is missing"}},
+    {"AMissingForward",
+     [] {
+       Case c = line();
+       c.schedule.workers[0].erase(c.schedule.workers[0].begin());
+       return c;
+     },
+     {"missing: F0.0 is missing"}},
+    {"OneTwice",
+     [] {
+       Case c = line();
+       c.schedule.workers[0].push_back({Kind::Forward, 0, 0, 1});
+       return c;
+     },
+     {"duplicate: worker 0: F0.1 stands twice"}},
+    {"TwiceOnTwoWorkers",
+     [] {
+       Case c = line();
+       c.schedule.workers[1].push_back({Kind::Forward, 0, 0, 1});
+       return c;
+     },
+     {"placement: worker 1: F0.1 belongs on worker 0",
+      "duplicate: worker 1: F0.1 stands twice"}},
+    {"OneForAnother",
+     [] {
+       Case c = line();
+       c.schedule.workers[0][0].microBatch = 1;
+       return c;
+     },
+     {"duplicate: worker 0: F0.1 stands twice", "missing: F0.0 is missing"}},
+    {"UnknownStagesAndBatches",
+     [] {
+       Case c = line();
+       for (Action action :
+            {Action{Kind::Forward, 0, 2, 0}, Action{Kind::Backward, 0, 0, 2},
+             Action{Kind::Forward, 1, 0, 0}, Action{Kind::Backward, 0, -1, -1}})
+         c.schedule.workers[1].push_back(action);
+       return c;
+     },
+     {"unknown-action: worker 1: F2.0 is no action of the problem",
+      "unknown-action: worker 1: B0.2 is no action of the problem",
+      "unknown-action: worker 1: F0.0 is no action of the problem",
+      "unknown-action: worker 1: B-1.-1 is no action of the problem"}},
+    {"SplitWhereWhole",
+     [] {
+       Case c = makeCase("gpipe", 1, 1);
+       c.schedule = splitBackwards(c.schedule);
+       return c;
+     },
+     {"unknown-action: worker 0: I0.0 is no action of the problem",
+      "unknown-action: worker 0: W0.0 is no action of the problem",
+      "missing: B0.0 is missing"}},
+    {"WholeWhereSplit",
+     [] {
+       Case c = makeCase("gpipe", 1, 1);
+       c.problem.splitBackward = true;
+       return c;
+     },
+     {"unknown-action: worker 0: B0.0 is no action of the problem",
+      "missing: I0.0 is missing", "missing: W0.0 is missing"}},
+    {"WorkersSwapped",
+     [] {
+       Case c = makeCase("gpipe", 2, 1);
+       std::swap(c.schedule.workers[0], c.schedule.workers[1]);
+       return c;
+     },
+     {"placement: worker 0: F1.0 belongs on worker 1",
+      "placement: worker 0: B1.0 belongs on worker 1",
+      "placement: worker 1: F0.0 belongs on worker 0",
+      "placement: worker 1: B0.0 belongs on worker 0"}},
+    {"BackwardsFirst",
+     [] {
+       Case c = line();
+       std::reverse(c.schedule.workers[1].begin(), c.schedule.workers[1].end());
+       return c;
+     },
+     {"order: worker 1: B1.1 stands before the forward it needs",
+      "order: worker 1: B1.0 stands before the forward it needs"}},
+    {"WeightGradientsFirst",
+     [] {
+       Case c = makeCase("gpipe", 1, 2, {}, true);
+       std::reverse(c.schedule.workers[0].begin(), c.schedule.workers[0].end());
+       return c;
+     },
+     {"order: worker 0: W0.1 stands before the input_gradient it needs",
+      "order: worker 0: I0.1 stands before the forward it needs",
+      "order: worker 0: W0.0 stands before the input_gradient it needs",
+      "order: worker 0: I0.0 stands before the forward it needs"}},
+    {"StagesOfOneWorkerSwapped",
+     [] {
+       Case c = folded();
+       std::swap(c.schedule.workers[1][0], c.schedule.workers[1][1]);
+       return c;
+     },
+     {"order: worker 1: F2.0 stands before the forward of stage 1 it needs"}},
+    {"AWayRoundTheOtherWorker",
+     [] {
+       Case c = folded();
+       std::swap(c.schedule.workers[0][0], c.schedule.workers[0][1]);
+       return c;
+     },
+     {"deadlock: worker 0 never gets to F3.0: it needs F2.0, which worker 1 "
+      "never gets to",
+      "deadlock: worker 1 never gets to F1.0: it needs F0.0, which worker 0 "
+      "never gets to"}},
+    {"TwoWait",
+     [] {
+       Case c = line();
+       std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
+       return c;
+     },
+     {"deadlock: worker 0 never gets to B0.0: it needs B1.0, which worker 1 "
+      "never gets to",
+      "deadlock: worker 1 never gets to F1.1: it needs F0.1, which worker 0 "
+      "never gets to"}},
+    {"AllWaitAndOneIsMissing",
+     [] {
+       Case c = line();
+       std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
+       c.schedule.workers[1].pop_back();
+       return c;
+     },
+     {"missing: B1.1 is missing",
+      "deadlock: worker 0 never gets to B0.0: it needs B1.0, which worker 1 "
+      "never gets to",
+      "deadlock: worker 1 never gets to F1.1: it needs F0.1, which worker 0 "
+      "never gets to"}},
+    {"SlotsOutOfOrder",
+     [] {
+       Case c = makeCase("chimera", 2, 2);
+       c.schedule.slots = {{0, 1, 1, 3}, {4, 5, 6, 6}};
+       return c;
+     },
+     {"slots: F1.1 in slot 1 needs F0.1 in slot 4",
+      "slots: worker 0: expected a slot after that of the action before, got "
+      "slot 1 for B1.1",
+      "slots: B0.0 in slot 3 needs B1.0 in slot 6",
+      "slots: worker 1: expected a slot after that of the action before, got "
+      "slot 6 for B0.1"}},
+    {"TooMuchMemoryAndTooLittleOrder",
+     [] {
+       Case c = line();
+       c.problem.bytes = {{1, 0, 10, 0}, {1, 0, 10, 0}};
+       c.problem.memoryCaps = {21, 12};
+       std::swap(c.schedule.workers[1][1], c.schedule.workers[1][2]);
+       std::swap(c.schedule.workers[1][0], c.schedule.workers[1][1]);
+       return c;
+     },
+     {"order: worker 1: B1.0 stands before the forward it needs",
+      "memory: worker 0 holds 22 bytes at F0.1, more than its cap of 21"}}};
+
+class BrokenSchedule : public testing::TestWithParam<Broken> {};
+
+TEST_P(BrokenSchedule, HasAllItsViolationsReported) {
+  Case c = GetParam().make();
+  ASSERT_EQ(check(c.problem), "");
+  EXPECT_EQ(found(c), GetParam().expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Verify, BrokenSchedule, testing::ValuesIn(kBroken),
+                         [](const auto &info) { return info.param.name; });
+
+/// What the list is made of is sound.
+TEST(BrokenSchedules, StartFromSoundOnes) {
+  for (const Case &c : {line(), chimera(), folded()})
+    EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+  EXPECT_EQ(std::size(kBroken), 20u);
+}
+
+/// Every constraint is broken somewhere in the list.
+TEST(BrokenSchedules, BreakEveryConstraint) {
+  using Constraint = Violation::Constraint;
+  for (Constraint constraint :
+       {Constraint::UnknownAction, Constraint::Missing, Constraint::Duplicate,
+        Constraint::Placement, Constraint::Order, Constraint::Deadlock,
+        Constraint::Slots, Constraint::Memory}) {
+    bool broken = false;
+    for (const Broken &each : kBroken)
+      for (const std::string &text : each.expected)
+        broken |= text.rfind(std::string(nameOf(constraint)) + ": ", 0) == 0;
+    EXPECT_TRUE(broken) << nameOf(constraint);
+  }
+}
+
+} // namespace
+} // namespace chimera::schedule

@@ -1,0 +1,211 @@
+//===- ClosedFormsTest.cpp - Makespans in a formula ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// D workers, N micro-batches, 2f pipelines; f and b in the formulas' bodies are
+// the times of a forward and a backward, with b >= f. No messages, equal
+// stages.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace chimera::schedule {
+namespace {
+
+/// b/f of 1, 5/4, 2 and 3, in integers.
+constexpr int64_t kForward = 4;
+constexpr int64_t kBackwards[] = {4, 5, 8, 12};
+
+/// Calls `check(timing, b)` for each ratio of the times.
+template <typename Check>
+void atEachRatio(const std::string &scheme, int32_t d, int32_t n,
+                 const SchemeOptions &options, Check check) {
+  Case c = makeCase(scheme, d, n, {}, false, options);
+  for (int64_t b : kBackwards) {
+    SCOPED_TRACE(nameOf(*c.scheme, d, n, options) + " b=" + std::to_string(b));
+    c.problem.stages.assign(d, {kForward, b, 1, 1});
+    Timing timing = simulate(c.problem, c.schedule);
+    ASSERT_TRUE(timing.complete);
+    check(timing, b);
+  }
+}
+
+/// Each D is a test of its own.
+class ClosedForms : public testing::TestWithParam<int32_t> {};
+class EvenD : public ClosedForms {};
+class OddD : public ClosedForms {};
+
+/// With N = kD + rest, 1 <= rest <= D, n = ceil(rest / 2f) and h = D/f:
+///
+///   T = k [D (f+b) + (h-2) (b-f)] + D (f+b) + 2 (n-1) b
+///       - [k >= 1] min(f, (h/2 - n) (b-f))
+///
+/// and 2Dk + 2(n-1) + 2D slots.
+TEST_P(EvenD, Direct) {
+  int32_t d = GetParam();
+  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+    if (options.concatenation != Concatenation::Direct)
+      continue;
+    for (int32_t n = 1; n <= 4 * d + 3; ++n) {
+      int64_t k = (n - 1) / d, rest = n - k * d;
+      int64_t most = (rest + options.pipelines - 1) / options.pipelines;
+      int64_t h = 2 * d / options.pipelines, f = kForward;
+      atEachRatio("chimera", d, n, options, [&](const Timing &t, int64_t b) {
+        int64_t time = k * (d * (f + b) + (h - 2) * (b - f)) + d * (f + b) +
+                       2 * (most - 1) * b;
+        if (k >= 1)
+          time -= std::min(f, (h / 2 - most) * (b - f));
+        EXPECT_EQ(t.makespan, time);
+      });
+      Case c = makeCase("chimera", d, n, {}, false, options);
+      ASSERT_TRUE(c.schedule.hasSlots());
+      EXPECT_EQ(slotTiming(c.problem, c.schedule).makespan,
+                2 * d * k + 2 * (most - 1) + 2 * d);
+    }
+  }
+}
+
+/// N = KD: idle (D-2) (K (b-f) + f) on every worker.
+TEST_P(EvenD, DirectIdlesAtEveryJunction) {
+  int32_t d = GetParam();
+  for (int32_t k = 1; k <= 4; ++k)
+    atEachRatio("chimera", d, k * d, {}, [&](const Timing &t, int64_t b) {
+      EXPECT_EQ(t.idle, std::vector<int64_t>(
+                            d, (d - 2) * (k * (b - kForward) + kForward)));
+    });
+}
+
+/// N = 2DU: idle (h-2) [max((f+b)/2, b-f) + (U-1) max(0, b-2f)] on every
+/// worker, with h = D/f in the place of D where there are more pipelines. At b
+/// = 2f a bubble of (D-2) / (2N + D-2).
+TEST_P(EvenD, Doubling) {
+  int32_t d = GetParam();
+  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+    if (options.concatenation != Concatenation::Doubling)
+      continue;
+    int64_t h = 2 * d / options.pipelines, f = kForward;
+    for (int32_t u = 1; u <= 3; ++u)
+      atEachRatio(
+          "chimera", d, 2 * d * u, options, [&](const Timing &t, int64_t b) {
+            int64_t twice =
+                (h - 2) * (std::max(f + b, 2 * (b - f)) +
+                           2 * (u - 1) * std::max<int64_t>(0, b - 2 * f));
+            for (int64_t idle : t.idle)
+              EXPECT_EQ(2 * idle, twice);
+            if (b == 2 * f && options.pipelines == 2) {
+              EXPECT_NEAR(t.bubbleRatio(), (d - 2.0) / (4.0 * d * u + d - 2.0),
+                          1e-12);
+            }
+          });
+  }
+}
+
+/// Twice the micro-batches in flight: 3D/2 + 1 to 2D.
+TEST_P(EvenD, DoublingHoldsTwiceAsMany) {
+  int32_t d = GetParam();
+  for (int32_t u = 1; u <= 3; ++u)
+    atEachRatio("chimera", d, 2 * d * u, choose(2, Concatenation::Doubling),
+                [&](const Timing &t, int64_t) {
+                  auto [least, most] = std::ranges::minmax(t.peakActivations);
+                  EXPECT_EQ(least, 3 * d / 2 + 1);
+                  EXPECT_EQ(most, 2 * d);
+                });
+}
+
+/// N = KD: D - D/2f + 1 to D.
+TEST_P(EvenD, DirectHoldsUpToAUnit) {
+  int32_t d = GetParam();
+  for (const SchemeOptions &options : choices(*findScheme("chimera"), d))
+    if (options.concatenation == Concatenation::Direct)
+      for (int32_t k = 1; k <= 3; ++k)
+        atEachRatio(
+            "chimera", d, k * d, options, [&](const Timing &t, int64_t) {
+              auto [least, most] = std::ranges::minmax(t.peakActivations);
+              EXPECT_EQ(least, d - d / options.pipelines + 1);
+              EXPECT_EQ(most, d);
+            });
+}
+
+/// One unit: D/f - 2 idle slots, at b = 2f twice as much time.
+TEST_P(EvenD, MorePipelinesIdleLess) {
+  int32_t d = GetParam();
+  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+    if (options.concatenation != Concatenation::Direct)
+      continue;
+    Case c = makeCase("chimera", d, d, {1, 2, 1, 1}, false, options);
+    int64_t h = 2 * d / options.pipelines;
+    EXPECT_EQ(slotTiming(c.problem, c.schedule).idle,
+              std::vector<int64_t>(d, h - 2));
+    EXPECT_EQ(simulate(c.problem, c.schedule).idle,
+              std::vector<int64_t>(d, 2 * (h - 2)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chimera, EvenD, testing::Range(2, 33, 2),
+                         testing::PrintToStringParamName());
+
+/// N <= D-1: T = D (f+b) + (N-1) b.
+TEST_P(OddD, OneUnit) {
+  int32_t d = GetParam();
+  for (int32_t n = 1; n <= d - 1; ++n)
+    atEachRatio("chimera", d, n, {}, [&](const Timing &t, int64_t b) {
+      EXPECT_EQ(t.makespan, d * (kForward + b) + (n - 1) * b);
+    });
+}
+
+/// N = K (D-1): T = D f + 2 (K-1) f + K (2D-2) b; 2D slots a unit, D idle in
+/// the last.
+TEST_P(OddD, WholeUnits) {
+  int32_t d = GetParam();
+  for (int32_t k = 1; k <= 4; ++k) {
+    int32_t n = k * (d - 1);
+    atEachRatio("chimera", d, n, {}, [&](const Timing &t, int64_t b) {
+      EXPECT_EQ(t.makespan, (d + 2 * (k - 1)) * kForward + k * (2 * d - 2) * b);
+    });
+    Case c = makeCase("chimera", d, n);
+    EXPECT_EQ(slotTiming(c.problem, c.schedule).makespan,
+              2 * d * (k - 1) + 3 * d - 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chimera, OddD, testing::Range(3, 33, 2),
+                         testing::PrintToStringParamName());
+
+/// T = D (f+b) + (N-1) (D max(f,b) + min(f,b)), and one micro-batch at a time.
+TEST_P(ClosedForms, Gems) {
+  int32_t d = GetParam();
+  for (int32_t n : {1, 2, 3, 4, 7, 8, 20, 33}) {
+    atEachRatio("gems", d, n, {}, [&](const Timing &t, int64_t b) {
+      EXPECT_EQ(t.makespan, d * (kForward + b) + (n - 1) * (d * b + kForward));
+      EXPECT_EQ(t.peakActivations, std::vector<int32_t>(d, 1));
+    });
+    Case slow = makeCase("gems", d, n, {7, 3, 1, 1});
+    EXPECT_EQ(simulate(slow.problem, slow.schedule).makespan,
+              d * 10 + (n - 1) * (d * 7 + 3));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gems, ClosedForms, testing::Values(2, 3, 4, 7, 8, 16),
+                         testing::PrintToStringParamName());
+
+/// A unit without its full share runs as the full one does, with holes.
+TEST(ChimeraSizes, OfTheReference) {
+  for (auto [d, n, slots, time] :
+       {std::tuple{4, 6, 16, 25}, {8, 18, 48, 83}, {4, 4, 10, 16}}) {
+    Case c = makeCase("chimera", d, n, {1, 2, 1, 1});
+    EXPECT_EQ(slotTiming(c.problem, c.schedule).makespan, slots);
+    EXPECT_EQ(simulate(c.problem, c.schedule).makespan, time);
+  }
+}
+
+} // namespace
+} // namespace chimera::schedule
