@@ -35,9 +35,13 @@ public:
 
   std::vector<Violation> run() {
     checkActions();
-    checkMissing();
-    checkOrder();
-    checkDeadlock();
+    if (placed < ids.count())
+      checkMissing();
+    Stuck stuck = walk();
+    if (stuck.any || stuck.passedOver)
+      checkOrder();
+    if (stuck.any)
+      reportDeadlock(stuck);
     if (schedule.hasSlots())
       checkSlots();
     checkMemory();
@@ -85,6 +89,7 @@ private:
                     onWorker(worker) + describe(action) + " stands twice");
     positionOf[*id] = position;
     idAt[position] = *id;
+    ++placed;
   }
 
   void checkMissing() {
@@ -143,51 +148,74 @@ private:
                                   stage + " it needs");
   }
 
+  /// Where a run of the order ends.
+  struct Stuck {
+    std::vector<size_t> next;      ///< of each worker, what it cannot run
+    std::vector<int64_t> waitsFor; ///< and the action that lacks
+    bool any = false;
+    bool passedOver = false; ///< a need was ignored: the order violates it
+  };
+
   /// Runs the order, without times, until no worker can go on.
-  void checkDeadlock() {
+  Stuck walk() const {
+    constexpr int32_t kPending = -1, kDone = -2;
     size_t workers = schedule.workers.size();
-    std::vector<size_t> next(workers, 0);
-    std::vector<char> done(ids.count(), 0);
-    std::vector<size_t> ready;
+    Stuck stuck;
+    stuck.next.assign(workers, 0);
+    stuck.waitsFor.assign(workers, kNoAction);
+    // Of each action kPending, kDone, or a worker that waits for it; a worker
+    // waits for one action at most, so `alsoWaiting` can chain them.
+    std::vector<int32_t> state(ids.count(), kPending), alsoWaiting(workers);
+    if (placed < ids.count())
+      for (int64_t id = 0; id < ids.count(); ++id)
+        if (positionOf[id] == kNowhere)
+          state[id] = kDone;
+    std::vector<int32_t> ready;
     for (size_t w = workers; w-- > 0;)
-      ready.push_back(w);
-    // The workers that wait for an action, chained through `waiting`: each
-    // worker waits for one at most.
-    std::vector<int32_t> firstWaiting(ids.count(), -1), waiting(workers, -1);
-    std::vector<int64_t> waitsFor(workers, kNoAction);
+      ready.push_back(static_cast<int32_t>(w));
     while (!ready.empty()) {
       size_t w = ready.back();
       ready.pop_back();
-      waitsFor[w] = kNoAction;
-      for (; next[w] < schedule.workers[w].size(); ++next[w]) {
-        int64_t position = first[w] + static_cast<int64_t>(next[w]);
+      stuck.waitsFor[w] = kNoAction;
+      const std::vector<Action> &order = schedule.workers[w];
+      for (size_t &i = stuck.next[w]; i < order.size(); ++i) {
+        int64_t position = first[w] + static_cast<int64_t>(i);
         int64_t id = idAt[position];
         if (id == kNoAction)
           continue;
-        forEachNeed(schedule.workers[w][next[w]], [&](int64_t need) {
-          if (done[need] || positionOf[need] == kNowhere ||
-              standsLater(need, position, w))
+        forEachNeed(order[i], [&](int64_t need) {
+          if (state[need] == kDone)
             return true;
-          waitsFor[w] = need;
+          if (standsLater(need, position, w)) {
+            stuck.passedOver = true;
+            return true;
+          }
+          stuck.waitsFor[w] = need;
           return false;
         });
-        if (waitsFor[w] != kNoAction) {
-          waiting[w] = firstWaiting[waitsFor[w]];
-          firstWaiting[waitsFor[w]] = static_cast<int32_t>(w);
+        if (int64_t need = stuck.waitsFor[w]; need != kNoAction) {
+          alsoWaiting[w] = state[need];
+          state[need] = static_cast<int32_t>(w);
           break;
         }
-        done[id] = 1;
-        for (int32_t v = firstWaiting[id]; v >= 0; v = waiting[v])
+        for (int32_t v = state[id]; v >= 0; v = alsoWaiting[v])
           ready.push_back(v);
+        state[id] = kDone;
       }
     }
-    for (size_t w = 0; w < workers; ++w)
-      if (waitsFor[w] != kNoAction)
+    for (int64_t need : stuck.waitsFor)
+      stuck.any |= need != kNoAction;
+    return stuck;
+  }
+
+  void reportDeadlock(const Stuck &stuck) {
+    for (size_t w = 0; w < schedule.workers.size(); ++w)
+      if (int64_t need = stuck.waitsFor[w]; need != kNoAction)
         report(Constraint::Deadlock,
                "worker " + std::to_string(w) + " never gets to " +
-                   describe(schedule.workers[w][next[w]]) + ": it needs " +
-                   describeId(waitsFor[w]) + ", which worker " +
-                   std::to_string(workerAt(positionOf[waitsFor[w]])) +
+                   describe(schedule.workers[w][stuck.next[w]]) +
+                   ": it needs " + describeId(need) + ", which worker " +
+                   std::to_string(workerAt(positionOf[need])) +
                    " never gets to");
   }
 
@@ -265,6 +293,7 @@ private:
   std::vector<int64_t> positionOf;
   /// The action at each position, kNoAction where it is unknown or a repeat.
   std::vector<int64_t> idAt;
+  int64_t placed = 0; ///< actions of the problem that stand somewhere
   /// Position of each worker's first action, and the number of positions.
   std::vector<int64_t> first;
   std::vector<Violation> violations;
