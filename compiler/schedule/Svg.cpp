@@ -31,7 +31,7 @@ constexpr std::array<Style, 5> kStyles = {{
 
 // Lengths in pixels.
 constexpr double kMargin = 20;
-constexpr double kHeader = 78;  ///< title, summary and legend
+constexpr double kHeader = 84;  ///< title, summary and legend
 constexpr double kLabels = 46;  ///< worker names, left of the rows
 constexpr double kFigures = 96; ///< idle time and peak, right of the rows
 constexpr double kAxis = 44;
@@ -39,11 +39,13 @@ constexpr double kRow = 26, kBox = 22;
 constexpr double kLeastPlot = 460;
 /// What the shortest action gets as long as the plot is not wider than kMost.
 constexpr double kBoxWidth = 26;
-constexpr double kMost = 4400;
+constexpr double kMost = 3600;
 /// What an action gets on average at least, even so.
 constexpr double kLeastBox = 3;
 /// Least distance of two ticks of the axis.
 constexpr double kTick = 46;
+/// What an entry of the legend takes: each, and each character of its name.
+constexpr double kEntry = 46, kCharacter = 5.9;
 /// Widths of a digit, and the font sizes they belong to.
 constexpr std::array<std::pair<double, const char *>, 2> kDigits = {
     {{6.7, "n"}, {4.6, "s"}}};
@@ -88,7 +90,12 @@ std::string text(const char *style, double x, double y,
          "\" y=\"" + number(y) + "\">" + escape(content) + "</text>\n";
 }
 
-std::string percent(double ratio) { return number(100 * ratio) + " %"; }
+std::string percent(double ratio) {
+  char text[32];
+  auto [end, error] = std::to_chars(text, text + sizeof text, 100 * ratio,
+                                    std::chars_format::fixed, 1);
+  return std::string(text, end) + " %";
+}
 
 std::string classOf(size_t kind, bool up) {
   return std::string("k") + std::to_string(kind) + (up ? " u" : " d");
@@ -124,7 +131,12 @@ public:
     scale = plot / static_cast<double>(timing.makespan);
   }
 
-  double width() const { return kLabels + plot + kFigures; }
+  double width() const {
+    double legend = entryWidth("bubble");
+    for (auto [kind, up] : kinds)
+      legend += entryWidth(legendName(kind, up));
+    return std::max(kLabels + plot + kFigures, legend);
+  }
   double height() const {
     return kHeader + kRow * static_cast<double>(workers) + kAxis;
   }
@@ -157,6 +169,13 @@ private:
                     " of the makespan");
   }
 
+  static std::string legendName(size_t kind, bool up) {
+    return std::string(styleOf(kind).name) + (up ? ", up" : ", down");
+  }
+  static double entryWidth(const std::string &name) {
+    return kEntry + kCharacter * static_cast<double>(name.size());
+  }
+
   /// Only what the picture shows.
   std::string legend() const {
     std::string svg;
@@ -165,11 +184,10 @@ private:
       svg += "<rect " + rect + " x=\"" + number(x + 0.5) +
              "\" y=\"46\" width=\"22\" height=\"14\" rx=\"2\"/>\n" +
              text("note", x + 28, 57, name);
-      x += 46 + 5.9 * static_cast<double>(name.size());
+      x += entryWidth(name);
     };
     for (auto [kind, up] : kinds)
-      entry("class=\"" + classOf(kind, up) + "\"",
-            std::string(styleOf(kind).name) + (up ? ", up" : ", down"));
+      entry("class=\"" + classOf(kind, up) + "\"", legendName(kind, up));
     entry("class=\"bubble\"", "bubble");
     return svg;
   }
@@ -187,7 +205,7 @@ private:
            number(y + (kRow - kBox) / 2) + "\" width=\"" + number(plot) +
            "\" height=\"" + number(kBox) + "\"/></g>\n" +
            text("worker", -10, y + kRow / 2 + 4, "P" + std::to_string(w)) +
-           text("figure", plot + 48, y + kRow / 2 + 4, idle) +
+           text("figure", plot + 52, y + kRow / 2 + 4, percent(share)) +
            text("figure", plot + 86, y + kRow / 2 + 4,
                 std::to_string(timing.peakActivations[w]));
   }
@@ -196,7 +214,11 @@ private:
   /// are.
   std::string axis() const {
     double bottom = kRow * static_cast<double>(workers);
-    int64_t step = niceStep(kTick / scale);
+    double tick = std::max(
+        kTick,
+        16 + kDigits[0].first *
+                 static_cast<double>(std::to_string(timing.makespan).size()));
+    int64_t step = niceStep(tick / scale);
     if (timeline.slots && scale >= 2 * kDigits[0].first + 6)
       step = 1;
     std::string svg;
@@ -212,7 +234,7 @@ private:
         break;
     }
     return svg + text("axis", plot / 2, bottom + 34, timeline.axis()) +
-           text("figure", plot + 48, -6, "idle") +
+           text("figure", plot + 52, -6, "idle") +
            text("figure", plot + 86, -6, "peak");
   }
 

@@ -1,0 +1,299 @@
+//===- Report.cpp - What a schedule costs ---------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Report.h"
+
+#include "compiler/schedule/Memory.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace chimera::schedule {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// A column of all forms. Null where a report has no value for it.
+struct Column {
+  const char *name; ///< in CSV and JSON
+  const char *text; ///< in the table
+  ordered_json (*value)(const Report &report);
+};
+
+template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
+  std::vector<int64_t> times;
+  for (const StageCost &stage : report.problem.stages)
+    times.push_back(stage.*member);
+  if (std::ranges::count(times, times.front()) == std::ssize(times))
+    return times.front();
+  return times;
+}
+
+template <int64_t StageCost::*time, bool split>
+ordered_json costOf(const Report &report) {
+  return report.problem.splitBackward == split ? cost<time>(report)
+                                               : ordered_json();
+}
+
+ordered_json schemeOptionsOf(const Report &report) {
+  ordered_json options = ordered_json::object();
+  for (std::string_view name : report.scheme->options)
+    options[std::string(name)] = findSchemeOption(name)->print(report.options);
+  return options;
+}
+
+ordered_json boundsOf(const Report &report) {
+  ordered_json bounds = ordered_json::object();
+  for (const Bound &bound : report.bounds)
+    if (bound.time > 0)
+      bounds[bound.name] = bound.time;
+  return bounds;
+}
+
+ordered_json interval(const std::vector<int32_t> &values) {
+  auto [least, most] = std::ranges::minmax(values);
+  return {least, most};
+}
+
+/// Sizes, times, results; a table, a CSV row and a JSON object walk it.
+constexpr std::array<Column, 33> kColumns = {{
+    {"name", "pipeline",
+     [](const Report &r) -> ordered_json { return r.name; }},
+    {"schedule", "schedule",
+     [](const Report &r) -> ordered_json { return r.scheme->name; }},
+    {"options", "options", schemeOptionsOf},
+    {"stages", "stages (D)",
+     [](const Report &r) -> ordered_json { return r.problem.stages.size(); }},
+    {"micro_batches", "micro-batches (N)",
+     [](const Report &r) -> ordered_json { return r.problem.microBatches(); }},
+    {"width", "data-parallel width (W)",
+     [](const Report &r) -> ordered_json { return r.width; }},
+    {"pipelines", "pipelines (p)",
+     [](const Report &r) -> ordered_json {
+       return r.problem.pipelines.size();
+     }},
+    {"time_unit", "unit of time",
+     [](const Report &r) -> ordered_json { return r.unit->name; }},
+    {"forward", "forward (f)", cost<&StageCost::forward>},
+    {"backward", "backward (b)", costOf<&StageCost::backward, false>},
+    {"input_gradient", "input gradient",
+     costOf<&StageCost::inputGradient, true>},
+    {"weight_gradient", "weight gradient",
+     costOf<&StageCost::weightGradient, true>},
+    {"p2p", "p2p",
+     [](const Report &r) -> ordered_json { return r.problem.link.alpha; }},
+    {"makespan", "makespan",
+     [](const Report &r) -> ordered_json { return r.timing.makespan; }},
+    {"load", "load of the busiest worker",
+     [](const Report &r) -> ordered_json { return r.timing.load(); }},
+    {"idle", "idle per worker",
+     [](const Report &r) -> ordered_json { return r.timing.idle; }},
+    {"flush_bubble", "bubble to the flush",
+     [](const Report &r) -> ordered_json { return r.timing.flushBubble(); }},
+    {"bubble_ratio", "  ratio, simulated",
+     [](const Report &r) -> ordered_json { return r.timing.bubbleRatio(); }},
+    {"bubble_ratio_formula", "  ratio, by formula",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleValue) : ordered_json();
+     }},
+    {"bubble_formula", "  formula",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->formula)
+                              : ordered_json();
+     }},
+    {"bubble_formula_conditions", "  where",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->conditions)
+                              : ordered_json();
+     }},
+    {"bubble_formula_source", "  source",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->source)
+                              : ordered_json();
+     }},
+    {"internal_bubble", "bubble inside a worker's span",
+     [](const Report &r) -> ordered_json { return r.timing.internalBubble(); }},
+    {"internal_bubble_ratio", "  ratio, simulated",
+     [](const Report &r) -> ordered_json { return r.internalBubbleRatio(); }},
+    {"peak_activations", "peak activations per worker",
+     [](const Report &r) -> ordered_json { return r.timing.peakActivations; }},
+    {"peak_activations_interval", "  interval, simulated",
+     [](const Report &r) { return interval(r.timing.peakActivations); }},
+    {"peak_activations_formula_interval", "  interval, by formula",
+     [](const Report &r) -> ordered_json {
+       return r.peakFormula
+                  ? ordered_json{r.peakValue.first, r.peakValue.second}
+                  : ordered_json();
+     }},
+    {"peak_activations_formula", "  formula",
+     [](const Report &r) -> ordered_json {
+       return r.peakFormula ? ordered_json(std::string(r.peakFormula->formula) +
+                                           " (" + r.peakFormula->conditions +
+                                           "; " + r.peakFormula->source + ")")
+                            : ordered_json();
+     }},
+    {"resident_bytes", "resident bytes per worker",
+     [](const Report &r) -> ordered_json { return r.residentBytes; }},
+    {"peak_bytes", "peak bytes per worker",
+     [](const Report &r) -> ordered_json { return r.timing.peakBytes; }},
+    {"bounds", "lower bounds of the makespan", boundsOf},
+    {"gap", "gap to the highest",
+     [](const Report &r) -> ordered_json {
+       return gap(r.timing, best(r.bounds));
+     }},
+    {"notes", "note", [](const Report &r) -> ordered_json { return r.notes; }},
+}};
+
+/// "25.0 %" in tables, where shares read better so.
+std::string percent(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
+  return text;
+}
+
+/// A value on one line: lists with blanks, pairs as "name = value".
+std::string flat(const ordered_json &value, bool shares) {
+  std::string text;
+  if (value.is_string())
+    return value.get<std::string>();
+  if (value.is_number_float() && shares)
+    return percent(value.get<double>());
+  if (value.is_object()) {
+    for (const auto &[key, item] : value.items())
+      text += (text.empty() ? "" : ", ") + key + " = " + flat(item, shares);
+    return text;
+  }
+  if (!value.is_array())
+    return value.dump();
+  for (const ordered_json &item : value)
+    text += (text.empty()       ? ""
+             : item.is_string() ? "; "
+                                : " ") +
+            flat(item, shares);
+  return text;
+}
+
+bool isEmpty(const ordered_json &value) {
+  return value.is_null() || (value.is_structured() && value.empty());
+}
+
+std::string renderTable(std::span<const Report> reports) {
+  size_t width = 0;
+  for (const Column &column : kColumns)
+    width = std::max(width, std::string_view(column.text).size());
+  std::string text;
+  for (const Report &report : reports) {
+    if (!text.empty())
+      text += "\n";
+    for (const Column &column : kColumns) {
+      ordered_json value = column.value(report);
+      if (isEmpty(value))
+        continue;
+      std::string name = column.text;
+      name.resize(width + 2, ' ');
+      text += name + flat(value, true) + "\n";
+    }
+  }
+  return text;
+}
+
+/// RFC 4180: in quotes where it holds a quote, a comma or a line's end.
+std::string quoted(const std::string &field) {
+  if (field.find_first_of("\",\r\n") == std::string::npos)
+    return field;
+  std::string text = "\"";
+  for (char c : field)
+    text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return text + "\"";
+}
+
+std::string renderCsv(std::span<const Report> reports) {
+  std::string text;
+  for (const Column &column : kColumns)
+    text += (text.empty() ? "" : ",") + std::string(column.name);
+  text += "\n";
+  for (const Report &report : reports) {
+    std::string row;
+    for (const Column &column : kColumns) {
+      ordered_json value = column.value(report);
+      row += (&column == kColumns.data() ? "" : ",") +
+             (isEmpty(value) ? "" : quoted(flat(value, false)));
+    }
+    text += row + "\n";
+  }
+  return text;
+}
+
+std::string renderJson(std::span<const Report> reports) {
+  ordered_json document = ordered_json::array();
+  for (const Report &report : reports) {
+    ordered_json object;
+    for (const Column &column : kColumns)
+      object[column.name] = column.value(report);
+    document.push_back(std::move(object));
+  }
+  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+} // namespace
+
+double Report::internalBubbleRatio() const {
+  return static_cast<double>(timing.internalBubble()) /
+         static_cast<double>(timing.internalBubble() + timing.load());
+}
+
+Report makeReport(std::string name, const Scheme &scheme,
+                  const SchemeOptions &options, int32_t width,
+                  const Problem &problem, const Schedule &schedule,
+                  const TimeUnit &unit) {
+  Report report;
+  report.name = std::move(name);
+  report.scheme = &scheme;
+  report.options = options;
+  report.width = width;
+  report.problem = problem;
+  report.unit = &unit;
+  report.timing = simulate(problem, schedule);
+  for (int32_t w = 0; w < problem.workers; ++w)
+    report.residentBytes.push_back(residentBytes(problem, w));
+  report.bounds = bounds(problem);
+
+  if (!checkPipelines(scheme, problem, options).empty() ||
+      makeSchedule(scheme, problem, options).workers != schedule.workers) {
+    report.notes.push_back(
+        "the order is not the scheme's own, so no formula is compared");
+    return report;
+  }
+  if (std::string note =
+          scheme.note(static_cast<int32_t>(problem.stages.size()),
+                      problem.microBatches(), options);
+      !note.empty())
+    report.notes.push_back(note);
+  if (std::optional<Sizes> sizes = sizesOf(problem, options)) {
+    if ((report.bubbleFormula = findBubbleFormula(scheme, *sizes)))
+      report.bubbleValue = report.bubbleFormula->value(*sizes);
+    if ((report.peakFormula = findPeakFormula(scheme, *sizes)))
+      report.peakValue = report.peakFormula->value(*sizes);
+  }
+  return report;
+}
+
+std::span<const ReportFormat> reportFormats() {
+  static constexpr std::array<ReportFormat, 3> all = {{
+      {"table", "lines for people", renderTable},
+      {"csv", "a row for each pipeline", renderCsv},
+      {"json", "an object for each pipeline", renderJson},
+  }};
+  return all;
+}
+
+} // namespace chimera::schedule

@@ -1,0 +1,60 @@
+//===- Report.h - What a schedule costs -------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_REPORT_H
+#define CHIMERA_COMPILER_SCHEDULE_REPORT_H
+
+#include "compiler/schedule/Bounds.h"
+#include "compiler/schedule/Formulas.h"
+#include "compiler/schedule/Timeline.h"
+
+namespace chimera::schedule {
+
+/// One schedule, what it costs, what the formulas say and what nothing beats.
+struct Report {
+  std::string name; ///< of the pipeline
+  const Scheme *scheme;
+  SchemeOptions options;
+  int32_t width = 1; ///< data-parallel copies
+  Problem problem;
+  const TimeUnit *unit;
+  Timing timing;
+  std::vector<int64_t> residentBytes; ///< of each worker, whatever it runs
+  std::vector<Bound> bounds;
+
+  /// Null, or what holds for these sizes and times.
+  const BubbleFormula *bubbleFormula = nullptr;
+  const PeakFormula *peakFormula = nullptr;
+  double bubbleValue = 0;                     ///< of bubbleFormula
+  std::pair<int64_t, int64_t> peakValue = {}; ///< of peakFormula
+  /// What else a user should know: a line each.
+  std::vector<std::string> notes;
+
+  double internalBubbleRatio() const;
+};
+
+/// Simulates and compares. Formulas are looked for only where `schedule` is the
+/// order that the scheme itself gives with these options. Requires that
+/// `problem` and `schedule` are valid and that the schedule ends.
+Report makeReport(std::string name, const Scheme &scheme,
+                  const SchemeOptions &options, int32_t width,
+                  const Problem &problem, const Schedule &schedule,
+                  const TimeUnit &unit = timeUnits().front());
+
+/// A form of reports. Parser, help and tests all walk `reportFormats()`.
+struct ReportFormat {
+  const char *name;
+  const char *summary;
+  /// One document with all of them.
+  std::string (*render)(std::span<const Report> reports);
+};
+
+std::span<const ReportFormat> reportFormats();
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_REPORT_H
