@@ -52,6 +52,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Without a model its stages are bare: they have costs and sizes and can be
     looked at, proven, and run on synthetic or exact stages.
 
+    A schedule may take options, integers and words, which
+    `chimera-opt --help` lists: `schedule("chimera", {pipelines = 4})`.
+
     `split_backward` splits every backward into its input gradient and its
     weight gradient. The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
     `seed` determines initial weights, data order and dropout.
@@ -76,6 +79,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<65535>]>:$stages,
     Chimera_Positive:$micro_batches,
     StrAttr:$schedule,
+    OptionalAttr<DictionaryAttr>:$schedule_options,
     DefaultValuedAttr<Chimera_Positive, "1">:$micro_batch_size,
     DefaultValuedAttr<Chimera_Positive, "1">:$data_parallel,
     UnitAttr:$split_backward,
@@ -89,7 +93,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
   let regions = (region AnyRegion:$body);
   let assemblyFormat = [{
     $sym_name (`of` $model^)? `stages` `(` $stages `)`
-    `micro_batches` `(` $micro_batches `)` `schedule` `(` $schedule `)`
+    `micro_batches` `(` $micro_batches `)` `schedule` `(` $schedule (`,` $schedule_options^)? `)`
     oilist(`micro_batch_size` `(` $micro_batch_size `)`
          | `data_parallel` `(` $data_parallel `)`
          | `split_backward` $split_backward

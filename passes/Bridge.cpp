@@ -124,6 +124,48 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   return problem;
 }
 
+/// An option's value as the schedule library reads it.
+static std::optional<std::string> textOf(Attribute value) {
+  if (auto word = dyn_cast<StringAttr>(value))
+    return word.str();
+  if (auto number = dyn_cast<IntegerAttr>(value))
+    return std::to_string(number.getInt());
+  return std::nullopt;
+}
+
+FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
+  SchemeChoice choice{
+      schedule::findScheme(std::string_view(pipeline.getSchedule())), {}};
+  if (!choice.scheme)
+    return pipeline.emitOpError("expected one of the schedules ")
+           << schedule::schemeNames() << ", got \"" << pipeline.getSchedule()
+           << "\"";
+  auto refuse = [&](const std::string &error) {
+    return pipeline.emitOpError("schedule \"")
+           << choice.scheme->name << "\" (" << choice.scheme->needs
+           << "): " << error;
+  };
+  if (DictionaryAttr options = pipeline.getScheduleOptionsAttr())
+    for (NamedAttribute option : options) {
+      std::optional<std::string> text = textOf(option.getValue());
+      if (!text)
+        return pipeline.emitOpError("expected an integer or a string for the "
+                                    "schedule's option ")
+               << option.getName() << ", got " << option.getValue();
+      std::string error = schedule::setOption(
+          *choice.scheme, std::string_view(option.getName().strref()), *text,
+          choice.options);
+      if (!error.empty())
+        return refuse(error);
+    }
+  std::string error = choice.scheme->check(
+      static_cast<int32_t>(pipeline.getStages()),
+      static_cast<int32_t>(pipeline.getMicroBatches()), choice.options);
+  if (!error.empty())
+    return refuse(error);
+  return choice;
+}
+
 schedule::Kind kindOf(ActionOp op) {
   if (isa<ForwardOp>(op))
     return schedule::Kind::Forward;

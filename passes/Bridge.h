@@ -13,6 +13,7 @@
 #ifndef CHIMERA_PASSES_BRIDGE_H
 #define CHIMERA_PASSES_BRIDGE_H
 
+#include "compiler/schedule/Registry.h"
 #include "compiler/schedule/Verify.h"
 #include "dialect/Chimera.h"
 #include "runtime/program/Program.h"
@@ -55,6 +56,18 @@ program::DataType dataTypeOf(PipelineOp pipeline);
 /// The pipeline's problem with its stages' costs and no message latency. Fails,
 /// with a diagnostic, where the schedule library refuses it.
 mlir::FailureOr<schedule::Problem> problemOf(PipelineOp pipeline);
+
+/// A scheme of the registry and the options to use it with.
+struct SchemeChoice {
+  const schedule::Scheme *scheme;
+  schedule::SchemeOptions options;
+};
+
+/// The scheme that the pipeline names. Fails, with a diagnostic that says what
+/// is possible, where there is none of that name, where it does not know an
+/// option or its value, and where it cannot do this number of stages and
+/// micro-batches.
+mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
 
 schedule::Kind kindOf(ActionOp op);
 

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Registry.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 #include "runtime/program/Layout.h"
@@ -159,19 +158,13 @@ LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
 }
 
 LogicalResult makeDirections(PipelineOp pipeline, OpBuilder &builder) {
-  const schedule::Scheme *scheme =
-      schedule::findScheme(std::string_view(pipeline.getSchedule()));
-  if (!scheme)
-    return pipeline.emitOpError("expected one of the schedules ")
-           << schedule::schemeNames() << ", got \"" << pipeline.getSchedule()
-           << "\"";
-  auto stages = static_cast<int32_t>(pipeline.getStages());
-  auto batches = static_cast<int32_t>(pipeline.getMicroBatches());
-  if (std::string error = scheme->check(stages, batches, {}); !error.empty())
-    return pipeline.emitOpError("schedule \"")
-           << scheme->name << "\" (" << scheme->needs << "): " << error;
+  FailureOr<SchemeChoice> choice = schemeOf(pipeline);
+  if (failed(choice))
+    return failure();
   uint32_t index = 0;
-  for (const schedule::Pipeline &laid : scheme->place(stages, batches, {}))
+  for (const schedule::Pipeline &laid : choice->scheme->place(
+           static_cast<int32_t>(pipeline.getStages()),
+           static_cast<int32_t>(pipeline.getMicroBatches()), choice->options))
     builder.create<DirectionOp>(pipeline.getLoc(), index++,
                                 laid.up ? Direction::Up : Direction::Down,
                                 laid.workers, laid.microBatches);

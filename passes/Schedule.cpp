@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Registry.h"
 #include "compiler/schedule/Simulate.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
@@ -203,18 +202,18 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
     if (failed(step))
       return failure();
     FailureOr<Layout> layout = layoutOf(pipeline);
-    const schedule::Scheme *scheme =
-        schedule::findScheme(std::string_view(pipeline.getSchedule()));
-    if (!scheme)
-      return pipeline.emitOpError("expected one of the schedules ")
-             << schedule::schemeNames() << ", got \"" << pipeline.getSchedule()
-             << "\"";
-    if (std::string error = schedule::checkPipelines(*scheme, *problem);
+    FailureOr<SchemeChoice> choice = schemeOf(pipeline);
+    if (failed(choice))
+      return failure();
+    const schedule::Scheme &scheme = *choice->scheme;
+    if (std::string error =
+            schedule::checkPipelines(scheme, *problem, choice->options);
         !error.empty())
       return pipeline.emitOpError("schedule \"")
-             << scheme->name << "\": " << error << ": run chimera-partition";
-    schedule::Schedule schedule = schedule::makeSchedule(*scheme, *problem);
-    if (failed(report(pipeline, Twine("schedule \"") + scheme->name + "\": ",
+             << scheme.name << "\": " << error << ": run chimera-partition";
+    schedule::Schedule schedule =
+        schedule::makeSchedule(scheme, *problem, choice->options);
+    if (failed(report(pipeline, Twine("schedule \"") + scheme.name + "\": ",
                       schedule::verify(*problem, schedule))))
       return failure();
     Reorder reorder(*layout, *problem, step->getBody().front());

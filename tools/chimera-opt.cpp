@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Pipelines.h"
+#include "compiler/schedule/Registry.h"
 #include "dialect/Chimera.h"
 #include "tools/Arguments.h"
 
@@ -21,5 +22,7 @@ int main(int argc, char **argv) {
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),
-                        "chimera optimizer driver\n", registry));
+                        "chimera optimizer driver\n\nSchedules:\n" +
+                            chimera::schedule::schemeHelp(),
+                        registry));
 }

@@ -216,7 +216,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 // -----
 
 // One worker has no chimera.
-// expected-error@below {{schedule "chimera": expected at least 2 stages, got 1}}
+// expected-error@below {{schedule "chimera" (any D >= 2, any N >= 1): expected at least 2 stages, got 1}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("chimera") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

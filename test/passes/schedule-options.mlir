@@ -1,0 +1,32 @@
+// A schedule's options: spelled in the description, kept in a round trip, taken
+// by the scheme.
+//
+// RUN: split-file %s %t
+// RUN: chimera-opt %t/four.mlir | chimera-opt | FileCheck %s --check-prefix=TEXT
+// RUN: chimera-opt %t/four.mlir --emit-bytecode | chimera-opt | FileCheck %s --check-prefix=TEXT
+// RUN: chimera-opt %t/four.mlir --chimera-timeline -o %t/out | FileCheck %s --check-prefix=FOUR
+// RUN: chimera-opt %t/doubled.mlir --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2" -o %t/out | FileCheck %s --check-prefix=DOUBLED
+// RUN: chimera-opt --help | FileCheck %s --check-prefix=HELP
+
+// TEXT: schedule("chimera", {pipelines = 4 : i64})
+
+// Chimera (SC'21), figure 8: bubbles of D/f - 2 slots with 2f = 4 pipelines.
+// FOUR: makespan 18 (one slot each)
+// FOUR-NEXT: idle per worker: 2 2 2 2 2 2 2 2
+
+// Chimera (SC'21), figure 7d: 27 forward times.
+// DOUBLED: makespan 27 (forward 1, backward 2, p2p 0)
+
+// HELP: Schedules:
+// HELP: chimera
+// HELP: pipelines
+// HELP: concatenation
+// HELP: gpipe
+// HELP: 1f1b
+// HELP: gems
+
+//--- four.mlir
+chimera.pipeline @p stages(8) micro_batches(8) schedule("chimera", {pipelines = 4})
+
+//--- doubled.mlir
+chimera.pipeline @p stages(4) micro_batches(8) schedule("chimera", {concatenation = "doubling"})
