@@ -150,6 +150,72 @@ TEST_P(EvenD, MorePipelinesIdleLess) {
   }
 }
 
+/// The forwards and backwards on the critical path of Chimera's performance
+/// model. The times are such that no other counts give the same sum.
+void expectOnCriticalPath(const Case &c, int64_t forwards, int64_t backwards) {
+  int64_t count[2] = {0, 0};
+  for (const Turn &turn : simulate(c.problem, c.schedule).criticalPath)
+    ++count[static_cast<int>(c.schedule.workers[turn.worker][turn.index].kind)];
+  EXPECT_EQ(count[0], forwards);
+  EXPECT_EQ(count[1], backwards);
+}
+
+/// N = KD: N - (K-1)(D-2) forwards, N + K(D-2) backwards.
+TEST_P(EvenD, DirectCriticalPath) {
+  int32_t d = GetParam();
+  for (int32_t k = 1; k <= 4; ++k) {
+    int32_t n = k * d;
+    expectOnCriticalPath(makeCase("chimera", d, n, {10000, 19999, 1, 1}),
+                         n - (k - 1) * (d - 2), n + k * (d - 2));
+  }
+}
+
+/// N = 2DU, 2f <= b <= 3f: N + (D-2)/2 - 2(U-1)(D-2) forwards and N + (D-2)/2 +
+/// (U-1)(D-2) backwards.
+TEST_P(EvenD, DoublingCriticalPath) {
+  int32_t d = GetParam();
+  for (int32_t u = 1; u <= 3; ++u) {
+    int32_t n = 2 * d * u;
+    expectOnCriticalPath(makeCase("chimera", d, n, {10000, 24999, 1, 1}, false,
+                                  choose(2, Concatenation::Doubling)),
+                         n + (d - 2) / 2 - 2 * (u - 1) * (d - 2),
+                         n + (d - 2) / 2 + (u - 1) * (d - 2));
+  }
+}
+
+/// The ratios of the paper's Table 2 and section 2 where they are exact: at b =
+/// f for any N = KD, at b = 2f for N = D.
+TEST_P(EvenD, StatedBubbleRatios) {
+  int32_t d = GetParam();
+  for (int32_t k = 1; k <= 4; ++k) {
+    Case c = makeCase("chimera", d, k * d);
+    EXPECT_NEAR(simulate(c.problem, c.schedule).bubbleRatio(),
+                (d - 2.0) / (2.0 * k * d + d - 2.0), 1e-12);
+  }
+  Case c = makeCase("chimera", d, d, {1, 2, 1, 1});
+  EXPECT_NEAR(simulate(c.problem, c.schedule).bubbleRatio(),
+              (d - 2.0) / (1.5 * d + d - 2.0), 1e-12);
+}
+
+/// The end workers hold D/2 + 1 micro-batches, each further in one more.
+TEST_P(EvenD, EndWorkersHoldLeast) {
+  int32_t d = GetParam();
+  std::vector<int32_t> peaks;
+  for (int32_t w = 0; w < d; ++w)
+    peaks.push_back(d / 2 + 1 + std::min(w, d - 1 - w));
+  Case c = makeCase("chimera", d, d, {1, 2, 1, 1});
+  EXPECT_EQ(simulate(c.problem, c.schedule).peakActivations, peaks);
+}
+
+/// As many pipelines as stages: no bubbles where D divides N.
+TEST_P(EvenD, WholeModelsIdleNever) {
+  int32_t d = GetParam();
+  for (int32_t k = 1; k <= 3; ++k)
+    atEachRatio("chimera", d, k * d, choose(d), [&](const Timing &t, int64_t) {
+      EXPECT_EQ(t.flushBubble(), 0);
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(Chimera, EvenD, testing::Range(2, 33, 2),
                          testing::PrintToStringParamName());
 
@@ -174,6 +240,10 @@ TEST_P(OddD, WholeUnits) {
     Case c = makeCase("chimera", d, n);
     EXPECT_EQ(slotTiming(c.problem, c.schedule).makespan,
               2 * d * (k - 1) + 3 * d - 2);
+    if (k == 1) {
+      EXPECT_EQ(slotTiming(c.problem, c.schedule).idle,
+                std::vector<int64_t>(d, d));
+    }
   }
 }
 
@@ -204,6 +274,49 @@ TEST(ChimeraSizes, OfTheReference) {
     Case c = makeCase("chimera", d, n, {1, 2, 1, 1});
     EXPECT_EQ(slotTiming(c.problem, c.schedule).makespan, slots);
     EXPECT_EQ(simulate(c.problem, c.schedule).makespan, time);
+  }
+}
+
+/// Whole models, but not a whole number of units: idle f + b.
+TEST(ChimeraSizes, WholeModelsIdleOnARest) {
+  Case c = makeCase("chimera", 2, 3, {4, 5, 1, 1});
+  EXPECT_EQ(simulate(c.problem, c.schedule).flushBubble(), 9);
+}
+
+/// At b = 2f direct concatenation beats 1F1B while (K+1)(D-2) < 3(D-1).
+TEST(ChimeraSizes, WhereDirectBeatsOneForwardOneBackward) {
+  for (int32_t d = 4; d <= 16; d += 2)
+    for (int32_t k = 1; k <= 5; ++k) {
+      Case direct = makeCase("chimera", d, k * d, {1, 2, 1, 1});
+      Case line = makeCase("1f1b", d, k * d, {1, 2, 1, 1});
+      EXPECT_EQ(simulate(direct.problem, direct.schedule).makespan <
+                    simulate(line.problem, line.schedule).makespan,
+                k <= (d == 4 ? 3 : 2))
+          << d << " " << k;
+    }
+}
+
+/// Messages of a quarter of a forward move that: times in quarters.
+TEST(ChimeraSizes, MessagesMoveWhereDirectBeatsOneForwardOneBackward) {
+  for (auto [d, direct, line] : {std::tuple{4, 251, 256}, {8, 559, 536}}) {
+    for (const char *scheme : {"chimera", "1f1b"}) {
+      Case c = makeCase(scheme, d, 4 * d, {4, 8, 1, 1});
+      c.problem.link.alpha = 1;
+      EXPECT_EQ(simulate(c.problem, c.schedule).makespan,
+                scheme[0] == 'c' ? direct : line);
+    }
+  }
+}
+
+/// D=4, N=8, b=2f, a message of f/4 or f: the bubbles, in quarters of f.
+TEST(Messages, CostAlternatingOrdersMost) {
+  for (auto [scheme, quarter, whole] :
+       {std::tuple{"1f1b", 52, 100}, {"gpipe", 42, 60}, {"chimera", 35, 68}}) {
+    Case c = makeCase(scheme, 4, 8, {4, 8, 1, 1});
+    c.problem.link.alpha = 1;
+    EXPECT_EQ(simulate(c.problem, c.schedule).flushBubble(), quarter) << scheme;
+    c.problem.link.alpha = 4;
+    EXPECT_EQ(simulate(c.problem, c.schedule).flushBubble(), whole) << scheme;
   }
 }
 

@@ -296,11 +296,17 @@ P3 . . . 0 1 2 3 0'a'a'1'b'b'2'c'c'3'd'd'4 a a 5 b b 6 c c 7 d d 4'e'e'5'f'f'6'g
 )";
 
 TEST(Grids, Interleaved) {
-  Timing timing =
-      Foreign(kInterleaved, 2, 2, {1, 2, 1, 1}, false, looped).expectTimes();
+  Foreign grid(kInterleaved, 2, 2, {1, 2, 1, 1}, false, looped);
+  Timing timing = grid.expectTimes();
   EXPECT_EQ(timing.makespan, 57);
   EXPECT_EQ(timing.flushBubble(), 9);
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{11, 9, 7, 5}));
+  // Messages of a quarter of two chunks' forward, and as long as that.
+  for (auto [alpha, bubble] : {std::pair{1, 32}, {4, 88}}) {
+    grid.problem.stages.assign(8, {2, 4, 1, 1});
+    grid.problem.link.alpha = alpha;
+    EXPECT_EQ(simulate(grid.problem, grid.schedule).flushBubble(), bubble);
+  }
 }
 
 /// Stages 0 to 3 down the workers and 4 to 7 back up: stages 3 and 4 are

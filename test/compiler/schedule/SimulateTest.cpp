@@ -120,8 +120,13 @@ TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
                                {0, 23, 24, 47}, {11, 12, 35, 36}}));
 }
 
-/// Two bubbles that must not be mixed: at f = i = w, ZB-H1's order (W three
-/// behind) gives the same makespan with and without a flush.
+/// Two bubbles that must not be mixed. In 1F1B they are the same, as the first
+/// worker is the first to start and the last to end. Here the last worker has
+/// the most to do, without a gap, and its late start costs nothing if the next
+/// step may start late there too:
+///
+///   P0  F .  .  .  I  =  W  =  =  .  .  .  .  .
+///   P1  .  F I  =  W  =  =  =  =  =  =  =  =  =
 TEST(Simulate, TellsTheFlushBubbleFromTheInternalOne) {
   Case c = makeCase("1f1b", 4, 8, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
@@ -130,12 +135,14 @@ TEST(Simulate, TellsTheFlushBubbleFromTheInternalOne) {
   EXPECT_EQ(timing.internalBubble(), 9);
   EXPECT_EQ(timing.busy, std::vector<int64_t>(4, 24));
   EXPECT_EQ(timing.span, (std::vector<int64_t>{33, 30, 27, 24}));
-  // The last worker is never idle between its first and last action: with a
-  // load that only it has, nothing is left of the internal bubble.
-  c.problem.stages[3] = {4, 8, 1, 1};
+  c = makeCase("gpipe", 2, 1, {1, 1, 2, 3}, true);
+  c.problem.stages[1].weightGradient = 10;
   timing = simulate(c.problem, c.schedule);
-  EXPECT_EQ(timing.load(), 96);
-  EXPECT_EQ(timing.flushBubble(), 9);
+  EXPECT_EQ(timing.makespan, 14);
+  EXPECT_EQ(timing.busy, (std::vector<int64_t>{6, 13}));
+  EXPECT_EQ(timing.span, (std::vector<int64_t>{9, 13}));
+  EXPECT_EQ(timing.flushBubble(), 1);
+  EXPECT_EQ(timing.internalBubble(), 0);
 }
 
 /// From time 0 to the end without a gap, each action starting when the one
