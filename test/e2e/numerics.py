@@ -2,7 +2,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a small GPT-2 in float64 for five steps, with D stages and W copies,
-under every schedule of the registry, with whole backwards and with backwards
+under the schedules of the registry, with whole backwards and with backwards
 split into input and weight gradient, and holds the outcome against
 
 - `chimera-run --sequential`, one device, no pipeline and whole backwards;
@@ -29,14 +29,25 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 5
 TOLERANCE = 1e-10
-SCHEDULES = ["chimera", "gpipe", "1f1b"]
+# Name: the schedule with its options, and micro-batches for each stage.
+SCHEDULES = {
+    "chimera": ('"chimera"', 1),
+    "gpipe": ('"gpipe"', 1),
+    "1f1b": ('"1f1b"', 1),
+}
+VARIANTS = {
+    "chimera-direct": ('"chimera"', 2),
+    "chimera-doubling": ('"chimera", {concatenation = "doubling"}', 2),
+    "chimera-4-pipelines": ('"chimera", {pipelines = 4}', 1),
+    "gems": ('"gems"', 1),
+}
 
 # Eight layers with embedding and head, so that eight stages can be cut.
 DESCRIPTION = """
 chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
     vocabulary(256) dropout(1.0e-1)
-chimera.pipeline @train of @tiny stages({stages}) micro_batches({stages})
-    schedule("{schedule}") micro_batch_size(2) data_parallel({width})
+chimera.pipeline @train of @tiny stages({stages}) micro_batches({batches})
+    schedule({schedule}) micro_batch_size(2) data_parallel({width})
     data_type(f64) seed(7) learning_rate(1.0e-2) {options}
 """
 
@@ -140,13 +151,16 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--stages", type=int, required=True)
     parser.add_argument("--width", type=int, required=True)
+    parser.add_argument(
+        "--variants", action="store_true", help="other schedules than the first three"
+    )
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for schedule in SCHEDULES:
+        for schedule in VARIANTS if args.variants else SCHEDULES:
             sequential = None
             for options in ("", "split_backward"):
                 case = " ".join(
@@ -162,9 +176,14 @@ def train(checks, args, folder, case, schedule, options, sequential):
     is not given."""
     name = f"{schedule}{options}"
     source = folder / f"{name}.mlir"
+    clause, factor = (SCHEDULES | VARIANTS)[schedule]
     source.write_text(
         DESCRIPTION.format(
-            stages=args.stages, width=args.width, schedule=schedule, options=options
+            stages=args.stages,
+            batches=factor * args.stages,
+            width=args.width,
+            schedule=clause,
+            options=options,
         )
     )
     program = folder / f"{name}.chimera"
