@@ -13,8 +13,9 @@ include "mlir/IR/OpBase.td"
 def Chimera_Dialect : Dialect {
   let name = "chimera";
   let cppNamespace = "::chimera";
-  let summary = "Pipeline-parallel training steps, from description to streams";
   let description = [{
+    Pipeline-parallel training steps, from description to streams.
+
     A training step of a model that is cut into stages is a dataflow graph in
     SSA: activations, gradients, stashes, weights, optimizer state and weight
     gradients are values, and nothing is hidden state. MLIR's dominance check

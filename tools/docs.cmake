@@ -1,0 +1,27 @@
+# Writes the reference of ops, attributes, types and passes from the .td files:
+# OUTPUT/dialect/Chimera.md and OUTPUT/passes/Passes.md. The target `docs` runs
+# it on the source folder, a test in the build folder to compare.
+#
+#   cmake -DTABLEGEN=mlir-tblgen -DINCLUDES=-IDIR,-IDIR -DSOURCE=DIR
+#         -DOUTPUT=DIR -P docs.cmake
+
+string(REPLACE "," ";" INCLUDES "${INCLUDES}")
+
+function(write_reference file title td)
+  execute_process(COMMAND ${TABLEGEN} ${ARGN} ${INCLUDES} ${SOURCE}/${td}
+    OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  # A mark for generators of sites; elsewhere a stray word.
+  string(REPLACE "[TOC]\n\n" "" text "${text}")
+  # Empty lines at a block's end, which git calls a whitespace error.
+  string(REGEX REPLACE "\n+$" "\n" text "${text}")
+  # Types' descriptions end without the empty line that headings want.
+  string(REGEX REPLACE "([^\n])\n#### " "\\1\n\n#### " text "${text}")
+  string(REPLACE "don't manually edit -->\n"
+    "change ${td} and build the target docs -->\n${title}" text "${text}")
+  file(WRITE ${OUTPUT}/${file} "${text}")
+endfunction()
+
+write_reference(dialect/Chimera.md "" dialect/Ops.td
+  -gen-dialect-doc -dialect=chimera)
+write_reference(passes/Passes.md "# Passes, by name\n\n" passes/Passes.td
+  -gen-pass-doc)
