@@ -15,5 +15,7 @@ config.environment["PATH"] = os.pathsep.join(
      os.environ["PATH"]])
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope --dump-input=fail"
 config.substitutions.append(("%examples", config.chimera_examples))
+config.substitutions.append(
+    ("%plugin", os.path.join(config.chimera_build, "lib", "ChimeraPlugin.so")))
 for feature in config.chimera_features:
     config.available_features.add(feature)
