@@ -133,29 +133,66 @@ def VerifyAllocatedPass : ChimeraPass<"chimera-verify-allocated"> {
 // Reports
 //===----------------------------------------------------------------------===//
 
+/// Which times to show a schedule with.
+defvar timeOptions = [
+  Option<"costs", "costs", "std::string", "\"uniform\"", "Times of actions",
+         "::chimera::costsHelp()">,
+  Option<"forward", "forward", "int64_t", "0",
+         "Time of a forward (0: not given)">,
+  Option<"backward", "backward", "int64_t", "0",
+         "Time of a whole backward (0: twice the forward)">,
+  Option<"weightGradient", "weight-gradient", "int64_t", "0",
+         "Time of a split backward's second half (0: half of it)">,
+  Option<"latency", "p2p", "int64_t", "0",
+         "Time from the end of an action to its use on another worker; needs "
+         "forward or costs=stages">,
+  Option<"unit", "unit", "std::string", "\"none\"", "Unit of times",
+         "::chimera::unitHelp()">,
+  Option<"output", "output", "std::string", "\"-\"",
+         "File to write, - for standard output">
+];
+
 def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
-  let summary = "Print the schedule as a grid, with bubble and peaks";
+  let summary = "Show the schedule over time: a grid, a picture or a trace";
   let description = [{
-    Prints a scheduled (or later) pipeline in the Chimera paper's form. Without
-    times: in slots of equal length, where the scheme states them, else every
-    action as soon as possible with unit times. With times: every action as soon
-    as possible in these.
+    Shows the scheduled (or later) pipelines of a module as one document: the
+    grid of the Chimera paper with bubble and peaks, a picture, or a trace.
+    Without times: in slots of equal length, where the scheme states them, else
+    every action as soon as possible with unit times. With times (`forward` and
+    what goes with it, or `costs=stages` for the stages' own): every action as
+    soon as possible in these.
 
     The bubble is the idle time of all workers between the start of the step and
     its flush, over workers times makespan. Peak activations count micro-batches
     whose stash a worker holds.
   }];
   let options = [
-    Option<"forward", "forward", "int64_t", "0", "Time of a forward">,
-    Option<"backward", "backward", "int64_t", "0",
-           "Time of a whole backward (default: twice the forward)">,
-    Option<"weightGradient", "weight-gradient", "int64_t", "0",
-           "Time of a split backward's second half (default: half of it)">,
-    Option<"latency", "p2p", "int64_t", "0",
-           "Time from the end of an action to its use on another worker">,
-    Option<"output", "output", "std::string", "\"-\"",
-           "File to print to, - for standard output">
-  ];
+    Option<"format", "format", "std::string", "\"text\"",
+           "Form of the timeline", "::chimera::timelineFormatHelp()">
+  ] # timeOptions;
+}
+
+def ReportPass : ChimeraPass<"chimera-report"> {
+  let summary = "Report what the schedule costs, beside what formulas say";
+  let description = [{
+    Reports each scheduled (or later) pipeline of a module: sizes, times,
+    makespan, both bubbles with their ratios, the activations and bytes that
+    workers hold, lower bounds of the makespan and the gap to the highest. A
+    closed form stands beside what was simulated wherever its conditions hold:
+    equal stages, whole backwards, messages that take no time, the order that
+    the scheme itself gives, and those printed with it.
+
+    The bubble to the flush is makespan less load, its ratio the idle time of
+    all workers over workers times makespan. The bubble inside a worker's span
+    lets the next step start on each worker as soon as it is done: longest span
+    less load, its ratio over the sum of both.
+
+    Every action runs as soon as possible; without times each takes one unit.
+  }];
+  let options = [
+    Option<"format", "format", "std::string", "\"table\"",
+           "Form of the report", "::chimera::reportFormatHelp()">
+  ] # timeOptions;
 }
 
 #endif // CHIMERA_PASSES_PASSES_TD

@@ -1,104 +1,90 @@
-//===- PrintTimeline.cpp - The schedule as a grid -------------------------===//
+//===- PrintTimeline.cpp - The schedule as text or picture ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Timeline.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
+#include "passes/Reporting.h"
 
-#include "mlir/Support/FileUtilities.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include <deque>
 
 using namespace mlir;
 
 namespace chimera {
+
+static Help timelineFormatHelp() {
+  return {helpOf("Form of the timeline", schedule::timelineFormats())};
+}
 
 #define GEN_PASS_DEF_PRINTTIMELINEPASS
 #include "passes/Passes.h.inc"
 
 namespace {
 
-/// Grids wider than this many columns are no longer read.
-constexpr int64_t kWidest = 4096;
+constexpr StringRef kPass = "chimera-print-timeline";
+
+/// What a timeline refers to.
+struct Timed {
+  schedule::Problem problem;
+  schedule::Schedule schedule;
+  schedule::Timing timing;
+};
 
 struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
   using PrintTimelinePassBase::PrintTimelinePassBase;
 
   void runOnOperation() override {
-    if (forward < 0 || backward < 0 || weightGradient < 0 || latency < 0 ||
-        (forward == 0 && (backward > 0 || weightGradient > 0 || latency > 0)) ||
-        (weightGradient > 0 && weightGradient >= wholeBackward())) {
-      getOperation().emitError(
-          "chimera-print-timeline: expected times of at least 0, a forward with"
-          " any other, and a weight-gradient below backward");
+    ModuleOp module = getOperation();
+    const schedule::TimelineFormat *chosen =
+        choose(module, kPass, "format", schedule::timelineFormats(),
+               StringRef(format));
+    FailureOr<Times> times =
+        Times::read(module, kPass,
+                    {costs.getValue(), unit.getValue(), forward, backward,
+                     weightGradient, latency});
+    if (!chosen || failed(times))
       return signalPassFailure();
-    }
-    std::string error;
-    std::unique_ptr<llvm::ToolOutputFile> file =
-        openOutputFile(output.getValue(), &error);
-    if (!file) {
-      getOperation().emitError("chimera-print-timeline: ") << error;
-      return signalPassFailure();
-    }
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(print(pipeline, file->os())))
+    // A deque: timelines refer to what stands in it.
+    std::deque<Timed> timed;
+    std::vector<schedule::Timeline> timelines;
+    for (auto pipeline : module.getOps<PipelineOp>())
+      if (failed(add(pipeline, *times, timed.emplace_back(), timelines)))
         return signalPassFailure();
-    file->keep();
+    if (failed(writeDocument(module, kPass, output.getValue(),
+                             chosen->render(timelines))))
+      return signalPassFailure();
     markAllAnalysesPreserved();
   }
 
-  LogicalResult print(PipelineOp pipeline, llvm::raw_ostream &os) {
+  LogicalResult add(PipelineOp pipeline, const Times &times, Timed &timed,
+                    std::vector<schedule::Timeline> &timelines) {
     FailureOr<schedule::Problem> problem = problemOf(pipeline);
     if (failed(problem))
       return failure();
     FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
     if (failed(schedule))
       return failure();
-    setTimes(*problem);
-    if (std::string problemError = schedule::check(*problem);
-        !problemError.empty())
-      return pipeline.emitOpError(problemError);
+    times.apply(*problem);
+    if (std::string error = schedule::check(*problem); !error.empty())
+      return pipeline.emitOpError(error);
     if (failed(report(pipeline, "expected a valid schedule: ",
                       schedule::verify(*problem, *schedule))))
       return failure();
-    bool slots = forward == 0 && schedule->hasSlots();
-    schedule::Timing timing = slots ? schedule::slotTiming(*problem, *schedule)
-                                    : schedule::simulate(*problem, *schedule);
-    os << pipeline.getSymName() << ": " << pipeline.getSchedule() << ", "
-       << problem->stages.size() << " stages, " << problem->microBatches()
-       << " micro-batches\n";
-    if (timing.makespan > kWidest)
-      os << "(a grid of " << timing.makespan
-         << " columns is not printed; give smaller times)\n";
-    else
-      os << schedule::renderGrid(*problem, *schedule, timing, slots);
-    os << schedule::renderSummary(*problem, timing, slots);
+    bool slots = times.areUnset() && schedule->hasSlots();
+    timed = {std::move(*problem), std::move(*schedule), {}};
+    timed.timing = slots ? schedule::slotTiming(timed.problem, timed.schedule)
+                         : schedule::simulate(timed.problem, timed.schedule);
+    std::string name = pipeline.getSymName().str();
+    std::string title =
+        name + ": " + pipeline.getSchedule().str() + ", " +
+        std::to_string(timed.problem.stages.size()) + " stages, " +
+        std::to_string(timed.problem.microBatches()) + " micro-batches";
+    timelines.push_back({std::move(name), std::move(title), timed.problem,
+                         timed.schedule, timed.timing, slots, &times.unit()});
     return success();
-  }
-
-  /// Given, twice the forward, or as long as a slot.
-  int64_t wholeBackward() const {
-    int64_t f = forward, b = backward;
-    if (b > 0)
-      return b;
-    if (f > 0)
-      return f > INT64_MAX / 2 ? INT64_MAX : 2 * f;
-    return 1;
-  }
-
-  /// Uniform times as the options give them, one each by default.
-  void setTimes(schedule::Problem &problem) {
-    // Not `forward > 0 ? forward : 1`: an option beside an int becomes an int.
-    int64_t f = forward, b = wholeBackward(), w = weightGradient;
-    f = std::max<int64_t>(1, f);
-    if (w == 0)
-      w = std::max<int64_t>(1, b / 2);
-    for (schedule::StageCost &cost : problem.stages)
-      cost = {f, b, std::max<int64_t>(1, b - w), w};
-    problem.link.alpha = latency;
   }
 };
 

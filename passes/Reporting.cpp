@@ -1,0 +1,113 @@
+//===- Reporting.cpp - What reports and timelines share -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Reporting.h"
+
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+/// The backward that is given, twice the forward, or 1.
+static int64_t wholeBackward(const TimeOptions &options) {
+  if (options.backward > 0)
+    return options.backward;
+  if (options.forward > 0)
+    return options.forward > INT64_MAX / 2 ? INT64_MAX : 2 * options.forward;
+  return 1;
+}
+
+std::span<const TimeSource> timeSources() {
+  static constexpr std::array<TimeSource, 2> all = {{
+      {"uniform",
+       "every stage as the options forward, backward and "
+       "weight-gradient say",
+       false},
+      {"stages", "each stage its own costs", true},
+  }};
+  return all;
+}
+
+FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
+                             const TimeOptions &options) {
+  const TimeSource *source =
+      choose(module, pass, "costs", timeSources(), options.costs);
+  const schedule::TimeUnit *unit =
+      choose(module, pass, "unit", schedule::timeUnits(), options.unit);
+  if (!source || !unit)
+    return failure();
+  auto refuse = [&](const Twine &expected, const Twine &got) {
+    return module.emitError()
+           << pass << ": expected " << expected << ", got " << got;
+  };
+  const std::pair<StringRef, int64_t> stageTimes[] = {
+      {"forward", options.forward},
+      {"backward", options.backward},
+      {"weight-gradient", options.weightGradient}};
+  for (auto [name, time] : stageTimes) {
+    if (time < 0)
+      return refuse(name + " of at least 1, or 0 for a default", Twine(time));
+    if (source->stages && time > 0)
+      return refuse("no " + name + " beside costs=stages",
+                    name + "=" + Twine(time));
+    if (!source->stages && options.forward == 0 && time > 0)
+      return refuse("forward beside " + name,
+                    name + "=" + Twine(time) + " alone: give forward too");
+  }
+  if (options.latency < 0)
+    return refuse("p2p of at least 0", Twine(options.latency));
+  Times times(options, *source, *unit);
+  if (times.areUnset() && options.latency > 0)
+    return refuse("forward or costs=stages beside p2p",
+                  "p2p=" + Twine(options.latency) + " alone: give forward too");
+  if (times.areUnset() && unit != &schedule::timeUnits().front())
+    return refuse("forward or costs=stages beside unit",
+                  "unit=" + options.unit + " alone: give forward too");
+  if (options.weightGradient > 0 &&
+      options.weightGradient >= wholeBackward(options))
+    return refuse("weight-gradient below the whole backward, " +
+                      Twine(wholeBackward(options)),
+                  Twine(options.weightGradient));
+  return times;
+}
+
+void Times::apply(schedule::Problem &problem) const {
+  problem.link.alpha = options.latency;
+  if (source->stages)
+    return;
+  int64_t forward = std::max<int64_t>(1, options.forward);
+  int64_t backward = wholeBackward(options);
+  int64_t weightGradient = options.weightGradient > 0
+                               ? options.weightGradient
+                               : std::max<int64_t>(1, backward / 2);
+  for (schedule::StageCost &cost : problem.stages)
+    cost = {forward, backward, std::max<int64_t>(1, backward - weightGradient),
+            weightGradient};
+}
+
+LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
+                            const std::string &text) {
+  std::string error;
+  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(path, &error);
+  if (!file)
+    return module.emitError() << pass << ": " << error;
+  file->os() << text;
+  file->os().flush();
+  if (file->os().has_error()) {
+    std::error_code code = file->os().error();
+    // Else the stream would end the process.
+    file->os().clear_error();
+    return module.emitError() << pass << ": cannot write output file '" << path
+                              << "': " << code.message();
+  }
+  file->keep();
+  return success();
+}
+
+} // namespace chimera

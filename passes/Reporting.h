@@ -1,0 +1,117 @@
+//===- Reporting.h - What reports and timelines share -----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the passes that show schedules share: options that take a word of a
+// table, times to show a schedule with, and a document to write.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_REPORTING_H
+#define CHIMERA_PASSES_REPORTING_H
+
+#include "compiler/schedule/Timeline.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <array>
+#include <span>
+
+namespace chimera {
+
+/// Where the times of actions come from: a word of the option `costs`.
+struct TimeSource {
+  const char *name;
+  const char *summary;
+  bool stages; ///< each stage its own, else those of the options
+};
+std::span<const TimeSource> timeSources();
+
+/// "PURPOSE: name (summary), name (summary)", kept for ever: options refer to
+/// their help text.
+template <typename Entry>
+llvm::StringRef helpOf(const char *purpose, std::span<const Entry> table) {
+  static std::string text = [&] {
+    std::string list;
+    for (const Entry &entry : table)
+      list += (list.empty() ? std::string(purpose) + ": " : ", ") + entry.name +
+              " (" + entry.summary + ")";
+    return list;
+  }();
+  return text;
+}
+
+/// Gives an option of a pass a help text that is made from a table.
+struct Help {
+  llvm::StringRef text;
+  template <typename Option> void apply(Option &option) const {
+    option.setDescription(text);
+  }
+};
+inline Help costsHelp() { return {helpOf("Times of actions", timeSources())}; }
+inline Help unitHelp() {
+  return {helpOf("Unit of times", schedule::timeUnits())};
+}
+
+/// The entry of `table` that an option names. Null, with a diagnostic that
+/// lists what is possible, where there is none.
+template <typename Entry>
+const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
+                    llvm::StringRef option, std::span<const Entry> table,
+                    llvm::StringRef name) {
+  std::string names;
+  for (const Entry &entry : table) {
+    if (name == entry.name)
+      return &entry;
+    names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  module.emitError() << pass << ": expected " << option << " to be one of "
+                     << names << ", got \"" << name << "\"";
+  return nullptr;
+}
+
+/// The options of a pass that say which times to use; 0 where one is not given.
+struct TimeOptions {
+  llvm::StringRef costs, unit;
+  int64_t forward, backward, weightGradient, latency;
+};
+
+/// Times to show schedules with.
+class Times {
+public:
+  /// Fails, with a diagnostic that begins with `pass`, where the options do not
+  /// fit each other.
+  static mlir::FailureOr<Times>
+  read(mlir::ModuleOp module, llvm::StringRef pass, const TimeOptions &options);
+
+  /// True if no times are given, so that slots may be shown instead.
+  bool areUnset() const { return !source->stages && options.forward == 0; }
+  const schedule::TimeUnit &unit() const { return *timeUnit; }
+
+  /// Gives `problem` these times: those of the options or its stages' own, one
+  /// each if none are given.
+  void apply(schedule::Problem &problem) const;
+
+private:
+  Times(const TimeOptions &options, const TimeSource &source,
+        const schedule::TimeUnit &unit)
+      : options(options), source(&source), timeUnit(&unit) {}
+
+  TimeOptions options;
+  const TimeSource *source;
+  const schedule::TimeUnit *timeUnit;
+};
+
+/// Writes `text` to the file `path`, - for standard output. Fails, with a
+/// diagnostic that begins with `pass`, where that cannot be done; a file that
+/// could not be written whole is removed.
+mlir::LogicalResult writeDocument(mlir::ModuleOp module, llvm::StringRef pass,
+                                  llvm::StringRef path,
+                                  const std::string &text);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_REPORTING_H
