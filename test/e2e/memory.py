@@ -60,8 +60,8 @@ def main():
                     failed += not good
                     print(
                         f"{'ok  ' if good else 'FAIL'} {schedule} {data_type} "
-                        f"dropout {dropout} {options or 'whole'} rank {rank['rank']}: measured "
-                        f"{measured} of stated {rank['stated_peak_bytes']} "
+                        f"dropout {dropout} {options or 'whole'} "
+                        f"rank {rank['rank']}: measured {measured} of stated {rank['stated_peak_bytes']} "
                         f"({ratio:.3f})"
                     )
     sys.exit(f"{failed} ranks are off" if failed else 0)
