@@ -1,0 +1,19 @@
+//===- chimera-reduce.cpp - Shrink a module that shows a fault ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Pipelines.h"
+#include "dialect/Chimera.h"
+
+#include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+
+int main(int argc, char **argv) {
+  chimera::registerPipelines();
+  mlir::DialectRegistry registry;
+  registry.insert<chimera::ChimeraDialect>();
+  mlir::MLIRContext context(registry);
+  return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
+}
