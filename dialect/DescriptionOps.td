@@ -18,6 +18,7 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     The architecture and its sizes. `layers` counts transformer blocks; the
     embedding and the head are layers of their own to the partition. `dropout`
     applies after the embedding, to attention and to both residual branches.
+
     Invalid where a size is not positive; the architecture is looked up when the
     model is partitioned.
 

@@ -14,8 +14,8 @@ function(write_reference file title td)
   string(REPLACE "[TOC]\n\n" "" text "${text}")
   # Empty lines at a block's end, which git calls a whitespace error.
   string(REGEX REPLACE "\n+$" "\n" text "${text}")
-  # Types' descriptions end without the empty line that headings want.
-  string(REGEX REPLACE "([^\n])\n#### " "\\1\n\n#### " text "${text}")
+  # Not every description ends with the empty line that headings want.
+  string(REGEX REPLACE "([^\n])\n(##+ )" "\\1\n\n\\2" text "${text}")
   string(REPLACE "don't manually edit -->\n"
     "change ${td} and build the target docs -->\n${title}" text "${text}")
   file(WRITE ${OUTPUT}/${file} "${text}")
