@@ -1,6 +1,7 @@
 """How lit runs chimera's .mlir tests. Paths come from lit.site.cfg.py."""
 
 import os
+import sys
 
 import lit.formats
 
@@ -15,6 +16,7 @@ config.environment["PATH"] = os.pathsep.join(
      os.environ["PATH"]])
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope --dump-input=fail"
 config.substitutions.append(("%examples", config.chimera_examples))
+config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(
     ("%plugin", os.path.join(config.chimera_build, "lib", "ChimeraPlugin.so")))
 for feature in config.chimera_features:

@@ -1,12 +1,30 @@
 // Options that make no sense are diagnostics too.
 //
-// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=-1 2>&1 | FileCheck %s
-// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=-1" 2>&1 | FileCheck %s
-// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=backward=2 2>&1 | FileCheck %s
-// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=p2p=1 2>&1 | FileCheck %s
-// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2 weight-gradient=2" 2>&1 | FileCheck %s
-// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 weight-gradient=2" 2>&1 | FileCheck %s
-// CHECK: error: chimera-print-timeline: expected times of at least 0, a forward with any other, and a weight-gradient below backward
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// NEGATIVE: error: chimera-print-timeline: expected forward of at least 1, or 0 for a default, got -1
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=-1" 2>&1 | FileCheck %s --check-prefix=LATENCY
+// LATENCY: error: chimera-print-timeline: expected p2p of at least 0, got -1
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=backward=2 2>&1 | FileCheck %s --check-prefix=BACKWARD
+// BACKWARD: error: chimera-print-timeline: expected forward beside backward, got backward=2 alone: give forward too
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=weight-gradient=2 2>&1 | FileCheck %s --check-prefix=WEIGHTS
+// WEIGHTS: error: chimera-print-timeline: expected forward beside weight-gradient, got weight-gradient=2 alone: give forward too
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=p2p=3 2>&1 | FileCheck %s --check-prefix=P2P
+// P2P: error: chimera-print-timeline: expected forward or costs=stages beside p2p, got p2p=3 alone: give forward too
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=unit=ns 2>&1 | FileCheck %s --check-prefix=UNIT
+// UNIT: error: chimera-print-timeline: expected forward or costs=stages beside unit, got unit=ns alone: give forward too
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2 weight-gradient=2" 2>&1 | FileCheck %s --check-prefix=HALF
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 weight-gradient=2" 2>&1 | FileCheck %s --check-prefix=HALF
+// HALF: error: chimera-print-timeline: expected weight-gradient below the whole backward, 2, got 2
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages backward=3" 2>&1 | FileCheck %s --check-prefix=BOTH
+// BOTH: error: chimera-print-timeline: expected no backward beside costs=stages, got backward=3
+
+// Words that no table has.
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=pdf 2>&1 | FileCheck %s --check-prefix=FORMAT
+// FORMAT: error: chimera-print-timeline: expected format to be one of text, svg, chrome-trace, got "pdf"
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=guess 2>&1 | FileCheck %s --check-prefix=COSTS
+// COSTS: error: chimera-print-timeline: expected costs to be one of uniform, stages, got "guess"
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 unit=hours" 2>&1 | FileCheck %s --check-prefix=HOURS
+// HOURS: error: chimera-print-timeline: expected unit to be one of none, us, ns, got "hours"
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=9223372036854775807 2>&1 | FileCheck %s --check-prefix=HUGE
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=9223372036854775807" 2>&1 | FileCheck %s --check-prefix=HUGE
@@ -14,6 +32,8 @@
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=%t.missing/file 2>&1 | FileCheck %s --check-prefix=OUTPUT
 // OUTPUT: error: chimera-print-timeline: cannot open output file '{{.*}}.missing/file': No such file or directory
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=/dev/full 2>&1 | FileCheck %s --check-prefix=FULL
+// FULL: error: chimera-print-timeline: cannot write output file '/dev/full': No space left on device
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=one 2>&1 | FileCheck %s --check-prefix=WORD
 // WORD: 'one' value invalid

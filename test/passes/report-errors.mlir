@@ -1,0 +1,34 @@
+// RUN: chimera-opt %s --chimera-report --verify-diagnostics --split-input-file -o /dev/null
+
+// expected-error@below {{expected 1 stages: run chimera-partition first, or give all}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected a scheduled step: run chimera-schedule first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+}
+
+// -----
+
+// expected-error@below {{expected a valid schedule: forward of pipeline 0, stage 0, micro-batch 0 is missing}}
+// expected-error@below {{expected a valid schedule: backward of pipeline 0, stage 0, micro-batch 0 is missing}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step { chimera.yield }
+}
+
+// -----
+
+// expected-error@below {{expected one of the schedules }}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("mine") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step { chimera.yield }
+}

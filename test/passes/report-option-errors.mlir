@@ -1,0 +1,26 @@
+// The report reads its times as the timeline does: timeline-option-errors.mlir
+// has the rest.
+//
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=format=text 2>&1 | FileCheck %s --check-prefix=FORMAT
+// FORMAT: error: chimera-report: expected format to be one of table, csv, json, got "text"
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=p2p=3 2>&1 | FileCheck %s --check-prefix=P2P
+// P2P: error: chimera-report: expected forward or costs=stages beside p2p, got p2p=3 alone: give forward too
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=unit=hours 2>&1 | FileCheck %s --check-prefix=UNIT
+// UNIT: error: chimera-report: expected unit to be one of none, us, ns, got "hours"
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages forward=1" 2>&1 | FileCheck %s --check-prefix=COSTS
+// COSTS: error: chimera-report: expected no forward beside costs=stages, got forward=1
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=forward=9223372036854775807 2>&1 | FileCheck %s --check-prefix=HUGE
+// HUGE: error: 'chimera.pipeline' op expected times that sum to less than 2^62 over the step
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=output=%t.missing/file 2>&1 | FileCheck %s --check-prefix=OUTPUT
+// OUTPUT: error: chimera-report: cannot open output file '{{.*}}.missing/file': No such file or directory
+
+// A diagnostic leaves a file as it was.
+// RUN: echo old > %t.kept
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report="forward=9223372036854775807 output=%t.kept" 2>&1 | FileCheck %s --check-prefix=HUGE
+// RUN: FileCheck %s --check-prefix=KEPT < %t.kept
+// KEPT: old
+
+// RUN: chimera-opt --help | FileCheck %s --check-prefix=HELP
+// HELP: --chimera-report
+// HELP: Form of the report: table (lines for people), csv (a row for each pipeline), json (an object for each pipeline)
+chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")

@@ -1,0 +1,65 @@
+// Each form of the timeline, of two pipelines in one document.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=text -o /dev/null | FileCheck %s --check-prefix=TEXT
+// TEXT: look: chimera, 4 stages, 4 micro-batches
+// TEXT-NEXT: slot 0 1 2
+// TEXT: uneven: 1f1b, 2 stages, 2 micro-batches
+// TEXT-NEXT: t  0  1  2  3  4  5{{$}}
+
+// The stages' own costs; a message takes time beside them.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages p2p=1" -o /dev/null | FileCheck %s --check-prefix=STAGES
+// STAGES: uneven: 1f1b, 2 stages, 2 micro-batches
+// STAGES-NEXT: t 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20{{$}}
+// STAGES-NEXT: P0 F0 = F1 = . . . . . . . B0 = = . . . . B1 = ={{$}}
+// STAGES-NEXT: P1 . . . F0 B0 = = = = = F1 B1 = = = = = . . . .{{$}}
+// STAGES-NEXT: makespan 21 (forward 1 to 2, backward 3 to 6, p2p 1)
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=uniform forward=2" -o /dev/null | FileCheck %s --check-prefix=UNIFORM
+// UNIFORM: makespan {{[0-9]+}} (forward 2, backward 4, p2p 0)
+
+// A picture is XML, has a box with its words for every action, and is the same
+// every time.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg output=%t.svg" -o /dev/null
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=svg -o /dev/null > %t.again
+// RUN: cmp %t.svg %t.again
+// RUN: %python -c "import sys, xml.etree.ElementTree as e; r = e.parse(sys.argv[1]).getroot(); t = [x.text for x in r.iter('{http://www.w3.org/2000/svg}title')]; print(r.tag, sum(' of micro-batch ' in x for x in t), sum('idle' in x for x in t))" %t.svg | FileCheck %s --check-prefix=XML
+// XML: {http://www.w3.org/2000/svg}svg 40 6
+// RUN: FileCheck %s --check-prefix=SVG < %t.svg
+// SVG: look: chimera, 4 stages, 4 micro-batches
+// SVG: makespan 10 (one slot each) · bubble 20.0 % of the makespan
+// SVG: <title>forward of micro-batch 0, stage 0, pipeline 0 (down), P0, slot 0</title>
+// SVG: <title>backward of micro-batch 3, stage 0, pipeline 1 (up), P3, slot 9</title>
+// SVG: uneven: 1f1b, 2 stages, 2 micro-batches
+
+// A trace is JSON with one complete event an action.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=chrome-trace" -o /dev/null > %t.json
+// RUN: %python -c "import json, sys; d = json.load(open(sys.argv[1])); x = [e for e in d['traceEvents'] if e['ph'] == 'X']; print(len(x), {e['args']['worker'] == e['tid'] for e in x}, sorted({k for e in x for k in e['args']}), max(e['ts'] + e['dur'] for e in x))" %t.json | FileCheck %s --check-prefix=JSON
+// JSON: 40 {True} ['kind', 'micro_batch', 'pipeline', 'stage', 'worker'] 10
+// RUN: FileCheck %s --check-prefix=TRACE < %t.json
+// TRACE: "look":"one slot is shown as 1 us","uneven":"one unit of time is shown as 1 us"
+// TRACE: {"name":"process_name","ph":"M","pid":0,"tid":0,"args":{"name":"look: chimera, 4 stages, 4 micro-batches"}}
+// TRACE: {"name":"thread_name","ph":"M","pid":0,"tid":3,"args":{"name":"P3"}}
+// TRACE: {"name":"backward 3","cat":"backward","ph":"X","ts":9,"dur":1,"pid":0,"tid":3,"args":{"worker":3,"kind":"backward","pipeline":1,"stage":0,"micro_batch":3}}
+
+// Nanoseconds are thousandths of what a trace counts in; microseconds are it.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=chrome-trace forward=500 unit=ns" -o /dev/null | FileCheck %s --check-prefix=NS
+// NS: "look":"costs are in ns"
+// NS: "name":"backward 2","cat":"backward","ph":"X","ts":2.0,"dur":1.0
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=chrome-trace forward=500 unit=us" -o /dev/null | FileCheck %s --check-prefix=US
+// US: "look":"costs are in us"
+// US: "name":"backward 2","cat":"backward","ph":"X","ts":2000,"dur":1000
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages unit=none" -o /dev/null | FileCheck %s --check-prefix=NONE
+// NONE: class="axis"{{.*}}>time</text>
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages unit=ns" -o /dev/null | FileCheck %s --check-prefix=AXIS
+// AXIS: class="axis"{{.*}}>time in ns</text>
+
+// The help has the tables.
+// RUN: chimera-opt --help | FileCheck %s --check-prefix=HELP
+// HELP: --chimera-print-timeline
+// HELP: Form of the timeline: text (the grid of the Chimera paper), svg (a picture), chrome-trace (JSON for
+chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
+chimera.pipeline @uneven stages(2) micro_batches(2) schedule("1f1b") {
+  chimera.stage 0 cost <forward = 2, backward = 3>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 6>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
