@@ -18,8 +18,7 @@ namespace {
 constexpr const char *kTable2 = "Li and Hoefler, SC'21, Table 2";
 constexpr const char *kTable3 = "Li and Hoefler, SC'21, Table 3";
 constexpr const char *kSection2 = "Li and Hoefler, SC'21, section 2";
-constexpr const char *kMeasured =
-    "from simulation, for all D <= 32 and N <= 4D+3";
+constexpr const char *kMeasured = "found by simulation";
 
 bool isDirect(const Sizes &s) {
   return s.options.concatenation == Concatenation::Direct;

@@ -134,7 +134,8 @@ TEST(Report, QuotesInCsv) {
   Report r = report(makeCase("chimera", 2, 2));
   r.name = "a,\"b\"";
   std::string csv = render("csv", r);
-  EXPECT_EQ(csv.substr(csv.find('\n') + 1, 10), "\"a,\"\"b\"\"");
+  std::string row = csv.substr(csv.find('\n') + 1);
+  EXPECT_TRUE(row.starts_with("\"a,\"\"b\"\"\",chimera,")) << row;
 }
 
 TEST(Report, ListsStagesThatDiffer) {
