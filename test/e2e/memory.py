@@ -55,8 +55,7 @@ def main():
                 for rank in ranks:
                     measured = rank["arena_bytes"] + rank["stash_bytes"]
                     ratio = measured / rank["stated_peak_bytes"]
-                    least = 0.5 if options else 0.9
-                    good = rank["stash_bytes"] > 0 and least <= ratio <= 1.1
+                    good = rank["stash_bytes"] > 0 and 0.9 <= ratio <= 1.1
                     failed += not good
                     print(
                         f"{'ok  ' if good else 'FAIL'} {schedule} {data_type} "
