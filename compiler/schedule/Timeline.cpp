@@ -22,7 +22,8 @@ namespace {
 constexpr int64_t kWidest = 4096;
 
 std::string label(const Problem &problem, const Action &action) {
-  const char *letters = problem.pipelines[action.pipeline].up ? "fbiw" : "FBIW";
+  const char *letters =
+      problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
   return letters[static_cast<int>(action.kind)] +
          std::to_string(action.microBatch);
 }
