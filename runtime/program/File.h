@@ -37,8 +37,8 @@ inline constexpr uint32_t kMinorVersion = 0;
 uint64_t checksum(std::span<const std::byte> payload);
 
 /// The bytes of a program file: header and FlatBuffer. Requires a program
-/// that verifyProgram accepts, or that differs from one in its numbers only, and
-/// that takes less than 2 GB.
+/// that verifyProgram accepts, or that differs from one in its numbers only,
+/// and that takes less than 2 GB.
 std::vector<std::byte> serialize(const ProgramT &program);
 
 /// The program in `bytes`, structurally sound but not yet verified. Fails, with

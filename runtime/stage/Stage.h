@@ -78,10 +78,11 @@ public:
 
   /// The two halves of `backward`: the first writes the input gradient and
   /// returns what the second needs to add the weight gradient.
-  virtual std::unique_ptr<Stash>
-  inputGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
-                ConstBytes outputGradient, ConstBytes weights,
-                Bytes inputGradient) = 0;
+  virtual std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
+                                               std::unique_ptr<Stash> stash,
+                                               ConstBytes outputGradient,
+                                               ConstBytes weights,
+                                               Bytes inputGradient) = 0;
   virtual void weightGradient(MicroBatch microBatch,
                               std::unique_ptr<Stash> stash, ConstBytes weights,
                               Bytes weightGradient) = 0;

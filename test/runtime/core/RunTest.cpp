@@ -81,7 +81,8 @@ TEST(Run, AWaitTimesOut) {
   auto begin = std::chrono::steady_clock::now();
   std::string report = failureOf(run);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
-  expectContains(report, "rank 1 (worker 1) failed: timed out after 0.2 s waiting for rank 0 to send");
+  expectContains(report, "rank 1 (worker 1) failed: timed out after 0.2 s "
+                         "waiting for rank 0 to send");
   expectContains(report, "rank 0 (worker 0): step 1, instruction ");
   expectContains(report, "load tokens pipeline 0 stage 0 micro-batch 3");
 }
