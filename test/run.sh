@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+mkdir -p build
 tools/setup.sh --full
 cmake --preset release -DCHIMERA_BUILD_TESTS=ON >build/configure.log 2>&1 || {
   cat build/configure.log >&2
