@@ -27,7 +27,10 @@ OpOperand *updatedOperand(OpResult result) {
   Operation *op = result.getOwner();
   // What the weight gradient needs takes the place of what the forward left.
   if (auto first = dyn_cast<InputGradientOp>(op))
-    return result == first.getRest() ? &first.getStashMutable() : nullptr;
+    return result == first.getRest() &&
+                   result.getType() == first.getStash().getType()
+               ? &first.getStashMutable()
+               : nullptr;
   if (auto action = dyn_cast<ActionOp>(op))
     return result.getResultNumber() == 0 ? action.getAccumulator() : nullptr;
   if (isa<OptimizerStepOp>(op))

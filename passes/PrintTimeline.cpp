@@ -28,8 +28,7 @@ constexpr StringRef kPass = "chimera-print-timeline";
 
 /// What a timeline refers to.
 struct Timed {
-  schedule::Problem problem;
-  schedule::Schedule schedule;
+  TimedSchedule of;
   schedule::Timing timing;
 };
 
@@ -61,29 +60,22 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
 
   LogicalResult add(PipelineOp pipeline, const Times &times, Timed &timed,
                     std::vector<schedule::Timeline> &timelines) {
-    FailureOr<schedule::Problem> problem = problemOf(pipeline);
-    if (failed(problem))
+    FailureOr<TimedSchedule> found = timedSchedule(pipeline, times);
+    if (failed(found))
       return failure();
-    FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-    if (failed(schedule))
-      return failure();
-    times.apply(*problem);
-    if (std::string error = schedule::check(*problem); !error.empty())
-      return pipeline.emitOpError(error);
-    if (failed(report(pipeline, "expected a valid schedule: ",
-                      schedule::verify(*problem, *schedule))))
-      return failure();
-    bool slots = times.areUnset() && schedule->hasSlots();
-    timed = {std::move(*problem), std::move(*schedule), {}};
-    timed.timing = slots ? schedule::slotTiming(timed.problem, timed.schedule)
-                         : schedule::simulate(timed.problem, timed.schedule);
+    timed.of = std::move(*found);
+    const schedule::Problem &problem = timed.of.problem;
+    const schedule::Schedule &schedule = timed.of.schedule;
+    bool slots = times.areUnset() && schedule.hasSlots();
+    timed.timing = slots ? schedule::slotTiming(problem, schedule)
+                         : schedule::simulate(problem, schedule);
     std::string name = pipeline.getSymName().str();
-    std::string title =
-        name + ": " + pipeline.getSchedule().str() + ", " +
-        std::to_string(timed.problem.stages.size()) + " stages, " +
-        std::to_string(timed.problem.microBatches()) + " micro-batches";
-    timelines.push_back({std::move(name), std::move(title), timed.problem,
-                         timed.schedule, timed.timing, slots, &times.unit()});
+    std::string title = name + ": " + pipeline.getSchedule().str() + ", " +
+                        std::to_string(problem.stages.size()) + " stages, " +
+                        std::to_string(problem.microBatches()) +
+                        " micro-batches";
+    timelines.push_back({std::move(name), std::move(title), problem, schedule,
+                         timed.timing, slots, &times.unit()});
     return success();
   }
 };

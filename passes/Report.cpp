@@ -50,25 +50,16 @@ struct Report : impl::ReportPassBase<Report> {
 
   LogicalResult add(PipelineOp pipeline, const Times &times,
                     std::vector<schedule::Report> &reports) {
-    FailureOr<schedule::Problem> problem = problemOf(pipeline);
-    if (failed(problem))
-      return failure();
-    FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-    if (failed(schedule))
-      return failure();
     FailureOr<SchemeChoice> choice = schemeOf(pipeline);
     if (failed(choice))
       return failure();
-    times.apply(*problem);
-    if (std::string error = schedule::check(*problem); !error.empty())
-      return pipeline.emitOpError(error);
-    if (failed(report(pipeline, "expected a valid schedule: ",
-                      schedule::verify(*problem, *schedule))))
+    FailureOr<TimedSchedule> timed = timedSchedule(pipeline, times);
+    if (failed(timed))
       return failure();
     reports.push_back(schedule::makeReport(
         pipeline.getSymName().str(), *choice->scheme, choice->options,
-        static_cast<int32_t>(pipeline.getDataParallel()), *problem, *schedule,
-        times.unit()));
+        static_cast<int32_t>(pipeline.getDataParallel()), timed->problem,
+        timed->schedule, times.unit()));
     return success();
   }
 };

@@ -7,8 +7,10 @@
 
 #include "passes/Reporting.h"
 
-#include "mlir/Support/FileUtilities.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include "passes/Bridge.h"
+#include "runtime/program/Output.h"
+
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -94,20 +96,38 @@ void Times::apply(schedule::Problem &problem) const {
 LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
                             const std::string &text) {
   std::string error;
-  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(path, &error);
-  if (!file)
+  if (path != "-") {
+    if (program::writeWhole(path.str(), {std::as_bytes(std::span(text))},
+                            error))
+      return success();
     return module.emitError() << pass << ": " << error;
-  file->os() << text;
-  file->os().flush();
-  if (file->os().has_error()) {
-    std::error_code code = file->os().error();
-    // Else the stream would end the process.
-    file->os().clear_error();
-    return module.emitError() << pass << ": cannot write output file '" << path
-                              << "': " << code.message();
   }
-  file->keep();
-  return success();
+  llvm::outs() << text;
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return success();
+  std::error_code code = llvm::outs().error();
+  // Else the stream would end the process.
+  llvm::outs().clear_error();
+  return module.emitError()
+         << pass << ": cannot write to standard output: " << code.message();
+}
+
+FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
+                                       const Times &times) {
+  FailureOr<schedule::Problem> problem = problemOf(pipeline);
+  if (failed(problem))
+    return failure();
+  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
+  if (failed(schedule))
+    return failure();
+  times.apply(*problem);
+  if (std::string error = schedule::check(*problem); !error.empty())
+    return pipeline.emitOpError(error);
+  if (failed(report(pipeline, "expected a valid schedule: ",
+                    schedule::verify(*problem, *schedule))))
+    return failure();
+  return TimedSchedule{std::move(*problem), std::move(*schedule)};
 }
 
 } // namespace chimera

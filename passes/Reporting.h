@@ -14,6 +14,7 @@
 #define CHIMERA_PASSES_REPORTING_H
 
 #include "compiler/schedule/Timeline.h"
+#include "dialect/Chimera.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -105,9 +106,20 @@ private:
   const schedule::TimeUnit *timeUnit;
 };
 
+/// A pipeline's problem, with the times to show it with, and its schedule.
+struct TimedSchedule {
+  schedule::Problem problem;
+  schedule::Schedule schedule;
+};
+
+/// Fails, with a diagnostic, where the pipeline is not scheduled, the times are
+/// too large to add up, or the schedule is not valid.
+mlir::FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
+                                             const Times &times);
+
 /// Writes `text` to the file `path`, - for standard output. Fails, with a
-/// diagnostic that begins with `pass`, where that cannot be done; a file that
-/// could not be written whole is removed.
+/// diagnostic that begins with `pass`, where that cannot be done; a file is
+/// then as it was.
 mlir::LogicalResult writeDocument(mlir::ModuleOp module, llvm::StringRef pass,
                                   llvm::StringRef path,
                                   const std::string &text);

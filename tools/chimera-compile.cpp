@@ -105,12 +105,5 @@ int main(int argc, char **argv) {
   });
   cl::ParseCommandLineOptions(
       argc, argv, "Compiles a described pipeline into a program file\n");
-  int result = compile();
-  llvm::outs().flush();
-  if (llvm::outs().has_error()) {
-    llvm::errs() << "chimera-compile: cannot write to standard output: "
-                 << llvm::outs().error().message() << "\n";
-    result = 1;
-  }
-  std::_Exit(result);
+  std::_Exit(compile());
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Each side of chimera stands alone: the runtime is built where no MLIR is
-# found, and the compiler configured where no LibTorch, MPI or CUDA is. Neither
-# names the other's libraries in its build.
+# Each side of chimera stands alone: the runtime is built where no MLIR and no
+# CUDA toolkit is found, and the compiler configured where no LibTorch or MPI is.
+# Neither names the other's libraries in its build.
 #
 #   alone.sh runtime|compiler SOURCE BUILD [CMAKE ARGUMENTS]
 set -euo pipefail
@@ -20,13 +20,13 @@ refuse() {
 
 if [ "$side" = runtime ]; then
   configure -DCHIMERA_BUILD_COMPILER=OFF \
-    -DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON "$@"
+    -DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON \
+    -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON "$@"
   refuse 'libMLIR|libLLVM|llvm-[0-9]+/include'
   cmake --build "$build" --target chimera-run
   "$build/bin/chimera-run" --help | grep PROGRAM
 else
   configure -DCHIMERA_BUILD_RUNTIME=OFF -DCHIMERA_TORCH_DIR=/nonexistent \
-    -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON \
-    -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON "$@"
+    -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON "$@"
   refuse 'libtorch|libmpi|libcuda'
 fi

@@ -12,7 +12,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=forward=9223372036854775807 2>&1 | FileCheck %s --check-prefix=HUGE
 // HUGE: error: 'chimera.pipeline' op expected times that sum to less than 2^62 over the step
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=output=%t.missing/file 2>&1 | FileCheck %s --check-prefix=OUTPUT
-// OUTPUT: error: chimera-report: cannot open output file '{{.*}}.missing/file': No such file or directory
+// OUTPUT: error: chimera-report: {{.*}}.missing/file: cannot create a file beside it: No such file or directory
 
 // A diagnostic leaves a file as it was.
 // RUN: echo old > %t.kept

@@ -31,9 +31,9 @@
 // HUGE: error: 'chimera.pipeline' op expected times that sum to less than 2^62 over the step
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=%t.missing/file 2>&1 | FileCheck %s --check-prefix=OUTPUT
-// OUTPUT: error: chimera-print-timeline: cannot open output file '{{.*}}.missing/file': No such file or directory
+// OUTPUT: error: chimera-print-timeline: {{.*}}.missing/file: cannot create a file beside it: No such file or directory
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=/dev/full 2>&1 | FileCheck %s --check-prefix=FULL
-// FULL: error: chimera-print-timeline: cannot write output file '/dev/full': No space left on device
+// FULL: error: chimera-print-timeline: /dev/full: cannot write: No space left on device
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=one 2>&1 | FileCheck %s --check-prefix=WORD
 // WORD: 'one' value invalid

@@ -7,11 +7,12 @@
 
 #include "runtime/program/Output.h"
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace chimera::program;
@@ -51,6 +52,24 @@ TEST_F(OutputTest, replacesAFileAndLeavesNothingElse) {
   EXPECT_EQ(read(path), "new");
   EXPECT_EQ(fs::status(path).permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputTest, keepsTheOldFileWhereTheNewOneDoesNotFit) {
+  fs::path path = folder / "f";
+  ASSERT_TRUE(write(path, "good"));
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 1000;
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  bool written = write(path, std::string(5000, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(written);
+  EXPECT_EQ(error, path.string() + ": cannot write: File too large");
+  EXPECT_EQ(read(path), "good");
   EXPECT_EQ(files(), 1u);
 }
 

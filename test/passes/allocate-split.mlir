@@ -1,0 +1,58 @@
+// RUN: chimera-opt %s --chimera-allocate --chimera-verify-allocated --split-input-file | FileCheck %s
+
+// What a weight gradient needs takes the place of the forward's stash: the two
+// are one buffer, and the peak counts it once.
+// CHECK-LABEL: chimera.pipeline @same
+// CHECK: peak 592 at
+// CHECK: chimera.forward {{.*}} buffers [{{[0-9]+}}, [[S:[0-9]+]]]
+// CHECK: chimera.input_gradient {{.*}} buffers [[[S]]]
+chimera.pipeline @same stages(1) micro_batches(1) schedule("gpipe") split_backward {
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<64>, %o: !chimera.optimizer_state<128>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<64>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<64>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<64>, !chimera.weights<64>, !chimera.labels<64>) ->
+        (!chimera.loss<8>, !chimera.stash<264>)
+    %r = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
+        (!chimera.stash<264>, !chimera.loss<8>, !chimera.weights<64>) ->
+        !chimera.stash<264>
+    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
+    %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w, %g) :
+        (!chimera.stash<264>, !chimera.weights<64>, !chimera.weight_gradient<64>) ->
+        !chimera.weight_gradient<64>
+    %w1, %o1 = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g1) :
+        !chimera.weights<64>, !chimera.optimizer_state<128>,
+        !chimera.weight_gradient<64>
+    chimera.yield %w1, %o1 : !chimera.weights<64>, !chimera.optimizer_state<128>
+  }
+}
+
+// -----
+
+// Stashes of two sizes cannot be one buffer.
+// CHECK-LABEL: chimera.pipeline @different
+// CHECK: chimera.forward {{.*}} buffers [{{[0-9]+}}, [[S:[0-9]+]]]
+// CHECK-NOT: chimera.input_gradient {{.*}} buffers [[[S]]]
+// CHECK: chimera.weight_gradient
+chimera.pipeline @different stages(1) micro_batches(1) schedule("gpipe") split_backward {
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<64>, %o: !chimera.optimizer_state<128>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<64>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<64>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<64>, !chimera.weights<64>, !chimera.labels<64>) ->
+        (!chimera.loss<8>, !chimera.stash<264>)
+    %r = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
+        (!chimera.stash<264>, !chimera.loss<8>, !chimera.weights<64>) ->
+        !chimera.stash<32>
+    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
+    %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w, %g) :
+        (!chimera.stash<32>, !chimera.weights<64>, !chimera.weight_gradient<64>) ->
+        !chimera.weight_gradient<64>
+    %w1, %o1 = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g1) :
+        !chimera.weights<64>, !chimera.optimizer_state<128>,
+        !chimera.weight_gradient<64>
+    chimera.yield %w1, %o1 : !chimera.weights<64>, !chimera.optimizer_state<128>
+  }
+}
