@@ -306,10 +306,11 @@ void emitLayout(const Layout &layout, program::ProgramT &out) {
     BytesAttr bytes = stage.getBytes();
     uint32_t first = stage.getFirst().value_or(0);
     uint32_t last = stage.getLast().value_or(first);
-    out.stages.emplace_back(
-        first, last - first, cost.getForward(), cost.getBackward(),
-        cost.inputGradientTime(), cost.weightGradientTime(), bytes.getWeights(),
-        bytes.getOptimizer(), bytes.getStash(), bytes.getBoundary());
+    out.stages.emplace_back(first, last - first, cost.getForward(),
+                            cost.getBackward(), cost.inputGradientTime(),
+                            cost.weightGradientTime(), cost.getForward(),
+                            bytes.getWeights(), bytes.getOptimizer(),
+                            bytes.getStash(), bytes.getBoundary());
   }
   for (DirectionOp direction : layout.directions) {
     auto pipeline = std::make_unique<program::PipelineT>();

@@ -104,7 +104,7 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
     CostAttr cost = stage.getCost();
     problem.stages.push_back({cost.getForward(), cost.getBackward(),
                               cost.inputGradientTime(),
-                              cost.weightGradientTime()});
+                              cost.weightGradientTime(), cost.getForward()});
     BytesAttr bytes = stage.getBytes();
     problem.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
                              bytes.getStash(), bytes.getBoundary()});

@@ -30,6 +30,8 @@ int64_t Problem::cost(Kind kind, int32_t stage) const {
     return cost.inputGradient;
   case Kind::WeightGradient:
     return cost.weightGradient;
+  case Kind::Recompute:
+    return cost.recompute;
   }
   return 0;
 }

@@ -23,9 +23,33 @@
 
 namespace chimera::schedule {
 
-/// What an action does to one micro-batch on one stage. A backward is either
-/// whole or split into its input gradient and its weight gradient.
-enum class Kind : uint8_t { Forward, Backward, InputGradient, WeightGradient };
+/// What an action does on one stage. A backward is either whole or split into
+/// its input gradient and its weight gradient. A recompute runs a forward again
+/// to make what its backward needs, so that the forward need not keep it.
+enum class Kind : uint8_t {
+  Forward,
+  Backward,
+  InputGradient,
+  WeightGradient,
+  Recompute
+};
+
+/// How the activations of a stage come to its backward.
+enum class Recompute : uint8_t {
+  None,  ///< the forward keeps them
+  Early, ///< made again before the backward, at once if the worker is free; a
+         ///< backward straight behind its forward needs none
+  Fused, ///< made again before every backward, once its gradient is there
+};
+
+/// When weights change.
+enum class Updates : uint8_t {
+  Flush,          ///< at the end of the step, which waits for all its backwards
+  EachMicroBatch, ///< after each backward, no flush (PipeDream): the forward
+                  ///< of a stage reads the newest version on its worker
+  EachStep,       ///< once a step, no flush (PipeDream-2BW): every forward of a
+                  ///< step reads the version before the newest one
+};
 
 /// Time of each action on one stage, all positive.
 struct StageCost {
@@ -33,6 +57,7 @@ struct StageCost {
   int64_t backward = 1;
   int64_t inputGradient = 1;
   int64_t weightGradient = 1;
+  int64_t recompute = 1;
 };
 
 /// Bytes of one stage; none negative.
@@ -60,16 +85,28 @@ struct Pipeline {
   /// stages); what passes between those is no message.
   std::vector<int32_t> workers;
   std::vector<int32_t> microBatches; ///< those it trains on, ascending
+  /// Empty (one each), or how many micro-batches each forward covers in the
+  /// order of `microBatches`; those of one forward are consecutive numbers.
+  std::vector<int32_t> forwards = {};
+  /// A backward covers one micro-batch, or one of this many equal parts of it.
+  int32_t backwardParts = 1;
 
   bool operator==(const Pipeline &) const = default;
 };
 
 /// One training step. Micro-batches are numbered 0..N-1 over all pipelines.
+/// Without a flush at its end (`updates`) a step overlaps with the next, and
+/// the problem is the run of `steps` of them: micro-batch m of step k has the
+/// number k N + m.
 struct Problem {
   int32_t workers = 0;
   std::vector<StageCost> stages;
   std::vector<Pipeline> pipelines;
   bool splitBackward = false;
+  Updates updates = Updates::Flush;
+  int32_t steps = 1; ///< 1 where a flush ends each, else at least 2
+  /// Empty (none), or one for each stage.
+  std::vector<Recompute> recompute;
   Link link;
   /// Empty (all zero), or one for each stage.
   std::vector<StageBytes> bytes;

@@ -19,6 +19,8 @@ const char *nameOf(Kind kind) {
     return "input_gradient";
   case Kind::WeightGradient:
     return "weight_gradient";
+  case Kind::Recompute:
+    return "recompute";
   }
   return "unknown";
 }

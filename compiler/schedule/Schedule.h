@@ -19,6 +19,11 @@ struct Action {
   int32_t pipeline;
   int32_t stage;
   int32_t microBatch;
+  /// How many micro-batches from `microBatch` on, or which of `parts` equal
+  /// parts of one.
+  uint16_t microBatches = 1;
+  uint8_t part = 0;
+  uint8_t parts = 1;
 
   bool operator==(const Action &) const = default;
 };
@@ -29,6 +34,16 @@ struct Schedule {
   std::vector<std::vector<Action>> workers;
   /// Empty, or one slot for each action, in the same shape as `workers`.
   std::vector<std::vector<int64_t>> slots;
+  /// Where steps overlap, what each worker runs once a step: actions [begin,
+  /// end) of the first of two steps. Before them it fills the pipeline, and
+  /// what is behind them is the last step, which drains it. Else empty.
+  struct Body {
+    int32_t begin;
+    int32_t end;
+
+    bool operator==(const Body &) const = default;
+  };
+  std::vector<Body> bodies;
 
   bool hasSlots() const { return !slots.empty(); }
 };

@@ -112,6 +112,8 @@ private:
                     place[stage + 1] == worker ? 0 : transfers[stage]));
     case Kind::WeightGradient:
       return visit(1, stage, 0);
+    case Kind::Recompute:
+      return visit(0, stage, 0);
     }
     return true;
   }

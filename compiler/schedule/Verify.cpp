@@ -112,6 +112,8 @@ private:
              (s + 1 == stages || visit(ids.at(1, s + 1, m)));
     case Kind::WeightGradient:
       return visit(ids.at(1, s, m));
+    case Kind::Recompute:
+      return visit(ids.at(0, s, m));
     }
     return true;
   }

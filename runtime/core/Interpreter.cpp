@@ -234,6 +234,9 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
         .optimizerStep(step, scale, bytesOf(in[2]), bytesOf(out[0]),
                        bytesOf(out[1]));
   }
+  case Opcode::Copy:
+  case Opcode::Rename:
+    break;
   }
   throw std::invalid_argument(
       "expected a known opcode, got " +

@@ -14,10 +14,11 @@ namespace chimera::program {
 namespace {
 
 constexpr const char *kOpcodeNames[] = {
-    "load",           "zero_gradient",   "forward",   "backward",
-    "input_gradient", "weight_gradient", "recompute", "post_send",
-    "post_recv",      "group",           "wait",      "all_reduce_start",
-    "optimizer_step"};
+    "load",           "zero_gradient",  "forward",
+    "backward",       "input_gradient", "weight_gradient",
+    "recompute",      "post_send",      "post_recv",
+    "group",          "wait",           "all_reduce_start",
+    "optimizer_step", "copy",           "rename"};
 static_assert(std::size(kOpcodeNames) == size_t(Opcode::MAX) + 1);
 
 constexpr const char *kKindNames[] = {
@@ -56,7 +57,10 @@ std::string describeOne(const WorkerT &worker, const Instruction &instruction,
     return text + kind + replica(instruction) + microBatches(instruction);
   case Opcode::ZeroGradient:
   case Opcode::OptimizerStep:
+  case Opcode::Copy:
     return text + replica(instruction);
+  case Opcode::Rename:
+    return text;
   case Opcode::Forward:
   case Opcode::Backward:
   case Opcode::InputGradient:

@@ -163,6 +163,39 @@ inline const char *EnumNameDirection(Direction e) {
   return EnumNamesDirection()[index];
 }
 
+enum class Updates : uint8_t {
+  Flush = 0,
+  EachMicroBatch = 1,
+  EachStep = 2,
+  MIN = Flush,
+  MAX = EachStep
+};
+
+inline const Updates (&EnumValuesUpdates())[3] {
+  static const Updates values[] = {
+    Updates::Flush,
+    Updates::EachMicroBatch,
+    Updates::EachStep
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesUpdates() {
+  static const char * const names[4] = {
+    "Flush",
+    "EachMicroBatch",
+    "EachStep",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameUpdates(Updates e) {
+  if (flatbuffers::IsOutRange(e, Updates::Flush, Updates::EachStep)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesUpdates()[index];
+}
+
 enum class Opcode : uint8_t {
   Load = 0,
   ZeroGradient = 1,
@@ -177,11 +210,13 @@ enum class Opcode : uint8_t {
   Wait = 10,
   AllReduceStart = 11,
   OptimizerStep = 12,
+  Copy = 13,
+  Rename = 14,
   MIN = Load,
-  MAX = OptimizerStep
+  MAX = Rename
 };
 
-inline const Opcode (&EnumValuesOpcode())[13] {
+inline const Opcode (&EnumValuesOpcode())[15] {
   static const Opcode values[] = {
     Opcode::Load,
     Opcode::ZeroGradient,
@@ -195,13 +230,15 @@ inline const Opcode (&EnumValuesOpcode())[13] {
     Opcode::Group,
     Opcode::Wait,
     Opcode::AllReduceStart,
-    Opcode::OptimizerStep
+    Opcode::OptimizerStep,
+    Opcode::Copy,
+    Opcode::Rename
   };
   return values;
 }
 
 inline const char * const *EnumNamesOpcode() {
-  static const char * const names[14] = {
+  static const char * const names[16] = {
     "Load",
     "ZeroGradient",
     "Forward",
@@ -215,13 +252,15 @@ inline const char * const *EnumNamesOpcode() {
     "Wait",
     "AllReduceStart",
     "OptimizerStep",
+    "Copy",
+    "Rename",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameOpcode(Opcode e) {
-  if (flatbuffers::IsOutRange(e, Opcode::Load, Opcode::OptimizerStep)) return "";
+  if (flatbuffers::IsOutRange(e, Opcode::Load, Opcode::Rename)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesOpcode()[index];
 }
@@ -264,6 +303,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
   int64_t backward_;
   int64_t input_gradient_;
   int64_t weight_gradient_;
+  int64_t recompute_;
   uint64_t weights_bytes_;
   uint64_t optimizer_bytes_;
   uint64_t stash_bytes_;
@@ -278,18 +318,20 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
         backward_(0),
         input_gradient_(0),
         weight_gradient_(0),
+        recompute_(0),
         weights_bytes_(0),
         optimizer_bytes_(0),
         stash_bytes_(0),
         boundary_bytes_(0) {
   }
-  Stage(uint32_t _first_layer, uint32_t _layers, int64_t _forward, int64_t _backward, int64_t _input_gradient, int64_t _weight_gradient, uint64_t _weights_bytes, uint64_t _optimizer_bytes, uint64_t _stash_bytes, uint64_t _boundary_bytes)
+  Stage(uint32_t _first_layer, uint32_t _layers, int64_t _forward, int64_t _backward, int64_t _input_gradient, int64_t _weight_gradient, int64_t _recompute, uint64_t _weights_bytes, uint64_t _optimizer_bytes, uint64_t _stash_bytes, uint64_t _boundary_bytes)
       : first_layer_(flatbuffers::EndianScalar(_first_layer)),
         layers_(flatbuffers::EndianScalar(_layers)),
         forward_(flatbuffers::EndianScalar(_forward)),
         backward_(flatbuffers::EndianScalar(_backward)),
         input_gradient_(flatbuffers::EndianScalar(_input_gradient)),
         weight_gradient_(flatbuffers::EndianScalar(_weight_gradient)),
+        recompute_(flatbuffers::EndianScalar(_recompute)),
         weights_bytes_(flatbuffers::EndianScalar(_weights_bytes)),
         optimizer_bytes_(flatbuffers::EndianScalar(_optimizer_bytes)),
         stash_bytes_(flatbuffers::EndianScalar(_stash_bytes)),
@@ -331,6 +373,12 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
   void mutate_weight_gradient(int64_t _weight_gradient) {
     flatbuffers::WriteScalar(&weight_gradient_, _weight_gradient);
   }
+  int64_t recompute() const {
+    return flatbuffers::EndianScalar(recompute_);
+  }
+  void mutate_recompute(int64_t _recompute) {
+    flatbuffers::WriteScalar(&recompute_, _recompute);
+  }
   uint64_t weights_bytes() const {
     return flatbuffers::EndianScalar(weights_bytes_);
   }
@@ -356,7 +404,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
     flatbuffers::WriteScalar(&boundary_bytes_, _boundary_bytes);
   }
 };
-FLATBUFFERS_STRUCT_END(Stage, 72);
+FLATBUFFERS_STRUCT_END(Stage, 80);
 
 struct Stage::Traits {
   using type = Stage;
@@ -1019,6 +1067,8 @@ struct PipelineT : public flatbuffers::NativeTable {
   chimera::program::Direction direction = chimera::program::Direction::Down;
   std::vector<uint32_t> workers{};
   std::vector<uint32_t> micro_batches{};
+  std::vector<uint32_t> forwards{};
+  uint32_t backward_parts = 1;
 };
 
 struct Pipeline FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -1028,7 +1078,9 @@ struct Pipeline FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_DIRECTION = 4,
     VT_WORKERS = 6,
-    VT_MICRO_BATCHES = 8
+    VT_MICRO_BATCHES = 8,
+    VT_FORWARDS = 10,
+    VT_BACKWARD_PARTS = 12
   };
   chimera::program::Direction direction() const {
     return static_cast<chimera::program::Direction>(GetField<uint8_t>(VT_DIRECTION, 0));
@@ -1048,6 +1100,18 @@ struct Pipeline FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Vector<uint32_t> *mutable_micro_batches() {
     return GetPointer<flatbuffers::Vector<uint32_t> *>(VT_MICRO_BATCHES);
   }
+  const flatbuffers::Vector<uint32_t> *forwards() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_FORWARDS);
+  }
+  flatbuffers::Vector<uint32_t> *mutable_forwards() {
+    return GetPointer<flatbuffers::Vector<uint32_t> *>(VT_FORWARDS);
+  }
+  uint32_t backward_parts() const {
+    return GetField<uint32_t>(VT_BACKWARD_PARTS, 1);
+  }
+  bool mutate_backward_parts(uint32_t _backward_parts = 1) {
+    return SetField<uint32_t>(VT_BACKWARD_PARTS, _backward_parts, 1);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_DIRECTION, 1) &&
@@ -1055,6 +1119,9 @@ struct Pipeline FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(workers()) &&
            VerifyOffsetRequired(verifier, VT_MICRO_BATCHES) &&
            verifier.VerifyVector(micro_batches()) &&
+           VerifyOffset(verifier, VT_FORWARDS) &&
+           verifier.VerifyVector(forwards()) &&
+           VerifyField<uint32_t>(verifier, VT_BACKWARD_PARTS, 4) &&
            verifier.EndTable();
   }
   PipelineT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1075,6 +1142,12 @@ struct PipelineBuilder {
   void add_micro_batches(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> micro_batches) {
     fbb_.AddOffset(Pipeline::VT_MICRO_BATCHES, micro_batches);
   }
+  void add_forwards(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> forwards) {
+    fbb_.AddOffset(Pipeline::VT_FORWARDS, forwards);
+  }
+  void add_backward_parts(uint32_t backward_parts) {
+    fbb_.AddElement<uint32_t>(Pipeline::VT_BACKWARD_PARTS, backward_parts, 1);
+  }
   explicit PipelineBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1092,8 +1165,12 @@ inline flatbuffers::Offset<Pipeline> CreatePipeline(
     flatbuffers::FlatBufferBuilder &_fbb,
     chimera::program::Direction direction = chimera::program::Direction::Down,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> workers = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> micro_batches = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> micro_batches = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> forwards = 0,
+    uint32_t backward_parts = 1) {
   PipelineBuilder builder_(_fbb);
+  builder_.add_backward_parts(backward_parts);
+  builder_.add_forwards(forwards);
   builder_.add_micro_batches(micro_batches);
   builder_.add_workers(workers);
   builder_.add_direction(direction);
@@ -1109,14 +1186,19 @@ inline flatbuffers::Offset<Pipeline> CreatePipelineDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     chimera::program::Direction direction = chimera::program::Direction::Down,
     const std::vector<uint32_t> *workers = nullptr,
-    const std::vector<uint32_t> *micro_batches = nullptr) {
+    const std::vector<uint32_t> *micro_batches = nullptr,
+    const std::vector<uint32_t> *forwards = nullptr,
+    uint32_t backward_parts = 1) {
   auto workers__ = workers ? _fbb.CreateVector<uint32_t>(*workers) : 0;
   auto micro_batches__ = micro_batches ? _fbb.CreateVector<uint32_t>(*micro_batches) : 0;
+  auto forwards__ = forwards ? _fbb.CreateVector<uint32_t>(*forwards) : 0;
   return chimera::program::CreatePipeline(
       _fbb,
       direction,
       workers__,
-      micro_batches__);
+      micro_batches__,
+      forwards__,
+      backward_parts);
 }
 
 flatbuffers::Offset<Pipeline> CreatePipeline(flatbuffers::FlatBufferBuilder &_fbb, const PipelineT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -1463,6 +1545,7 @@ struct ProgramT : public flatbuffers::NativeTable {
   std::string time_unit{};
   uint32_t micro_batches = 0;
   uint32_t data_parallel = 0;
+  chimera::program::Updates updates = chimera::program::Updates::Flush;
   std::vector<chimera::program::Stage> stages{};
   std::vector<std::unique_ptr<chimera::program::PipelineT>> pipelines{};
   chimera::program::MessageModel message_model = chimera::program::MessageModel::Rendezvous;
@@ -1492,13 +1575,14 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_TIME_UNIT = 20,
     VT_MICRO_BATCHES = 22,
     VT_DATA_PARALLEL = 24,
-    VT_STAGES = 26,
-    VT_PIPELINES = 28,
-    VT_MESSAGE_MODEL = 30,
-    VT_COMMUNICATORS = 32,
-    VT_WORKERS = 34,
-    VT_FILES = 36,
-    VT_LOCATIONS = 38
+    VT_UPDATES = 26,
+    VT_STAGES = 28,
+    VT_PIPELINES = 30,
+    VT_MESSAGE_MODEL = 32,
+    VT_COMMUNICATORS = 34,
+    VT_WORKERS = 36,
+    VT_FILES = 38,
+    VT_LOCATIONS = 40
   };
   const flatbuffers::String *producer() const {
     return GetPointer<const flatbuffers::String *>(VT_PRODUCER);
@@ -1566,6 +1650,12 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_data_parallel(uint32_t _data_parallel = 0) {
     return SetField<uint32_t>(VT_DATA_PARALLEL, _data_parallel, 0);
   }
+  chimera::program::Updates updates() const {
+    return static_cast<chimera::program::Updates>(GetField<uint8_t>(VT_UPDATES, 0));
+  }
+  bool mutate_updates(chimera::program::Updates _updates = static_cast<chimera::program::Updates>(0)) {
+    return SetField<uint8_t>(VT_UPDATES, static_cast<uint8_t>(_updates), 0);
+  }
   const flatbuffers::Vector<const chimera::program::Stage *> *stages() const {
     return GetPointer<const flatbuffers::Vector<const chimera::program::Stage *> *>(VT_STAGES);
   }
@@ -1627,6 +1717,7 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyString(time_unit()) &&
            VerifyField<uint32_t>(verifier, VT_MICRO_BATCHES, 4) &&
            VerifyField<uint32_t>(verifier, VT_DATA_PARALLEL, 4) &&
+           VerifyField<uint8_t>(verifier, VT_UPDATES, 1) &&
            VerifyOffsetRequired(verifier, VT_STAGES) &&
            verifier.VerifyVector(stages()) &&
            VerifyOffsetRequired(verifier, VT_PIPELINES) &&
@@ -1688,6 +1779,9 @@ struct ProgramBuilder {
   void add_data_parallel(uint32_t data_parallel) {
     fbb_.AddElement<uint32_t>(Program::VT_DATA_PARALLEL, data_parallel, 0);
   }
+  void add_updates(chimera::program::Updates updates) {
+    fbb_.AddElement<uint8_t>(Program::VT_UPDATES, static_cast<uint8_t>(updates), 0);
+  }
   void add_stages(flatbuffers::Offset<flatbuffers::Vector<const chimera::program::Stage *>> stages) {
     fbb_.AddOffset(Program::VT_STAGES, stages);
   }
@@ -1744,6 +1838,7 @@ inline flatbuffers::Offset<Program> CreateProgram(
     flatbuffers::Offset<flatbuffers::String> time_unit = 0,
     uint32_t micro_batches = 0,
     uint32_t data_parallel = 0,
+    chimera::program::Updates updates = chimera::program::Updates::Flush,
     flatbuffers::Offset<flatbuffers::Vector<const chimera::program::Stage *>> stages = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Pipeline>>> pipelines = 0,
     chimera::program::MessageModel message_model = chimera::program::MessageModel::Rendezvous,
@@ -1769,6 +1864,7 @@ inline flatbuffers::Offset<Program> CreateProgram(
   builder_.add_name(name);
   builder_.add_producer(producer);
   builder_.add_message_model(message_model);
+  builder_.add_updates(updates);
   builder_.add_data_type(data_type);
   return builder_.Finish();
 }
@@ -1791,6 +1887,7 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
     const char *time_unit = nullptr,
     uint32_t micro_batches = 0,
     uint32_t data_parallel = 0,
+    chimera::program::Updates updates = chimera::program::Updates::Flush,
     const std::vector<chimera::program::Stage> *stages = nullptr,
     const std::vector<flatbuffers::Offset<chimera::program::Pipeline>> *pipelines = nullptr,
     chimera::program::MessageModel message_model = chimera::program::MessageModel::Rendezvous,
@@ -1821,6 +1918,7 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
       time_unit__,
       micro_batches,
       data_parallel,
+      updates,
       stages__,
       pipelines__,
       message_model,
@@ -1929,6 +2027,8 @@ inline void Pipeline::UnPackTo(PipelineT *_o, const flatbuffers::resolver_functi
   { auto _e = direction(); _o->direction = _e; }
   { auto _e = workers(); if (_e) { _o->workers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->workers[_i] = _e->Get(_i); } } }
   { auto _e = micro_batches(); if (_e) { _o->micro_batches.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->micro_batches[_i] = _e->Get(_i); } } }
+  { auto _e = forwards(); if (_e) { _o->forwards.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->forwards[_i] = _e->Get(_i); } } }
+  { auto _e = backward_parts(); _o->backward_parts = _e; }
 }
 
 inline flatbuffers::Offset<Pipeline> Pipeline::Pack(flatbuffers::FlatBufferBuilder &_fbb, const PipelineT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1942,11 +2042,15 @@ inline flatbuffers::Offset<Pipeline> CreatePipeline(flatbuffers::FlatBufferBuild
   auto _direction = _o->direction;
   auto _workers = _fbb.CreateVector(_o->workers);
   auto _micro_batches = _fbb.CreateVector(_o->micro_batches);
+  auto _forwards = _o->forwards.size() ? _fbb.CreateVector(_o->forwards) : 0;
+  auto _backward_parts = _o->backward_parts;
   return chimera::program::CreatePipeline(
       _fbb,
       _direction,
       _workers,
-      _micro_batches);
+      _micro_batches,
+      _forwards,
+      _backward_parts);
 }
 
 inline WorkerT *Worker::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -2046,6 +2150,7 @@ inline ProgramT::ProgramT(const ProgramT &o)
         time_unit(o.time_unit),
         micro_batches(o.micro_batches),
         data_parallel(o.data_parallel),
+        updates(o.updates),
         stages(o.stages),
         message_model(o.message_model),
         files(o.files),
@@ -2070,6 +2175,7 @@ inline ProgramT &ProgramT::operator=(ProgramT o) FLATBUFFERS_NOEXCEPT {
   std::swap(time_unit, o.time_unit);
   std::swap(micro_batches, o.micro_batches);
   std::swap(data_parallel, o.data_parallel);
+  std::swap(updates, o.updates);
   std::swap(stages, o.stages);
   std::swap(pipelines, o.pipelines);
   std::swap(message_model, o.message_model);
@@ -2100,6 +2206,7 @@ inline void Program::UnPackTo(ProgramT *_o, const flatbuffers::resolver_function
   { auto _e = time_unit(); if (_e) _o->time_unit = _e->str(); }
   { auto _e = micro_batches(); _o->micro_batches = _e; }
   { auto _e = data_parallel(); _o->data_parallel = _e; }
+  { auto _e = updates(); _o->updates = _e; }
   { auto _e = stages(); if (_e) { _o->stages.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->stages[_i] = *_e->Get(_i); } } }
   { auto _e = pipelines(); if (_e) { _o->pipelines.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->pipelines[_i] = std::unique_ptr<chimera::program::PipelineT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = message_model(); _o->message_model = _e; }
@@ -2128,6 +2235,7 @@ inline flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder
   auto _time_unit = _fbb.CreateString(_o->time_unit);
   auto _micro_batches = _o->micro_batches;
   auto _data_parallel = _o->data_parallel;
+  auto _updates = _o->updates;
   auto _stages = _fbb.CreateVectorOfStructs(_o->stages);
   auto _pipelines = _fbb.CreateVector<flatbuffers::Offset<chimera::program::Pipeline>> (_o->pipelines.size(), [](size_t i, _VectorArgs *__va) { return CreatePipeline(*__va->__fbb, __va->__o->pipelines[i].get(), __va->__rehasher); }, &_va );
   auto _message_model = _o->message_model;
@@ -2148,6 +2256,7 @@ inline flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder
       _time_unit,
       _micro_batches,
       _data_parallel,
+      _updates,
       _stages,
       _pipelines,
       _message_model,

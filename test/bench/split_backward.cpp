@@ -66,8 +66,8 @@ program::ProgramT describe(const Sizes &sizes) {
     const auto bytes = static_cast<uint64_t>(
         program::parameterCount(*program.model, first, count) *
         program::bytesOf(program.data_type));
-    program.stages.emplace_back(first, count, 1, 2, 1, 1, bytes, 2 * bytes, 0,
-                                boundary);
+    program.stages.emplace_back(first, count, 1, 2, 1, 1, 1, bytes, 2 * bytes,
+                                0, boundary);
     first += count;
   }
   return program;

@@ -44,6 +44,8 @@ static int64_t timeOf(const StageCost &cost, Kind kind) {
     return cost.inputGradient;
   case Kind::WeightGradient:
     return cost.weightGradient;
+  case Kind::Recompute:
+    return cost.recompute;
   }
   return 0;
 }

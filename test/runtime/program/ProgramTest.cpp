@@ -82,7 +82,7 @@ TEST(Program, NamesAreDistinctAndUnknownPastTheEnd) {
   for (ValueKind kind : EnumValuesValueKind())
     names.insert(nameOf(kind));
   EXPECT_EQ(names.size(), std::size(EnumValuesValueKind()));
-  EXPECT_STREQ(nameOf(Opcode(13)), "unknown");
+  EXPECT_STREQ(nameOf(Opcode(size_t(Opcode::MAX) + 1)), "unknown");
   EXPECT_STREQ(nameOf(ValueKind(9)), "unknown");
   EXPECT_STREQ(nameOf(ValueKind::WeightGradient), "weight gradient");
 }

@@ -67,7 +67,7 @@ private:
     program.data_parallel = options.dataParallel;
     program.files = {"sample.mlir"};
     for (uint32_t s = 0; s < options.workers; ++s) {
-      program.stages.emplace_back(s, 1, 1, 2, 1, 1,
+      program.stages.emplace_back(s, 1, 1, 2, 1, 1, 1,
                                   options.weightsBytes + 8 * s,
                                   options.optimizerBytes + 16 * s,
                                   options.stashBytes, options.boundaryBytes);

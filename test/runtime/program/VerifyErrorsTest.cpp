@@ -241,7 +241,8 @@ const Case kCases[] = {
     // Instructions.
     {"UnknownOpcode", Rule::Structure, "unknown opcode or kind",
      [](ProgramT &p) {
-       worker(p, 0).instructions[0].mutate_opcode(Opcode(13));
+       worker(p, 0).instructions[0].mutate_opcode(
+             Opcode(size_t(Opcode::MAX) + 1));
      }},
     {"UnknownKind", Rule::Structure, "unknown opcode or kind",
      [](ProgramT &p) {

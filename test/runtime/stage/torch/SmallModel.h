@@ -58,7 +58,7 @@ inline program::ProgramT smallProgram(const Sizes &sizes,
         program::parameterCount(*program.model, first, count) *
         program::bytesOf(sizes.type));
     program.stages.emplace_back(
-        first, count, 1, 2, 1, 1, bytes, 2 * bytes, 0,
+        first, count, 1, 2, 1, 1, 1, bytes, 2 * bytes, 0,
         static_cast<uint64_t>(program::boundaryBytes(*program.model, sizes.type,
                                                      sizes.microBatchSize)));
     first += count;

@@ -393,7 +393,8 @@ TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {
   EXPECT_EQ(refusal([&] { makeTransformerStage(program, 2); }),
             "stage 2: expected one of the program's 2 stages");
   program = smallProgram({}, {2, 2});
-  program.stages[1] = program::Stage(2, 3, 1, 2, 1, 1, 0, 0, 0, /*boundary=*/0);
+  program.stages[1] =
+      program::Stage(2, 3, 1, 2, 1, 1, 1, 0, 0, 0, /*boundary=*/0);
   EXPECT_NE(refusal([&] {
               makeTransformerStage(program, 1);
             }).find("expected a range of the model's 4 layers"),
