@@ -124,10 +124,15 @@ public:
                          "first");
       return nullptr;
     }
-    for (auto buffer : worker.getBody().front().getOps<BufferOp>())
+    // They stand first, and what follows is long.
+    for (Operation &op : worker.getBody().front()) {
+      auto buffer = dyn_cast<BufferOp>(op);
+      if (!buffer)
+        break;
       out->buffers.emplace_back(kindOf(buffer.getType()),
                                 buffer.getOffset().value_or(0),
                                 cast<SizedType>(buffer.getType()).getBytes());
+    }
     ArrayRef<int32_t> holds = worker.getHolds();
     for (size_t i = 0; i < holds.size(); i += 2)
       checkReplica(worker, holds[i], holds[i + 1]);

@@ -29,6 +29,9 @@ LogicalResult WorkerOp::verify() {
 }
 
 LogicalResult BufferOp::verify() {
+  if (Operation *before = (*this)->getPrevNode();
+      isa_and_nonnull<PlacedOp>(before))
+    return emitOpError("expected a worker's buffers before its instructions");
   if (!isa<SizedType>(getType()))
     return emitOpError("expected a type with a size, got ") << getType();
   if (isa<StashType>(getType()) == getOffset().has_value())

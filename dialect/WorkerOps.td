@@ -58,8 +58,8 @@ def Chimera_BufferOp : Chimera_Op<"buffer", [HasParent<"WorkerOp">]> {
     Buffer `index` holds values of one type. Bytes begin at `offset` of the
     worker's arena; a stash is opaque and has no offset.
 
-    Invalid where a stash has an offset or another value has none, and where the
-    type has no size.
+    Invalid where a stash has an offset or another value has none, where the
+    type has no size, and where an instruction stands before it.
 
     Example:
     ```mlir

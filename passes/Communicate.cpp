@@ -9,6 +9,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
 
@@ -19,45 +20,71 @@ namespace chimera {
 
 namespace {
 
-/// Sends `value`, made by `producer`, to the consumer that uses it through
-/// `use`. Posts stand behind the producer, the receive first; waits stand
-/// around the consumer.
-void sendAcross(ActionOp producer, Value value, OpOperand &use,
-                OpBuilder &builder) {
-  Operation *consumer = use.getOwner();
-  uint32_t from = *producer.getWorker();
-  uint32_t to = *cast<PlacedOp>(consumer).getWorker();
-  Location loc = producer.getLoc();
-  auto number = [&](uint32_t n) { return builder.getI32IntegerAttr(n); };
-  IntegerAttr pipeline = number(producer.getPipeline());
-  IntegerAttr stage = number(producer.getStage());
-  IntegerAttr batch = number(producer.getMicroBatch());
-  DenseI32ArrayAttr none;
+/// Makes the posts and waits of a step. Attributes and types are uniqued by a
+/// search, and a step needs few of them for very many ops: each is made once.
+class Poster {
+public:
+  explicit Poster(MLIRContext *context)
+      : builder(context), sending(SendingType::get(context)) {}
 
-  builder.setInsertionPointAfter(producer);
-  auto receive = builder.create<PostReceiveOp>(
-      loc, ArrivingType::get(builder.getContext(), value.getType()),
-      number(from), batch, pipeline, stage, number(to), none);
-  auto send = builder.create<PostSendOp>(
-      loc, SendingType::get(builder.getContext()), value, number(to), batch,
-      pipeline, stage, number(from), none);
+  /// Sends `value`, made by `producer`, to the consumer that uses it through
+  /// `use`. Posts stand behind the producer, the receive first; waits stand
+  /// around the consumer.
+  void send(ActionOp producer, Value value, OpOperand &use) {
+    Operation *consumer = use.getOwner();
+    IntegerAttr from = number(*producer.getWorker());
+    IntegerAttr to = number(*cast<PlacedOp>(consumer).getWorker());
+    Location loc = producer.getLoc();
+    IntegerAttr pipeline = number(producer.getPipeline());
+    IntegerAttr stage = number(producer.getStage());
+    IntegerAttr batch = number(producer.getMicroBatch());
+    DenseI32ArrayAttr none;
 
-  builder.setInsertionPoint(consumer);
-  auto arrived = builder.create<WaitOp>(
-      loc, value.getType(), receive.getTransfer(), number(to), none);
-  use.set(arrived.getValue());
-  builder.setInsertionPointAfter(consumer);
-  builder.create<WaitOp>(loc, Type(), send.getTransfer(), number(from), none);
-}
+    builder.setInsertionPointAfter(producer);
+    auto receive = builder.create<PostReceiveOp>(
+        loc, arriving(value.getType()), from, batch, pipeline, stage, to, none);
+    auto send = builder.create<PostSendOp>(loc, sending, value, to, batch,
+                                           pipeline, stage, from, none);
+
+    builder.setInsertionPoint(consumer);
+    auto arrived = builder.create<WaitOp>(loc, value.getType(),
+                                          receive.getTransfer(), to, none);
+    use.set(arrived.getValue());
+    builder.setInsertionPointAfter(consumer);
+    builder.create<WaitOp>(loc, Type(), send.getTransfer(), from, none);
+  }
+
+private:
+  IntegerAttr number(uint32_t n) {
+    if (n >= numbers.size())
+      numbers.resize(n + 1);
+    if (!numbers[n])
+      numbers[n] = builder.getI32IntegerAttr(n);
+    return numbers[n];
+  }
+
+  Type arriving(Type value) {
+    Type &type = arrivingTypes[value];
+    if (!type)
+      type = ArrivingType::get(builder.getContext(), value);
+    return type;
+  }
+
+  OpBuilder builder;
+  Type sending;
+  std::vector<IntegerAttr> numbers;
+  DenseMap<Type, Type> arrivingTypes;
+};
 
 LogicalResult communicate(PipelineOp pipeline) {
   FailureOr<StepOp> step = stepOf(pipeline);
   if (failed(step))
     return failure();
   Block &block = step->getBody().front();
-  std::vector<ActionOp> actions(block.getOps<ActionOp>().begin(),
-                                block.getOps<ActionOp>().end());
-  OpBuilder builder(pipeline.getContext());
+  std::vector<ActionOp> actions;
+  for (auto action : block.getOps<ActionOp>())
+    actions.push_back(action);
+  Poster poster(pipeline.getContext());
   for (ActionOp action : actions)
     if (!action.getWorker())
       return action.emitOpError(
@@ -73,7 +100,7 @@ LogicalResult communicate(PipelineOp pipeline) {
           return action.emitOpError("expected only activations and gradients "
                                     "used on another worker, got ")
                  << value.getType() << " on worker " << *consumer.getWorker();
-        sendAcross(action, value, use, builder);
+        poster.send(action, value, use);
       }
   }
   return success();

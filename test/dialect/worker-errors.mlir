@@ -162,3 +162,14 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.yield
   }
 }
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [] {
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    // expected-error@below {{expected a worker's buffers before its instructions}}
+    chimera.buffer 0 : !chimera.loss<1> at 0
+    chimera.yield
+  }
+}
