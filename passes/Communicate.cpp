@@ -11,6 +11,8 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace chimera {
@@ -50,7 +52,11 @@ public:
     auto arrived = builder.create<WaitOp>(loc, value.getType(),
                                           receive.getTransfer(), to, none);
     use.set(arrived.getValue());
-    builder.setInsertionPointAfter(consumer);
+    // Behind the consumer's own posts, made already or not.
+    Operation *last = consumer;
+    while (isa<PostReceiveOp, PostSendOp>(last->getNextNode()))
+      last = last->getNextNode();
+    builder.setInsertionPointAfter(last);
     builder.create<WaitOp>(loc, Type(), send.getTransfer(), from, none);
   }
 
@@ -80,29 +86,29 @@ LogicalResult communicate(PipelineOp pipeline) {
   FailureOr<StepOp> step = stepOf(pipeline);
   if (failed(step))
     return failure();
-  Block &block = step->getBody().front();
-  std::vector<ActionOp> actions;
-  for (auto action : block.getOps<ActionOp>())
-    actions.push_back(action);
-  Poster poster(pipeline.getContext());
-  for (ActionOp action : actions)
+  // Worker by worker, so that what a worker posts lies together in memory.
+  std::map<uint32_t, std::vector<ActionOp>> actions;
+  for (auto action : step->getBody().front().getOps<ActionOp>()) {
     if (!action.getWorker())
       return action.emitOpError(
           "expected an action to name its worker: run chimera-schedule first");
-  for (ActionOp action : actions) {
-    for (Value value : action->getResults())
-      for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
-        // All-reduces cross workers by themselves; synchronise splits them.
-        auto consumer = dyn_cast<ActionOp>(use.getOwner());
-        if (!consumer || consumer.getWorker() == action.getWorker())
-          continue;
-        if (!isa<ActivationType, GradientType>(value.getType()))
-          return action.emitOpError("expected only activations and gradients "
-                                    "used on another worker, got ")
-                 << value.getType() << " on worker " << *consumer.getWorker();
-        poster.send(action, value, use);
-      }
+    actions[*action.getWorker()].push_back(action);
   }
+  Poster poster(pipeline.getContext());
+  for (auto &[worker, own] : actions)
+    for (ActionOp action : own)
+      for (Value value : action->getResults())
+        for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
+          // All-reduces cross workers by themselves; synchronise splits them.
+          auto consumer = dyn_cast<ActionOp>(use.getOwner());
+          if (!consumer || consumer.getWorker() == worker)
+            continue;
+          if (!isa<ActivationType, GradientType>(value.getType()))
+            return action.emitOpError("expected only activations and gradients "
+                                      "used on another worker, got ")
+                   << value.getType() << " on worker " << *consumer.getWorker();
+          poster.send(action, value, use);
+        }
   return success();
 }
 

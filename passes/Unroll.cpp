@@ -86,41 +86,42 @@ private:
                                   numbers[m]);
   }
 
-  /// Forwards of all micro-batches, then their backwards, summing gradients in
-  /// the order of micro-batches.
+  /// Stage by stage the forwards of all micro-batches, then the backwards with
+  /// the sums of their gradients: what a worker runs lies together in memory.
   void unrollPipeline(Block &block, uint32_t p) {
     DirectionOp direction = layout.directions[p];
+    ArrayRef<int32_t> microBatches = direction.getMicroBatches();
     uint32_t stages = layout.stages.size();
-    std::vector<Value> stashes;
-    for (int32_t m : direction.getMicroBatches()) {
-      Value input = load(tokens, p, 0, m);
-      for (uint32_t s = 0; s < stages; ++s) {
-        bool last = s + 1 == stages;
+    // What each micro-batch hands to the next stage.
+    std::vector<Value> boundary(microBatches.size());
+    std::vector<std::vector<Value>> stashes(stages);
+    for (uint32_t s = 0; s < stages; ++s) {
+      bool last = s + 1 == stages;
+      stashes[s].reserve(microBatches.size());
+      for (auto [i, m] : llvm::enumerate(microBatches)) {
+        Value input = s == 0 ? load(tokens, p, 0, m) : boundary[i];
         Value target = last ? load(labels, p, s, m) : Value();
         auto forward = builder.create<ForwardOp>(
             loc, last ? loss : types[s].activation, types[s].stash, input,
             block.getArgument(stateIndex(layout, p, s)), target, numbers[p],
             numbers[s], numbers[m], IntegerAttr(), IntegerAttr(),
             DenseI32ArrayAttr());
-        input = forward.getOutput();
-        stashes.push_back(forward.getStash());
+        boundary[i] = forward.getOutput();
+        stashes[s].push_back(forward.getStash());
+        if (last)
+          losses[m] = boundary[i];
       }
-      losses[m] = input;
     }
-    SmallVector<Value> sum;
-    for (uint32_t s = 0; s < stages; ++s)
-      sum.push_back(builder.create<ZeroOp>(loc, types[s].sum, numbers[p],
-                                           numbers[s], IntegerAttr(),
-                                           DenseI32ArrayAttr()));
-    size_t first = 0;
-    for (int32_t m : direction.getMicroBatches()) {
-      Value gradient = losses[m];
-      for (uint32_t s = stages; s-- > 0;)
-        gradient =
-            backward(block, p, s, m, stashes[first + s], gradient, sum[s]);
-      first += stages;
+    SmallVector<Value> sums(stages);
+    for (uint32_t s = stages; s-- > 0;) {
+      sums[s] =
+          builder.create<ZeroOp>(loc, types[s].sum, numbers[p], numbers[s],
+                                 IntegerAttr(), DenseI32ArrayAttr());
+      for (auto [i, m] : llvm::enumerate(microBatches))
+        boundary[i] =
+            backward(block, p, s, m, stashes[s][i], boundary[i], sums[s]);
     }
-    replicas.push_back(sum);
+    replicas.push_back(sums);
   }
 
   /// Makes the backward or its two halves, updates `sum`, returns the gradient
