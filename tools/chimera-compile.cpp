@@ -16,6 +16,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
@@ -38,9 +39,16 @@ static cl::opt<bool> check("check",
                            cl::desc("Verify the IR at every phase, not only "
                                     "the schedule and the program"),
                            cl::cat(category));
+static cl::opt<bool> timing("timing",
+                            cl::desc("Print how long each phase took"),
+                            cl::cat(category));
 
-static bool lower(ModuleOp module, chimera::Phase from, chimera::Phase to) {
+static bool lower(ModuleOp module, chimera::Phase from, chimera::Phase to,
+                  TimingScope &timing, StringRef name) {
   PassManager manager(module.getContext());
+  // A scope of its own: timers tell passes apart by their addresses.
+  TimingScope own = timing.nest(name);
+  manager.enableTiming(own);
   manager.enableVerifier(check);
   chimera::buildPipeline(manager, from, to, check);
   return succeeded(manager.run(module));
@@ -55,7 +63,7 @@ static bool printTimeline(ModuleOp module) {
 
 /// Compiles and writes the program. Leaves without tearing down the module:
 /// for large schedules that takes as long as compiling them.
-static int compile() {
+static int compile(TimingScope &timing) {
   // The context and the module outlive this function on purpose.
   auto &context = *new MLIRContext(MLIRContext::Threading::DISABLED);
   context.loadDialect<chimera::ChimeraDialect>();
@@ -70,25 +78,33 @@ static int compile() {
     return 1;
   }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  TimingScope phase = timing.nest("parse");
   ModuleOp module = parseSourceFile<ModuleOp>(sources, &context).release();
   if (!module)
     return 1;
+  phase.stop();
 
-  if (!lower(module, chimera::Phase::Described, chimera::Phase::Scheduled))
+  if (!lower(module, chimera::Phase::Described, chimera::Phase::Scheduled,
+             timing, "schedule"))
     return 1;
   if (timeline && !printTimeline(module))
     return 1;
   // The one verification by MLIR: here its dominance check proves that the
   // order respects every dependency. What later phases do, verifyProgram
   // proves.
+  phase = timing.nest("verify the IR");
   if (!check && failed(verify(module)))
     return 1;
-  if (!lower(module, chimera::Phase::Scheduled, chimera::Phase::Allocated))
+  phase.stop();
+  if (!lower(module, chimera::Phase::Scheduled, chimera::Phase::Allocated,
+             timing, "lower"))
     return 1;
+  phase = timing.nest("emit");
   std::unique_ptr<chimera::program::ProgramT> program =
       chimera::emitProgram(module);
   if (!program)
     return 1;
+  phase = timing.nest("verify and write the program");
   std::string target = output == "-" ? std::string("/dev/stdout") : output;
   if (!chimera::program::writeProgramFile(*program, target, error)) {
     llvm::errs() << "chimera-compile: " << error << "\n";
@@ -105,5 +121,12 @@ int main(int argc, char **argv) {
   });
   cl::ParseCommandLineOptions(
       argc, argv, "Compiles a described pipeline into a program file\n");
-  std::_Exit(compile());
+  DefaultTimingManager times;
+  times.setEnabled(timing);
+  TimingScope all = times.getRootScope();
+  int status = compile(all);
+  all.stop();
+  if (timing)
+    times.print();
+  std::_Exit(status);
 }

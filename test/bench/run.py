@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints, as Markdown tables, how long chimera takes:
 
-- from a description to a verified program file on disk, process start included;
+- from a description to a verified program file on disk, process start included,
+  and where the time of the largest goes;
 - for an instruction of the interpreter, with stages that do nothing:
   wall time * min(ranks, cores) / instructions of all ranks.
 
@@ -16,6 +17,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -28,6 +30,7 @@ COMPILED = [
     (16, 16, "chimera", ""),
     (64, 64, "chimera", ""),
     (32, 256, "1f1b", "split_backward"),
+    (64, 4096, "1f1b", "split_backward"),
 ]
 INTERPRETED = [(2, 2), (4, 4), (16, 16)]
 INSTRUCTIONS = 400_000  # about as many in all for each figure
@@ -48,6 +51,7 @@ def execute(*command):
     )
     if result.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}:\n{result.stderr}")
+    return result.stderr
 
 
 def figure(values, unit):
@@ -75,6 +79,15 @@ def compile_times(args, folder):
             f"| {schedule}, D={stages}, N={batches}{split} | {actions:,} "
             f"| {figure(times, 'ms')} |"
         )
+    profile = execute(
+        args.tools / "chimera-compile", source, "-o", folder / "program",
+        "--timing",
+    )  # fmt: skip
+    rows = re.findall(r"([\d.]+) \( *([\d.]+)%\)( +)(.*)", profile)
+    print(f"\n| where the time of D={stages}, N={batches} goes | s | share |")
+    print("|---|---|---|")
+    for seconds, share, indent, name in rows:
+        print(f"| {'· ' * (len(indent) // 4)}{name} | {seconds} | {share} % |")
 
 
 def overheads(args, folder):
