@@ -69,6 +69,7 @@ Json dump(const Stage &stage) {
           {"backward", stage.backward()},
           {"input_gradient", stage.input_gradient()},
           {"weight_gradient", stage.weight_gradient()},
+          {"recompute", stage.recompute()},
           {"weights_bytes", stage.weights_bytes()},
           {"optimizer_bytes", stage.optimizer_bytes()},
           {"stash_bytes", stage.stash_bytes()},
@@ -78,7 +79,9 @@ Json dump(const Stage &stage) {
 Json dump(const PipelineT &pipeline) {
   return {{"direction", nameOf(pipeline.direction)},
           {"workers", pipeline.workers},
-          {"micro_batches", pipeline.micro_batches}};
+          {"micro_batches", pipeline.micro_batches},
+          {"forwards", pipeline.forwards},
+          {"backward_parts", pipeline.backward_parts}};
 }
 
 Json dump(const CommunicatorT &communicator) {

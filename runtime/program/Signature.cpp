@@ -25,7 +25,6 @@ Signature signatureOf(Opcode opcode, bool first, bool last) {
   case Opcode::Forward:
     inputs();
     signature.result(last ? Kind::Loss : Kind::Activation);
-    signature.result(Kind::Stash);
     break;
   case Opcode::Recompute:
     inputs();

@@ -37,7 +37,8 @@ struct Signature {
 };
 
 /// The signature of a computation on a stage that is or is not the first or
-/// the last; empty for other opcodes.
+/// the last; empty for other opcodes. Of a forward's results it has one loss
+/// and no stash: how many there are depends on what the forward covers.
 Signature signatureOf(Opcode opcode, bool first, bool last);
 
 } // namespace chimera::program::verify

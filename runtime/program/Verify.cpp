@@ -28,6 +28,8 @@ std::vector<Violation> verifyProgram(const ProgramT &program) {
   if (report.empty())
     verify::verifyInstructions(program, facts, report);
   if (report.empty())
+    verify::verifyActions(program, facts, report);
+  if (report.empty())
     verify::verifyWaits(program, facts, report);
   if (report.empty())
     verify::verifyMatching(program, facts, report);
@@ -36,7 +38,7 @@ std::vector<Violation> verifyProgram(const ProgramT &program) {
   if (!report.empty())
     return std::move(report.list);
   std::vector<verify::Footprint> footprints =
-      verify::verifyBuffers(program, report);
+      verify::verifyBuffers(program, facts, report);
   if (report.empty())
     verify::verifyMemory(program, footprints, report);
   return std::move(report.list);

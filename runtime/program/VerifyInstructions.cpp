@@ -29,23 +29,12 @@ class InstructionVerifier {
 public:
   InstructionVerifier(const ProgramT &program, const Facts &facts,
                       Report &report)
-      : program(program), facts(facts), report(report),
+      : program(program), facts(facts), report(report), pieces(*facts.pieces),
         stages(static_cast<uint32_t>(program.stages.size())) {
     for (size_t opcode = 0; opcode <= size_t(Opcode::MAX); ++opcode)
       for (int ends = 0; ends < 4; ++ends)
         signatures[opcode][ends] =
             signatureOf(Opcode(opcode), ends & 1, ends & 2);
-    // Runs of micro-batches of one pipeline make a range check constant time.
-    uint32_t count = program.micro_batches;
-    pipelineOf.resize(count);
-    runEnd.resize(count);
-    for (uint32_t p = 0; p < program.pipelines.size(); ++p)
-      for (uint32_t m : program.pipelines[p]->micro_batches)
-        pipelineOf[m] = p;
-    for (uint32_t m = count; m-- > 0;)
-      runEnd[m] = m + 1 < count && pipelineOf[m + 1] == pipelineOf[m]
-                      ? runEnd[m + 1]
-                      : m + 1;
   }
 
   void run() {
@@ -157,20 +146,26 @@ private:
     return false;
   }
 
-  bool verifyMicroBatches(const Instruction &instruction) {
+  /// What the label of an instruction names: the micro-batches of one forward,
+  /// a piece of what one backward covers, or a micro-batch.
+  enum class Covers { Forward, Piece, MicroBatch };
+
+  bool verifyLabel(const Instruction &instruction, Covers covers) {
+    // Without a flush a step names micro-batches of the next.
+    uint64_t most = program.micro_batches *
+                    (program.updates == Updates::Flush ? UINT64_C(1) : 2);
     uint64_t first = instruction.micro_batch();
     uint64_t last = first + instruction.micro_batches();
-    if (last == first || last > program.micro_batches) {
-      fail("expected micro-batches inside [0, " + text(program.micro_batches) +
-           "), got [" + text(first) + ", " + text(last) + ")");
+    if (last == first || last > most) {
+      fail("expected micro-batches inside [0, " + text(most) + "), got [" +
+           text(first) + ", " + text(last) + ")");
       return false;
     }
-    if (pipelineOf[first] != instruction.pipeline() || runEnd[first] < last) {
+    if (pieces.pipelineOf(instruction.micro_batch()) !=
+        instruction.pipeline()) {
       fail("expected micro-batches of pipeline " +
            text(instruction.pipeline()) + ", got one of pipeline " +
-           text(pipelineOf[first] != instruction.pipeline()
-                    ? pipelineOf[first]
-                    : pipelineOf[runEnd[first]]));
+           text(pieces.pipelineOf(instruction.micro_batch())));
       return false;
     }
     if (instruction.part() >= instruction.parts()) {
@@ -178,7 +173,75 @@ private:
            text(instruction.part()) + " of " + text(instruction.parts()));
       return false;
     }
+    Range range = pieces.forwardOf(instruction.micro_batch());
+    uint32_t parts = pieces.partsOf(instruction.micro_batch());
+    if (covers == Covers::Forward) {
+      uint32_t offset =
+          instruction.micro_batch() - pieces.inStep(instruction.micro_batch());
+      if (first != range.first + offset ||
+          instruction.micro_batches() != range.count ||
+          instruction.parts() != 1) {
+        fail("expected what one forward of its pipeline covers, " +
+             text(range.count) + " from micro-batch " +
+             text(range.first + offset) + ", got " +
+             text(instruction.micro_batches()) + " from " + text(first) +
+             " in " + text(instruction.parts()) + " parts");
+        return false;
+      }
+      return true;
+    }
+    if (covers == Covers::MicroBatch)
+      parts = 1;
+    if (instruction.micro_batches() != 1 || instruction.parts() != parts) {
+      fail(std::string("expected one micro-batch") +
+           (parts > 1 ? ", or one of " + text(parts) + " parts of it," : "") +
+           " as backwards of its pipeline cover, got " +
+           text(instruction.micro_batches()) + " in " +
+           text(instruction.parts()) + " parts");
+      return false;
+    }
     return true;
+  }
+
+  /// Whether a buffer of `kind` has the bytes of what `label` names; `stage` is
+  /// the stage whose boundary an activation or gradient crosses.
+  bool verifyBytes(const Instruction &label, ValueKind kind, uint32_t stage,
+                   uint32_t buffer) {
+    uint32_t count = pieces.forwardOf(label.micro_batch()).count;
+    uint64_t expected = 0;
+    uint64_t got = worker->buffers[buffer].bytes();
+    switch (kind) {
+    case ValueKind::Tokens:
+    case ValueKind::Labels: {
+      // All have the size of the first, which cannot be told otherwise.
+      uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
+      if (unit == UINT64_MAX && got % count == 0 &&
+          got / count % pieces.partsOf(label.micro_batch()) == 0)
+        unit = got / count;
+      expected = unit == UINT64_MAX ? UINT64_MAX : unit * count;
+      break;
+    }
+    case ValueKind::Activation:
+      expected = program.stages[stage].boundary_bytes() * count;
+      break;
+    case ValueKind::Gradient:
+      expected = program.stages[stage].boundary_bytes() /
+                 pieces.partsOf(label.micro_batch());
+      break;
+    default:
+      return true;
+    }
+    if (got == expected)
+      return true;
+    fail(expected == UINT64_MAX
+             ? std::string("expected bytes of ") + nameOf(kind) + " that its " +
+                   text(count) +
+                   " micro-batches divide, and the parts of one, "
+                   "got " +
+                   text(got)
+             : "expected " + text(expected) + " bytes of " + nameOf(kind) +
+                   ", got " + text(got));
+    return false;
   }
 
   /// Whether there are `operands` and `results`, as posts and loads have.
@@ -205,9 +268,13 @@ private:
         instruction.kind() != ValueKind::Labels)
       return fail(std::string("expected tokens or labels, got ") +
                   nameOf(instruction.kind()));
-    if (verifyPlacement(instruction) && verifyMicroBatches(instruction) &&
-        verifyCounts(instruction, 0, 1))
-      verifyKind(instruction, resultsOf(*worker, instruction)[0]);
+    if (!verifyPlacement(instruction) ||
+        !verifyLabel(instruction, Covers::Forward) ||
+        !verifyCounts(instruction, 0, 1))
+      return;
+    uint32_t buffer = resultsOf(*worker, instruction)[0];
+    if (verifyKind(instruction, buffer))
+      verifyBytes(instruction, instruction.kind(), instruction.stage(), buffer);
   }
 
   void verifyPost(const Instruction &instruction) {
@@ -219,13 +286,33 @@ private:
       return fail("expected another worker as peer, got itself");
     if (instruction.kind() == ValueKind::Stash)
       return fail("a stash cannot be sent");
-    bool ofMicroBatches = instruction.kind() != ValueKind::Weights &&
-                          instruction.kind() != ValueKind::WeightGradient &&
-                          instruction.kind() != ValueKind::OptimizerState;
-    if (verifyReplica(instruction) &&
-        (!ofMicroBatches || verifyMicroBatches(instruction)) &&
-        verifyCounts(instruction, sends, !sends))
-      verifyKind(instruction, worker->operands[instruction.first_operand()]);
+    if (!verifyReplica(instruction) || !verifyMessageLabel(instruction) ||
+        !verifyCounts(instruction, sends, !sends))
+      return;
+    uint32_t buffer = worker->operands[instruction.first_operand()];
+    if (!verifyKind(instruction, buffer))
+      return;
+    // A gradient is its stage's input gradient.
+    bool back = instruction.kind() == ValueKind::Gradient;
+    if (back && instruction.stage() == 0)
+      return fail("the first stage makes no gradient to send");
+    verifyBytes(instruction, instruction.kind(), instruction.stage() - back,
+                buffer);
+  }
+
+  bool verifyMessageLabel(const Instruction &instruction) {
+    switch (instruction.kind()) {
+    case ValueKind::Tokens:
+    case ValueKind::Labels:
+    case ValueKind::Activation:
+      return verifyLabel(instruction, Covers::Forward);
+    case ValueKind::Gradient:
+      return verifyLabel(instruction, Covers::Piece);
+    case ValueKind::Loss:
+      return verifyLabel(instruction, Covers::MicroBatch);
+    default:
+      return true;
+    }
   }
 
   void verifyStart(const Instruction &instruction) {
@@ -269,36 +356,80 @@ private:
       return;
     bool ofMicroBatches =
         opcode != Opcode::ZeroGradient && opcode != Opcode::OptimizerStep;
-    if (ofMicroBatches && !verifyMicroBatches(instruction))
+    if (ofMicroBatches &&
+        !verifyLabel(instruction, opcode == Opcode::Forward ? Covers::Forward
+                                                            : Covers::Piece))
       return;
     int ends = (instruction.stage() == 0 ? 1 : 0) |
                (instruction.stage() + 1u == stages ? 2 : 0);
     const Signature &signature = signatures[size_t(opcode)][ends];
     if (!verifyKinds(instruction, signature) ||
-        !verifyInPlace(instruction, signature))
+        !verifyInPlace(instruction, signature) ||
+        (ofMicroBatches && !verifySizes(instruction, signature)))
       return;
     verifyVersion(instruction);
+  }
+
+  /// Whether a computation's activations, gradients, tokens and labels have the
+  /// bytes of what it covers.
+  bool verifySizes(const Instruction &instruction, const Signature &signature) {
+    const uint32_t *buffers =
+        worker->operands.data() + instruction.first_operand();
+    size_t count = signature.operands + signature.results;
+    for (size_t k = 0; k < count; ++k) {
+      ValueKind kind = signature.kinds[k];
+      // An activation comes from the stage before, and a gradient goes there.
+      bool isOperand = k < signature.operands;
+      uint32_t before = isOperand == (kind == ValueKind::Activation);
+      if (!verifyBytes(instruction, kind, instruction.stage() - before,
+                       buffers[k]))
+        return false;
+    }
+    return true;
   }
 
   bool verifyKinds(const Instruction &instruction, const Signature &signature) {
     size_t count = signature.operands + signature.results;
     const uint32_t *buffers =
         worker->operands.data() + instruction.first_operand();
-    bool agrees = instruction.operands() == signature.operands &&
-                  instruction.results() == signature.results;
+    // What a forward has beyond the one of each kind in its signature: losses
+    // for the other micro-batches, and stashes for other backwards or none.
+    uint32_t losses = 0, stashes = 0;
+    if (instruction.opcode() == Opcode::Forward) {
+      if (instruction.stage() + 1u == stages)
+        losses = instruction.micro_batches() - 1;
+      stashes =
+          std::max<uint32_t>(instruction.results(), 1 + losses) - 1 - losses;
+      count = size_t(signature.operands) + 1 + losses + stashes;
+    }
+    auto expected = [&](size_t k) {
+      if (instruction.opcode() != Opcode::Forward || k < signature.operands)
+        return signature.kinds[k];
+      return k <= size_t(signature.operands) + losses
+                 ? signature.kinds[signature.operands]
+                 : ValueKind::Stash;
+    };
+    bool agrees =
+        instruction.operands() == signature.operands &&
+        size_t(instruction.operands()) + instruction.results() == count;
     for (size_t k = 0; agrees && k < count; ++k)
-      agrees = kindOf(buffers[k]) == signature.kinds[k];
+      agrees = kindOf(buffers[k]) == expected(k);
     if (!agrees) {
+      auto wanted = [&](size_t begin, size_t end) {
+        std::vector<ValueKind> kinds;
+        for (size_t k = begin; k < std::min(end, begin + 8); ++k)
+          kinds.push_back(expected(k));
+        return kindList(kinds);
+      };
       auto found = [&](std::span<const uint32_t> list) {
         std::vector<ValueKind> kinds;
         for (uint32_t buffer : list.first(std::min<size_t>(list.size(), 8)))
           kinds.push_back(kindOf(buffer));
         return kindList(kinds);
       };
-      std::span<const ValueKind> kinds(signature.kinds);
-      fail("expected " + kindList(kinds.first(signature.operands)) + " -> " +
-           kindList(kinds.subspan(signature.operands, signature.results)) +
-           ", got " + found(operandsOf(*worker, instruction)) + " -> " +
+      fail("expected " + wanted(0, signature.operands) + " -> " +
+           wanted(signature.operands, count) + ", got " +
+           found(operandsOf(*worker, instruction)) + " -> " +
            found(resultsOf(*worker, instruction)));
       return false;
     }
@@ -318,8 +449,14 @@ private:
                      const Signature &signature) {
     std::span<const uint32_t> operands = operandsOf(*worker, instruction);
     std::span<const uint32_t> results = resultsOf(*worker, instruction);
+    bool hasTwice = results.size() == 2 && results[0] == results[1];
+    if (results.size() > 2) {
+      std::vector<uint32_t> sorted(results.begin(), results.end());
+      std::ranges::sort(sorted);
+      hasTwice = std::ranges::adjacent_find(sorted) != sorted.end();
+    }
     for (size_t r = 0; r < results.size(); ++r) {
-      if (signature.inPlace[r] != kNotInPlace) {
+      if (r < signature.results && signature.inPlace[r] != kNotInPlace) {
         uint32_t expected = operands[signature.inPlace[r]];
         if (results[r] == expected)
           continue;
@@ -332,8 +469,7 @@ private:
       // A stash is a handle, which may be replaced where it lies.
       bool reads = kindOf(results[r]) != ValueKind::Stash &&
                    std::ranges::find(operands, results[r]) != operands.end();
-      bool twice = r > 0 && results[0] == results[r];
-      if (reads || twice) {
+      if (reads || hasTwice) {
         fail("expected a result apart from its other buffers, got buffer " +
              text(results[r]) + " twice");
         return false;
@@ -346,9 +482,9 @@ private:
   // what must agree is the number of steps before a version, not its distance
   // from the newest.
 
+  /// What is known of a forward, at its first micro-batch.
   struct Read {
-    int64_t version; ///< steps before the weights that the forward read
-    uint8_t worked;  ///< parts that have run forward in `section`
+    int64_t version; ///< steps before the weights that it read
     uint8_t section; ///< 1-based; 0: no forward yet
   };
 
@@ -367,7 +503,6 @@ private:
       return false;
     }
     reads.resize(cells);
-    mostCovered = 1024 * (cells + instructions);
     steps.resize(program.pipelines.size() * stages);
     return true;
   }
@@ -382,49 +517,32 @@ private:
       ++taken;
       return;
     }
-    covered += instruction.micro_batches();
-    if (covered > mostCovered)
-      return fail("expected each micro-batch to be worked on by at most 1024 "
-                  "actions of a stage");
     int64_t version = taken - instruction.weight_version();
-    Read *read = &reads[instruction.stage() * size_t(program.micro_batches) +
-                        instruction.micro_batch()];
-    for (uint32_t k = 0; k < instruction.micro_batches(); ++k, ++read) {
-      uint32_t m = instruction.micro_batch() + k;
-      if (opcode != Opcode::Forward) {
-        // Without a forward in the stream so far it was in the step before.
-        if (read->section != 0 && read->version != version)
-          return fail("expected the weights that the forward of micro-batch " +
-                      text(m) + " read, got a version " +
-                      text(uint64_t(std::abs(read->version - version))) +
-                      (version > read->version ? " newer" : " older"));
-        continue;
-      }
-      if (read->section != section) {
-        *read = {version, 0, static_cast<uint8_t>(section)};
-      } else if (read->worked >= instruction.parts()) {
-        return fail("second forward of micro-batch " + text(m));
-      } else if (read->version != version) {
-        return fail("expected all parts of micro-batch " + text(m) +
-                    " to read the same weights");
-      }
-      ++read->worked;
+    uint32_t m = instruction.micro_batch();
+    Read &read = reads[instruction.stage() * size_t(program.micro_batches) +
+                       pieces.forwardOf(m).first];
+    if (opcode == Opcode::Forward) {
+      read = {version, static_cast<uint8_t>(section)};
+      return;
     }
+    // Without a forward in the stream so far it was in the step before.
+    if (read.section != 0 && read.version != version)
+      fail("expected the weights that the forward of micro-batch " + text(m) +
+           " read, got a version " +
+           text(uint64_t(std::abs(read.version - version))) +
+           (version > read.version ? " newer" : " older"));
   }
 
   const ProgramT &program;
   const Facts &facts;
   Report &report;
+  const Pieces &pieces;
   uint32_t stages;
   Signature signatures[size_t(Opcode::MAX) + 1][4];
-  std::vector<uint32_t> pipelineOf; ///< by micro-batch
-  std::vector<uint32_t> runEnd;     ///< by micro-batch
   std::vector<Read> reads;          ///< by stage, then micro-batch
   std::vector<int64_t> steps;       ///< by pipeline, then stage
-  // Micro-batches that all actions name, and a limit that keeps a hostile
-  // program from naming all of them in each.
-  uint64_t covered = 0;
-  uint64_t mostCovered = 0;
+  uint64_t tokenBytes = UINT64_MAX; ///< of a micro-batch, once known
+  uint64_t labelBytes = UINT64_MAX;
 
   // Where the walk is.
   uint32_t w = 0;

@@ -13,10 +13,12 @@
 #ifndef CHIMERA_RUNTIME_PROGRAM_VERIFYINTERNAL_H
 #define CHIMERA_RUNTIME_PROGRAM_VERIFYINTERNAL_H
 
+#include "runtime/program/Pieces.h"
 #include "runtime/program/Verify.h"
 
 #include <array>
 #include <cstddef>
+#include <optional>
 
 namespace chimera::program::verify {
 
@@ -45,6 +47,11 @@ struct Member {
 /// What one rule group finds out and another uses. The outer index of nested
 /// vectors is the worker.
 struct Facts {
+  /// There once the pipelines have been verified.
+  std::optional<Pieces> pieces;
+  /// Whether a piece is recomputed on a stage, by stage, then piece: its
+  /// forward keeps no stash. Empty if none is.
+  std::vector<bool> recomputed;
   /// The members of each communicator, ascending.
   std::vector<std::vector<Member>> members;
   /// For each post and start the wait that completes it, else kNone.
@@ -91,6 +98,9 @@ void verifyTables(const ProgramT &program, Facts &facts, Report &report);
 /// Each instruction by itself: indices, operands, label.
 void verifyInstructions(const ProgramT &program, const Facts &facts,
                         Report &report);
+/// Whether the actions of all streams together are those that the pipelines
+/// call for.
+void verifyActions(const ProgramT &program, Facts &facts, Report &report);
 void verifyWaits(const ProgramT &program, Facts &facts, Report &report);
 void verifyMatching(const ProgramT &program, Facts &facts, Report &report);
 void verifyDeadlock(const ProgramT &program, const Facts &facts,
@@ -102,7 +112,8 @@ struct Footprint {
   uint32_t peakInstruction; ///< the first at which it is reached
   uint64_t atStated;        ///< the most at the instruction that is stated
 };
-std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
+std::vector<Footprint> verifyBuffers(const ProgramT &program,
+                                     const Facts &facts, Report &report);
 void verifyMemory(const ProgramT &program,
                   const std::vector<Footprint> &footprints, Report &report);
 

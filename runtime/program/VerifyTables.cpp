@@ -62,6 +62,53 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   return report.empty();
 }
 
+/// Whether the forwards and parts of backwards of a pipeline add up to its
+/// micro-batches.
+void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
+                const std::string &name, Report &report) {
+  size_t next = 0;
+  for (uint32_t count : pipeline.forwards) {
+    if (count == 0 || count > pipeline.micro_batches.size() - next)
+      return structure(report, name + "expected forwards that cover its " +
+                                   text(pipeline.micro_batches.size()) +
+                                   " micro-batches, got one of " + text(count) +
+                                   " behind " + text(next));
+    for (uint32_t k = 1; k < count; ++k)
+      if (pipeline.micro_batches[next + k] !=
+          pipeline.micro_batches[next] + uint64_t(k))
+        return structure(
+            report, name +
+                        "expected a forward to cover consecutive "
+                        "micro-batches, got " +
+                        text(pipeline.micro_batches[next + k]) + " after " +
+                        text(pipeline.micro_batches[next + k - 1]));
+    next += count;
+  }
+  if (!pipeline.forwards.empty() && next != pipeline.micro_batches.size())
+    structure(report, name + "expected forwards that cover its " +
+                          text(pipeline.micro_batches.size()) +
+                          " micro-batches, got " + text(next));
+  // A label has a byte for the number of parts.
+  uint32_t parts = pipeline.backward_parts;
+  if (parts == 0 || parts > UINT8_MAX)
+    return structure(report, name +
+                                 "expected 1 to 255 parts of a backward, "
+                                 "got " +
+                                 text(parts));
+  if (program.model && program.micro_batch_size % parts != 0)
+    structure(report, name +
+                          "expected parts of a backward that divide the "
+                          "micro-batch size " +
+                          text(program.micro_batch_size) + ", got " +
+                          text(parts));
+  for (size_t s = 0; s + 1 < program.stages.size(); ++s)
+    if (program.stages[s].boundary_bytes() % parts != 0)
+      structure(report, name + "expected parts of a backward that divide the " +
+                            text(program.stages[s].boundary_bytes()) +
+                            " boundary bytes of stage " + text(s) + ", got " +
+                            text(parts));
+}
+
 void verifyPipelines(const ProgramT &program, Report &report) {
   std::vector<uint32_t> owner;
   // Bounded by what the lists hold, not by a number that anyone can claim.
@@ -107,6 +154,7 @@ void verifyPipelines(const ProgramT &program, Report &report) {
                               text(owner[m]) + " too");
       owner[m] = p;
     }
+    verifyCuts(program, pipeline, name, report);
     if (report.full())
       return;
   }
@@ -114,10 +162,6 @@ void verifyPipelines(const ProgramT &program, Report &report) {
 
 void verifyCommunicators(const ProgramT &program, Facts &facts,
                          Report &report) {
-  std::vector<uint32_t> pipelineOf(program.micro_batches);
-  for (uint32_t p = 0; p < program.pipelines.size(); ++p)
-    for (uint32_t m : program.pipelines[p]->micro_batches)
-      pipelineOf[m] = p;
   auto lastStage = static_cast<uint32_t>(program.stages.size() - 1);
   for (size_t c = 0; c < program.communicators.size(); ++c) {
     const CommunicatorT &communicator = *program.communicators[c];
@@ -150,7 +194,7 @@ void verifyCommunicators(const ProgramT &program, Facts &facts,
         structure(report, name + "expected ascending contributions, got " +
                               what + text(key) + " after " +
                               text(communicator.contributions[i - 1].key()));
-      uint32_t pipeline = ofLosses ? pipelineOf[key] : key;
+      uint32_t pipeline = ofLosses ? facts.pieces->pipelineOf(key) : key;
       uint32_t holder = program.pipelines[pipeline]->workers[stage];
       if (worker != holder)
         structure(report, name + "expected the contribution of " + what +
@@ -279,6 +323,7 @@ void verifyTables(const ProgramT &program, Facts &facts, Report &report) {
   }
   if (!report.empty())
     return;
+  facts.pieces.emplace(program);
   verifyCommunicators(program, facts, report);
   verifyStates(program, report);
 }

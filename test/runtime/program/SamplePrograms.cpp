@@ -17,15 +17,24 @@ namespace {
 
 constexpr uint64_t kLossBytes = 8;
 
-/// Where an action is: pipeline, stage and (where it has one) micro-batch.
+/// What an action covers: micro-batches (where it has any) or a part of one, on
+/// a stage of a pipeline.
 struct Place {
   uint32_t pipeline;
   uint32_t stage;
   uint32_t microBatch = 0;
+  uint32_t count = 1;
+  uint32_t part = 0;
+  uint32_t parts = 1;
 
   bool operator<(const Place &other) const {
-    return std::tie(pipeline, stage, microBatch) <
-           std::tie(other.pipeline, other.stage, other.microBatch);
+    return std::tie(pipeline, stage, microBatch, part) <
+           std::tie(other.pipeline, other.stage, other.microBatch, other.part);
+  }
+  Place at(uint32_t other) const {
+    Place place = *this;
+    place.stage = other;
+    return place;
   }
 };
 
@@ -40,8 +49,8 @@ public:
     for (uint32_t p = 0; p < program.pipelines.size(); ++p)
       for (uint32_t s = 0; s < options.workers; ++s)
         start({p, s});
-    walk([this](Place place) { forward(place); }, false);
-    walk([this](Place place) { backward(place); }, true);
+    walkForwards();
+    walkBackwards();
     reduceAndStep();
     for (auto &worker : program.workers)
       finish(*worker);
@@ -90,20 +99,40 @@ private:
           direction == Direction::Down ? s : options.workers - 1 - s);
     for (uint32_t m = first; m < last; ++m)
       pipeline->micro_batches.push_back(m);
+    if (options.doubledForwards)
+      for (uint32_t m = first; m < last; m += 2)
+        pipeline->forwards.push_back(std::min(2u, last - m));
+    pipeline->backward_parts = options.backwardParts;
     program.pipelines.push_back(std::move(pipeline));
   }
 
-  /// Visits every action: the k-th micro-batch of each pipeline after the
-  /// (k-1)-th, and its stages in the order in which data flows.
-  template <typename Visit> void walk(Visit visit, bool fromLastStage) {
-    for (uint32_t k = 0; k < options.microBatches; ++k)
+  /// The k-th forward of each pipeline after the (k-1)-th.
+  void walkForwards() {
+    uint32_t step = options.doubledForwards ? 2 : 1;
+    for (uint32_t k = 0; k < options.microBatches; k += step)
       for (uint32_t p = 0; p < program.pipelines.size(); ++p) {
-        if (k >= program.pipelines[p]->micro_batches.size())
+        const auto &own = program.pipelines[p]->micro_batches;
+        if (k >= own.size())
           continue;
-        uint32_t m = program.pipelines[p]->micro_batches[k];
-        for (uint32_t i = 0; i < options.workers; ++i)
-          visit({p, fromLastStage ? options.workers - 1 - i : i, m});
+        auto count = std::min(step, static_cast<uint32_t>(own.size() - k));
+        for (uint32_t s = 0; s < options.workers; ++s)
+          forward({p, s, own[k], count});
       }
+  }
+
+  /// The backwards of the k-th micro-batch of each pipeline after those of the
+  /// (k-1)-th.
+  void walkBackwards() {
+    uint32_t parts = options.backwardParts;
+    for (uint32_t k = 0; k < options.microBatches; ++k)
+      for (uint32_t p = 0; p < program.pipelines.size(); ++p)
+        for (uint32_t part = 0; part < parts; ++part) {
+          const auto &own = program.pipelines[p]->micro_batches;
+          if (k >= own.size())
+            continue;
+          for (uint32_t s = options.workers; s-- > 0;)
+            backward({p, s, own[k], 1, part, parts});
+        }
   }
 
   uint32_t workerOf(Place place) const {
@@ -132,9 +161,11 @@ private:
     stream.operands.insert(stream.operands.end(), results.begin(),
                            results.end());
     stream.instructions.emplace_back(
-        opcode, kind, 0, 1, static_cast<uint16_t>(place.pipeline),
-        static_cast<uint16_t>(place.stage), place.microBatch, 1, target, first,
-        static_cast<uint16_t>(operands.size()),
+        opcode, kind, static_cast<uint8_t>(place.part),
+        static_cast<uint8_t>(place.parts),
+        static_cast<uint16_t>(place.pipeline),
+        static_cast<uint16_t>(place.stage), place.microBatch, place.count,
+        target, first, static_cast<uint16_t>(operands.size()),
         static_cast<uint16_t>(results.size()), 0, place.stage);
     return static_cast<uint32_t>(stream.instructions.size() - 1);
   }
@@ -164,7 +195,8 @@ private:
   }
 
   uint32_t load(ValueKind kind, Place place) {
-    uint32_t buffer = newBuffer(workerOf(place), kind, options.tokenBytes);
+    uint32_t buffer =
+        newBuffer(workerOf(place), kind, options.tokenBytes * place.count);
     compute(Opcode::Load, kind, place, {}, {buffer});
     return buffer;
   }
@@ -185,8 +217,7 @@ private:
     message.buffer = buffer;
     if (message.source == message.destination)
       return;
-    message.buffer =
-        newBuffer(message.destination, kind, options.boundaryBytes);
+    message.buffer = newBuffer(message.destination, kind, boundaryBytes(from));
     message.receivePost = append(message.destination, Opcode::PostRecv, kind,
                                  from, message.source, {}, {message.buffer});
     message.sendPost = append(message.source, Opcode::PostSend, kind, from,
@@ -219,24 +250,48 @@ private:
                             ? load(ValueKind::Tokens, place)
                             : consume(ValueKind::Activation, place),
                         weightsOf[replica]};
-    ValueKind kind = ValueKind::Activation;
-    uint64_t bytes = options.boundaryBytes;
-    if (isLast(place)) {
-      operands.push_back(load(ValueKind::Labels, place));
-      kind = ValueKind::Loss;
-      bytes = kLossBytes;
-    }
-    uint32_t output = newBuffer(worker, kind, bytes);
-    uint32_t stash = newBuffer(worker, ValueKind::Stash, options.stashBytes);
-    compute(Opcode::Forward, kind, place, operands, {output, stash});
-    stashOf[place] = stash;
     if (isLast(place))
-      lossOf[place.microBatch] = {worker, output};
+      operands.push_back(load(ValueKind::Labels, place));
+    Buffers results;
+    if (!isLast(place))
+      results.push_back(
+          newBuffer(worker, ValueKind::Activation, boundaryBytes(place)));
     else
-      produce(ValueKind::Activation, place,
-              {place.pipeline, place.stage + 1, place.microBatch}, output);
+      for (uint32_t k = 0; k < place.count; ++k) {
+        results.push_back(newBuffer(worker, ValueKind::Loss, kLossBytes));
+        lossOf[place.microBatch + k] = {worker, results.back()};
+      }
+    bool isFirst = true;
+    for (uint32_t k = 0; k < place.count; ++k)
+      for (uint32_t part = 0; part < options.backwardParts; ++part) {
+        Place piece{
+            place.pipeline, place.stage,          place.microBatch + k, 1,
+            part,           options.backwardParts};
+        using Recompute = SampleOptions::Recompute;
+        if (options.recompute == Recompute::None ||
+            (options.recompute == Recompute::AllButFirst && isFirst))
+          results.push_back(stashOf[piece] = newStash(worker));
+        else
+          inputsOf[piece] = operands;
+        isFirst = false;
+      }
+    compute(Opcode::Forward,
+            isLast(place) ? ValueKind::Loss : ValueKind::Activation, place,
+            operands, results);
+    if (!isLast(place))
+      produce(ValueKind::Activation, place, place.at(place.stage + 1),
+              results.front());
     if (place.stage > 0)
       release(ValueKind::Activation, place);
+  }
+
+  /// Bytes of what crosses the boundary for what `place` covers.
+  uint64_t boundaryBytes(Place place) const {
+    return options.boundaryBytes * place.count / place.parts;
+  }
+  uint32_t newStash(uint32_t worker) {
+    return newBuffer(worker, ValueKind::Stash,
+                     options.stashBytes / options.backwardParts);
   }
 
   void backward(Place place) {
@@ -246,12 +301,17 @@ private:
                                       : consume(ValueKind::Gradient, place);
     uint32_t weights = weightsOf[replica];
     uint32_t sum = gradientOf[replica];
+    if (auto inputs = inputsOf.find(place); inputs != inputsOf.end()) {
+      stashOf[place] = newStash(worker);
+      compute(Opcode::Recompute, ValueKind::Stash, place, inputs->second,
+              {stashOf[place]});
+    }
     Buffers outgoing;
     if (place.stage > 0)
       outgoing.push_back(
-          newBuffer(worker, ValueKind::Gradient, options.boundaryBytes));
+          newBuffer(worker, ValueKind::Gradient, boundaryBytes(place)));
     if (options.splitBackward) {
-      uint32_t kept = newBuffer(worker, ValueKind::Stash, options.stashBytes);
+      uint32_t kept = newStash(worker);
       Buffers results = {kept};
       results.insert(results.end(), outgoing.begin(), outgoing.end());
       compute(Opcode::InputGradient, ValueKind::Gradient, place,
@@ -265,8 +325,7 @@ private:
               {stashOf[place], incoming, weights, sum}, results);
     }
     if (place.stage > 0)
-      produce(ValueKind::Gradient, place,
-              {place.pipeline, place.stage - 1, place.microBatch},
+      produce(ValueKind::Gradient, place, place.at(place.stage - 1),
               outgoing.front());
     if (!isLast(place))
       release(ValueKind::Gradient, place);
@@ -381,6 +440,7 @@ private:
   SampleOptions options;
   ProgramT program;
   std::map<Place, uint32_t> weightsOf, optimizerOf, gradientOf, stashOf;
+  std::map<Place, Buffers> inputsOf; ///< of a forward, for its recomputes
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> lossOf;
   std::map<std::pair<ValueKind, Place>, Message> messages;
 };

@@ -30,6 +30,16 @@ struct SampleOptions {
   bool bidirectional = false;
   /// Whether a backward is an input_gradient and a weight_gradient after it.
   bool splitBackward = false;
+  /// Whether a forward covers two micro-batches of its pipeline, a last one
+  /// that is left over alone.
+  bool doubledForwards = false;
+  /// A backward covers one of this many parts of a micro-batch; must divide the
+  /// sizes below.
+  uint32_t backwardParts = 1;
+  /// Which backwards have a recompute straight before them: none, all, or all
+  /// but that of each forward's first piece.
+  enum class Recompute { None, All, AllButFirst };
+  Recompute recompute = Recompute::None;
   uint32_t dataParallel = 1;
   /// Bytes of one micro-batch's value, or of one replica's for the last two.
   /// All must be multiples of 8. Stage s has 8*s more bytes of weights and

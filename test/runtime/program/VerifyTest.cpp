@@ -42,6 +42,31 @@ TEST(Verify, AcceptsSamplePipelines) {
             }
 }
 
+TEST(Verify, AcceptsRangesPartsAndRecomputes) {
+  using Recompute = SampleOptions::Recompute;
+  for (uint32_t workers : {1, 2, 4})
+    for (uint32_t microBatches : {1, 2, 5, 8})
+      for (bool bidirectional : {false, true})
+        for (bool splitBackward : {false, true})
+          for (bool doubledForwards : {false, true})
+            for (uint32_t backwardParts : {1, 2, 4})
+              for (Recompute recompute :
+                   {Recompute::None, Recompute::All, Recompute::AllButFirst})
+                ASSERT_EQ(firstMessage(samplePipeline(
+                              {.workers = workers,
+                               .microBatches = microBatches,
+                               .bidirectional = bidirectional,
+                               .splitBackward = splitBackward,
+                               .doubledForwards = doubledForwards,
+                               .backwardParts = backwardParts,
+                               .recompute = recompute})),
+                          "")
+                    << workers << " workers, " << microBatches
+                    << " micro-batches, bidirectional " << bidirectional
+                    << ", split " << splitBackward << ", doubled "
+                    << doubledForwards << ", " << backwardParts << " parts";
+}
+
 TEST(Verify, AcceptsAnEmptyBodyAmongSections) {
   ProgramT program = samplePipeline();
   for (auto &worker : program.workers)

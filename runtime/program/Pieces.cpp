@@ -1,0 +1,39 @@
+//===- Pieces.cpp - How micro-batches are cut -----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Pieces.h"
+
+#include <algorithm>
+
+namespace chimera::program {
+
+Pieces::Pieces(const ProgramT &program) : cuts(program.micro_batches) {
+  for (uint32_t p = 0; p < program.pipelines.size(); ++p) {
+    const PipelineT &pipeline = *program.pipelines[p];
+    size_t forwards = pipeline.forwards.empty() ? pipeline.micro_batches.size()
+                                                : pipeline.forwards.size();
+    size_t next = 0;
+    for (size_t f = 0; f < forwards; ++f) {
+      uint32_t count = pipeline.forwards.empty() ? 1 : pipeline.forwards[f];
+      Range range{pipeline.micro_batches[next], count};
+      for (uint32_t k = 0; k < count; ++k)
+        cuts[pipeline.micro_batches[next++]] = {range, 0, p,
+                                                pipeline.backward_parts};
+    }
+  }
+  for (Cut &cut : cuts) {
+    cut.firstPiece = total;
+    total += cut.parts;
+  }
+}
+
+uint32_t Pieces::microBatchOf(uint64_t piece) const {
+  auto behind = std::ranges::upper_bound(cuts, piece, {}, &Cut::firstPiece);
+  return static_cast<uint32_t>(behind - cuts.begin()) - 1;
+}
+
+} // namespace chimera::program

@@ -1,0 +1,67 @@
+//===- Pieces.h - How micro-batches are cut ---------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What program.fbs says of a pipeline's `forwards` and `backward_parts`, by
+// micro-batch. A *piece* is what one backward covers: a micro-batch or one of
+// its parts.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_PIECES_H
+#define CHIMERA_RUNTIME_PROGRAM_PIECES_H
+
+#include "runtime/program/Program.h"
+
+#include <vector>
+
+namespace chimera::program {
+
+/// The numbers [first, first + count).
+struct Range {
+  uint32_t first;
+  uint32_t count;
+
+  bool operator==(const Range &) const = default;
+};
+
+class Pieces {
+public:
+  /// Requires pipelines that verifyProgram accepts.
+  explicit Pieces(const ProgramT &program);
+
+  /// All functions take micro-batches below 2N: N + m, which is m of the next
+  /// step, is cut as m is.
+  uint32_t inStep(uint32_t m) const { return m < size() ? m : m - size(); }
+  uint32_t pipelineOf(uint32_t m) const { return cuts[inStep(m)].pipeline; }
+  /// The micro-batches below N that the forward of `m` covers.
+  Range forwardOf(uint32_t m) const { return cuts[inStep(m)].forward; }
+  /// Pieces of each micro-batch.
+  uint32_t partsOf(uint32_t m) const { return cuts[inStep(m)].parts; }
+  /// Pieces are numbered by micro-batch, then part.
+  uint64_t numberOf(uint32_t m, uint32_t part = 0) const {
+    return cuts[inStep(m)].firstPiece + part;
+  }
+  uint64_t count() const { return total; }
+  /// The micro-batch of a piece, the inverse of `numberOf`.
+  uint32_t microBatchOf(uint64_t piece) const;
+
+private:
+  uint32_t size() const { return static_cast<uint32_t>(cuts.size()); }
+
+  struct Cut {
+    Range forward;
+    uint64_t firstPiece;
+    uint32_t pipeline;
+    uint32_t parts;
+  };
+  std::vector<Cut> cuts; ///< by micro-batch
+  uint64_t total = 0;
+};
+
+} // namespace chimera::program
+
+#endif // CHIMERA_RUNTIME_PROGRAM_PIECES_H
