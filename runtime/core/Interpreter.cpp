@@ -23,18 +23,11 @@ using program::ValueKind;
 namespace {
 constexpr uint64_t kAlignment = 64;
 
-bool isAction(Opcode opcode) {
-  switch (opcode) {
-  case Opcode::Load:
-  case Opcode::Forward:
-  case Opcode::Backward:
-  case Opcode::InputGradient:
-  case Opcode::WeightGradient:
-  case Opcode::Recompute:
-    return true;
-  default:
-    return false;
-  }
+/// The k-th of `count` equal slices.
+template <typename AnyBytes>
+AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
+  size_t size = bytes.size() / count;
+  return bytes.subspan(k * size, size);
 }
 
 std::byte *allocate(uint64_t bytes) {
@@ -59,9 +52,9 @@ Interpreter::Interpreter(const program::ProgramT &program,
       options(options), data(data), transport(transport), status(status),
       copy(transport.rank() / static_cast<uint32_t>(program.workers.size())),
       firstRank(copy * static_cast<uint32_t>(program.workers.size())),
-      scale(gradientScale(program)) {
+      scale(gradientScale(program)), pieces(program) {
   status.enter(Status::Starting);
-  checkActions();
+  findRecomputes();
   arena.reset(allocate(worker.arena_bytes));
   stashes.resize(worker.buffers.size());
   requests.resize(worker.instructions.size());
@@ -97,18 +90,19 @@ Interpreter::~Interpreter() {
   stashes.clear();
 }
 
-void Interpreter::checkActions() const {
-  for (uint32_t i = 0; i < worker.instructions.size(); ++i) {
-    const Instruction &instruction = worker.instructions[i];
-    if (isAction(instruction.opcode()) &&
-        (instruction.micro_batches() != 1 || instruction.parts() > 1))
-      throw std::invalid_argument(
-          "expected actions on one whole micro-batch each, got " +
-          program::describe(program,
-                            transport.rank() %
-                                static_cast<uint32_t>(program.workers.size()),
-                            i));
-  }
+void Interpreter::findRecomputes() {
+  recomputed.resize(program.stages.size() * pieces.count());
+  for (const Instruction &instruction : worker.instructions)
+    if (instruction.opcode() == Opcode::Recompute)
+      recomputed[instruction.stage() * pieces.count() +
+                 pieces.numberOf(instruction.micro_batch(),
+                                 instruction.part())] = true;
+}
+
+MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
+                                uint32_t parts) const {
+  return {step, static_cast<uint64_t>(copy) * program.micro_batches + m, part,
+          parts};
 }
 
 uint64_t Interpreter::stashBytes() const {
@@ -166,36 +160,24 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
                              uint64_t step) {
   std::span<const uint32_t> in = program::operandsOf(worker, instruction);
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);
-  MicroBatch microBatch{step,
-                        static_cast<uint64_t>(copy) * program.micro_batches +
-                            instruction.micro_batch()};
+  MicroBatch microBatch = pieceOf(step, instruction.micro_batch(),
+                                  instruction.part(), instruction.parts());
   auto optional = [&](std::span<const uint32_t> buffers, size_t i) {
     return i < buffers.size() ? bytesOf(buffers[i]) : Bytes();
   };
 
   switch (instruction.opcode()) {
   case Opcode::Load:
-    return data.load(instruction.kind(), microBatch, bytesOf(out[0]));
+    return load(instruction, step);
   case Opcode::ZeroGradient: {
     Bytes gradient = bytesOf(out[0]);
     std::fill(gradient.begin(), gradient.end(), std::byte(0));
     return;
   }
   case Opcode::Forward:
-    stashes[out[1]] = stageOf(instruction)
-                          .forward(microBatch, bytesOf(in[0]), optional(in, 2),
-                                   bytesOf(in[1]), bytesOf(out[0]));
-    return;
-  case Opcode::Recompute: {
-    const program::Stage &stage = program.stages[instruction.stage()];
-    scratch.resize(std::max<uint64_t>(stage.boundary_bytes(), 8));
-    bool last = instruction.stage() + size_t(1) == program.stages.size();
-    Bytes output = Bytes(scratch).first(last ? 8 : stage.boundary_bytes());
-    stashes[out[0]] = stageOf(instruction)
-                          .forward(microBatch, bytesOf(in[0]), optional(in, 2),
-                                   bytesOf(in[1]), output);
-    return;
-  }
+    return forward(instruction, step);
+  case Opcode::Recompute:
+    return recompute(instruction, step);
   case Opcode::Backward:
     return stageOf(instruction)
         .backward(microBatch, std::move(stashes[in[0]]), bytesOf(in[1]),
@@ -241,6 +223,67 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
   throw std::invalid_argument(
       "expected a known opcode, got " +
       std::to_string(static_cast<unsigned>(instruction.opcode())));
+}
+
+void Interpreter::load(const Instruction &instruction, uint64_t step) {
+  Bytes all = bytesOf(program::resultsOf(worker, instruction)[0]);
+  uint32_t count = instruction.micro_batches();
+  for (uint32_t k = 0; k < count; ++k)
+    data.load(instruction.kind(),
+              pieceOf(step, instruction.micro_batch() + k, 0, 1),
+              slice(all, k, count));
+}
+
+void Interpreter::forward(const Instruction &instruction, uint64_t step) {
+  std::span<const uint32_t> in = program::operandsOf(worker, instruction);
+  std::span<const uint32_t> out = program::resultsOf(worker, instruction);
+  Stage &stage = stageOf(instruction);
+  bool last = instruction.stage() + size_t(1) == program.stages.size();
+  uint32_t count = instruction.micro_batches();
+  uint32_t parts = pieces.partsOf(instruction.micro_batch());
+  uint64_t cuts = uint64_t(count) * parts;
+  Bytes input = bytesOf(in[0]);
+  Bytes labels = last ? bytesOf(in[2]) : Bytes();
+  size_t nextStash = last ? count : 1;
+  for (uint32_t k = 0; k < count; ++k) {
+    uint32_t m = instruction.micro_batch() + k;
+    Bytes loss = last ? bytesOf(out[k]) : Bytes();
+    // Of one part the share is the loss.
+    if (last && parts > 1)
+      shares.resize(loss.size() * parts);
+    for (uint32_t part = 0; part < parts; ++part) {
+      uint64_t cut = uint64_t(k) * parts + part;
+      Bytes output = !last       ? slice(bytesOf(out[0]), cut, cuts)
+                     : parts > 1 ? slice(Bytes(shares), part, parts)
+                                 : loss;
+      bool again = recomputed[instruction.stage() * pieces.count() +
+                              pieces.numberOf(m, part)];
+      std::unique_ptr<Stash> stash =
+          stage.forward(pieceOf(step, m, part, parts), slice(input, cut, cuts),
+                        slice(labels, cut, cuts), bytesOf(in[1]), output,
+                        again ? Wanted::Output : Wanted::Both);
+      if (!again)
+        stashes[out[nextStash++]] = std::move(stash);
+    }
+    if (last && parts > 1)
+      addShares(stage.lossType(), shares, parts, loss);
+  }
+}
+
+void Interpreter::recompute(const Instruction &instruction, uint64_t step) {
+  std::span<const uint32_t> in = program::operandsOf(worker, instruction);
+  uint32_t m = instruction.micro_batch();
+  program::Range range = pieces.forwardOf(m);
+  uint64_t cuts = uint64_t(range.count) * instruction.parts();
+  uint64_t cut =
+      uint64_t(pieces.inStep(m) - range.first) * instruction.parts() +
+      instruction.part();
+  Bytes labels = in.size() > 2 ? bytesOf(in[2]) : Bytes();
+  stashes[program::resultsOf(worker, instruction)[0]] =
+      stageOf(instruction)
+          .forward(pieceOf(step, m, instruction.part(), instruction.parts()),
+                   slice(bytesOf(in[0]), cut, cuts), slice(labels, cut, cuts),
+                   bytesOf(in[1]), {}, Wanted::Stash);
 }
 
 void Interpreter::startAllReduce(const Instruction &instruction,

@@ -7,7 +7,9 @@
 //
 // One loop over instructions. It owns the worker's memory (an arena for byte
 // ranges, a table of stashes) and the requests in flight, and knows neither
-// transports nor models.
+// transports nor models. Stages see one piece at a time, what one backward
+// covers: the interpreter cuts what a forward covers into those. A batch is the
+// leading dimension of all values, so a piece of one is a slice of its bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +18,7 @@
 
 #include "runtime/core/MemoryMeter.h"
 #include "runtime/core/StatusPage.h"
+#include "runtime/program/Pieces.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/transport/Transport.h"
 
@@ -50,9 +53,7 @@ public:
   };
 
   /// Makes the stages and initialises weights. Requires a verified program and
-  /// as many ranks as it has. Throws std::invalid_argument where the program
-  /// has actions on several or parts of micro-batches, and whatever the stages
-  /// throw that do not fit.
+  /// as many ranks as it has. Throws whatever the stages throw that do not fit.
   Interpreter(const program::ProgramT &program, const StageFactory &factory,
               DataSource &data, Transport &transport, Status &status,
               const Options &options);
@@ -81,13 +82,18 @@ public:
 private:
   using Key = std::pair<uint32_t, uint32_t>;
 
-  void checkActions() const;
+  void findRecomputes();
   void execute(uint32_t begin, uint32_t end, uint64_t step);
   void executeOne(const program::Instruction &instruction, uint32_t index,
                   uint64_t step);
+  void load(const program::Instruction &instruction, uint64_t step);
+  void forward(const program::Instruction &instruction, uint64_t step);
+  void recompute(const program::Instruction &instruction, uint64_t step);
   void startAllReduce(const program::Instruction &instruction, uint32_t index);
   void finishWait(const program::Instruction &waited);
   void keepGradient(const program::Instruction &instruction, ConstBytes sum);
+  MicroBatch pieceOf(uint64_t step, uint32_t m, uint32_t part,
+                     uint32_t parts) const;
   uint64_t stashBytes() const;
   Bytes bytesOf(uint32_t buffer) const;
   Stage &stageOf(const program::Instruction &instruction);
@@ -102,6 +108,7 @@ private:
   const uint32_t copy;
   const uint32_t firstRank; // of this copy
   const double scale;
+  const program::Pieces pieces;
 
   // The order of members matters on errors: requests go before what they use.
   struct Free {
@@ -114,7 +121,9 @@ private:
   std::vector<ElementType> reduceTypes;           // by communicator
   std::vector<std::unique_ptr<Stash>> stashes;    // by buffer
   std::vector<std::unique_ptr<Request>> requests; // by post's index
-  std::vector<std::byte> scratch;
+  // Which pieces' stashes a recompute makes, by stage, then piece.
+  std::vector<bool> recomputed;
+  std::vector<std::byte> shares; // of a loss
   std::optional<Loss> loss;
   uint32_t groupEnd = 0;
   uint64_t lastStep = 0;

@@ -8,6 +8,7 @@
 #include "runtime/core/Scale.h"
 
 #include "runtime/core/Interpreter.h"
+#include "runtime/transport/Fold.h"
 
 #include <cstring>
 
@@ -40,6 +41,14 @@ void chimera::runtime::scaleElements(ElementType type, Bytes bytes,
   case ElementType::UInt64:
     return;
   }
+}
+
+void chimera::runtime::addShares(ElementType type, ConstBytes shares,
+                                 uint32_t parts, Bytes loss) {
+  std::vector<const std::byte *> each;
+  for (uint32_t part = 0; part < parts; ++part)
+    each.push_back(shares.data() + part * loss.size());
+  fold(type, each, loss.data(), loss.size());
 }
 
 Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,

@@ -19,6 +19,10 @@ double gradientScale(const program::ProgramT &program);
 /// have no mean.
 void scaleElements(ElementType type, Bytes bytes, double scale);
 
+/// Writes the sum of the `parts` shares of a loss that lie one behind the other
+/// in `shares`.
+void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
+
 } // namespace chimera::runtime
 
 #endif // CHIMERA_RUNTIME_CORE_SCALE_H

@@ -8,6 +8,7 @@
 #include "runtime/core/Sequential.h"
 
 #include "runtime/core/Scale.h"
+#include "runtime/program/Pieces.h"
 #include "runtime/transport/Fold.h"
 
 #include <algorithm>
@@ -19,22 +20,36 @@ using program::ValueKind;
 namespace {
 using Memory = std::vector<std::byte>;
 
-/// Bytes of the program's buffers of a kind that has one size: tokens, labels,
-/// losses.
-uint64_t bytesOfKind(const program::ProgramT &program, ValueKind kind) {
+/// Bytes of one micro-batch's tokens or labels.
+uint64_t bytesLoaded(const program::ProgramT &program, ValueKind kind) {
+  for (const auto &worker : program.workers)
+    for (const program::Instruction &load : worker->instructions)
+      if (load.opcode() == program::Opcode::Load && load.kind() == kind)
+        return worker->buffers[program::resultsOf(*worker, load)[0]].bytes() /
+               load.micro_batches();
+  return 0;
+}
+
+uint64_t bytesOfLoss(const program::ProgramT &program) {
   for (const auto &worker : program.workers)
     for (const program::Buffer &buffer : worker->buffers)
-      if (buffer.kind() == kind)
+      if (buffer.kind() == ValueKind::Loss)
         return buffer.bytes();
   return 0;
 }
 
 struct StageMemory {
   Memory weights, optimizer, gradient;
-  Memory output;         // of the forward: activation, or the loss
-  Memory outputGradient; // empty for the last, which takes the loss
-  std::unique_ptr<Stash> stash;
+  // Of a whole micro-batch; empty for the last, which has a loss.
+  Memory output, outputGradient;
+  std::vector<std::unique_ptr<Stash>> stashes; // by part
 };
+
+/// The `part`-th of `parts` equal slices.
+Bytes slice(Memory &bytes, uint32_t part, uint32_t parts) {
+  size_t size = bytes.size() / parts;
+  return Bytes(bytes).subspan(part * size, size);
+}
 
 std::vector<StageMemory> allocate(const program::ProgramT &program,
                                   size_t count) {
@@ -51,7 +66,6 @@ std::vector<StageMemory> allocate(const program::ProgramT &program,
   }
   for (StageMemory &own : memory)
     own.gradient.resize(own.weights.size());
-  memory.back().output.resize(bytesOfKind(program, ValueKind::Loss));
   return memory;
 }
 
@@ -70,8 +84,10 @@ SequentialResult chimera::runtime::trainSequentially(
         "expected " + std::to_string(program.stages.size()) +
         " stages, or one for all, got " + std::to_string(count));
   std::vector<StageMemory> memory = allocate(program, count);
-  Memory tokens(bytesOfKind(program, ValueKind::Tokens));
-  Memory labels(bytesOfKind(program, ValueKind::Labels));
+  Memory tokens(bytesLoaded(program, ValueKind::Tokens));
+  Memory labels(bytesLoaded(program, ValueKind::Labels));
+  Memory loss(bytesOfLoss(program));
+  program::Pieces pieces(program);
   for (size_t s = 0; s < count; ++s)
     stages[s]->initialize(memory[s].weights, memory[s].optimizer);
 
@@ -85,25 +101,38 @@ SequentialResult chimera::runtime::trainSequentially(
     for (StageMemory &own : memory)
       std::fill(own.gradient.begin(), own.gradient.end(), std::byte(0));
     for (uint64_t m = 0; m < microBatches; ++m) {
-      MicroBatch microBatch{step, m};
-      data.load(ValueKind::Tokens, microBatch, tokens);
-      data.load(ValueKind::Labels, microBatch, labels);
-      for (size_t s = 0; s < count; ++s)
-        memory[s].stash = stages[s]->forward(
-            microBatch, s ? memory[s - 1].output : tokens,
-            s + 1 == count ? ConstBytes(labels) : ConstBytes(),
-            memory[s].weights, memory[s].output);
-      append(losses, memory.back().output);
-      for (size_t s = count; s-- > 0;)
-        stages[s]->backward(microBatch, std::move(memory[s].stash),
-                            s + 1 == count ? memory[s].output
-                                           : memory[s].outputGradient,
-                            memory[s].weights, memory[s].gradient,
-                            s ? Bytes(memory[s - 1].outputGradient) : Bytes());
+      auto parts =
+          pieces.partsOf(static_cast<uint32_t>(m % program.micro_batches));
+      data.load(ValueKind::Tokens, {step, m}, tokens);
+      data.load(ValueKind::Labels, {step, m}, labels);
+      // As in a pipeline all forwards come first: a backward takes the loss of
+      // the whole micro-batch.
+      Memory shares(loss.size() * parts);
+      for (uint32_t part = 0; part < parts; ++part)
+        for (size_t s = 0; s < count; ++s) {
+          bool last = s + 1 == count;
+          StageMemory &own = memory[s];
+          own.stashes.resize(parts);
+          own.stashes[part] = stages[s]->forward(
+              {step, m, part, parts},
+              slice(s ? memory[s - 1].output : tokens, part, parts),
+              last ? slice(labels, part, parts) : Bytes(), own.weights,
+              slice(last ? shares : own.output, part, parts));
+        }
+      addShares(stages.back()->lossType(), shares, parts, loss);
+      append(losses, loss);
+      for (uint32_t part = 0; part < parts; ++part)
+        for (size_t s = count; s-- > 0;)
+          stages[s]->backward(
+              {step, m, part, parts}, std::move(memory[s].stashes[part]),
+              s + 1 == count ? Bytes(loss)
+                             : slice(memory[s].outputGradient, part, parts),
+              memory[s].weights, memory[s].gradient,
+              s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes());
     }
 
     ElementType type = stages.back()->lossType();
-    Memory sum(memory.back().output.size());
+    Memory sum(loss.size());
     std::vector<const std::byte *> each;
     for (uint64_t m = 0; m < microBatches; ++m)
       each.push_back(losses.data() + m * sum.size());

@@ -20,7 +20,8 @@ struct SequentialResult {
 
 /// Trains what `program` describes on one device: each step takes the N·W
 /// micro-batches in ascending order through forward and backward of all
-/// `stages`, and then steps each. `stages` are the program's, in order, or one
+/// `stages`, in the parts that the program's backwards cover, and then steps
+/// each. `stages` are the program's, in order, or one
 /// stage that is all of them. Uses the program's sizes, none of its streams.
 /// Calls `onStep` after each step. Throws what the stages throw, and
 /// std::invalid_argument for any other number of stages.

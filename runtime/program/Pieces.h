@@ -53,10 +53,10 @@ private:
   uint32_t size() const { return static_cast<uint32_t>(cuts.size()); }
 
   struct Cut {
-    Range forward;
-    uint64_t firstPiece;
-    uint32_t pipeline;
-    uint32_t parts;
+    Range forward = {0, 1};
+    uint64_t firstPiece = 0;
+    uint32_t pipeline = 0;
+    uint32_t parts = 1;
   };
   std::vector<Cut> cuts; ///< by micro-batch
   uint64_t total = 0;

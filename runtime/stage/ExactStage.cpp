@@ -45,6 +45,13 @@ void fill(Bytes bytes, uint64_t hash, Use use) {
   eachWord(bytes, [&](uint64_t i, uint64_t) { return mix({hash, use, i}); });
 }
 
+/// A number of the micro-batch and, where there are several, the part.
+uint64_t numberOf(MicroBatch microBatch) {
+  return microBatch.parts == 1
+             ? microBatch.index
+             : mix({microBatch.index, microBatch.part, microBatch.parts});
+}
+
 /// What the forward, or the first half of the backward, computed from.
 struct ExactStash final : Stash {
   ExactStash(uint64_t hash, Use madeBy) : hash(hash), madeBy(madeBy) {}
@@ -66,10 +73,12 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output) override {
-    uint64_t hash = mix({kForward, stage, microBatch.step, microBatch.index,
+                                 Bytes output, Wanted wanted) override {
+    uint64_t hash = mix({kForward, stage, microBatch.step, numberOf(microBatch),
                          digestOf(input), digestOf(labels), digestOf(weights)});
     fill(output, hash, kOutput);
+    if (wanted == Wanted::Output)
+      return nullptr;
     return std::make_unique<ExactStash>(hash, kForward);
   }
 
@@ -86,8 +95,8 @@ public:
                                        ConstBytes outputGradient,
                                        ConstBytes weights,
                                        Bytes inputGradient) override {
-    uint64_t hash = mix({kBackward, stage, microBatch.step, microBatch.index,
-                         open(std::move(stash), kForward),
+    uint64_t hash = mix({kBackward, stage, microBatch.step,
+                         numberOf(microBatch), open(std::move(stash), kForward),
                          digestOf(outputGradient), digestOf(weights)});
     fill(inputGradient, hash, kInputGradient);
     return std::make_unique<ExactStash>(hash, kBackward);
@@ -96,7 +105,7 @@ public:
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                       ConstBytes weights, Bytes weightGradient) override {
     uint64_t hash =
-        mix({kWeightGradient, stage, microBatch.step, microBatch.index,
+        mix({kWeightGradient, stage, microBatch.step, numberOf(microBatch),
              open(std::move(stash), kBackward), digestOf(weights)});
     eachWord(weightGradient, [&](uint64_t i, uint64_t sum) {
       return sum + mix({hash, i});

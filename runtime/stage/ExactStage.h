@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A proof by running: every word that an action writes is a 64-bit mix of the
-// stage, the micro-batch, the step and every bit of its operands, and gradients
-// are sums modulo 2^64. A wrong operand, a lost or doubled contribution, or
-// weights of the wrong version change the final weights with all but certainty;
-// the order of summation does not. Nothing depends on worker or pipeline.
+// stage, the micro-batch (or its part), the step and every bit of its operands,
+// and gradients are sums modulo 2^64. A wrong operand, a lost or doubled
+// contribution, or weights of the wrong version change the final weights with
+// all but certainty; the order of summation does not. Nothing depends on worker
+// or pipeline.
 //
 //===----------------------------------------------------------------------===//
 

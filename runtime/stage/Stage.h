@@ -35,12 +35,15 @@ using ConstBytes = std::span<const std::byte>;
 /// UInt64 sums are modulo 2^64.
 enum class ElementType { Float32, Float64, UInt64 };
 
-/// Which micro-batch an action works on. Random numbers may depend on these
-/// and on the seed and the layer, on nothing else: not on worker, pipeline or
-/// schedule.
+/// Which micro-batch, or which of its equal parts, an action works on. Random
+/// numbers may depend on these and on the seed and the layer, on nothing else:
+/// not on worker, pipeline or schedule. A part has the numbers that its samples
+/// have in the whole micro-batch.
 struct MicroBatch {
   uint64_t step;  ///< training step, from 0
   uint64_t index; ///< global number: copy * N + micro-batch
+  uint32_t part = 0;
+  uint32_t parts = 1;
 };
 
 /// What a forward keeps for its backward. Destroying it frees it.
@@ -48,6 +51,10 @@ class Stash {
 public:
   virtual ~Stash() = default;
 };
+
+/// What a forward is to make: where its stash will be recomputed, the output
+/// alone, and then the stash alone.
+enum class Wanted { Both, Output, Stash };
 
 class Stage {
 public:
@@ -63,15 +70,20 @@ public:
   virtual void initialize(Bytes weights, Bytes optimizerState) = 0;
 
   /// `input` holds tokens on the first stage, else the activation; `labels` is
-  /// empty but on the last stage; `output` receives the activation, or the mean
-  /// loss of the micro-batch on the last stage.
+  /// empty but on the last stage; `output` receives the activation, or on the
+  /// last stage the mean loss of the micro-batch, of which a part gives its
+  /// share: the parts' add up to it. Where only one of both is wanted, `output`
+  /// is empty or the returned stash null.
   virtual std::unique_ptr<Stash> forward(MicroBatch microBatch,
                                          ConstBytes input, ConstBytes labels,
-                                         ConstBytes weights, Bytes output) = 0;
+                                         ConstBytes weights, Bytes output,
+                                         Wanted wanted = Wanted::Both) = 0;
 
-  /// Adds the micro-batch's gradient to `weightGradient` and writes
-  /// `inputGradient`, empty on the first stage. `outputGradient` is the loss on
-  /// the last stage (whose own gradient is one). Consumes the stash.
+  /// Adds the gradient of the micro-batch's loss, or of a part's share of it,
+  /// to `weightGradient` and writes
+  /// `inputGradient`, empty on the first stage. `outputGradient` is the loss of
+  /// the whole micro-batch on the last stage (whose own gradient is one).
+  /// Consumes the stash.
   virtual void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                         ConstBytes outputGradient, ConstBytes weights,
                         Bytes weightGradient, Bytes inputGradient) = 0;
@@ -97,9 +109,9 @@ public:
 class DataSource {
 public:
   virtual ~DataSource() = default;
-  /// Fills `output` with the tokens or labels (`kind`) of the micro-batch. A
-  /// function of its arguments and the seed alone. Safe to call from any rank's
-  /// thread.
+  /// Fills `output` with the tokens or labels (`kind`) of a whole micro-batch.
+  /// A function of its arguments and the seed alone. Safe to call from any
+  /// rank's thread.
   virtual void load(program::ValueKind kind, MicroBatch microBatch,
                     Bytes output) = 0;
 };

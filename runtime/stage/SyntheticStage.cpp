@@ -30,28 +30,31 @@ public:
     zero(optimizerState);
   }
 
-  std::unique_ptr<Stash> forward(MicroBatch, ConstBytes, ConstBytes, ConstBytes,
-                                 Bytes output) override {
-    spend(costs.forward());
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes, ConstBytes,
+                                 ConstBytes, Bytes output,
+                                 Wanted wanted) override {
+    bool again = wanted == Wanted::Stash;
+    spend(again ? costs.recompute() : costs.forward(), microBatch);
     if (last)
       zero(output);
     return nullptr;
   }
 
-  void backward(MicroBatch, std::unique_ptr<Stash>, ConstBytes, ConstBytes,
-                Bytes, Bytes) override {
-    spend(costs.backward());
+  void backward(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
+                ConstBytes, Bytes, Bytes) override {
+    spend(costs.backward(), microBatch);
   }
 
-  std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash>,
-                                       ConstBytes, ConstBytes, Bytes) override {
-    spend(costs.input_gradient());
+  std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
+                                       std::unique_ptr<Stash>, ConstBytes,
+                                       ConstBytes, Bytes) override {
+    spend(costs.input_gradient(), microBatch);
     return nullptr;
   }
 
-  void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes,
+  void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
                       Bytes) override {
-    spend(costs.weight_gradient());
+    spend(costs.weight_gradient(), microBatch);
   }
 
   void optimizerStep(uint64_t, double, ConstBytes, Bytes, Bytes) override {}
@@ -62,9 +65,17 @@ private:
       std::memset(bytes.data(), 0, bytes.size());
   }
 
-  void spend(int64_t cost) const {
+  /// A part takes its share of the units, as in schedules.
+  void spend(int64_t cost, MicroBatch microBatch) const {
+    // cost * k / parts, without an overflow.
+    auto until = [&](int64_t k) {
+      return cost / microBatch.parts * k +
+             cost % microBatch.parts * k / microBatch.parts;
+    };
+    int64_t share =
+        until(microBatch.part + int64_t(1)) - until(microBatch.part);
     auto duration = std::chrono::nanoseconds(
-        std::llround(static_cast<double>(cost) * perUnit));
+        std::llround(static_cast<double>(share) * perUnit));
     if (duration.count() > 0)
       std::this_thread::sleep_for(duration);
   }

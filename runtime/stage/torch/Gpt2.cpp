@@ -44,8 +44,14 @@ public:
       return x;
     at::Generator generator = at::detail::createCPUGenerator(
         mix({seed, kDropout, layer, site, microBatch.step, microBatch.index}));
+    // A part has its rows of the whole micro-batch's mask, and keeps only
+    // those.
+    std::vector<int64_t> shape = x.sizes().vec();
+    shape[0] *= microBatch.parts;
     Tensor kept =
-        at::empty(x.sizes(), at::kBool).bernoulli_(1 - probability, generator);
+        at::empty(shape, at::kBool).bernoulli_(1 - probability, generator);
+    if (microBatch.parts > 1)
+      kept = kept.narrow(0, microBatch.part * x.size(0), x.size(0)).clone();
     // In this order autograd keeps the mask and nothing else.
     return x.mul(kept).mul_(1 / (1 - probability));
   }

@@ -62,11 +62,9 @@ class TransformerStage : public Stage {
 public:
   TransformerStage(const program::ProgramT &program, uint32_t first,
                    uint32_t count)
-      : layers(program, first, count),
-        optimizer(adamW(program)), tokenShape{program.micro_batch_size,
-                                              program.model->context},
-        activationShape{program.micro_batch_size, program.model->context,
-                        program.model->width},
+      : layers(program, first, count), optimizer(adamW(program)),
+        rows(program.micro_batch_size), context(program.model->context),
+        width(program.model->width),
         tokenBytes(
             program::tokenBytes(*program.model, program.micro_batch_size)),
         boundaryBytes(program::boundaryBytes(*program.model, program.data_type,
@@ -92,13 +90,22 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output) override {
+                                 Bytes output, Wanted wanted) override {
+    expectParts(microBatch);
+    const int64_t parts = microBatch.parts;
+    const int64_t outputBytes =
+        layers.hasHead() ? sizeof(double) : boundaryBytes / parts;
     expectBytes("input", input.size(),
-                layers.hasEmbedding() ? tokenBytes : boundaryBytes);
-    expectBytes("labels", labels.size(), layers.hasHead() ? tokenBytes : 0);
+                (layers.hasEmbedding() ? tokenBytes : boundaryBytes) / parts);
+    expectBytes("labels", labels.size(),
+                layers.hasHead() ? tokenBytes / parts : 0);
     expectBytes("weights", weights.size(), layers.weightBytes());
     expectBytes("output", output.size(),
-                layers.hasHead() ? sizeof(double) : boundaryBytes);
+                wanted == Wanted::Stash ? 0 : outputBytes);
+    if (wanted == Wanted::Output) {
+      forwardOnly(microBatch, input, labels, weights, output);
+      return nullptr;
+    }
 
     at::AutoGradMode differentiable(true);
     auto stash = std::make_unique<ForwardStash>();
@@ -110,32 +117,27 @@ public:
     // Clones, for the caller may reuse its buffers before the backward.
     Tensor x, targets;
     if (layers.hasEmbedding())
-      x = view(input, tokenShape, at::kLong).clone();
+      x = tokens(input, microBatch).clone();
     else
-      x = stash->input = view(input, activationShape, layers.scalarType())
-                             .clone()
-                             .set_requires_grad(true);
+      x = stash->input =
+          activation(input, microBatch).clone().set_requires_grad(true);
     if (layers.hasHead())
-      targets = view(labels, tokenShape, at::kLong).clone();
+      targets = tokens(labels, microBatch).clone();
 
     Tensor result = layers.run(std::move(x), targets, stash->parameters,
                                microBatch, &stash->uses);
     stash->root = torch::autograd::impl::gradient_edge(result);
-    if (layers.hasHead()) {
-      const double loss = result.item<double>();
-      std::memcpy(output.data(), &loss, sizeof loss);
-    } else {
-      view(output, activationShape, layers.scalarType()).copy_(result.detach());
-    }
+    if (wanted == Wanted::Both)
+      write(result.detach(), microBatch, output);
     return stash;
   }
 
-  void backward(MicroBatch, std::unique_ptr<Stash> saved,
+  void backward(MicroBatch microBatch, std::unique_ptr<Stash> saved,
                 ConstBytes outputGradient, ConstBytes weights,
                 Bytes weightGradient, Bytes inputGradient) override {
-    expectOutputGradient(outputGradient);
+    expectOutputGradient(microBatch, outputGradient);
     expectBytes("weight gradient", weightGradient.size(), layers.weightBytes());
-    expectInputGradient(inputGradient);
+    expectInputGradient(microBatch, inputGradient);
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
     // So that autograd frees what it has done with.
     stash.uses.clear();
@@ -147,22 +149,22 @@ public:
 
     // While `seed` is held here, autograd sees that the incoming gradient is
     // shared and does not use the caller's bytes as memory for a sum.
-    Tensor seed = gradientOfOutput(outputGradient);
+    Tensor seed = gradientOfOutput(microBatch, outputGradient);
     // A backward on CPU runs in the calling thread.
     torch::autograd::Engine::get_default_engine().execute(
         {stash.root}, {seed}, /*keep_graph=*/false, /*create_graph=*/false,
         /*accumulate_grad=*/true);
     if (!layers.hasEmbedding())
-      view(inputGradient, activationShape, layers.scalarType())
-          .copy_(stash.input.grad());
+      activation(inputGradient, microBatch).copy_(stash.input.grad());
   }
 
-  std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash> saved,
+  std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
+                                       std::unique_ptr<Stash> saved,
                                        ConstBytes outputGradient,
                                        ConstBytes weights,
                                        Bytes inputGradient) override {
-    expectOutputGradient(outputGradient);
-    expectInputGradient(inputGradient);
+    expectOutputGradient(microBatch, outputGradient);
+    expectInputGradient(microBatch, inputGradient);
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
 
     // Told which gradients are wanted, autograd computes only what leads to
@@ -175,7 +177,8 @@ public:
     // Cloned, for it may be the last layer's output gradient and kept.
     std::vector<Tensor> gradients =
         torch::autograd::Engine::get_default_engine().execute(
-            {stash.root}, {gradientOfOutput(outputGradient).clone()},
+            {stash.root},
+            {gradientOfOutput(microBatch, outputGradient).clone()},
             /*keep_graph=*/false, /*create_graph=*/false,
             /*accumulate_grad=*/false, wanted);
 
@@ -187,8 +190,7 @@ public:
       rest->uses[i].outputGradient = std::move(gradients[i]);
     }
     if (!layers.hasEmbedding())
-      view(inputGradient, activationShape, layers.scalarType())
-          .copy_(gradients.back());
+      activation(inputGradient, microBatch).copy_(gradients.back());
     return rest;
   }
 
@@ -217,13 +219,47 @@ public:
   }
 
 private:
-  void expectOutputGradient(ConstBytes bytes) const {
-    expectBytes("output gradient", bytes.size(),
-                layers.hasHead() ? sizeof(double) : boundaryBytes);
+  void expectParts(MicroBatch microBatch) const {
+    if (microBatch.part >= microBatch.parts || rows % microBatch.parts != 0)
+      throw std::invalid_argument(
+          "expected a part of a micro-batch of " + std::to_string(rows) +
+          " that divides it, got part " + std::to_string(microBatch.part) +
+          " of " + std::to_string(microBatch.parts));
   }
-  void expectInputGradient(ConstBytes bytes) const {
+  void expectOutputGradient(MicroBatch microBatch, ConstBytes bytes) const {
+    expectParts(microBatch);
+    expectBytes("output gradient", bytes.size(),
+                layers.hasHead() ? sizeof(double)
+                                 : boundaryBytes / microBatch.parts);
+  }
+  void expectInputGradient(MicroBatch microBatch, ConstBytes bytes) const {
     expectBytes("input gradient", bytes.size(),
-                layers.hasEmbedding() ? 0 : boundaryBytes);
+                layers.hasEmbedding() ? 0 : boundaryBytes / microBatch.parts);
+  }
+
+  // Keeps nothing. The same kernels run as with a graph, on memory of the same
+  // alignment (hence the clones), and give the same bits.
+  void forwardOnly(MicroBatch microBatch, ConstBytes input, ConstBytes labels,
+                   ConstBytes weights, Bytes output) const {
+    at::NoGradGuard noGraph;
+    Tensor x = layers.hasEmbedding() ? tokens(input, microBatch)
+                                     : activation(input, microBatch);
+    Tensor targets =
+        layers.hasHead() ? tokens(labels, microBatch).clone() : Tensor();
+    write(
+        layers.run(x.clone(), targets, layers.bind(weights.data()), microBatch),
+        microBatch, output);
+  }
+
+  // A part's mean over its own samples is as many times its share of the whole
+  // micro-batch's as there are parts.
+  void write(const Tensor &result, MicroBatch microBatch, Bytes output) const {
+    if (layers.hasHead()) {
+      const double loss = result.item<double>() / microBatch.parts;
+      std::memcpy(output.data(), &loss, sizeof loss);
+    } else {
+      activation(output, microBatch).copy_(result);
+    }
   }
 
   // `saved` as what it has to be.
@@ -241,10 +277,19 @@ private:
     return *stash;
   }
 
-  // A loss's own gradient is one.
-  Tensor gradientOfOutput(ConstBytes bytes) const {
-    return layers.hasHead() ? at::ones({}, layers.scalarType())
-                            : view(bytes, activationShape, layers.scalarType());
+  // A loss's own gradient is one, and goes to each part's mean by its share.
+  Tensor gradientOfOutput(MicroBatch microBatch, ConstBytes bytes) const {
+    return layers.hasHead() ? at::full({}, 1. / microBatch.parts,
+                                       at::dtype(layers.scalarType()))
+                            : activation(bytes, microBatch);
+  }
+
+  Tensor tokens(ConstBytes bytes, MicroBatch microBatch) const {
+    return view(bytes, {rows / microBatch.parts, context}, at::kLong);
+  }
+  Tensor activation(ConstBytes bytes, MicroBatch microBatch) const {
+    return view(bytes, {rows / microBatch.parts, context, width},
+                layers.scalarType());
   }
 
   // A tensor over the caller's bytes.
@@ -269,8 +314,9 @@ private:
 
   Gpt2 layers;
   program::OptimizerT optimizer;
-  std::vector<int64_t> tokenShape, activationShape;
-  int64_t tokenBytes, boundaryBytes;
+  int64_t rows; ///< samples of a whole micro-batch
+  int64_t context, width;
+  int64_t tokenBytes, boundaryBytes; ///< of a whole micro-batch
 };
 
 } // namespace

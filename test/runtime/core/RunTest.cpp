@@ -99,18 +99,6 @@ TEST(Run, WhatTheRootThrowsFailsTheRun) {
   expectContains(report, "rank 0 (worker 0): past its last step");
 }
 
-TEST(Run, ActionsOnSeveralMicroBatchesAreRefused) {
-  program::ProgramT program = program::samplePipeline({.workers = 2});
-  for (program::Instruction &instruction : program.workers[0]->instructions)
-    if (instruction.opcode() == program::Opcode::Forward)
-      instruction.mutate_micro_batches(2);
-  SyntheticData data(1);
-  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  expectContains(failureOf(run),
-                 "expected actions on one whole micro-batch each, got forward "
-                 "pipeline 0 stage 0 micro-batches 0 to 1");
-}
-
 TEST(RootOf, IsTheLowestRankThatHasTheLoss) {
   EXPECT_EQ(rootOf(program::samplePipeline()), 3u);
   EXPECT_EQ(rootOf(program::samplePipeline({.bidirectional = true})), 0u);

@@ -20,16 +20,23 @@ using namespace chimera::runtime;
 namespace {
 constexpr uint64_t kSteps = 3;
 
+using Recompute = program::SampleOptions::Recompute;
+
 struct Case {
   uint32_t workers, microBatches;
   bool bidirectional, split;
   uint32_t copies;
+  bool doubled = false;
+  uint32_t parts = 1;
+  Recompute recompute = Recompute::None;
 };
 
 void PrintTo(const Case &c, std::ostream *stream) {
   *stream << "D=" << c.workers << " N=" << c.microBatches
           << (c.bidirectional ? " bidirectional" : "")
-          << (c.split ? " split" : "") << " W=" << c.copies;
+          << (c.split ? " split" : "") << " W=" << c.copies
+          << (c.doubled ? " doubled" : "") << " parts=" << c.parts
+          << " recompute=" << static_cast<int>(c.recompute);
 }
 
 SequentialResult sequential(const program::ProgramT &program) {
@@ -50,6 +57,9 @@ TEST_P(ExactRun, EqualsTheSequentialRun) {
   sample.bidirectional = c.bidirectional;
   sample.splitBackward = c.split;
   sample.dataParallel = c.copies;
+  sample.doubledForwards = c.doubled;
+  sample.backwardParts = c.parts;
+  sample.recompute = c.recompute;
   program::ProgramT program = program::samplePipeline(sample);
   ASSERT_TRUE(program::verifyProgram(program).empty());
   SequentialResult expected = sequential(program);
@@ -92,12 +102,42 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{4, 7, true, false, 3}, Case{8, 8, true, false, 1},
                     Case{8, 16, false, false, 2}));
 
+INSTANTIATE_TEST_SUITE_P(
+    RangesAndParts, ExactRun,
+    testing::Values(Case{1, 1, false, false, 1, false, 2, Recompute::None},
+                    Case{2, 4, false, false, 1, true, 1, Recompute::None},
+                    Case{2, 5, true, false, 2, true, 1, Recompute::All},
+                    Case{3, 3, false, true, 1, false, 2, Recompute::None},
+                    Case{4, 4, true, false, 1, false, 4,
+                         Recompute::AllButFirst},
+                    Case{4, 8, true, true, 2, true, 2, Recompute::AllButFirst},
+                    Case{4, 7, true, false, 1, true, 2, Recompute::All},
+                    Case{4, 8, true, false, 2, false, 1, Recompute::All}));
+
+// What is computed does not depend on the forwards' ranges and recomputation,
+// but on the parts, which are other numbers than the whole.
+TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
+  SequentialResult right = sequential(program::samplePipeline());
+  auto with = [](bool doubled, uint32_t parts, Recompute recompute) {
+    program::SampleOptions sample;
+    sample.doubledForwards = doubled;
+    sample.backwardParts = parts;
+    sample.recompute = recompute;
+    return sequential(program::samplePipeline(sample)).weights;
+  };
+  EXPECT_EQ(with(true, 1, Recompute::None), right.weights);
+  EXPECT_EQ(with(true, 1, Recompute::All), right.weights);
+  EXPECT_NE(with(false, 2, Recompute::None), right.weights);
+  EXPECT_NE(with(false, 4, Recompute::None), with(false, 2, Recompute::None));
+}
+
 // The comparison above must be able to fail.
 TEST(ExactRun, ALostContributionIsSeen) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SequentialResult right = sequential(program);
   // One micro-batch fewer in the mean and the sums.
   program.micro_batches -= 1;
+  program.pipelines[0]->micro_batches.pop_back();
   SequentialResult other = sequential(program);
   EXPECT_NE(right.weights, other.weights);
   EXPECT_NE(right.losses.back().sum, other.losses.back().sum);

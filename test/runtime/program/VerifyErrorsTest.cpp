@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/Verify.h"
+#include "test/runtime/program/Changes.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -29,58 +30,6 @@ ProgramT sample() {
   return samplePipeline(
       {.workers = 4, .microBatches = 4, .bidirectional = true});
 }
-
-WorkerT &worker(ProgramT &program, uint32_t w) { return *program.workers[w]; }
-
-uint32_t indexOf(ProgramT &program, uint32_t w, Opcode opcode,
-                 uint32_t skip = 0) {
-  std::vector<Instruction> &stream = worker(program, w).instructions;
-  for (uint32_t i = 0; i < stream.size(); ++i)
-    if (stream[i].opcode() == opcode && skip-- == 0)
-      return i;
-  ADD_FAILURE() << "the sample has too few " << nameOf(opcode);
-  return 0;
-}
-
-Instruction &find(ProgramT &program, uint32_t w, Opcode opcode,
-                  uint32_t skip = 0) {
-  return worker(program, w).instructions[indexOf(program, w, opcode, skip)];
-}
-
-/// Operand (then result) `k` of an instruction.
-uint32_t &operand(ProgramT &program, uint32_t w, const Instruction &instruction,
-                  uint32_t k) {
-  return worker(program, w).operands[instruction.first_operand() + k];
-}
-
-Buffer &bufferOf(ProgramT &program, uint32_t w, const Instruction &instruction,
-                 uint32_t k) {
-  return worker(program, w).buffers[operand(program, w, instruction, k)];
-}
-
-/// Some buffer of `kind` on worker `w`.
-uint32_t someBuffer(ProgramT &program, uint32_t w, ValueKind kind,
-                    uint32_t skip = 0) {
-  std::vector<Buffer> &buffers = worker(program, w).buffers;
-  for (uint32_t b = 0; b < buffers.size(); ++b)
-    if (buffers[b].kind() == kind && skip-- == 0)
-      return b;
-  ADD_FAILURE() << "the sample has too few buffers of " << nameOf(kind);
-  return 0;
-}
-
-/// Puts an instruction before `index`.
-void insert(ProgramT &program, uint32_t w, uint32_t index,
-            Instruction instruction) {
-  WorkerT &stream = worker(program, w);
-  for (Instruction &each : stream.instructions)
-    if (each.opcode() == Opcode::Wait && each.target() >= index)
-      each.mutate_target(each.target() + 1);
-  stream.instructions.insert(stream.instructions.begin() + index, instruction);
-  ++stream.body_end;
-}
-
-void shrink(Buffer &buffer) { buffer.mutate_bytes(buffer.bytes() - 8); }
 
 /// Turns the first message from worker 1 to worker 2 into one of the weight
 /// gradient of stage 1, which the zero_gradient of worker 1 (its first

@@ -1,0 +1,79 @@
+//===- Changes.h - Finding and changing parts of a program ------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For tests that break a valid program in one place.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_PROGRAM_CHANGES_H
+#define CHIMERA_TEST_RUNTIME_PROGRAM_CHANGES_H
+
+#include "runtime/program/Program.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace chimera::program {
+
+inline WorkerT &worker(ProgramT &program, uint32_t w) {
+  return *program.workers[w];
+}
+
+inline uint32_t indexOf(ProgramT &program, uint32_t w, Opcode opcode,
+                        uint32_t skip = 0) {
+  std::vector<Instruction> &stream = worker(program, w).instructions;
+  for (uint32_t i = 0; i < stream.size(); ++i)
+    if (stream[i].opcode() == opcode && skip-- == 0)
+      return i;
+  ADD_FAILURE() << "the sample has too few " << nameOf(opcode);
+  return 0;
+}
+
+inline Instruction &find(ProgramT &program, uint32_t w, Opcode opcode,
+                         uint32_t skip = 0) {
+  return worker(program, w).instructions[indexOf(program, w, opcode, skip)];
+}
+
+/// Operand (then result) `k` of an instruction.
+inline uint32_t &operand(ProgramT &program, uint32_t w,
+                         const Instruction &instruction, uint32_t k) {
+  return worker(program, w).operands[instruction.first_operand() + k];
+}
+
+inline Buffer &bufferOf(ProgramT &program, uint32_t w,
+                        const Instruction &instruction, uint32_t k) {
+  return worker(program, w).buffers[operand(program, w, instruction, k)];
+}
+
+/// Some buffer of `kind` on worker `w`.
+inline uint32_t someBuffer(ProgramT &program, uint32_t w, ValueKind kind,
+                           uint32_t skip = 0) {
+  std::vector<Buffer> &buffers = worker(program, w).buffers;
+  for (uint32_t b = 0; b < buffers.size(); ++b)
+    if (buffers[b].kind() == kind && skip-- == 0)
+      return b;
+  ADD_FAILURE() << "the sample has too few buffers of " << nameOf(kind);
+  return 0;
+}
+
+/// Puts an instruction before `index`.
+inline void insert(ProgramT &program, uint32_t w, uint32_t index,
+                   Instruction instruction) {
+  WorkerT &stream = worker(program, w);
+  for (Instruction &each : stream.instructions)
+    if (each.opcode() == Opcode::Wait && each.target() >= index)
+      each.mutate_target(each.target() + 1);
+  stream.instructions.insert(stream.instructions.begin() + index, instruction);
+  ++stream.body_end;
+}
+
+inline void shrink(Buffer &buffer) { buffer.mutate_bytes(buffer.bytes() - 8); }
+
+} // namespace chimera::program
+
+#endif // CHIMERA_TEST_RUNTIME_PROGRAM_CHANGES_H
