@@ -158,20 +158,27 @@ private:
     uint32_t pipeline = 0, stage = 0;
     uint32_t microBatch = 0, microBatches = 0;
     uint32_t target = 0;
+    uint32_t part = 0, parts = 1;
   };
 
   template <typename Op> static Fields ofReplica(Op op, Opcode opcode) {
     return {opcode, ValueKind::Tokens, op.getPipeline(), op.getStage()};
   }
 
+  static Fields ofLoad(LoadOp op) {
+    return {Opcode::Load,  kindOf(op.getType()), op.getPipeline(),
+            op.getStage(), op.getMicroBatch(),   op.getCount()};
+  }
+
   template <typename Op>
-  static Fields ofMicroBatch(Op op, Opcode opcode, Type type) {
+  static Fields ofAction(Op op, Opcode opcode, Type type) {
     return {opcode,        kindOf(type),       op.getPipeline(),
-            op.getStage(), op.getMicroBatch(), 1};
+            op.getStage(), op.getMicroBatch(), op.getCount(),
+            /*target=*/0,  op.getPart(),       op.getParts()};
   }
 
   template <typename Op> static Fields ofPost(Op op, Opcode opcode, Type type) {
-    Fields fields = ofMicroBatch(op, opcode, type);
+    Fields fields = ofAction(op, opcode, type);
     fields.target = op.getPeer();
     return fields;
   }
@@ -179,21 +186,22 @@ private:
   Fields fieldsOf(Operation *op) {
     using Switch = llvm::TypeSwitch<Operation *, Fields>;
     return Switch(op)
-        .Case(
-            [](LoadOp o) { return ofMicroBatch(o, Opcode::Load, o.getType()); })
+        .Case([](LoadOp o) { return ofLoad(o); })
         .Case([](ZeroOp o) { return ofReplica(o, Opcode::ZeroGradient); })
         .Case([](ForwardOp o) {
-          return ofMicroBatch(o, Opcode::Forward, o.getOutput().getType());
+          return ofAction(o, Opcode::Forward, o.getOutputs().front().getType());
+        })
+        .Case([](RecomputeOp o) {
+          return ofAction(o, Opcode::Recompute, o.getStash().getType());
         })
         .Case([](BackwardOp o) {
-          return ofMicroBatch(o, Opcode::Backward, o.getNewSum().getType());
+          return ofAction(o, Opcode::Backward, o.getNewSum().getType());
         })
         .Case([](InputGradientOp o) {
-          return ofMicroBatch(o, Opcode::InputGradient, o.getRest().getType());
+          return ofAction(o, Opcode::InputGradient, o.getRest().getType());
         })
         .Case([](WeightGradientOp o) {
-          return ofMicroBatch(o, Opcode::WeightGradient,
-                              o.getNewSum().getType());
+          return ofAction(o, Opcode::WeightGradient, o.getNewSum().getType());
         })
         .Case([](OptimizerStepOp o) {
           return ofReplica(o, Opcode::OptimizerStep);
@@ -274,7 +282,7 @@ private:
       failed = true;
     }
     out->instructions.emplace_back(
-        fields.opcode, fields.kind, /*part=*/0, /*parts=*/1, fields.pipeline,
+        fields.opcode, fields.kind, fields.part, fields.parts, fields.pipeline,
         fields.stage, fields.microBatch, fields.microBatches, fields.target,
         first, operands, results, /*weight_version=*/0,
         locations.find(op->getLoc()));
@@ -313,7 +321,7 @@ void emitLayout(const Layout &layout, program::ProgramT &out) {
     uint32_t last = stage.getLast().value_or(first);
     out.stages.emplace_back(first, last - first, cost.getForward(),
                             cost.getBackward(), cost.inputGradientTime(),
-                            cost.weightGradientTime(), cost.getForward(),
+                            cost.weightGradientTime(), cost.recomputeTime(),
                             bytes.getWeights(), bytes.getOptimizer(),
                             bytes.getStash(), bytes.getBoundary());
   }
@@ -326,6 +334,10 @@ void emitLayout(const Layout &layout, program::ProgramT &out) {
                              direction.getPlacement().end());
     pipeline->micro_batches.assign(direction.getMicroBatches().begin(),
                                    direction.getMicroBatches().end());
+    if (direction.getForwards())
+      pipeline->forwards.assign(direction.getForwards()->begin(),
+                                direction.getForwards()->end());
+    pipeline->backward_parts = direction.getBackwardParts();
     out.pipelines.push_back(std::move(pipeline));
   }
 }

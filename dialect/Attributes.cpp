@@ -22,7 +22,8 @@ namespace chimera {
 
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t forward, int64_t backward,
-                               int64_t inputGradient, int64_t weightGradient) {
+                               int64_t inputGradient, int64_t weightGradient,
+                               int64_t recompute) {
   if (forward < 1 || backward < 1)
     return emitError() << "expected positive costs, got forward " << forward
                        << " and backward " << backward;
@@ -30,6 +31,9 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected positive costs, got input_gradient "
                        << inputGradient << " and weight_gradient "
                        << weightGradient;
+  if (recompute < 0)
+    return emitError() << "expected a positive cost, got recompute "
+                       << recompute;
   return success();
 }
 
@@ -40,6 +44,10 @@ int64_t CostAttr::inputGradientTime() const {
 int64_t CostAttr::weightGradientTime() const {
   return getWeightGradient() > 0 ? getWeightGradient()
                                  : std::max<int64_t>(1, getBackward() / 2);
+}
+
+int64_t CostAttr::recomputeTime() const {
+  return getRecompute() > 0 ? getRecompute() : getForward();
 }
 
 LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,

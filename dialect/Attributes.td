@@ -18,7 +18,8 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
   let description = [{
     All positive, in the pipeline's time unit. A backward that is split takes
     `input_gradient` and then `weight_gradient`; unless given, each is half of
-    the backward (the first rounded up), and at least 1.
+    the backward (the first rounded up), and at least 1. A `recompute` takes as
+    long as the forward unless given.
 
     Example: `<forward = 1, backward = 2>`
   }];
@@ -26,13 +27,16 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     "int64_t":$forward,
     "int64_t":$backward,
     DefaultValuedParameter<"int64_t", "0">:$input_gradient,
-    DefaultValuedParameter<"int64_t", "0">:$weight_gradient);
+    DefaultValuedParameter<"int64_t", "0">:$weight_gradient,
+    DefaultValuedParameter<"int64_t", "0">:$recompute);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// The two halves of a split backward, given or derived.
     int64_t inputGradientTime() const;
     int64_t weightGradientTime() const;
+    /// Given, or the forward's.
+    int64_t recomputeTime() const;
   }];
 }
 

@@ -5,26 +5,29 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Chimera.h"
+#include "dialect/Part.h"
 
 using namespace mlir;
 using namespace chimera;
 
-template <typename Op> static LogicalResult verifyPeer(Op op) {
+template <typename Op> static LogicalResult verifyPost(Op op) {
   if (op.getWorker() && *op.getWorker() == op.getPeer())
     return op.emitOpError("expected another worker as peer, got worker ")
            << op.getPeer() << " itself";
-  return success();
+  if (op.getParts() > 1 && op.getCount() > 1)
+    return op.emitOpError("expected a part of one micro-batch, got one of ")
+           << op.getCount();
+  return verifyPart(op, op.getPart(), op.getParts());
 }
 
-LogicalResult PostSendOp::verify() { return verifyPeer(*this); }
+LogicalResult PostSendOp::verify() { return verifyPost(*this); }
 
 LogicalResult PostReceiveOp::verify() {
   Type carried = getTransfer().getType().getValue();
   if (!isa<ActivationType, GradientType>(carried))
     return emitOpError("expected an activation or a gradient to arrive, got ")
            << carried;
-  return verifyPeer(*this);
+  return verifyPost(*this);
 }
 
 LogicalResult GroupOp::verify() {

@@ -13,8 +13,12 @@ include "mlir/IR/RegionKindInterface.td"
 
 /// A post of a message, labelled with the action that made the value.
 class Chimera_PostOp<string name> : Chimera_ReplicaOp<name> {
+  dag extent = (ins Chimera_Index:$micro_batch, Chimera_Count:$count,
+                    Chimera_Part:$part, Chimera_Parts:$parts);
   string label = "`pipeline` $pipeline `stage` $stage `micro_batch` "
-                 "$micro_batch ";
+                 "$micro_batch (`count` $count^)? "
+                 "(`part` custom<Part>($part) `of` $parts^)? ";
+  let hasVerifier = 1;
 }
 
 def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
@@ -22,10 +26,11 @@ def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
   let description = [{
     Returns at once; the value must not change until the transfer is waited
     for. The k-th send from one worker to another meets the k-th receive there.
-    Pipeline, stage and micro-batch label the message with the action that
-    made the value.
+    Pipeline, stage and micro-batch, with their number or part, label the
+    message with the action that made the value.
 
-    Invalid where a worker sends to itself.
+    Invalid where a worker sends to itself, where the part is not below the
+    number of parts, and where it is a part of several micro-batches.
 
     Example:
     ```mlir
@@ -33,12 +38,11 @@ def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
         !chimera.activation<64>
     ```
   }];
-  let arguments = !con((ins Chimera_Message:$value, Chimera_Index:$peer,
-                            Chimera_Index:$micro_batch), replica);
+  let arguments = !con((ins Chimera_Message:$value, Chimera_Index:$peer),
+                       extent, replica);
   let results = (outs Chimera_Sending:$transfer);
   let assemblyFormat = "$value `to` $peer " # label # placed #
                        "`:` type($value)";
-  let hasVerifier = 1;
 }
 
 def Chimera_PostReceiveOp : Chimera_PostOp<"post_receive"> {
@@ -46,8 +50,9 @@ def Chimera_PostReceiveOp : Chimera_PostOp<"post_receive"> {
   let description = [{
     Returns at once; the value is there when the transfer has been waited for.
 
-    Invalid where a worker receives from itself, and where what arrives is no
-    activation or gradient.
+    Invalid where a worker receives from itself, where what arrives is no
+    activation or gradient, where the part is not below the number of parts, and
+    where it is a part of several micro-batches.
 
     Example:
     ```mlir
@@ -55,12 +60,10 @@ def Chimera_PostReceiveOp : Chimera_PostOp<"post_receive"> {
         !chimera.arriving<!chimera.activation<64>>
     ```
   }];
-  let arguments = !con((ins Chimera_Index:$peer, Chimera_Index:$micro_batch),
-                       replica);
+  let arguments = !con((ins Chimera_Index:$peer), extent, replica);
   let results = (outs Chimera_Arriving:$transfer);
   let assemblyFormat = "`from` $peer " # label # placed #
                        "`:` type($transfer)";
-  let hasVerifier = 1;
 }
 
 def Chimera_GroupOp : Chimera_PlacedOp<"group", [

@@ -35,8 +35,30 @@ static LogicalResult verifyOptimizer(PipelineOp op) {
                  inRange("weight_decay", op.getWeightDecay(), false));
 }
 
+static LogicalResult verifyRecompute(PipelineOp op) {
+  std::optional<ArrayRef<int32_t>> stages = op.getRecompute();
+  if (!stages) {
+    if (op.getRecomputeFused())
+      return op.emitOpError("expected recomputed stages beside "
+                            "recompute_fused, got none");
+    return success();
+  }
+  if (stages->empty())
+    return op.emitOpError("expected at least one stage to recompute, or all");
+  for (size_t i = 0; i < stages->size(); ++i) {
+    int32_t stage = (*stages)[i];
+    if (stage < 0 || stage >= static_cast<int64_t>(op.getStages()))
+      return op.emitOpError("expected recomputed stages below ")
+             << op.getStages() << ", got " << stage;
+    if (i > 0 && stage <= (*stages)[i - 1])
+      return op.emitOpError("expected ascending recomputed stages, got ")
+             << stage << " after " << (*stages)[i - 1];
+  }
+  return success();
+}
+
 LogicalResult PipelineOp::verify() {
-  if (failed(verifyOptimizer(*this)))
+  if (failed(verifyOptimizer(*this)) || failed(verifyRecompute(*this)))
     return failure();
   int64_t stages = getStages(), batches = getMicroBatches();
   if (stages * batches > kMostCells)
@@ -72,6 +94,12 @@ LogicalResult StageOp::verify() {
   return success();
 }
 
+SmallVector<int32_t> DirectionOp::forwardCounts() {
+  if (getForwards())
+    return SmallVector<int32_t>(*getForwards());
+  return SmallVector<int32_t>(getMicroBatches().size(), 1);
+}
+
 LogicalResult DirectionOp::verify() {
   for (int32_t worker : getPlacement())
     if (worker < 0)
@@ -81,5 +109,20 @@ LogicalResult DirectionOp::verify() {
     if (batches[i] < 0 || (i > 0 && batches[i] <= batches[i - 1]))
       return emitOpError("expected ascending micro-batches, got ")
              << batches[i] << " at position " << i;
+  size_t first = 0;
+  for (int32_t count : forwardCounts()) {
+    if (count < 1 || static_cast<size_t>(count) > batches.size() - first)
+      return emitOpError("expected forwards that cover ")
+             << batches.size() << " micro-batches, got one of " << count
+             << " behind " << first;
+    if (batches[first + count - 1] - batches[first] != count - 1)
+      return emitOpError(
+                 "expected consecutive micro-batches in a forward, got ")
+             << batches.slice(first, count);
+    first += count;
+  }
+  if (first != batches.size())
+    return emitOpError("expected forwards that cover ")
+           << batches.size() << " micro-batches, got " << first;
   return success();
 }

@@ -57,21 +57,29 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     `chimera-opt --help` lists: `schedule("chimera", {pipelines = 4})`.
 
     `split_backward` splits every backward into its input gradient and its
-    weight gradient. The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
+    weight gradient. `recompute` names stages, or `all`, whose forwards keep
+    nothing for their backwards: activations are made again from the stage's
+    input, before the backward's gradient arrives or, `fused`, once it is there.
+    The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
     `seed` determines initial weights, data order and dropout.
 
     The phases fill the body: stages and directions, then the step, then the
     workers. A described pipeline may give its own `chimera.stage` ops.
 
     Invalid where the body holds anything else or a second step, where stages
-    times micro-batches exceed 2^22, and where an optimizer's number is negative
-    or not finite, or a beta not below 1.
+    times micro-batches exceed 2^22, where recomputed stages do not ascend, are
+    none or not below `stages`, where `recompute_fused` stands without them, and
+    where an optimizer's number is negative or not finite, or a beta not below
+    1.
 
     Example:
     ```mlir
     chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
     chimera.pipeline @train of @small stages(4) micro_batches(4)
-        schedule("chimera") micro_batch_size(8) learning_rate(1.0e-3)
+        schedule("chimera") micro_batch_size(8) recompute(all)
+        learning_rate(1.0e-3)
+    chimera.pipeline @first stages(4) micro_batches(4) schedule("1f1b")
+        recompute([0, 1] fused)
     ```
   }];
   let arguments = (ins
@@ -84,6 +92,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     DefaultValuedAttr<Chimera_Positive, "1">:$micro_batch_size,
     DefaultValuedAttr<Chimera_Positive, "1">:$data_parallel,
     UnitAttr:$split_backward,
+    OptionalAttr<DenseI32ArrayAttr>:$recompute,
+    UnitAttr:$recompute_fused,
     DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$data_type,
     DefaultValuedAttr<I64Attr, "1">:$seed,
     DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
@@ -98,6 +108,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     oilist(`micro_batch_size` `(` $micro_batch_size `)`
          | `data_parallel` `(` $data_parallel `)`
          | `split_backward` $split_backward
+         | `recompute` `(` custom<Recompute>($recompute, $recompute_fused, ref($stages)) `)`
          | `data_type` `(` $data_type `)`
          | `seed` `(` $seed `)`
          | `learning_rate` `(` $learning_rate `)`
@@ -142,22 +153,34 @@ def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
   let description = [{
     Pipeline `index` holds its stage s on worker `placement[s]` and trains on
     `micro_batches`. Its way names the direction in which activations travel.
+    A forward covers one micro-batch each, or `forwards[i]` of them, in their
+    order; a backward covers one, or one of `backward_parts` equal parts of one.
 
-    Invalid where a worker or a micro-batch is negative, or where the
-    micro-batches do not ascend.
+    Invalid where a worker or a micro-batch is negative, where the micro-batches
+    do not ascend, and where `forwards` do not cover them all, or one that
+    covers several covers other than consecutive ones.
 
     Example:
     ```mlir
     chimera.direction 1 up on [3, 2, 1, 0] micro_batches [2, 3]
+    chimera.direction 0 down on [0, 1] micro_batches [0, 1, 4, 5] forwards [2, 2]
+    chimera.direction 0 down on [0, 1] micro_batches [0, 1] backward_parts 2
     ```
   }];
   let arguments = (ins
     Chimera_Index:$index,
     Chimera_Direction:$way,
     DenseI32ArrayAttr:$placement,
-    DenseI32ArrayAttr:$micro_batches);
+    DenseI32ArrayAttr:$micro_batches,
+    OptionalAttr<DenseI32ArrayAttr>:$forwards,
+    Chimera_Parts:$backward_parts);
   let assemblyFormat = [{
-    $index $way `on` $placement `micro_batches` $micro_batches attr-dict
+    $index $way `on` $placement `micro_batches` $micro_batches
+    (`forwards` $forwards^)? (`backward_parts` $backward_parts^)? attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// How many micro-batches each forward covers, in their order.
+    ::llvm::SmallVector<int32_t> forwardCounts();
   }];
   let hasVerifier = 1;
 }

@@ -33,13 +33,18 @@ def Chimera_ActionInterface : OpInterface<"ActionOp",
                                           [Chimera_PlacedInterface]> {
   let cppNamespace = "::chimera";
   let description = [{
-    A computation of one stage of one pipeline on one micro-batch: what a
-    schedule orders.
+    A computation of one stage of one pipeline: what a schedule orders. It
+    covers the micro-batches [`getMicroBatch`, `getMicroBatch` + `getCount`) or,
+    where `getParts` is more than 1, part `getPart` of so many equal parts of
+    one.
   }];
   let methods = [
     InterfaceMethod<"", "uint32_t", "getPipeline">,
     InterfaceMethod<"", "uint32_t", "getStage">,
     InterfaceMethod<"", "uint32_t", "getMicroBatch">,
+    InterfaceMethod<"", "uint32_t", "getCount", (ins), "", "return 1;">,
+    InterfaceMethod<"", "uint32_t", "getPart", (ins), "", "return 0;">,
+    InterfaceMethod<"", "uint32_t", "getParts", (ins), "", "return 1;">,
     InterfaceMethod<"The slot that the schedule states, if it does.",
                     "::std::optional<uint64_t>", "getSlot">,
     InterfaceMethod<"", "void", "setSlot",

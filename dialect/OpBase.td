@@ -22,6 +22,15 @@ defvar Chimera_Positive =
 defvar Chimera_Index = ConfinedAttr<I32Attr, [IntNonNegative]>;
 defvar Chimera_Size = ConfinedAttr<I64Attr, [IntNonNegative]>;
 
+/// What an action or a message covers besides its micro-batch: `count`
+/// consecutive ones from it on, or part `part` of `parts` equal parts of it.
+/// Most ops cover one whole micro-batch and have no attribute for it.
+defvar Chimera_Count = DefaultValuedOptionalAttr<
+    ConfinedAttr<I32Attr, [IntPositive, IntMaxValue<65535>]>, "1">;
+defvar Chimera_Part = DefaultValuedOptionalAttr<Chimera_Index, "0">;
+defvar Chimera_Parts = DefaultValuedOptionalAttr<
+    ConfinedAttr<I32Attr, [IntPositive, IntMaxValue<255>]>, "1">;
+
 /// An op that a worker runs. It has effects (none are declared), so that no
 /// pass merges, drops or reorders it.
 class Chimera_PlacedOp<string name, list<Trait> traits = []>
@@ -39,17 +48,26 @@ class Chimera_ReplicaOp<string name, list<Trait> traits = []>
   string replicaHead = "`pipeline` $pipeline `stage` $stage ";
 }
 
-class Chimera_ActionOp<string name, list<Trait> traits = []>
+/// An action. `extent` is what it may cover besides its micro-batch.
+class Chimera_ActionOp<string name, dag extent, string spelling,
+                       list<Trait> traits = []>
     : Chimera_PlacedOp<name, traits # [
         DeclareOpInterfaceMethods<Chimera_ActionInterface,
                                   ["getAccumulator"]>]> {
   dag action = !con((ins Chimera_Index:$pipeline, Chimera_Index:$stage,
-                         Chimera_Index:$micro_batch,
-                         OptionalAttr<Chimera_Size>:$slot), placement);
+                         Chimera_Index:$micro_batch),
+                    extent, (ins OptionalAttr<Chimera_Size>:$slot), placement);
   string actionHead = "`pipeline` $pipeline `stage` $stage `micro_batch` "
-                      "$micro_batch (`slot` $slot^)? " # placed;
+                      "$micro_batch " # spelling # " (`slot` $slot^)? " #
+                      placed;
   string types = " `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
+
+/// An action on one micro-batch or a part of it.
+class Chimera_PieceOp<string name>
+    : Chimera_ActionOp<name,
+                       (ins Chimera_Part:$part, Chimera_Parts:$parts),
+                       "(`part` custom<Part>($part) `of` $parts^)?">;
 
 #endif // CHIMERA_DIALECT_OPBASE_TD

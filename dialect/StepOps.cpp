@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Part.h"
 #include "dialect/State.h"
 
 using namespace mlir;
@@ -45,31 +46,84 @@ template <typename Op> static LogicalResult verifySum(Op op) {
   return success();
 }
 
-LogicalResult ForwardOp::verify() {
-  if ((getStage() == 0) != isa<TokensType>(getInput().getType()))
-    return emitOpError("expected ")
-           << (getStage() == 0 ? "tokens" : "an activation")
-           << " as input of stage " << getStage() << ", got "
-           << getInput().getType();
-  if (static_cast<bool>(getLabels()) != isa<LossType>(getOutput().getType()))
-    return emitOpError("expected labels if and only if it yields a loss");
+/// The first stage reads tokens, every other what the stage before gives.
+template <typename Op> static LogicalResult verifyInput(Op op) {
+  if ((op.getStage() == 0) != isa<TokensType>(op.getInput().getType()))
+    return op.emitOpError("expected ")
+           << (op.getStage() == 0 ? "tokens" : "an activation")
+           << " as input of stage " << op.getStage() << ", got "
+           << op.getInput().getType();
   return success();
+}
+
+LogicalResult chimera::verifyPart(Operation *op, uint32_t part,
+                                  uint32_t parts) {
+  if (part >= parts)
+    return op->emitOpError("expected a part below ")
+           << parts << ", got " << part;
+  return success();
+}
+
+template <typename Op> static LogicalResult verifyPiece(Op op) {
+  return chimera::verifyPart(op, op.getPart(), op.getParts());
+}
+
+LogicalResult ForwardOp::verify() {
+  if (failed(verifyInput(*this)))
+    return failure();
+  TypeRange types = getValues().getTypes();
+  size_t outputs = getOutputCount();
+  bool last = static_cast<bool>(getLabels());
+  bool good = types.size() >= outputs;
+  for (size_t i = 0; good && i < types.size(); ++i)
+    good = i >= outputs ? isa<StashType>(types[i])
+           : last       ? isa<LossType>(types[i])
+                        : isa<ActivationType>(types[i]);
+  if (good)
+    return success();
+  InFlightDiagnostic error = emitOpError("expected ");
+  if (last)
+    error << outputs << " losses, as it takes labels,";
+  else
+    error << "an activation, as it takes no labels,";
+  return error << " and then stashes, got " << types;
 }
 
 OpOperand *ForwardOp::getAccumulator() { return nullptr; }
 
+void ForwardOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  if (getNumResults() < getOutputCount())
+    return;
+  setName(getOutputs().front(), "output");
+  if (!getStashes().empty())
+    setName(getStashes().front(), "stash");
+}
+
+LogicalResult RecomputeOp::verify() {
+  return success(succeeded(verifyInput(*this)) &&
+                 succeeded(verifyPiece(*this)));
+}
+
+OpOperand *RecomputeOp::getAccumulator() { return nullptr; }
+
 LogicalResult BackwardOp::verify() {
   return success(succeeded(verifySum(*this)) &&
-                 succeeded(verifyInputGradient(*this)));
+                 succeeded(verifyInputGradient(*this)) &&
+                 succeeded(verifyPiece(*this)));
 }
 
 OpOperand *BackwardOp::getAccumulator() { return &getSumMutable(); }
 
-LogicalResult InputGradientOp::verify() { return verifyInputGradient(*this); }
+LogicalResult InputGradientOp::verify() {
+  return success(succeeded(verifyInputGradient(*this)) &&
+                 succeeded(verifyPiece(*this)));
+}
 
 OpOperand *InputGradientOp::getAccumulator() { return nullptr; }
 
-LogicalResult WeightGradientOp::verify() { return verifySum(*this); }
+LogicalResult WeightGradientOp::verify() {
+  return success(succeeded(verifySum(*this)) && succeeded(verifyPiece(*this)));
+}
 
 OpOperand *WeightGradientOp::getAccumulator() { return &getSumMutable(); }
 

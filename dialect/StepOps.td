@@ -9,6 +9,7 @@
 #define CHIMERA_DIALECT_STEPOPS_TD
 
 include "dialect/OpBase.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 
 def Chimera_StepOp : Chimera_Op<"step", [
@@ -53,19 +54,24 @@ def Chimera_YieldOp : Chimera_Op<"yield", [
 }
 
 def Chimera_LoadOp : Chimera_ReplicaOp<"load"> {
-  let summary = "a micro-batch's tokens or labels";
+  let summary = "the tokens or labels of micro-batches";
   let description = [{
-    Reads what the result type says, on the worker of the stage that needs it.
+    Reads what the result type says, on the worker of the stage that needs it:
+    of one micro-batch, or of `count` consecutive ones for a forward that covers
+    them.
 
     Example:
     ```mlir
     %t = chimera.load pipeline 0 stage 0 micro_batch 2 on 0 : !chimera.tokens<64>
+    %u = chimera.load pipeline 0 stage 0 micro_batch 4 count 2 on 0 :
+        !chimera.tokens<128>
     ```
   }];
-  let arguments = !con(replica, (ins Chimera_Index:$micro_batch));
+  let arguments = !con(replica, (ins Chimera_Index:$micro_batch,
+                                     Chimera_Count:$count));
   let results = (outs Chimera_Data:$data);
-  let assemblyFormat = replicaHead # "`micro_batch` $micro_batch " # placed #
-                       "`:` type($data)";
+  let assemblyFormat = replicaHead # "`micro_batch` $micro_batch "
+      "(`count` $count^)? " # placed # "`:` type($data)";
 }
 
 def Chimera_ZeroOp : Chimera_ReplicaOp<"zero"> {
@@ -83,38 +89,85 @@ def Chimera_ZeroOp : Chimera_ReplicaOp<"zero"> {
   let assemblyFormat = replicaHead # placed # "`:` type($gradient)";
 }
 
-def Chimera_ForwardOp : Chimera_ActionOp<"forward"> {
-  let summary = "the forward of a stage on a micro-batch";
+def Chimera_ForwardOp : Chimera_ActionOp<"forward",
+    (ins Chimera_Count:$count), "(`count` $count^)?",
+    [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "the forward of a stage on micro-batches";
   let description = [{
-    Yields the activation for the next stage, or on the last stage (which takes
-    labels) the loss, and the stash for its backward.
+    Covers one micro-batch or, in forward doubling, `count` consecutive ones
+    (Fig. 7c of the Chimera paper: two). Yields first its outputs: the one
+    activation of all of them for the next stage, or on the last stage (which
+    takes labels) the loss of each. Then come the stashes: one for each backward
+    that will consume it, in the order of micro-batches and parts, but none
+    for a backward whose stash a `chimera.recompute` makes.
 
-    Invalid where labels come without a loss or a loss without labels, and where
-    the input is tokens on another stage than 0 or an activation on stage 0.
+    Invalid where it yields anything else, and where the input is tokens on
+    another stage than 0 or an activation on stage 0.
 
     Example:
     ```mlir
     %y, %s = chimera.forward pipeline 0 stage 1 micro_batch 0 on 1 (%x, %w) :
         (!chimera.activation<64>, !chimera.weights<64>) ->
         (!chimera.activation<64>, !chimera.stash<64>)
+    // The last stage, on micro-batches 4 and 5.
+    %e:2, %t:2 = chimera.forward pipeline 0 stage 3 micro_batch 4 count 2 on 3
+        (%z, %v, %labels) :
+        (!chimera.activation<128>, !chimera.weights<64>, !chimera.labels<128>) ->
+        (!chimera.loss<8>, !chimera.loss<8>, !chimera.stash<64>,
+         !chimera.stash<64>)
     ```
   }];
   let arguments = !con((ins Chimera_Input:$input, Chimera_Weights:$weights,
                             Optional<Chimera_Labels>:$labels), action);
-  let results = (outs Chimera_Output:$output, Chimera_Stash:$stash);
+  let results = (outs Variadic<Chimera_Forwarded>:$values);
+  let assemblyFormat = actionHead # "`(` operands `)`" # types;
+  let extraClassDeclaration = [{
+    /// The results before the stashes: an activation, or a loss for each
+    /// micro-batch.
+    uint32_t getOutputCount() { return getLabels() ? getCount() : 1; }
+    ::mlir::ResultRange getOutputs() {
+      return getValues().take_front(getOutputCount());
+    }
+    ::mlir::ResultRange getStashes() {
+      return getValues().drop_front(getOutputCount());
+    }
+  }];
+}
+
+def Chimera_RecomputeOp : Chimera_PieceOp<"recompute"> {
+  let summary = "a forward again, for the stash of one backward";
+  let description = [{
+    Takes what the forward took and makes the stash that the forward then need
+    not keep: that of the backward on the same micro-batch, or on the same part
+    of it. Of an input that covers several micro-batches it uses its own share.
+
+    Invalid where the input is tokens on another stage than 0 or an activation
+    on stage 0, and where the part is not below the number of parts.
+
+    Example:
+    ```mlir
+    %s = chimera.recompute pipeline 0 stage 1 micro_batch 0 on 1 (%x, %w) :
+        (!chimera.activation<64>, !chimera.weights<64>) -> !chimera.stash<64>
+    ```
+  }];
+  let arguments = !con((ins Chimera_Input:$input, Chimera_Weights:$weights,
+                            Optional<Chimera_Labels>:$labels), action);
+  let results = (outs Chimera_Stash:$stash);
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
 }
 
-def Chimera_BackwardOp : Chimera_ActionOp<"backward"> {
+def Chimera_BackwardOp : Chimera_PieceOp<"backward"> {
   let summary = "the whole backward of a stage on a micro-batch";
   let description = [{
-    Takes the stash, the gradient of what the forward yielded (on the last
-    stage the loss itself), the weights that the forward read, and the sum of
-    weight gradients so far. Yields the sum with this micro-batch's gradient
-    and, but on stage 0, the gradient of the stage's input.
+    Covers one micro-batch, or one of `parts` equal parts of it (backward
+    halving). Takes the stash, the gradient of what the forward yielded (on the
+    last stage the micro-batch's loss itself), the weights that the forward
+    read, and the sum of weight gradients so far. Yields the sum with this
+    gradient and, but on stage 0, the gradient of the stage's input.
 
-    Invalid where the sum's type changes, and where stage 0 yields an input
-    gradient or another stage does not.
+    Invalid where the sum's type changes, where stage 0 yields an input gradient
+    or another stage does not, and where the part is not below the number of
+    parts.
 
     Example:
     ```mlir
@@ -123,6 +176,12 @@ def Chimera_BackwardOp : Chimera_ActionOp<"backward"> {
         (!chimera.stash<64>, !chimera.gradient<64>, !chimera.weights<64>,
          !chimera.weight_gradient<64>) ->
         (!chimera.weight_gradient<64>, !chimera.gradient<64>)
+    // The second half of micro-batch 0.
+    %g2, %dx1 = chimera.backward pipeline 0 stage 1 micro_batch 0 part 1 of 2
+        on 1 (%s1, %dy1, %w, %g1) :
+        (!chimera.stash<32>, !chimera.gradient<32>, !chimera.weights<64>,
+         !chimera.weight_gradient<64>) ->
+        (!chimera.weight_gradient<64>, !chimera.gradient<32>)
     ```
   }];
   let arguments = !con((ins Chimera_Stash:$stash,
@@ -134,14 +193,15 @@ def Chimera_BackwardOp : Chimera_ActionOp<"backward"> {
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
 }
 
-def Chimera_InputGradientOp : Chimera_ActionOp<"input_gradient"> {
+def Chimera_InputGradientOp : Chimera_PieceOp<"input_gradient"> {
   let summary = "the input-gradient half of a backward";
   let description = [{
     Consumes the forward's stash and yields the one that the weight gradient
     needs and, but on stage 0, the gradient of the stage's input (Qi et al.,
     "Zero Bubble Pipeline Parallelism", ICLR'24, call the halves B and W).
 
-    Invalid where stage 0 yields an input gradient or another stage does not.
+    Invalid where stage 0 yields an input gradient or another stage does not,
+    and where the part is not below the number of parts.
 
     Example:
     ```mlir
@@ -159,13 +219,14 @@ def Chimera_InputGradientOp : Chimera_ActionOp<"input_gradient"> {
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
 }
 
-def Chimera_WeightGradientOp : Chimera_ActionOp<"weight_gradient"> {
+def Chimera_WeightGradientOp : Chimera_PieceOp<"weight_gradient"> {
   let summary = "the weight-gradient half of a backward";
   let description = [{
     Consumes the input gradient's stash and adds the micro-batch's weight
     gradient to the sum.
 
-    Invalid where the sum's type changes.
+    Invalid where the sum's type changes, and where the part is not below the
+    number of parts.
 
     Example:
     ```mlir

@@ -38,18 +38,18 @@ class Chimera_SizedType<string name, string typeMnemonic, string what>
 }
 
 def Chimera_Tokens
-    : Chimera_SizedType<"Tokens", "tokens", "a micro-batch's input tokens">;
+    : Chimera_SizedType<"Tokens", "tokens", "input tokens of micro-batches">;
 def Chimera_Labels
-    : Chimera_SizedType<"Labels", "labels", "a micro-batch's target tokens">;
+    : Chimera_SizedType<"Labels", "labels", "target tokens of micro-batches">;
 def Chimera_Activation
     : Chimera_SizedType<"Activation", "activation",
-                        "what a stage hands to the next for a micro-batch">;
+                        "what a stage hands to the next">;
 def Chimera_Gradient
     : Chimera_SizedType<"Gradient", "gradient",
                         "the gradient of the loss by an activation">;
 def Chimera_Stash
     : Chimera_SizedType<"Stash", "stash",
-                        "what a forward saves for its backward">;
+                        "what a forward saves for a backward">;
 def Chimera_Loss
     : Chimera_SizedType<"Loss", "loss", "a micro-batch's mean loss">;
 def Chimera_Weights
@@ -80,8 +80,9 @@ def Chimera_Arriving : Chimera_Type<"Arriving", "arriving"> {
 
 def Chimera_Input : AnyTypeOf<[Chimera_Tokens, Chimera_Activation],
                               "tokens or an activation">;
-def Chimera_Output : AnyTypeOf<[Chimera_Activation, Chimera_Loss],
-                               "an activation or a loss">;
+def Chimera_Forwarded
+    : AnyTypeOf<[Chimera_Activation, Chimera_Loss, Chimera_Stash],
+                "an activation, a loss or a stash">;
 def Chimera_OutputGradient : AnyTypeOf<[Chimera_Gradient, Chimera_Loss],
                                        "a gradient or a loss">;
 def Chimera_Data : AnyTypeOf<[Chimera_Tokens, Chimera_Labels],

@@ -10,6 +10,7 @@
 #include "runtime/program/Layout.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -104,16 +105,23 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
     CostAttr cost = stage.getCost();
     problem.stages.push_back({cost.getForward(), cost.getBackward(),
                               cost.inputGradientTime(),
-                              cost.weightGradientTime(), cost.getForward()});
+                              cost.weightGradientTime(), cost.recomputeTime()});
     BytesAttr bytes = stage.getBytes();
     problem.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
                              bytes.getStash(), bytes.getBoundary()});
   }
-  for (DirectionOp direction : layout->directions)
-    problem.pipelines.push_back(
-        {direction.getWay() == Direction::Up,
-         std::vector<int32_t>(direction.getPlacement()),
-         std::vector<int32_t>(direction.getMicroBatches())});
+  for (DirectionOp direction : layout->directions) {
+    schedule::Pipeline laid;
+    laid.up = direction.getWay() == Direction::Up;
+    laid.workers.assign(direction.getPlacement().begin(),
+                        direction.getPlacement().end());
+    laid.microBatches.assign(direction.getMicroBatches().begin(),
+                             direction.getMicroBatches().end());
+    if (std::optional<ArrayRef<int32_t>> forwards = direction.getForwards())
+      laid.forwards.assign(forwards->begin(), forwards->end());
+    laid.backwardParts = static_cast<int32_t>(direction.getBackwardParts());
+    problem.pipelines.push_back(std::move(laid));
+  }
   if (std::string error = schedule::check(problem); !error.empty())
     return pipeline.emitOpError(error);
   if (problem.microBatches() !=
@@ -166,13 +174,34 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
   return choice;
 }
 
-schedule::Kind kindOf(ActionOp op) {
-  if (isa<ForwardOp>(op))
-    return schedule::Kind::Forward;
-  if (isa<BackwardOp>(op))
-    return schedule::Kind::Backward;
-  return isa<InputGradientOp>(op) ? schedule::Kind::InputGradient
-                                  : schedule::Kind::WeightGradient;
+std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline) {
+  if (!pipeline.getRecompute())
+    return {};
+  std::vector<schedule::Recompute> stages(pipeline.getStages(),
+                                          schedule::Recompute::None);
+  for (int32_t stage : pipeline.getRecomputeAttr().asArrayRef())
+    stages[stage] = pipeline.getRecomputeFused() ? schedule::Recompute::Fused
+                                                 : schedule::Recompute::Early;
+  return stages;
+}
+
+static schedule::Kind kindOf(ActionOp op) {
+  return llvm::TypeSwitch<Operation *, schedule::Kind>(op)
+      .Case([](ForwardOp) { return schedule::Kind::Forward; })
+      .Case([](BackwardOp) { return schedule::Kind::Backward; })
+      .Case([](InputGradientOp) { return schedule::Kind::InputGradient; })
+      .Case([](WeightGradientOp) { return schedule::Kind::WeightGradient; })
+      .Case([](RecomputeOp) { return schedule::Kind::Recompute; });
+}
+
+schedule::Action actionOf(ActionOp op) {
+  return {kindOf(op),
+          static_cast<int32_t>(op.getPipeline()),
+          static_cast<int32_t>(op.getStage()),
+          static_cast<int32_t>(op.getMicroBatch()),
+          static_cast<uint16_t>(op.getCount()),
+          static_cast<uint8_t>(op.getPart()),
+          static_cast<uint8_t>(op.getParts())};
 }
 
 FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
@@ -189,10 +218,7 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
       if (*worker >= schedule.workers.size())
         return action.emitOpError("expected a worker below ")
                << schedule.workers.size() << ", got " << *worker;
-      schedule.workers[*worker].push_back(
-          {kindOf(action), static_cast<int32_t>(action.getPipeline()),
-           static_cast<int32_t>(action.getStage()),
-           static_cast<int32_t>(action.getMicroBatch())});
+      schedule.workers[*worker].push_back(actionOf(action));
       allSlots &= action.getSlot().has_value();
       schedule.slots[*worker].push_back(action.getSlot().value_or(0));
     }

@@ -69,7 +69,10 @@ struct SchemeChoice {
 /// micro-batches.
 mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
 
-schedule::Kind kindOf(ActionOp op);
+/// What the description asks to recompute: empty, or a word for each stage.
+std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
+
+schedule::Action actionOf(ActionOp op);
 
 /// The order of actions on every worker, from the step of a scheduled pipeline
 /// or from the workers of a projected one. Slots are taken along where every

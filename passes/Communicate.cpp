@@ -29,35 +29,46 @@ public:
   explicit Poster(MLIRContext *context)
       : builder(context), sending(SendingType::get(context)) {}
 
-  /// Sends `value`, made by `producer`, to the consumer that uses it through
-  /// `use`. Posts stand behind the producer, the receive first; waits stand
-  /// around the consumer.
-  void send(ActionOp producer, Value value, OpOperand &use) {
-    Operation *consumer = use.getOwner();
+  /// Sends `value`, made by `producer`, to the worker that uses it first in
+  /// `consumer`. Posts stand behind the producer, the receive first; waits
+  /// stand around the consumer, or around `early`, which is to wait for it too.
+  /// Returns what arrives.
+  Value send(ActionOp producer, Value value, ActionOp consumer,
+             Operation *early) {
     IntegerAttr from = number(*producer.getWorker());
-    IntegerAttr to = number(*cast<PlacedOp>(consumer).getWorker());
+    IntegerAttr to = number(*consumer.getWorker());
     Location loc = producer.getLoc();
     IntegerAttr pipeline = number(producer.getPipeline());
     IntegerAttr stage = number(producer.getStage());
     IntegerAttr batch = number(producer.getMicroBatch());
+    IntegerAttr count, part, parts;
+    if (producer.getCount() > 1)
+      count = number(producer.getCount());
+    if (producer.getParts() > 1) {
+      part = number(producer.getPart());
+      parts = number(producer.getParts());
+    }
     DenseI32ArrayAttr none;
 
     builder.setInsertionPointAfter(producer);
     auto receive = builder.create<PostReceiveOp>(
-        loc, arriving(value.getType()), from, batch, pipeline, stage, to, none);
-    auto send = builder.create<PostSendOp>(loc, sending, value, to, batch,
-                                           pipeline, stage, from, none);
+        loc, arriving(value.getType()), from, batch, count, part, parts,
+        pipeline, stage, to, none);
+    auto send =
+        builder.create<PostSendOp>(loc, sending, value, to, batch, count, part,
+                                   parts, pipeline, stage, from, none);
 
-    builder.setInsertionPoint(consumer);
+    Operation *awaiting = early ? early : consumer;
+    builder.setInsertionPoint(awaiting);
     auto arrived = builder.create<WaitOp>(loc, value.getType(),
                                           receive.getTransfer(), to, none);
-    use.set(arrived.getValue());
-    // Behind the consumer's own posts, made already or not.
-    Operation *last = consumer;
+    // Behind the action's own posts, made already or not.
+    Operation *last = awaiting;
     while (isa<PostReceiveOp, PostSendOp>(last->getNextNode()))
       last = last->getNextNode();
     builder.setInsertionPointAfter(last);
     builder.create<WaitOp>(loc, Type(), send.getTransfer(), from, none);
+    return arrived.getValue();
   }
 
 private:
@@ -82,6 +93,54 @@ private:
   DenseMap<Type, Type> arrivingTypes;
 };
 
+/// The recompute that waits for the gradient that `consumer` uses, null if
+/// there is none.
+Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
+                          ActionOp consumer) {
+  if (!pipeline.getRecomputeFused() || !isa<GradientType>(value.getType()))
+    return nullptr;
+  auto recompute = consumer->getOperand(0).getDefiningOp<RecomputeOp>();
+  return recompute && producer->isBeforeInBlock(recompute)
+             ? recompute.getOperation()
+             : nullptr;
+}
+
+/// Sends what `producer` makes to the workers that use it, once to each.
+LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
+                          Poster &poster) {
+  for (Value value : producer->getResults()) {
+    SmallVector<OpOperand *, 4> uses;
+    for (OpOperand &use : value.getUses()) {
+      // All-reduces cross workers by themselves; synchronise splits them.
+      auto consumer = dyn_cast<ActionOp>(use.getOwner());
+      if (!consumer || consumer.getWorker() == producer.getWorker())
+        continue;
+      if (!isa<ActivationType, GradientType>(value.getType()))
+        return producer.emitOpError("expected only activations and gradients "
+                                    "used on another worker, got ")
+               << value.getType() << " on worker " << *consumer.getWorker();
+      uses.push_back(&use);
+    }
+    if (uses.size() > 1)
+      llvm::sort(uses, [](OpOperand *a, OpOperand *b) {
+        return a->getOwner()->isBeforeInBlock(b->getOwner());
+      });
+    while (!uses.empty()) {
+      auto first = cast<ActionOp>(uses.front()->getOwner());
+      Value arrived =
+          poster.send(producer, value, first,
+                      fusedRecompute(pipeline, producer, value, first));
+      llvm::erase_if(uses, [&](OpOperand *use) {
+        if (cast<ActionOp>(use->getOwner()).getWorker() != first.getWorker())
+          return false;
+        use->set(arrived);
+        return true;
+      });
+    }
+  }
+  return success();
+}
+
 LogicalResult communicate(PipelineOp pipeline) {
   FailureOr<StepOp> step = stepOf(pipeline);
   if (failed(step))
@@ -97,18 +156,8 @@ LogicalResult communicate(PipelineOp pipeline) {
   Poster poster(pipeline.getContext());
   for (auto &[worker, own] : actions)
     for (ActionOp action : own)
-      for (Value value : action->getResults())
-        for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
-          // All-reduces cross workers by themselves; synchronise splits them.
-          auto consumer = dyn_cast<ActionOp>(use.getOwner());
-          if (!consumer || consumer.getWorker() == worker)
-            continue;
-          if (!isa<ActivationType, GradientType>(value.getType()))
-            return action.emitOpError("expected only activations and gradients "
-                                      "used on another worker, got ")
-                   << value.getType() << " on worker " << *consumer.getWorker();
-          poster.send(action, value, use);
-        }
+      if (failed(sendResults(pipeline, action, poster)))
+        return failure();
   return success();
 }
 

@@ -74,9 +74,11 @@ int64_t saturatingAdd(int64_t a, int64_t b) {
              : sum;
 }
 
-/// Stages without a model.
-void makeBareStages(PipelineOp pipeline, OpBuilder &builder) {
-  auto cost = CostAttr::get(builder.getContext(), 1, 1, 1, 1);
+/// Stages without a model. A forward of one micro-batch takes one unit, and so
+/// does a backward or, of one in parts, each part.
+void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
+  auto cost = CostAttr::get(builder.getContext(), 1, parts, parts, parts,
+                            parts > 1 ? parts : 0);
   auto bytes = BytesAttr::get(builder.getContext(), kBareBytes, 2 * kBareBytes,
                               kBareBytes, kBareBytes);
   for (uint32_t s = 0; s < pipeline.getStages(); ++s)
@@ -133,7 +135,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
     // An embedding is a copy and has next to no operations, but takes time.
     auto cost =
         CostAttr::get(builder.getContext(), std::max<int64_t>(forward, 1),
-                      std::max<int64_t>(backward, 1), 0, 0);
+                      std::max<int64_t>(backward, 1), 0, 0, 0);
     builder.create<StageOp>(pipeline.getLoc(), s,
                             builder.getI32IntegerAttr(first),
                             builder.getI32IntegerAttr(ends[s]), cost, bytes);
@@ -157,17 +159,47 @@ LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
   return success();
 }
 
-LogicalResult makeDirections(PipelineOp pipeline, OpBuilder &builder) {
-  FailureOr<SchemeChoice> choice = schemeOf(pipeline);
-  if (failed(choice))
-    return failure();
-  uint32_t index = 0;
-  for (const schedule::Pipeline &laid : choice->scheme->place(
-           static_cast<int32_t>(pipeline.getStages()),
-           static_cast<int32_t>(pipeline.getMicroBatches()), choice->options))
-    builder.create<DirectionOp>(pipeline.getLoc(), index++,
-                                laid.up ? Direction::Up : Direction::Down,
-                                laid.workers, laid.microBatches);
+void makeDirections(PipelineOp pipeline,
+                    const std::vector<schedule::Pipeline> &laid,
+                    OpBuilder &builder) {
+  for (auto [index, direction] : llvm::enumerate(laid)) {
+    auto numbers = [&](const std::vector<int32_t> &list) {
+      return builder.getDenseI32ArrayAttr(list);
+    };
+    IntegerAttr parts;
+    if (direction.backwardParts > 1)
+      parts = builder.getI32IntegerAttr(direction.backwardParts);
+    builder.create<DirectionOp>(
+        pipeline.getLoc(), builder.getI32IntegerAttr(index),
+        DirectionAttr::get(builder.getContext(),
+                           direction.up ? Direction::Up : Direction::Down),
+        numbers(direction.workers), numbers(direction.microBatches),
+        direction.forwards.empty() ? DenseI32ArrayAttr()
+                                   : numbers(direction.forwards),
+        parts);
+  }
+}
+
+/// The most parts of a micro-batch that a backward is cut into.
+int64_t partsOf(const std::vector<schedule::Pipeline> &laid) {
+  int32_t parts = 1;
+  for (const schedule::Pipeline &direction : laid)
+    parts = std::max(parts, direction.backwardParts);
+  return parts;
+}
+
+/// A part holds whole samples, and its gradient whole bytes.
+LogicalResult checkParts(PipelineOp pipeline, int64_t parts) {
+  if (pipeline.getModel() && pipeline.getMicroBatchSize() % parts != 0)
+    return pipeline.emitOpError("expected a micro_batch_size that is a "
+                                "multiple of ")
+           << parts << ", the parts of a backward, got "
+           << pipeline.getMicroBatchSize();
+  for (auto stage : pipeline.getBody().front().getOps<StageOp>())
+    if (int64_t boundary = stage.getBytes().getBoundary();
+        boundary % parts != 0)
+      return stage.emitOpError("expected a boundary that is a multiple of ")
+             << parts << ", the parts of a backward, got " << boundary;
   return success();
 }
 
@@ -190,14 +222,22 @@ struct Partition : impl::PartitionPassBase<Partition> {
     FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
     if (failed(model))
       return failure();
+    FailureOr<SchemeChoice> choice = schemeOf(pipeline);
+    if (failed(choice))
+      return failure();
+    std::vector<schedule::Pipeline> laid = choice->scheme->place(
+        static_cast<int32_t>(pipeline.getStages()),
+        static_cast<int32_t>(pipeline.getMicroBatches()), choice->options);
+    int64_t parts = partsOf(laid);
     if (body.getOps<StageOp>().empty()) {
       if (!*model)
-        makeBareStages(pipeline, builder);
+        makeBareStages(pipeline, parts, builder);
       else if (failed(makeModelStages(pipeline, **model, builder)))
         return failure();
     }
-    if (failed(makeDirections(pipeline, builder)))
+    if (failed(checkParts(pipeline, parts)))
       return failure();
+    makeDirections(pipeline, laid, builder);
     if (failed(problemOf(pipeline)))
       return failure();
     return *model ? checkLayers(*layoutOf(pipeline), **model) : success();

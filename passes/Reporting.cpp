@@ -83,14 +83,23 @@ void Times::apply(schedule::Problem &problem) const {
   problem.link.alpha = options.latency;
   if (source->stages)
     return;
-  int64_t forward = std::max<int64_t>(1, options.forward);
+  if (areUnset()) {
+    // Every action takes one unit, and so does each part of one.
+    int64_t parts = 1;
+    for (const schedule::Pipeline &pipeline : problem.pipelines)
+      parts = std::max<int64_t>(parts, pipeline.backwardParts);
+    for (schedule::StageCost &cost : problem.stages)
+      cost = {1, parts, parts, parts, parts};
+    return;
+  }
   int64_t backward = wholeBackward(options);
   int64_t weightGradient = options.weightGradient > 0
                                ? options.weightGradient
                                : std::max<int64_t>(1, backward / 2);
   for (schedule::StageCost &cost : problem.stages)
-    cost = {forward, backward, std::max<int64_t>(1, backward - weightGradient),
-            weightGradient};
+    cost = {options.forward, backward,
+            std::max<int64_t>(1, backward - weightGradient), weightGradient,
+            options.forward};
 }
 
 LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,

@@ -97,8 +97,7 @@ public:
 
 private:
   LogicalResult collect(ActionOp action) {
-    std::optional<int64_t> id =
-        ids.find(kindOf(action), action.getStage(), action.getMicroBatch());
+    std::optional<int64_t> id = ids.find(actionOf(action));
     if (!id || actions[*id] ||
         pipelineOf[action.getMicroBatch()] !=
             static_cast<int32_t>(action.getPipeline()))

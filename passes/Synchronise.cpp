@@ -27,14 +27,16 @@ struct Part {
 };
 
 /// The key of a summand in its fold: the pipeline of a gradient, the
-/// micro-batch of a loss.
+/// micro-batch of a loss, one of those that its forward covers.
 FailureOr<int32_t> keyOf(AllReduceOp reduce, Value summand) {
   auto action = summand.getDefiningOp<ActionOp>();
   if (!action || !action.getWorker())
     return reduce.emitOpError("expected summands made by actions that name "
                               "their worker: run chimera-schedule first");
-  return isa<LossType>(summand.getType()) ? action.getMicroBatch()
-                                          : action.getPipeline();
+  return isa<LossType>(summand.getType())
+             ? action.getMicroBatch() +
+                   cast<OpResult>(summand).getResultNumber()
+             : action.getPipeline();
 }
 
 FailureOr<SmallVector<Part>> startAll(AllReduceOp reduce, OpBuilder &builder) {

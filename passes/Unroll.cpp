@@ -10,6 +10,10 @@
 #include "runtime/program/Layout.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+#include <map>
 
 using namespace mlir;
 
@@ -24,23 +28,28 @@ namespace {
 constexpr int64_t kBareTokenBytes = 64;
 constexpr int64_t kLossBytes = 8;
 
+/// The bytes of several micro-batches. What does not fit is as good as the
+/// largest number, which allocate refuses.
+int64_t times(int64_t bytes, int64_t count) {
+  int64_t result;
+  return __builtin_mul_overflow(bytes, count, &result)
+             ? std::numeric_limits<int64_t>::max()
+             : result;
+}
+
 class Unroller {
 public:
   Unroller(PipelineOp pipeline, const Layout &layout, int64_t tokenBytes)
       : pipeline(pipeline), layout(layout), loc(pipeline.getLoc()),
         builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())),
-        tokens(TokensType::get(pipeline.getContext(), tokenBytes)),
-        labels(LabelsType::get(pipeline.getContext(), tokenBytes)),
+        tokenBytes(tokenBytes),
         loss(LossType::get(pipeline.getContext(), kLossBytes)) {
     MLIRContext *context = pipeline.getContext();
     for (StageOp stage : layout.stages) {
       BytesAttr bytes = stage.getBytes();
       types.push_back({WeightsType::get(context, bytes.getWeights()),
                        OptimizerStateType::get(context, bytes.getOptimizer()),
-                       WeightGradientType::get(context, bytes.getWeights()),
-                       StashType::get(context, bytes.getStash()),
-                       ActivationType::get(context, bytes.getBoundary()),
-                       GradientType::get(context, bytes.getBoundary())});
+                       WeightGradientType::get(context, bytes.getWeights())});
     }
     for (int64_t i = 0,
                  e = std::max(pipeline.getMicroBatches(), pipeline.getStages());
@@ -77,74 +86,139 @@ public:
 
 private:
   struct StageTypes {
-    Type weights, state, sum, stash, activation, gradient;
+    Type weights, state, sum;
+  };
+  /// What forwards that cover the same number of micro-batches make and read.
+  struct RangeTypes {
+    IntegerAttr count; ///< null for one
+    Type tokens, labels;
+    std::vector<SmallVector<Type>> results; ///< of each stage
+  };
+  /// What the backwards of a pipeline make and read.
+  struct PieceTypes {
+    IntegerAttr parts; ///< null for one
+    Type stash, gradient;
   };
 
-  Value load(Type type, uint32_t p, uint32_t s, uint32_t m) {
-    return builder.create<LoadOp>(loc, type, numbers[p], numbers[s],
-                                  IntegerAttr(), DenseI32ArrayAttr(),
-                                  numbers[m]);
+  /// The types of each stage's pieces, of which a micro-batch has `parts`.
+  void setParts(uint32_t parts) {
+    MLIRContext *context = pipeline.getContext();
+    pieces.clear();
+    ranges.clear();
+    for (StageOp stage : layout.stages) {
+      BytesAttr bytes = stage.getBytes();
+      auto part = [&](int64_t whole) {
+        return static_cast<int64_t>(llvm::divideCeil(whole, parts));
+      };
+      pieces.push_back(
+          {parts > 1 ? builder.getI32IntegerAttr(parts) : IntegerAttr(),
+           StashType::get(context, part(bytes.getStash())),
+           GradientType::get(context, part(bytes.getBoundary()))});
+    }
   }
 
-  /// Stage by stage the forwards of all micro-batches, then the backwards with
-  /// the sums of their gradients: what a worker runs lies together in memory.
+  const RangeTypes &typesOf(uint32_t count, uint32_t parts) {
+    auto [entry, isNew] = ranges.try_emplace(count);
+    RangeTypes &range = entry->second;
+    if (!isNew)
+      return range;
+    MLIRContext *context = pipeline.getContext();
+    range.count = count > 1 ? builder.getI32IntegerAttr(count) : IntegerAttr();
+    range.tokens = TokensType::get(context, times(tokenBytes, count));
+    range.labels = LabelsType::get(context, times(tokenBytes, count));
+    for (size_t s = 0; s < layout.stages.size(); ++s) {
+      StageOp stage = layout.stages[s];
+      SmallVector<Type> results(count, loss);
+      if (s + 1 < layout.stages.size())
+        results = {ActivationType::get(
+            context, times(stage.getBytes().getBoundary(), count))};
+      results.append(count * parts, pieces[s].stash);
+      range.results.push_back(results);
+    }
+    return range;
+  }
+
+  Value load(Type type, uint32_t p, uint32_t s, uint32_t m, IntegerAttr count) {
+    return builder.create<LoadOp>(loc, type, numbers[p], numbers[s],
+                                  IntegerAttr(), DenseI32ArrayAttr(),
+                                  numbers[m], count);
+  }
+
+  /// Stage by stage all forwards, then the backwards with the sums of their
+  /// gradients: what a worker runs lies together in memory.
   void unrollPipeline(Block &block, uint32_t p) {
     DirectionOp direction = layout.directions[p];
-    ArrayRef<int32_t> microBatches = direction.getMicroBatches();
+    ArrayRef<int32_t> batches = direction.getMicroBatches();
+    SmallVector<int32_t> counts = direction.forwardCounts();
     uint32_t stages = layout.stages.size();
-    // What each micro-batch hands to the next stage.
-    std::vector<Value> boundary(microBatches.size());
+    uint32_t parts = direction.getBackwardParts();
+    setParts(parts);
+    // What each range of micro-batches hands to the next stage.
+    std::vector<Value> inputs(counts.size());
+    // Of each stage, by micro-batch and part.
     std::vector<std::vector<Value>> stashes(stages);
     for (uint32_t s = 0; s < stages; ++s) {
       bool last = s + 1 == stages;
-      stashes[s].reserve(microBatches.size());
-      for (auto [i, m] : llvm::enumerate(microBatches)) {
-        Value input = s == 0 ? load(tokens, p, 0, m) : boundary[i];
-        Value target = last ? load(labels, p, s, m) : Value();
+      stashes[s].reserve(batches.size() * parts);
+      uint32_t first = 0;
+      for (auto [i, count] : llvm::enumerate(counts)) {
+        const RangeTypes &range = typesOf(count, parts);
+        int32_t m = batches[first];
+        Value input =
+            s == 0 ? load(range.tokens, p, 0, m, range.count) : inputs[i];
+        Value target =
+            last ? load(range.labels, p, s, m, range.count) : Value();
         auto forward = builder.create<ForwardOp>(
-            loc, last ? loss : types[s].activation, types[s].stash, input,
+            loc, range.results[s], input,
             block.getArgument(stateIndex(layout, p, s)), target, numbers[p],
-            numbers[s], numbers[m], IntegerAttr(), IntegerAttr(),
+            numbers[s], numbers[m], range.count, IntegerAttr(), IntegerAttr(),
             DenseI32ArrayAttr());
-        boundary[i] = forward.getOutput();
-        stashes[s].push_back(forward.getStash());
+        inputs[i] = forward.getOutputs().front();
+        llvm::append_range(stashes[s], forward.getStashes());
         if (last)
-          losses[m] = boundary[i];
+          llvm::copy(forward.getOutputs(), losses.begin() + m);
+        first += count;
       }
     }
+    // What each piece hands to the stage before: at first a loss.
+    std::vector<Value> gradients;
+    for (int32_t m : batches)
+      gradients.insert(gradients.end(), parts, losses[m]);
     SmallVector<Value> sums(stages);
     for (uint32_t s = stages; s-- > 0;) {
       sums[s] =
           builder.create<ZeroOp>(loc, types[s].sum, numbers[p], numbers[s],
                                  IntegerAttr(), DenseI32ArrayAttr());
-      for (auto [i, m] : llvm::enumerate(microBatches))
-        boundary[i] =
-            backward(block, p, s, m, stashes[s][i], boundary[i], sums[s]);
+      for (size_t i = 0; i < gradients.size(); ++i)
+        gradients[i] = backward(block, p, s, batches[i / parts], i % parts,
+                                stashes[s][i], gradients[i], sums[s]);
     }
     replicas.push_back(sums);
   }
 
   /// Makes the backward or its two halves, updates `sum`, returns the gradient
   /// for the stage before, if there is one.
-  Value backward(Block &block, uint32_t p, uint32_t s, uint32_t m, Value stash,
-                 Value gradient, Value &sum) {
+  Value backward(Block &block, uint32_t p, uint32_t s, uint32_t m, uint32_t k,
+                 Value stash, Value gradient, Value &sum) {
     Value weights = block.getArgument(stateIndex(layout, p, s));
-    Type before = s > 0 ? types[s - 1].gradient : Type();
+    Type before = s > 0 ? pieces[s - 1].gradient : Type();
+    IntegerAttr parts = pieces[s].parts;
+    IntegerAttr part = parts ? builder.getI32IntegerAttr(k) : IntegerAttr();
     if (!pipeline.getSplitBackward()) {
       auto whole = builder.create<BackwardOp>(
           loc, types[s].sum, before, stash, gradient, weights, sum, numbers[p],
-          numbers[s], numbers[m], IntegerAttr(), IntegerAttr(),
+          numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
           DenseI32ArrayAttr());
       sum = whole.getNewSum();
       return whole.getInputGradient();
     }
     auto first = builder.create<InputGradientOp>(
-        loc, types[s].stash, before, stash, gradient, weights, numbers[p],
-        numbers[s], numbers[m], IntegerAttr(), IntegerAttr(),
+        loc, pieces[s].stash, before, stash, gradient, weights, numbers[p],
+        numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
         DenseI32ArrayAttr());
     auto second = builder.create<WeightGradientOp>(
         loc, types[s].sum, first.getRest(), weights, sum, numbers[p],
-        numbers[s], numbers[m], IntegerAttr(), IntegerAttr(),
+        numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
         DenseI32ArrayAttr());
     sum = second.getNewSum();
     return first.getInputGradient();
@@ -178,8 +252,12 @@ private:
   const Layout &layout;
   Location loc;
   OpBuilder builder;
-  Type tokens, labels, loss;
+  int64_t tokenBytes;
+  Type loss;
   SmallVector<StageTypes> types;
+  /// Of the pipeline that is being unrolled: by stage, by size of the range.
+  SmallVector<PieceTypes> pieces;
+  std::map<uint32_t, RangeTypes> ranges;
   /// Attributes of small numbers, made once.
   std::vector<IntegerAttr> numbers;
   /// The loss of each micro-batch; the sum of each pipeline's stages.

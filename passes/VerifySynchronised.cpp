@@ -84,7 +84,10 @@ private:
                        send.getValue().getType() &&
                    send.getPipeline() == receive.getPipeline() &&
                    send.getStage() == receive.getStage() &&
-                   send.getMicroBatch() == receive.getMicroBatch();
+                   send.getMicroBatch() == receive.getMicroBatch() &&
+                   send.getCount() == receive.getCount() &&
+                   send.getPart() == receive.getPart() &&
+                   send.getParts() == receive.getParts();
       if (agree)
         continue;
       report(send, "expected the receive that it meets to have its type and "

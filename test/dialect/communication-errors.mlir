@@ -18,6 +18,28 @@
 
 // -----
 
+%y = "values"() : () -> !chimera.gradient<1>
+// expected-error@below {{expected a part below 2, got 2}}
+%p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 part 2 of 2 : !chimera.gradient<1>
+
+// -----
+
+%y = "values"() : () -> !chimera.gradient<1>
+// expected-error@below {{expected a part of one micro-batch, got one of 2}}
+%p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 count 2 part 0 of 2 : !chimera.gradient<1>
+
+// -----
+
+// expected-error@below {{expected a part below 3, got 4}}
+%q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 part 4 of 3 : !chimera.arriving<!chimera.gradient<1>>
+
+// -----
+
+// expected-error@below {{expected a part of one micro-batch, got one of 3}}
+%q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 count 3 part 1 of 2 : !chimera.arriving<!chimera.gradient<1>>
+
+// -----
+
 // expected-error@below {{expected another worker as peer, got worker 2 itself}}
 %q = chimera.post_receive from 2 pipeline 0 stage 0 micro_batch 0 on 2 : !chimera.arriving<!chimera.activation<1>>
 

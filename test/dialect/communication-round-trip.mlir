@@ -21,6 +21,13 @@ chimera.wait %p : !chimera.sending
 // CHECK-NEXT: chimera.wait %[[P1]] on 1 {note = "kept"} : !chimera.sending
 chimera.wait %p1 on 1 {note = "kept"} : !chimera.sending
 
+// CHECK-NEXT: %[[P2:.*]] = chimera.post_send %[[V]]#0 to 2 pipeline 0 stage 1 micro_batch 4 count 2 on 1 : !chimera.activation<64>
+%p2 = chimera.post_send %y to 2 pipeline 0 stage 1 micro_batch 4 count 2 on 1 :
+    !chimera.activation<64>
+// CHECK-NEXT: %[[Q2:.*]] = chimera.post_receive from 0 pipeline 1 stage 1 micro_batch 3 part 1 of 2 on 1 : <!chimera.gradient<16>>
+%q2 = chimera.post_receive from 0 pipeline 1 stage 1 micro_batch 3 part 1 of 2
+    on 1 : !chimera.arriving<!chimera.gradient<16>>
+
 // CHECK-NEXT: %[[Q:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 : <!chimera.activation<64>>
 %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 :
     !chimera.arriving<!chimera.activation<64>>

@@ -180,6 +180,66 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
+chimera.pipeline @p stages(1) micro_batches(4) schedule("gpipe") {
+  // expected-error@below {{expected forwards that cover 4 micro-batches, got 3}}
+  chimera.direction 0 down on [0] micro_batches [0, 1, 2, 3] forwards [2, 1]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(4) schedule("gpipe") {
+  // expected-error@below {{expected forwards that cover 4 micro-batches, got one of 3 behind 2}}
+  chimera.direction 0 down on [0] micro_batches [0, 1, 2, 3] forwards [2, 3]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  // expected-error@below {{expected forwards that cover 2 micro-batches, got one of 0 behind 0}}
+  chimera.direction 0 down on [0] micro_batches [0, 1] forwards [0, 2]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(3) schedule("gpipe") {
+  // expected-error@below {{expected consecutive micro-batches in a forward, got 0, 2}}
+  chimera.direction 0 down on [0] micro_batches [0, 2] forwards [2]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{attribute 'backward_parts' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive whose maximum value is 255}}
+  chimera.direction 0 down on [0] micro_batches [0] backward_parts 0
+}
+
+// -----
+
+// expected-error@below {{expected at least one stage to recompute, or all}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") recompute([])
+
+// -----
+
+// expected-error@below {{expected recomputed stages below 2, got 2}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") recompute([0, 2])
+
+// -----
+
+// expected-error@below {{expected recomputed stages below 2, got -1}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") recompute([-1])
+
+// -----
+
+// expected-error@below {{expected ascending recomputed stages, got 1 after 1}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") recompute([1, 1])
+
+// -----
+
+// expected-error@below {{expected recomputed stages beside recompute_fused, got none}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") attributes {recompute_fused}
+
+// -----
+
 // expected-error@below {{expected learning_rate of at least 0, got -1.0}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(-1.0)
 

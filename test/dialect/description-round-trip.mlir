@@ -28,6 +28,14 @@ chimera.pipeline @all of @plain stages(2) micro_batches(6) schedule("1f1b")
     learning_rate(1.0e-2) seed(-7) data_type(f64) split_backward
     data_parallel(3) micro_batch_size(8)
 
+// What is recomputed: all stages, however they are written, or some.
+// CHECK: chimera.pipeline @early stages(2) micro_batches(2) schedule("chimera") recompute(all){{$}}
+chimera.pipeline @early stages(2) micro_batches(2) schedule("chimera") recompute(all)
+// CHECK: chimera.pipeline @list {{.*}} recompute(all fused){{$}}
+chimera.pipeline @list stages(2) micro_batches(2) schedule("chimera") recompute([0, 1] fused)
+// CHECK: chimera.pipeline @some {{.*}} recompute([0, 2]){{$}}
+chimera.pipeline @some stages(3) micro_batches(2) schedule("gpipe") recompute([0, 2])
+
 // A default that is written is not printed.
 // CHECK-LABEL: chimera.pipeline @defaults
 // CHECK-SAME: stages(1) micro_batches(1) schedule("gpipe"){{$}}
@@ -38,16 +46,21 @@ chimera.pipeline @defaults stages(1) micro_batches(1) schedule("gpipe")
 // CHECK-SAME: attributes {note = "kept"} {
 // CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 31, backward = 62>
 // CHECK-SAME: bytes <weights = 9216, optimizer = 18432, stash = 4096, boundary = 1024>
-// CHECK-NEXT: chimera.stage 1 cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1>
+// CHECK-NEXT: chimera.stage 1 cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1, recompute = 4>
 // CHECK-NEXT: chimera.direction 0 down on [0, 1] micro_batches [0, 2, 5]
 // CHECK-NEXT: chimera.direction 1 up on [1, 0] micro_batches [] {note = "kept"}
+// CHECK-NEXT: chimera.direction 2 down on [0, 1] micro_batches [6, 7, 9] forwards [2, 1]{{$}}
+// CHECK-NEXT: chimera.direction 3 down on [0, 1] micro_batches [10] backward_parts 2 {note = "kept"}
 chimera.pipeline @parts stages(2) micro_batches(3) schedule("chimera")
     attributes {note = "kept"} {
   chimera.stage 0 layers(0, 2) cost <forward = 31, backward = 62>
       bytes <weights = 9216, optimizer = 18432, stash = 4096, boundary = 1024>
   chimera.stage 1
-      cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1>
+      cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1, recompute = 4>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0, 1] micro_batches [0, 2, 5]
   chimera.direction 1 up on [1, 0] micro_batches [] {note = "kept"}
+  chimera.direction 2 down on [0, 1] micro_batches [6, 7, 9] forwards [2, 1]
+  chimera.direction 3 down on [0, 1] micro_batches [10] backward_parts 2
+      {note = "kept"}
 }

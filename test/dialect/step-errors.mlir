@@ -116,7 +116,7 @@ chimera.yield
 // -----
 
 %x, %w, %l = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>, !chimera.labels<1>)
-// expected-error@below {{expected labels if and only if it yields a loss}}
+// expected-error@below {{expected 1 losses, as it takes labels, and then stashes, got '!chimera.activation<1>', '!chimera.stash<1>'}}
 %0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w, %l) :
     (!chimera.activation<1>, !chimera.weights<1>, !chimera.labels<1>) ->
     (!chimera.activation<1>, !chimera.stash<1>)
@@ -124,7 +124,7 @@ chimera.yield
 // -----
 
 %x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
-// expected-error@below {{expected labels if and only if it yields a loss}}
+// expected-error@below {{expected an activation, as it takes no labels, and then stashes, got '!chimera.loss<1>', '!chimera.stash<1>'}}
 %0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
     (!chimera.activation<1>, !chimera.weights<1>) ->
     (!chimera.loss<1>, !chimera.stash<1>)
@@ -149,10 +149,91 @@ chimera.yield
 // -----
 
 %x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
-// expected-error@below {{result #0 must be an activation or a loss, but got '!chimera.stash<1>'}}
+// expected-error@below {{result #0 must be variadic of an activation, a loss or a stash, but got '!chimera.gradient<1>'}}
 %0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
     (!chimera.activation<1>, !chimera.weights<1>) ->
-    (!chimera.stash<1>, !chimera.stash<1>)
+    (!chimera.gradient<1>, !chimera.stash<1>)
+
+// -----
+
+// One activation, however many micro-batches.
+%x, %w = "values"() : () -> (!chimera.activation<2>, !chimera.weights<1>)
+// expected-error@below {{expected an activation, as it takes no labels, and then stashes, got '!chimera.activation<1>', '!chimera.activation<1>', '!chimera.stash<1>'}}
+%0:3 = chimera.forward pipeline 0 stage 1 micro_batch 0 count 2 (%x, %w) :
+    (!chimera.activation<2>, !chimera.weights<1>) ->
+    (!chimera.activation<1>, !chimera.activation<1>, !chimera.stash<1>)
+
+// -----
+
+// A loss for each micro-batch.
+%x, %w, %l = "values"() : () -> (!chimera.activation<2>, !chimera.weights<1>, !chimera.labels<2>)
+// expected-error@below {{expected 2 losses, as it takes labels, and then stashes, got '!chimera.loss<1>', '!chimera.stash<1>'}}
+%0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 count 2 (%x, %w, %l) :
+    (!chimera.activation<2>, !chimera.weights<1>, !chimera.labels<2>) ->
+    (!chimera.loss<1>, !chimera.stash<1>)
+
+// -----
+
+// Nothing at all.
+%x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
+// expected-error@below {{expected an activation, as it takes no labels, and then stashes, got }}
+chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
+    (!chimera.activation<1>, !chimera.weights<1>) -> ()
+
+// -----
+
+%x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
+// expected-error@below {{attribute 'count' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive whose maximum value is 65535}}
+%0 = chimera.forward pipeline 0 stage 1 micro_batch 0 count 0 (%x, %w) :
+    (!chimera.activation<1>, !chimera.weights<1>) -> !chimera.activation<1>
+
+// -----
+
+// expected-error@below {{attribute 'count' failed to satisfy constraint}}
+%0 = chimera.load pipeline 0 stage 0 micro_batch 0 count 65536 : !chimera.tokens<1>
+
+// -----
+
+%x, %w = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>)
+// expected-error@below {{expected an activation as input of stage 2, got '!chimera.tokens<1>'}}
+%0 = chimera.recompute pipeline 0 stage 2 micro_batch 0 (%x, %w) :
+    (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
+
+// -----
+
+%x, %w = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>)
+// expected-error@below {{expected a part below 2, got 2}}
+%0 = chimera.recompute pipeline 0 stage 0 micro_batch 0 part 2 of 2 (%x, %w) :
+    (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
+
+// -----
+
+%s, %y, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{expected a part below 2, got 3}}
+%0 = chimera.backward pipeline 0 stage 0 micro_batch 0 part 3 of 2 (%s, %y, %w, %g) :
+    (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) ->
+    !chimera.weight_gradient<1>
+
+// -----
+
+%s, %y, %w = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>)
+// expected-error@below {{expected a part below 2, got 2}}
+%0 = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 part 2 of 2 (%s, %y, %w) :
+    (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) -> !chimera.stash<1>
+
+// -----
+
+%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{expected a part below 1, got 1}}
+%0 = "chimera.weight_gradient"(%s, %w, %g) {pipeline = 0 : i32, stage = 0 : i32, micro_batch = 0 : i32, part = 1 : i32} :
+    (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+
+// -----
+
+%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{attribute 'parts' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive whose maximum value is 255}}
+%0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 part 0 of 256 (%s, %w, %g) :
+    (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
 
 // -----
 

@@ -75,3 +75,55 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 chimera.pipeline @empty stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step { chimera.yield {note = "kept"} }
 }
+
+// Two stages, a forward of two micro-batches, backwards of one or of halves; a
+// part of 0 need not be among the attributes.
+// CHECK-LABEL: chimera.pipeline @ranges
+// CHECK: %[[T:.*]] = chimera.load pipeline 0 stage 0 micro_batch 4 count 2 on 0 : !chimera.tokens<48>
+// CHECK-NEXT: %[[Y:.*]], %[[S:.*]]:2 = chimera.forward pipeline 0 stage 0 micro_batch 4 count 2 on 0(%[[T]], %{{.*}}) : (!chimera.tokens<48>, !chimera.weights<64>) -> (!chimera.activation<16>, !chimera.stash<16>, !chimera.stash<16>)
+// CHECK-NEXT: %[[L:.*]] = chimera.load pipeline 0 stage 1 micro_batch 4 count 2 on 1 : !chimera.labels<48>
+// CHECK-NEXT: %[[E:.*]]:2 = chimera.forward pipeline 0 stage 1 micro_batch 4 count 2 on 1(%[[Y]], %{{.*}}, %[[L]])
+// CHECK-NEXT: %[[R:.*]] = chimera.recompute pipeline 0 stage 1 micro_batch 5 slot 3 on 1 buffers [9](%[[Y]], %{{.*}}, %[[L]]) :
+// CHECK-NEXT: chimera.input_gradient pipeline 0 stage 1 micro_batch 5 on 1(%[[R]], %[[E]]#1, %{{.*}})
+// CHECK-NEXT: chimera.zero
+// CHECK-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 5 part 0 of 2 on 0(%[[S]]#1,
+// CHECK-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 5 part 1 of 2 on 0(%[[S]]#1,
+// CHECK-NEXT: chimera.recompute pipeline 0 stage 0 micro_batch 4 part 1 of 2(%[[T]],
+chimera.pipeline @ranges stages(2) micro_batches(8) schedule("gpipe") {
+  chimera.step {
+  ^bb0(%w0: !chimera.weights<64>, %o0: !chimera.optimizer_state<128>,
+       %w1: !chimera.weights<32>, %o1: !chimera.optimizer_state<96>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 4 count 2 on 0 : !chimera.tokens<48>
+    %y, %s:2 = chimera.forward pipeline 0 stage 0 micro_batch 4 count 2 on 0
+        (%t, %w0) : (!chimera.tokens<48>, !chimera.weights<64>) ->
+        (!chimera.activation<16>, !chimera.stash<16>, !chimera.stash<16>)
+    %l = chimera.load pipeline 0 stage 1 micro_batch 4 count 2 on 1 : !chimera.labels<48>
+    %e:2 = chimera.forward pipeline 0 stage 1 micro_batch 4 count 2 on 1
+        (%y, %w1, %l) :
+        (!chimera.activation<16>, !chimera.weights<32>, !chimera.labels<48>) ->
+        (!chimera.loss<4>, !chimera.loss<4>)
+    %r = chimera.recompute pipeline 0 stage 1 micro_batch 5 slot 3 on 1
+        buffers [9] (%y, %w1, %l) :
+        (!chimera.activation<16>, !chimera.weights<32>, !chimera.labels<48>) ->
+        !chimera.stash<16>
+    %i:2 = chimera.input_gradient pipeline 0 stage 1 micro_batch 5 on 1
+        (%r, %e#1, %w1) :
+        (!chimera.stash<16>, !chimera.loss<4>, !chimera.weights<32>) ->
+        (!chimera.stash<16>, !chimera.gradient<8>)
+    %g0 = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
+    %g1 = "chimera.backward"(%s#1, %i#1, %w0, %g0) {pipeline = 0 : i32,
+        stage = 0 : i32, micro_batch = 5 : i32, parts = 2 : i32, worker = 0 : i32} :
+        (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>,
+         !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
+    %g2 = chimera.backward pipeline 0 stage 0 micro_batch 5 part 1 of 2 on 0
+        (%s#1, %i#1, %w0, %g1) :
+        (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>,
+         !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
+    %q = chimera.recompute pipeline 0 stage 0 micro_batch 4 part 1 of 2
+        (%t, %w0) : (!chimera.tokens<48>, !chimera.weights<64>) ->
+        !chimera.stash<8>
+    chimera.yield %w0, %o0, %w1, %o1 : !chimera.weights<64>,
+        !chimera.optimizer_state<128>, !chimera.weights<32>,
+        !chimera.optimizer_state<96>
+  }
+}

@@ -83,6 +83,11 @@
 
 // -----
 
+// expected-error@below {{expected a positive cost, got recompute -1}}
+"t"() {t = #chimera.cost<forward = 1, backward = 1, recompute = -1>} : () -> ()
+
+// -----
+
 // expected-error@below {{expected positive sizes, got weights 0, optimizer 1, stash 1 and boundary 1}}
 "t"() {t = #chimera.bytes<weights = 0, optimizer = 1, stash = 1, boundary = 1>} : () -> ()
 
