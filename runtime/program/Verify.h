@@ -39,7 +39,8 @@ struct Violation {
   std::string message;
 };
 
-/// Decides whether `program` can run: well formed, every message and collective
+/// Decides whether `program` can run: well formed, every action there once and
+/// with the stash and loss of what it covers, every message and collective
 /// matched, free of deadlock under its message model, buffers used safely,
 /// memory as stated. Linear in the number of instructions. Returns every
 /// violation of the first rule group that fails (later groups assume the
@@ -59,7 +60,10 @@ struct Violation {
 ///
 /// Labels: pipeline and stage are checked on all but groups, waits and
 /// all-reduces of losses; micro-batches and parts on loads, computations and
-/// posts of what belongs to micro-batches; `kind` must be that of the buffers
+/// posts of what belongs to micro-batches: loads, forwards and messages of
+/// tokens, labels and activations name what one forward of the pipeline covers,
+/// backwards, recomputes and messages of gradients one piece, and buffers have
+/// that many boundaries, or that part of one; `kind` must be that of the buffers
 /// on loads, posts and starts and is free elsewhere. `location` is an index, or
 /// UINT32_MAX for none.
 ///

@@ -54,8 +54,13 @@ TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
 // In samples every buffer holds one value, so the program states the same.
 TEST(ArenaUse, WithStashesItIsThePeakThatProgramsState) {
   for (bool split : {false, true}) {
-    ProgramT program = samplePipeline(
-        {.bidirectional = true, .splitBackward = split, .stashBytes = 0});
+    ProgramT program =
+        samplePipeline({.bidirectional = true,
+                        .splitBackward = split,
+                        .doubledForwards = split,
+                        .backwardParts = split ? 2u : 1u,
+                        .recompute = SampleOptions::Recompute::AllButFirst,
+                        .stashBytes = 0});
     for (const auto &worker : program.workers) {
       std::vector<uint64_t> inUse = runtime::arenaBytesInUse(*worker);
       EXPECT_EQ(*std::max_element(inUse.begin(), inUse.end()),

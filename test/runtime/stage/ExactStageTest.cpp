@@ -85,9 +85,39 @@ TEST(ExactStage, EveryOperandChangesEveryResultBehindIt) {
   operands.microBatch.step = 4;
   expectOther(operands, true, "step");
   operands = {};
+  operands.microBatch = {3, 5, 0, 2};
+  expectOther(operands, true, "part");
+  operands = {};
   operands.outputGradient[1] ^= 4;
   expectOther(operands, false, "output gradient");
   EXPECT_NE(Operands().run(false, 2).output, right.output) << "stage";
+}
+
+TEST(ExactStage, PartsOfAMicroBatchDiffer) {
+  Operands first, second, ofFour;
+  first.microBatch = {3, 5, 0, 2};
+  second.microBatch = {3, 5, 1, 2};
+  ofFour.microBatch = {3, 5, 1, 4};
+  EXPECT_NE(first.run().output, second.run().output);
+  EXPECT_NE(first.run().weightGradient, second.run().weightGradient);
+  EXPECT_NE(second.run().output, ofFour.run().output);
+  EXPECT_EQ(second.run(), second.run(true)) << "split backward";
+}
+
+TEST(ExactStage, ARecomputedStashIsTheSame) {
+  Operands operands;
+  auto stage = makeExactStage(program::samplePipeline(), 1);
+  Operands::Results results{Words(3), Words(3), Words{100, 200}};
+  EXPECT_EQ(stage->forward(operands.microBatch, in(operands.input), {},
+                           in(operands.weights), out(results.output),
+                           Wanted::Output),
+            nullptr);
+  auto stash = stage->forward(operands.microBatch, in(operands.input), {},
+                              in(operands.weights), {}, Wanted::Stash);
+  stage->backward(operands.microBatch, std::move(stash),
+                  in(operands.outputGradient), in(operands.weights),
+                  out(results.weightGradient), out(results.inputGradient));
+  EXPECT_EQ(results, operands.run());
 }
 
 TEST(ExactStage, BackwardReadsTheWeightsItIsGiven) {

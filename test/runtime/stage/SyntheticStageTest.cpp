@@ -16,7 +16,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-// In samples a forward costs 1, a backward 2 and each of its halves 1.
+// In samples a forward costs 1, a backward 2, each of its halves and a
+// recompute 1.
 TEST(SyntheticStage, TakesItsCostsInTime) {
   auto stage = makeSyntheticStages(20e6)(program::samplePipeline(), 1);
   auto timed = [](auto action) {
@@ -36,6 +37,30 @@ TEST(SyntheticStage, TakesItsCostsInTime) {
   expectTime(timed([&] { stage->inputGradient({}, nullptr, {}, {}, {}); }),
              0.02);
   expectTime(timed([&] { stage->weightGradient({}, nullptr, {}, {}); }), 0.02);
+  expectTime(timed([&] { stage->forward({}, {}, {}, {}, {}, Wanted::Stash); }),
+             0.02);
+}
+
+// Three units in two parts are one and two.
+TEST(SyntheticStage, APartTakesItsShareOfTheUnits) {
+  program::ProgramT program = program::samplePipeline();
+  program.stages[1] = program::Stage(1, 1, 3, 2, 1, 1, 5, 0, 0, 0, 0);
+  auto stage = makeSyntheticStages(100e6)(program, 1);
+  auto timed = [&](uint32_t part, uint32_t parts, Wanted wanted) {
+    auto begin = std::chrono::steady_clock::now();
+    stage->forward({0, 0, part, parts}, {}, {}, {}, {}, wanted);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         begin)
+        .count();
+  };
+  auto expectUnits = [](double seconds, double units) {
+    EXPECT_GE(seconds, 0.1 * units);
+    EXPECT_LT(seconds, 0.1 * (units + 1)); // less than one more
+  };
+  expectUnits(timed(0, 2, Wanted::Both), 1);
+  expectUnits(timed(1, 2, Wanted::Output), 2);
+  expectUnits(timed(0, 2, Wanted::Stash), 2);
+  expectUnits(timed(1, 2, Wanted::Stash), 3);
 }
 
 TEST(SyntheticStage, WritesOnlyTheLoss) {

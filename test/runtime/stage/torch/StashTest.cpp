@@ -128,6 +128,32 @@ TEST(StashTest, betweenInputAndWeightGradient) {
   }
 }
 
+// A part holds what a micro-batch of its size holds: no mask of the whole
+// one's.
+TEST(StashTest, ofAPart) {
+  Sizes sizes{.dropout = 0.25, .microBatchSize = 4};
+  program::ProgramT program = smallProgram(sizes, {1, 1, 1, 1});
+  sizes.microBatchSize = 2;
+  const program::ProgramT half = smallProgram(sizes, {1, 1, 1, 1});
+  TensorMeter meter;
+  Line<double> line(program);
+  line.forward({0, 0});
+  line.backward({0, 0});
+  for (size_t s = 0; s < 4; ++s) {
+    auto &part = line.parts[s];
+    auto ofHalf = [](Bytes bytes) { return bytes.first(bytes.size() / 2); };
+    const int64_t before = meter.currentBytes();
+    std::unique_ptr<Stash> stash = part.stage->forward(
+        {1, 0, 1, 2},
+        ofHalf(s ? bytesOf(line.parts[s - 1].output) : bytesOf(line.tokens)),
+        s == 3 ? ofHalf(bytesOf(line.labels)) : Bytes(), bytesOf(part.weights),
+        {}, Wanted::Stash);
+    EXPECT_EQ(meter.currentBytes() - before,
+              declared(half, static_cast<uint32_t>(s)))
+        << "stage " << s;
+  }
+}
+
 TEST(StashTest, layerByLayer) { compare(Sizes{}, {1, 1, 1, 1}); }
 
 TEST(StashTest, severalLayers) { compare(Sizes{}, {2, 2}); }

@@ -1,0 +1,196 @@
+//===- PartsTest.cpp - Parts of micro-batches, and recomputation ----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Tensors.h"
+#include "runtime/stage/torch/TransformerStage.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <gtest/gtest.h>
+
+namespace chimera::runtime {
+namespace {
+
+using namespace test;
+
+constexpr MicroBatch kWhole{3, 5};
+
+Bytes slice(Bytes bytes, uint32_t part, uint32_t parts) {
+  const size_t size = bytes.size() / parts;
+  return bytes.subspan(part * size, size);
+}
+
+// How a line of stages goes through one micro-batch.
+struct Way {
+  uint32_t parts = 1;
+  bool splitBackward = false;
+  bool recompute = false;
+};
+
+struct Outcome {
+  double loss = 0;
+  std::vector<double> gradient;
+  std::vector<double> boundaries; // activations, then gradients, stage by stage
+
+  bool operator==(const Outcome &) const = default;
+};
+
+class Runner {
+public:
+  Runner(const program::ProgramT &program, Way way)
+      : line(program), way(way), stashes(line.parts.size()) {
+    // Away from the start, where half of the parameters are zero or one.
+    for (auto &part : line.parts)
+      for (size_t i = 0; i < part.weights.size(); ++i)
+        part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
+  }
+
+  Outcome run() {
+    Outcome outcome;
+    for (uint32_t part = 0; part < way.parts; ++part)
+      for (size_t s = 0; s < line.parts.size(); ++s) {
+        std::unique_ptr<Stash> stash =
+            forward(s, part, way.recompute ? Wanted::Output : Wanted::Both);
+        EXPECT_EQ(stash == nullptr, way.recompute);
+        stashes[s].push_back(std::move(stash));
+        if (isLast(s))
+          outcome.loss += share;
+      }
+    line.loss = outcome.loss;
+    for (uint32_t part = 0; part < way.parts; ++part)
+      for (size_t s = line.parts.size(); s-- > 0;) {
+        if (way.recompute)
+          stashes[s][part] = forward(s, part, Wanted::Stash);
+        backward(s, part);
+      }
+    outcome.gradient = line.whole(&Line<double>::Part::gradient);
+    outcome.boundaries = line.whole(&Line<double>::Part::output);
+    const std::vector<double> gradients =
+        line.whole(&Line<double>::Part::outputGradient);
+    outcome.boundaries.insert(outcome.boundaries.end(), gradients.begin(),
+                              gradients.end());
+    return outcome;
+  }
+
+private:
+  bool isLast(size_t s) const { return s + 1 == line.parts.size(); }
+  MicroBatch microBatch(uint32_t part) const {
+    return {kWhole.step, kWhole.index, part, way.parts};
+  }
+
+  std::unique_ptr<Stash> forward(size_t s, uint32_t part, Wanted wanted) {
+    auto &own = line.parts[s];
+    const Bytes input =
+        s == 0 ? bytesOf(line.tokens) : bytesOf(line.parts[s - 1].output);
+    Bytes output = isLast(s) ? std::as_writable_bytes(std::span(&share, 1))
+                             : slice(bytesOf(own.output), part, way.parts);
+    return own.stage->forward(
+        microBatch(part), slice(input, part, way.parts),
+        isLast(s) ? slice(bytesOf(line.labels), part, way.parts) : Bytes(),
+        bytesOf(own.weights), wanted == Wanted::Stash ? Bytes() : output,
+        wanted);
+  }
+
+  void backward(size_t s, uint32_t part) {
+    auto &own = line.parts[s];
+    const Bytes outgoing =
+        isLast(s) ? line.gradientOfOutput(s)
+                  : slice(line.gradientOfOutput(s), part, way.parts);
+    const Bytes incoming = slice(line.gradientOfInput(s), part, way.parts);
+    std::unique_ptr<Stash> stash = std::move(stashes[s][part]);
+    if (!way.splitBackward)
+      return own.stage->backward(microBatch(part), std::move(stash), outgoing,
+                                 bytesOf(own.weights), bytesOf(own.gradient),
+                                 incoming);
+    stash = own.stage->inputGradient(microBatch(part), std::move(stash),
+                                     outgoing, bytesOf(own.weights), incoming);
+    own.stage->weightGradient(microBatch(part), std::move(stash),
+                              bytesOf(own.weights), bytesOf(own.gradient));
+  }
+
+  Line<double> line;
+  Way way;
+  double share = 0;
+  std::vector<std::vector<std::unique_ptr<Stash>>> stashes; // by stage, part
+};
+
+double largest(const std::vector<double> &values) {
+  double most = 0;
+  for (double value : values)
+    most = std::max(most, std::abs(value));
+  return most;
+}
+
+class PartsTest : public testing::TestWithParam<double> {
+protected:
+  program::ProgramT program = smallProgram(
+      {.layers = 3, .dropout = GetParam(), .microBatchSize = 4}, {2, 1, 2});
+};
+
+// Also with dropout: a part has its rows of the whole micro-batch's masks.
+TEST_P(PartsTest, addUpToTheWhole) {
+  for (bool split : {false, true}) {
+    const Outcome whole = Runner(program, {1, split}).run();
+    ASSERT_GT(largest(whole.gradient), 1e-3);
+    for (uint32_t parts : {2, 4}) {
+      const Outcome sum = Runner(program, {parts, split}).run();
+      EXPECT_NEAR(sum.loss, whole.loss, 1e-12 * whole.loss);
+      EXPECT_LE(largestDifference(sum.gradient, whole.gradient),
+                1e-12 * largest(whole.gradient));
+      EXPECT_LE(largestDifference(sum.boundaries, whole.boundaries),
+                1e-12 * largest(whole.boundaries));
+    }
+  }
+}
+
+TEST_P(PartsTest, recomputingGivesTheSameBits) {
+  for (uint32_t parts : {1, 2})
+    for (bool split : {false, true})
+      EXPECT_EQ(Runner(program, {parts, split, /*recompute=*/true}).run(),
+                Runner(program, {parts, split}).run())
+          << parts << " parts, split " << split;
+}
+
+INSTANTIATE_TEST_SUITE_P(Dropout, PartsTest, testing::Values(0.0, 0.3));
+
+TEST(RecomputeTest, theOutputAloneKeepsNothing) {
+  program::ProgramT program = smallProgram({.dropout = 0.3}, {2, 2});
+  TensorMeter meter;
+  Line<double> line(program);
+  auto &first = line.parts[0];
+  auto forward = [&](Wanted wanted) {
+    return first.stage->forward(
+        kWhole, bytesOf(line.tokens), {}, bytesOf(first.weights),
+        wanted == Wanted::Stash ? Bytes() : bytesOf(first.output), wanted);
+  };
+  forward(Wanted::Both); // whatever is made once
+  const int64_t before = meter.currentBytes();
+  EXPECT_EQ(forward(Wanted::Output), nullptr);
+  EXPECT_EQ(meter.currentBytes(), before);
+  std::unique_ptr<Stash> stash = forward(Wanted::Stash);
+  EXPECT_GT(meter.currentBytes(), before);
+}
+
+TEST(RefusedPartsTest, areThoseThatDoNotDivide) {
+  program::ProgramT program = smallProgram({.microBatchSize = 4}, {2, 2});
+  Line<double> line(program);
+  for (auto [part, parts] : {std::pair(0u, 3u), std::pair(2u, 2u)}) {
+    try {
+      line.parts[0].stage->forward({0, 0, part, parts}, bytesOf(line.tokens),
+                                   {}, bytesOf(line.parts[0].weights),
+                                   bytesOf(line.parts[0].output));
+      FAIL() << "part " << part << " of " << parts;
+    } catch (const std::invalid_argument &error) {
+      EXPECT_EQ(error.what(),
+                "expected a part of a micro-batch of 4 that divides it, got "
+                "part " +
+                    std::to_string(part) + " of " + std::to_string(parts));
+    }
+  }
+}
+
+} // namespace
+} // namespace chimera::runtime
