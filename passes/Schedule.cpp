@@ -47,8 +47,8 @@ std::vector<Turn> globalOrder(const schedule::Timing &timing) {
 class Reorder {
 public:
   Reorder(const Layout &layout, const schedule::Problem &problem, Block &block)
-      : layout(layout), ids(problem), pipelineOf(pipelineOfMicroBatch(problem)),
-        block(block), sums(layout.directions.size() * layout.stages.size()),
+      : layout(layout), ids(problem), block(block),
+        sums(layout.directions.size() * layout.stages.size()),
         zeros(sums.size()) {}
 
   /// Fails, with a diagnostic, where the step is not what `unroll` makes.
@@ -71,7 +71,8 @@ public:
         if (failed(checkReplica(update)))
           return failure();
     }
-    if (llvm::is_contained(actions, nullptr))
+    auto isMissing = [&](int64_t id) { return ids.has(id) && !actions[id]; };
+    if (llvm::any_of(llvm::seq(ids.count()), isMissing))
       return block.getParentOp()->emitOpError(
           "expected every action of the step: run chimera-unroll first");
     if (llvm::is_contained(zeros, nullptr))
@@ -98,9 +99,7 @@ public:
 private:
   LogicalResult collect(ActionOp action) {
     std::optional<int64_t> id = ids.find(actionOf(action));
-    if (!id || actions[*id] ||
-        pipelineOf[action.getMicroBatch()] !=
-            static_cast<int32_t>(action.getPipeline()))
+    if (!id || actions[*id])
       return action.emitOpError("expected each action of the step once");
     actions[*id] = action;
     return success();
@@ -176,7 +175,6 @@ private:
 
   const Layout &layout;
   schedule::ActionIds ids;
-  std::vector<int32_t> pipelineOf;
   Block &block;
   std::vector<ActionOp> actions;
   /// The first op that needs all actions done.

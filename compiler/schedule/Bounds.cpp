@@ -16,77 +16,134 @@ namespace chimera::schedule {
 
 namespace {
 
-/// All micro-batches of one pipeline on one stage, one kind of action: each
-/// takes `cost`, can start at `head` at the earliest and leaves `tail` to do
-/// after its end.
+__extension__ using Wide = __int128;
+
+/// All actions of one kind that some chains have on one stage: they take `load`
+/// together, none can start before `head` and each leaves `tail` to do after
+/// its end.
 struct Class {
   int32_t worker;
-  int64_t head, cost, tail, count;
+  int64_t head, load, tail;
 };
 
-/// The chain of one micro-batch through one pipeline: forwards, then backwards.
+/// What one forward of a pipeline brings about, over all stages: forwards of
+/// `batches` micro-batches, then the backwards of each, all its parts. There
+/// are `count` of them. A recompute that must not be left out belongs to its
+/// backward.
 class Chain {
 public:
-  Chain(const Problem &problem, const Pipeline &pipeline)
-      : problem(problem), pipeline(pipeline),
-        stages(static_cast<int32_t>(problem.stages.size())),
-        first(problem.splitBackward ? Kind::InputGradient : Kind::Backward) {
+  Chain(const Problem &problem, const Pipeline &pipeline, int32_t batches,
+        int64_t count)
+      : problem(problem), pipeline(pipeline), batches(batches), count(count),
+        stages(static_cast<int32_t>(problem.stages.size())) {
     int64_t time = 0;
     for (int32_t s = 0; s < stages; ++s) {
       forwardAt.push_back(time);
-      time += problem.cost(Kind::Forward, s);
+      time += forward(s);
       if (s + 1 < stages)
-        time += transfer(s);
+        time += transfer(s, whole());
     }
     backwardAt.resize(stages);
     for (int32_t s = stages; s-- > 0;) {
       backwardAt[s] = time;
-      time += problem.cost(first, s);
+      time += leastPiece(backward(s));
       if (s > 0)
-        time += transfer(s - 1);
+        time += transfer(s - 1, leastPart());
     }
     // The weight gradient of a stage, or what comes after the backward on the
     // stages before.
     int64_t rest = 0;
     for (int32_t s = 0; s < stages; ++s) {
       if (s > 0)
-        rest += transfer(s - 1) + problem.cost(first, s - 1);
-      rest = std::max(rest, weightGradient(s));
+        rest += transfer(s - 1, leastPart()) + leastPiece(backward(s - 1));
+      rest = std::max(rest, leastPiece(weightGradient(s)));
       afterBackward.push_back(rest);
     }
-    end = backwardAt[stages - 1] + problem.cost(first, stages - 1) +
-          afterBackward[stages - 1];
+    // Every piece passes every stage.
+    for (int32_t s = 0; s < stages; ++s)
+      end = std::max(end,
+                     backwardAt[s] + batches * backward(s) + afterBackward[s]);
   }
 
-  /// The time of one micro-batch alone.
+  /// The time of one chain alone.
   int64_t length() const { return end; }
 
-  /// From the start of the forward to the end of the last action on `stage`.
-  int64_t residency(int32_t stage) const {
-    return backwardAt[stage] + problem.cost(first, stage) +
-           weightGradient(stage) - forwardAt[stage];
+  /// Bytes times time that the stash on `stage` takes at least, of all chains:
+  /// from the start of the forward to the end of the last action. Where it is
+  /// recomputed, from the start of that, unless that may be left out and
+  /// keeping it is less.
+  Wide stashTime(int32_t stage) const {
+    int64_t last =
+        leastPiece(backward(stage)) + leastPiece(weightGradient(stage));
+    int64_t time = backwardAt[stage] + last - forwardAt[stage];
+    if (problem.recomputeOf(stage) == Recompute::Fused)
+      time = last;
+    else if (problem.recomputeOf(stage) == Recompute::Early)
+      time = std::min(time,
+                      last + leastPiece(problem.cost(Kind::Recompute, stage)));
+    return static_cast<Wide>(problem.bytesOf(stage).stash) * time * batches *
+           count;
   }
 
   void appendClasses(std::vector<Class> &classes) const {
-    auto count = static_cast<int64_t>(pipeline.microBatches.size());
     for (int32_t s = 0; s < stages; ++s) {
       int32_t worker = pipeline.workers[s];
-      int64_t forward = problem.cost(Kind::Forward, s);
+      int64_t all = batches * count;
+      classes.push_back({worker, forwardAt[s], forward(s) * count,
+                         end - forwardAt[s] - forward(s)});
       classes.push_back(
-          {worker, forwardAt[s], forward, end - forwardAt[s] - forward, count});
-      int64_t backward = problem.cost(first, s);
-      classes.push_back(
-          {worker, backwardAt[s], backward, afterBackward[s], count});
+          {worker, backwardAt[s], backward(s) * all, afterBackward[s]});
       if (problem.splitBackward)
-        classes.push_back(
-            {worker, backwardAt[s] + backward, weightGradient(s), 0, count});
+        classes.push_back({worker, backwardAt[s] + leastPiece(backward(s)),
+                           weightGradient(s) * all, 0});
     }
   }
 
+  /// Time of the messages behind stage `s` without alpha: forwards',
+  /// backwards'.
+  std::pair<int64_t, int64_t> messages(int32_t s) const {
+    int64_t alpha = problem.link.alpha;
+    int64_t gradients = 0;
+    Action part = leastPart();
+    for (int32_t k = 0; k < pipeline.backwardParts; ++k) {
+      part.part = static_cast<uint8_t>(k);
+      gradients += problem.transfer(s, part) - alpha;
+    }
+    return {(problem.transfer(s, whole()) - alpha) * count,
+            gradients * batches * count};
+  }
+
 private:
-  int64_t transfer(int32_t s) const {
-    return pipeline.workers[s] == pipeline.workers[s + 1] ? 0
-                                                          : problem.transfer(s);
+  Action whole() const {
+    return {Kind::Forward, 0, 0, 0, static_cast<uint16_t>(batches)};
+  }
+  /// The first part of a micro-batch is the least.
+  Action leastPart() const {
+    return {Kind::Backward,
+            0,
+            0,
+            0,
+            1,
+            0,
+            static_cast<uint8_t>(pipeline.backwardParts)};
+  }
+  int64_t leastPiece(int64_t time) const {
+    return share(time, 0, pipeline.backwardParts);
+  }
+  int64_t transfer(int32_t s, const Action &action) const {
+    return pipeline.workers[s] == pipeline.workers[s + 1]
+               ? 0
+               : problem.transfer(s, action);
+  }
+  int64_t forward(int32_t s) const {
+    return problem.cost(Kind::Forward, s) * batches;
+  }
+  int64_t backward(int32_t s) const {
+    int64_t time = problem.cost(
+        problem.splitBackward ? Kind::InputGradient : Kind::Backward, s);
+    if (problem.recomputeOf(s) == Recompute::Fused)
+      time += problem.cost(Kind::Recompute, s);
+    return time;
   }
   int64_t weightGradient(int32_t s) const {
     return problem.splitBackward ? problem.cost(Kind::WeightGradient, s) : 0;
@@ -94,11 +151,25 @@ private:
 
   const Problem &problem;
   const Pipeline &pipeline;
+  int32_t batches;
+  int64_t count;
   int32_t stages;
-  Kind first; ///< of the actions of a backward
   std::vector<int64_t> forwardAt, backwardAt, afterBackward;
   int64_t end = 0;
 };
+
+/// The chains of a pipeline by the micro-batches of their forwards.
+std::vector<Chain> chainsOf(const Problem &problem, const Pipeline &pipeline) {
+  std::map<int32_t, int64_t> counts;
+  if (pipeline.forwards.empty())
+    counts[1] = std::ssize(pipeline.microBatches);
+  for (int32_t batches : pipeline.forwards)
+    ++counts[batches];
+  std::vector<Chain> chains;
+  for (auto [batches, count] : counts)
+    chains.emplace_back(problem, pipeline, batches, count * problem.steps);
+  return chains;
+}
 
 /// max over h and t of h + t + the load of all classes with a head of at least
 /// h and a tail of at least t: the sets that matter are those.
@@ -110,7 +181,7 @@ int64_t headLoadTail(std::vector<Class> classes) {
     int64_t load = 0;
     for (const Class &c : classes)
       if (c.tail >= last.tail) {
-        load += c.cost * c.count;
+        load += c.load;
         most = std::max(most, c.head + load + last.tail);
       }
   }
@@ -123,7 +194,7 @@ Bound work(const std::vector<std::vector<Class>> &classes) {
   for (const std::vector<Class> &row : classes) {
     int64_t load = 0;
     for (const Class &c : row)
-      load += c.cost * c.count;
+      load += c.load;
     bound.time = std::max(bound.time, load);
   }
   return bound;
@@ -143,7 +214,8 @@ Bound oneMachine(const std::vector<std::vector<Class>> &classes) {
 }
 
 Bound criticalPath(const std::vector<Chain> &chains) {
-  Bound bound{"LB3", "T >= max over pipelines of the time of one micro-batch",
+  Bound bound{"LB3",
+              "T >= max over forwards of the time of its micro-batches alone",
               "always", "its actions and messages follow one another"};
   for (const Chain &chain : chains)
     bound.time = std::max(bound.time, chain.length());
@@ -151,23 +223,13 @@ Bound criticalPath(const std::vector<Chain> &chains) {
 }
 
 /// Little's law, in __int128: bytes times time is more than 64 bits hold.
-Bound memory(const Problem &problem, const std::vector<Chain> &chains) {
+Bound memory(const Problem &problem, const std::vector<Wide> &held) {
   Bound bound{"LB4",
               "T >= max over workers of sum of stash · residency over its "
               "micro-batches and stages / (cap - resident bytes)",
               "memory caps above the resident bytes",
               "a stash is held for at least its micro-batch's way to the last "
-              "stage and back"};
-  __extension__ using Wide = __int128;
-  std::vector<Wide> held(problem.workers, 0);
-  for (size_t p = 0; p < chains.size(); ++p)
-    for (size_t s = 0; s < problem.stages.size(); ++s) {
-      auto stage = static_cast<int32_t>(s);
-      held[problem.pipelines[p].workers[s]] +=
-          static_cast<Wide>(problem.bytesOf(stage).stash) *
-          chains[p].residency(stage) *
-          static_cast<Wide>(problem.pipelines[p].microBatches.size());
-    }
+              "stage and back, or from its recompute on"};
   for (size_t w = 0; w < problem.memoryCaps.size(); ++w) {
     int64_t room =
         problem.memoryCaps[w] - residentBytes(problem, static_cast<int32_t>(w));
@@ -178,24 +240,14 @@ Bound memory(const Problem &problem, const std::vector<Chain> &chains) {
   return bound;
 }
 
-Bound messages(const Problem &problem) {
+using Channels = std::map<std::pair<int32_t, int32_t>, int64_t>;
+
+Bound messages(const Channels &channels) {
   Bound bound{
       "LB5", "T >= max over channels of the time of its messages without alpha",
       "messages of one channel follow one another",
       "a link carries no more than its bandwidth"};
   bound.simulated = false;
-  std::map<std::pair<int32_t, int32_t>, int64_t> channels;
-  for (const Pipeline &pipeline : problem.pipelines)
-    for (size_t s = 0; s + 1 < pipeline.workers.size(); ++s) {
-      int32_t from = pipeline.workers[s], to = pipeline.workers[s + 1];
-      if (from == to)
-        continue;
-      int64_t time =
-          (problem.transfer(static_cast<int32_t>(s)) - problem.link.alpha) *
-          static_cast<int64_t>(pipeline.microBatches.size());
-      channels[{from, to}] += time;
-      channels[{to, from}] += time;
-    }
   for (const auto &[channel, time] : channels)
     bound.time = std::max(bound.time, time);
   return bound;
@@ -206,15 +258,28 @@ Bound messages(const Problem &problem) {
 std::vector<Bound> bounds(const Problem &problem) {
   std::vector<Chain> chains;
   std::vector<Class> all;
-  for (const Pipeline &pipeline : problem.pipelines) {
-    chains.emplace_back(problem, pipeline);
-    chains.back().appendClasses(all);
-  }
+  std::vector<Wide> held(problem.workers, 0);
+  Channels channels;
+  for (const Pipeline &pipeline : problem.pipelines)
+    for (const Chain &chain : chainsOf(problem, pipeline)) {
+      chain.appendClasses(all);
+      for (size_t s = 0; s < pipeline.workers.size(); ++s) {
+        auto stage = static_cast<int32_t>(s);
+        held[pipeline.workers[s]] += chain.stashTime(stage);
+        if (s + 1 == pipeline.workers.size() ||
+            pipeline.workers[s] == pipeline.workers[s + 1])
+          continue;
+        auto [forwards, backwards] = chain.messages(stage);
+        channels[{pipeline.workers[s], pipeline.workers[s + 1]}] += forwards;
+        channels[{pipeline.workers[s + 1], pipeline.workers[s]}] += backwards;
+      }
+      chains.push_back(chain);
+    }
   std::vector<std::vector<Class>> classes(problem.workers);
   for (const Class &c : all)
     classes[c.worker].push_back(c);
   return {work(classes), oneMachine(classes), criticalPath(chains),
-          memory(problem, chains), messages(problem)};
+          memory(problem, held), messages(channels)};
 }
 
 const Bound &best(const std::vector<Bound> &bounds) {

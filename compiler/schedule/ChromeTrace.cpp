@@ -47,20 +47,25 @@ void addActions(Events &events, const Timeline &timeline, size_t process) {
     for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i) {
       const Action &action = timeline.schedule.workers[w][i];
       const char *kind = nameOf(action.kind);
-      events.add({{"name",
-                   std::string(kind) + " " + std::to_string(action.microBatch)},
+      ordered_json arguments = {{"worker", w},
+                                {"kind", kind},
+                                {"pipeline", action.pipeline},
+                                {"stage", action.stage},
+                                {"micro_batch", action.microBatch}};
+      if (action.microBatches > 1)
+        arguments["micro_batches"] = action.microBatches;
+      if (action.parts > 1) {
+        arguments["part"] = action.part;
+        arguments["parts"] = action.parts;
+      }
+      events.add({{"name", std::string(kind) + " " + coverOf(action)},
                   {"cat", kind},
                   {"ph", "X"},
                   {"ts", microseconds(timeline.timing.starts[w][i], timeline)},
                   {"dur", microseconds(timeline.duration(action), timeline)},
                   {"pid", process},
                   {"tid", w},
-                  {"args",
-                   {{"worker", w},
-                    {"kind", kind},
-                    {"pipeline", action.pipeline},
-                    {"stage", action.stage},
-                    {"micro_batch", action.microBatch}}}});
+                  {"args", std::move(arguments)}});
     }
 }
 

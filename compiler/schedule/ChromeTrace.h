@@ -15,8 +15,10 @@ namespace chimera::schedule {
 /// JSON in the Trace Event Format (Google), which Perfetto opens: a process for
 /// each timeline, a thread for each worker, and one complete event an action,
 /// with `worker`, `kind`, `pipeline`, `stage` and `micro_batch` as its
-/// arguments. `ts` and `dur` are in microseconds, as the format wants; what a
-/// unit of time is in these, Timeline::unit says and `otherData` repeats.
+/// arguments, with `micro_batches` where there are several and with `part` and
+/// `parts` where it is one of several. `ts` and `dur` are in microseconds, as
+/// the format wants; what a unit of time is in these, Timeline::unit says and
+/// `otherData` repeats.
 std::string renderChromeTrace(std::span<const Timeline> timelines);
 
 } // namespace chimera::schedule

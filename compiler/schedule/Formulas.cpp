@@ -24,7 +24,7 @@ bool isDirect(const Sizes &s) {
   return s.options.concatenation == Concatenation::Direct;
 }
 bool isDoubling(const Sizes &s) {
-  return s.options.concatenation == Concatenation::Doubling;
+  return s.options.concatenation == Concatenation::FineTunedDoubling;
 }
 bool isEven(const Sizes &s) { return s.stages % 2 == 0; }
 bool inUnits(const Sizes &s) { return s.microBatches % s.stages == 0; }

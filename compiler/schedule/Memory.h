@@ -11,8 +11,14 @@
 //   optimizer state, of every stage of every pipeline on it;
 // - the stash of a micro-batch on a stage from the start of its forward to the
 //   end of its backward, or of its weight gradient where the backward is split;
+//   of a part of a micro-batch, where backwards come in parts, its share;
+// - where it is recomputed, from the start of the forward to the end of the
+//   recompute only what the forward read, a boundary of the stage before, and
+//   the stash from the start of the recompute;
 // - while an action runs, what it reads from and gives to the stages before and
-//   after: a boundary for each that exists, none in a weight gradient.
+//   after: a boundary for each that exists, its share for a part, as many as
+//   there are micro-batches for a forward over several; none in a weight
+//   gradient or a recompute.
 //
 // Messages that wait to be read are not counted: how many there are depends on
 // the transport. As a worker runs one action at a time, what it holds follows

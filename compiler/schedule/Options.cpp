@@ -7,7 +7,9 @@
 
 #include "compiler/schedule/Options.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace chimera::schedule {
 
@@ -25,18 +27,22 @@ static std::string printPipelines(const SchemeOptions &options) {
   return std::to_string(options.pipelines);
 }
 
+/// By the number of the enumerator.
+static constexpr std::string_view kConcatenations[] = {
+    "direct", "doubling", "fine-tuned-doubling", "halving"};
+
 static bool parseConcatenation(std::string_view text, SchemeOptions &options) {
-  if (text == "direct")
-    options.concatenation = Concatenation::Direct;
-  else if (text == "doubling")
-    options.concatenation = Concatenation::Doubling;
-  else
+  const auto *at = std::ranges::find(kConcatenations, text);
+  if (at == std::end(kConcatenations))
     return false;
+  options.concatenation =
+      static_cast<Concatenation>(at - std::begin(kConcatenations));
   return true;
 }
 
 static std::string printConcatenation(const SchemeOptions &options) {
-  return options.concatenation == Concatenation::Direct ? "direct" : "doubling";
+  return std::string(
+      kConcatenations[static_cast<size_t>(options.concatenation)]);
 }
 
 std::span<const SchemeOption> schemeOptions() {
@@ -45,7 +51,8 @@ std::span<const SchemeOption> schemeOptions() {
        "2f for an f that divides half of the stages", parsePipelines,
        printPipelines},
       {"concatenation", "how basic units follow each other",
-       "direct or doubling", parseConcatenation, printConcatenation}};
+       "direct, doubling, fine-tuned-doubling or halving", parseConcatenation,
+       printConcatenation}};
   return kAll;
 }
 

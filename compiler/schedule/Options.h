@@ -17,8 +17,10 @@ namespace chimera::schedule {
 
 /// How more micro-batches than a basic unit holds follow each other.
 enum class Concatenation : uint8_t {
-  Direct,   ///< one unit after another
-  Doubling, ///< units of pairs: two forwards, then backwards one by one
+  Direct,            ///< one unit after another
+  Doubling,          ///< a forward runs two micro-batches, a backward one
+  FineTunedDoubling, ///< doubling with a forward for each micro-batch
+  Halving,           ///< a forward runs one micro-batch, a backward half of one
 };
 
 /// The choices of all schemes; each scheme says which it knows.

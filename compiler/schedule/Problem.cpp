@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Problem.h"
+#include "compiler/schedule/Schedule.h"
 
 #include <algorithm>
 #include <span>
@@ -51,6 +51,13 @@ int64_t Problem::transfer(int32_t stage) const {
   return link.alpha + linkTime(link, bytesOf(stage).boundary);
 }
 
+int64_t Problem::transfer(int32_t stage, const Action &action) const {
+  int64_t bytes = bytesOf(stage).boundary;
+  if (action.parts > 1)
+    bytes = share(bytes, action.part, action.parts);
+  return link.alpha + linkTime(link, bytes * action.microBatches);
+}
+
 /// True if the sum of `terms`, `times` over, is below kMost.
 static bool fits(std::span<const int64_t> terms, int64_t times) {
   int64_t sum = 0;
@@ -60,29 +67,41 @@ static bool fits(std::span<const int64_t> terms, int64_t times) {
   return !__builtin_mul_overflow(sum, times, &sum) && sum < kMost;
 }
 
-/// True if the step's times, one after another with a message behind each, are
-/// below kMost: no schedule's makespan overflows.
+/// All micro-batches of the problem's steps.
+static int64_t allMicroBatches(const Problem &problem) {
+  return int64_t{problem.microBatches()} * problem.steps;
+}
+
+/// True if the problem's times, one after another with a message behind each,
+/// are below kMost: no schedule's makespan overflows.
 static bool timesFit(const Problem &problem) {
+  int64_t parts = 1;
+  for (const Pipeline &pipeline : problem.pipelines)
+    parts = std::max<int64_t>(parts, pipeline.backwardParts);
   std::vector<int64_t> times;
   for (size_t s = 0; s < problem.stages.size(); ++s) {
     const StageCost &cost = problem.stages[s];
     int64_t bytes = problem.bytesOf(static_cast<int32_t>(s)).boundary;
     times.insert(times.end(), {cost.forward, cost.backward, cost.inputGradient,
-                               cost.weightGradient});
-    times.insert(times.end(), 4, problem.link.alpha);
+                               cost.weightGradient, cost.recompute});
+    times.insert(times.end(), 4 * parts, problem.link.alpha);
+    // Each part's time may be rounded up.
     times.insert(times.end(), 4, linkTime(problem.link, bytes));
+    times.push_back(4 * parts);
   }
-  return fits(times, problem.microBatches());
+  return fits(times, allMicroBatches(problem));
 }
 
-/// True if all replicas and all activations together are below kMost.
+/// True if all replicas, versions of their weights and activations together
+/// are below kMost.
 static bool bytesFit(const Problem &problem) {
   std::vector<int64_t> sizes;
   for (const StageBytes &bytes : problem.bytes)
     sizes.insert(sizes.end(), {bytes.weights, bytes.weights, bytes.optimizer,
                                bytes.stash, bytes.boundary, bytes.boundary});
-  return fits(sizes, int64_t{problem.microBatches()} +
-                         static_cast<int64_t>(problem.pipelines.size()));
+  return fits(sizes, allMicroBatches(problem) +
+                         static_cast<int64_t>(problem.pipelines.size()) +
+                         static_cast<int64_t>(problem.stages.size()));
 }
 
 /// What is wrong with link, bytes and caps.
@@ -119,6 +138,93 @@ static std::string checkSizes(const Problem &problem) {
   return {};
 }
 
+/// What is wrong with the costs, and with the parts that they are cut into.
+static std::string checkCosts(const Problem &problem) {
+  int32_t parts = 1;
+  for (size_t p = 0; p < problem.pipelines.size(); ++p) {
+    int32_t own = problem.pipelines[p].backwardParts;
+    if (own < 1 || own > UINT8_MAX)
+      return "expected backwards of pipeline " + std::to_string(p) +
+             " in 1 to " + std::to_string(UINT8_MAX) + " parts, got " +
+             std::to_string(own);
+    parts = std::max(parts, own);
+  }
+  if (!problem.recompute.empty() &&
+      problem.recompute.size() != problem.stages.size())
+    return "expected recomputation for all " +
+           std::to_string(problem.stages.size()) + " stages or for none, got " +
+           std::to_string(problem.recompute.size());
+  for (size_t s = 0; s < problem.stages.size(); ++s) {
+    const StageCost &cost = problem.stages[s];
+    int64_t least = std::min({cost.forward, cost.backward, cost.inputGradient,
+                              cost.weightGradient, cost.recompute});
+    if (least < 1)
+      return "expected costs of at least 1 on stage " + std::to_string(s) +
+             ", got " + std::to_string(least);
+    int64_t cut = problem.splitBackward
+                      ? std::min(cost.inputGradient, cost.weightGradient)
+                      : cost.backward;
+    if (problem.recomputeOf(static_cast<int32_t>(s)) != Recompute::None)
+      cut = std::min(cut, cost.recompute);
+    if (cut < parts)
+      return "expected costs of at least " + std::to_string(parts) +
+             " on stage " + std::to_string(s) + " for what runs in " +
+             std::to_string(parts) + " parts, got " + std::to_string(cut);
+  }
+  return {};
+}
+
+/// What is wrong with what forwards cover.
+static std::string checkCover(const Pipeline &pipeline,
+                              const std::string &where) {
+  size_t next = 0;
+  for (int32_t count : pipeline.forwards) {
+    if (count < 1 || count > UINT16_MAX)
+      return "expected forwards of " + where + " over 1 to " +
+             std::to_string(UINT16_MAX) + " micro-batches, got " +
+             std::to_string(count);
+    size_t first = next;
+    next += count;
+    if (next > pipeline.microBatches.size())
+      break;
+    for (size_t i = first + 1; i < next; ++i)
+      if (pipeline.microBatches[i] != pipeline.microBatches[i - 1] + 1)
+        return "expected each forward of " + where +
+               " to cover consecutive micro-batches, got " +
+               std::to_string(pipeline.microBatches[i - 1]) + " and " +
+               std::to_string(pipeline.microBatches[i]);
+  }
+  if (!pipeline.forwards.empty() && next != pipeline.microBatches.size())
+    return "expected the forwards of " + where + " to cover its " +
+           std::to_string(pipeline.microBatches.size()) +
+           " micro-batches, got " + std::to_string(next);
+  return {};
+}
+
+/// What is wrong with steps and updates.
+static std::string checkSteps(const Problem &problem) {
+  if (problem.updates == Updates::Flush) {
+    if (problem.steps != 1)
+      return "expected one step where a flush ends it, got " +
+             std::to_string(problem.steps);
+    return {};
+  }
+  if (problem.steps < 2)
+    return "expected at least 2 steps where they overlap, got " +
+           std::to_string(problem.steps);
+  if (allMicroBatches(problem) > INT32_MAX)
+    return "expected less than 2^31 micro-batches over all steps, got " +
+           std::to_string(allMicroBatches(problem));
+  if (problem.pipelines.size() != 1)
+    return "expected one pipeline where steps overlap, got " +
+           std::to_string(problem.pipelines.size());
+  const Pipeline &pipeline = problem.pipelines.front();
+  if (!pipeline.forwards.empty() || pipeline.backwardParts != 1)
+    return "expected forwards and backwards of one micro-batch where steps "
+           "overlap";
+  return {};
+}
+
 std::string check(const Problem &problem) {
   if (problem.workers < 1)
     return "expected at least one worker, got " +
@@ -127,17 +233,13 @@ std::string check(const Problem &problem) {
     return "expected at least one stage, got none";
   if (std::string error = checkSizes(problem); !error.empty())
     return error;
-  for (size_t s = 0; s < problem.stages.size(); ++s) {
-    const StageCost &cost = problem.stages[s];
-    int64_t least = std::min(
-        {cost.forward, cost.backward, cost.inputGradient, cost.weightGradient});
-    if (least < 1)
-      return "expected costs of at least 1 on stage " + std::to_string(s) +
-             ", got " + std::to_string(least);
-  }
+  if (std::string error = checkCosts(problem); !error.empty())
+    return error;
   int32_t count = problem.microBatches();
   if (count < 1)
     return "expected at least one micro-batch, got none";
+  if (std::string error = checkSteps(problem); !error.empty())
+    return error;
   if (!timesFit(problem))
     return "expected times that sum to less than 2^62 over the step";
   if (!bytesFit(problem))
@@ -166,6 +268,8 @@ std::string check(const Problem &problem) {
                std::to_string(m) + " twice, again in " + where;
       taken[m] = true;
     }
+    if (std::string error = checkCover(pipeline, where); !error.empty())
+      return error;
   }
   return {};
 }

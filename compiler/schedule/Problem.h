@@ -51,6 +51,8 @@ enum class Updates : uint8_t {
                   ///< step reads the version before the newest one
 };
 
+struct Action;
+
 /// Time of each action on one stage, all positive.
 struct StageCost {
   int64_t forward = 1;
@@ -113,21 +115,41 @@ struct Problem {
   /// Empty (no caps), or the most bytes that each worker may hold.
   std::vector<int64_t> memoryCaps;
 
+  /// Of one step.
   int32_t microBatches() const;
+  /// Of one micro-batch on `stage`.
   int64_t cost(Kind kind, int32_t stage) const;
+  /// A forward takes as many times longer as it covers micro-batches, a part of
+  /// a backward its share: see `share`.
+  int64_t cost(const Action &action) const;
   StageBytes bytesOf(int32_t stage) const {
     return bytes.empty() ? StageBytes() : bytes[stage];
   }
+  Recompute recomputeOf(int32_t stage) const {
+    return recompute.empty() ? Recompute::None : recompute[stage];
+  }
   /// Time from the end of an action on `stage` until stage + 1, on another
-  /// worker, can use its result; the gradient takes as long the other way.
+  /// worker, can use its result for one micro-batch; the gradient takes as long
+  /// the other way.
   int64_t transfer(int32_t stage) const;
+  /// The same for what `action` covers.
+  int64_t transfer(int32_t stage, const Action &action) const;
 };
 
+/// Part `part` of `parts` of `whole` in integers: the parts sum to the whole.
+inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
+  int64_t each = whole / parts, rest = whole % parts;
+  return each + rest * (part + 1) / parts - rest * part / parts;
+}
+
 /// Empty if `problem` is well formed, else the first thing that is wrong: no
-/// workers, a cost below 1, a negative size or message time, times or bytes
-/// that overflow, a placement that does not name one worker in [0, workers) for
-/// every stage, a pipeline without micro-batches, a micro-batch that is not in
-/// exactly one pipeline.
+/// workers, a cost below 1 or below the parts that it is cut into, a negative
+/// size or message time, times or bytes that overflow, a placement that does
+/// not name one worker in [0, workers) for every stage, a pipeline without
+/// micro-batches, a micro-batch that is not in exactly one pipeline, forwards
+/// that do not cover a pipeline's micro-batches in ranges of consecutive
+/// numbers, recomputation for some stages only, steps that do not go with the
+/// updates.
 std::string check(const Problem &problem);
 
 } // namespace chimera::schedule

@@ -7,6 +7,8 @@
 
 #include "compiler/schedule/Schedule.h"
 
+#include <algorithm>
+
 namespace chimera::schedule {
 
 const char *nameOf(Kind kind) {
@@ -26,22 +28,110 @@ const char *nameOf(Kind kind) {
 }
 
 std::string describe(const Action &action) {
-  return std::string(nameOf(action.kind)) + " of pipeline " +
-         std::to_string(action.pipeline) + ", stage " +
-         std::to_string(action.stage) + ", micro-batch " +
-         std::to_string(action.microBatch);
+  std::string text = std::string(nameOf(action.kind)) + " of pipeline " +
+                     std::to_string(action.pipeline) + ", stage " +
+                     std::to_string(action.stage) + ", micro-batch";
+  if (action.microBatches != 1)
+    return text + "es " + std::to_string(action.microBatch) + " to " +
+           std::to_string(action.microBatch + action.microBatches - 1);
+  text += " " + std::to_string(action.microBatch);
+  if (action.parts != 1)
+    text += ", part " + std::to_string(action.part) + " of " +
+            std::to_string(action.parts);
+  return text;
 }
 
-Action ActionIds::action(int64_t id,
-                         const std::vector<int32_t> &pipelineOf) const {
-  auto k = static_cast<int32_t>(id % kinds);
-  auto microBatch = static_cast<int32_t>(id / kinds % microBatches);
-  auto stage = static_cast<int32_t>(id / kinds / microBatches);
-  Kind kind = k == 0       ? Kind::Forward
-              : kinds == 2 ? Kind::Backward
-              : k == 1     ? Kind::InputGradient
-                           : Kind::WeightGradient;
-  return {kind, pipelineOf[microBatch], stage, microBatch};
+ActionIds::ActionIds(const Problem &problem)
+    : stages(static_cast<int32_t>(problem.stages.size())),
+      microBatches(problem.microBatches() * problem.steps),
+      split(problem.splitBackward), covers(microBatches) {
+  int32_t parts = 1;
+  int64_t pieces = 0;
+  for (size_t p = 0; p < problem.pipelines.size(); ++p) {
+    const Pipeline &pipeline = problem.pipelines[p];
+    auto own = static_cast<uint8_t>(pipeline.backwardParts);
+    parts = std::max(parts, pipeline.backwardParts);
+    for (int32_t step = 0; step < problem.steps; ++step) {
+      size_t range = 0;
+      int32_t left = 0, first = 0, count = 1;
+      for (int32_t m : pipeline.microBatches) {
+        m += step * problem.microBatches();
+        if (left == 0) {
+          left = count =
+              pipeline.forwards.empty() ? 1 : pipeline.forwards[range++];
+          first = m;
+          needed += stages;
+        }
+        --left;
+        covers[m] = {static_cast<int32_t>(p), first,
+                     static_cast<uint16_t>(count), own};
+        pieces += own;
+      }
+    }
+  }
+  bool any = false;
+  for (int32_t s = 0; s < stages; ++s) {
+    recompute.push_back(problem.recomputeOf(s));
+    any |= isRecomputed(s);
+    int64_t kinds = (split ? 2 : 1) + (recompute[s] == Recompute::Fused);
+    needed += kinds * pieces;
+  }
+  eachPart = (split ? 2 : 1) + any;
+  width = 1 + parts * eachPart;
+  places[static_cast<int>(Kind::Forward)] = kForward;
+  places[static_cast<int>(Kind::Backward)] = split ? -1 : kBackward;
+  places[static_cast<int>(Kind::InputGradient)] = split ? kBackward : -1;
+  places[static_cast<int>(Kind::WeightGradient)] = split ? kWeightGradient : -1;
+  places[static_cast<int>(Kind::Recompute)] = any ? kRecompute : -1;
+  offsets[kForward] = 0;
+  offsets[kBackward] = 1;
+  offsets[kWeightGradient] = 2;
+  offsets[kRecompute] = split ? 3 : 2;
+}
+
+std::optional<int64_t> ActionIds::find(Kind kind, int32_t stage,
+                                       int32_t microBatch) const {
+  if (microBatch < 0 || microBatch >= microBatches)
+    return std::nullopt;
+  const Cover &cover = covers[microBatch];
+  if (kind == Kind::Forward)
+    return find({kind, cover.pipeline, stage, cover.first, cover.count});
+  return find({kind, cover.pipeline, stage, microBatch, 1, 0, cover.parts});
+}
+
+bool ActionIds::has(int64_t id) const {
+  auto within = static_cast<int32_t>(id % width);
+  auto microBatch = static_cast<int32_t>(id / width % microBatches);
+  if (within == 0)
+    return covers[microBatch].first == microBatch;
+  if ((within - 1) / eachPart >= covers[microBatch].parts)
+    return false;
+  return 1 + (within - 1) % eachPart != offsets[kRecompute] ||
+         isRecomputed(static_cast<int32_t>(id / width / microBatches));
+}
+
+bool ActionIds::isOptional(int64_t id) const {
+  auto within = static_cast<int32_t>(id % width);
+  return within > 0 && 1 + (within - 1) % eachPart == offsets[kRecompute] &&
+         recompute[id / width / microBatches] == Recompute::Early;
+}
+
+Action ActionIds::action(int64_t id) const {
+  auto within = static_cast<int32_t>(id % width);
+  auto microBatch = static_cast<int32_t>(id / width % microBatches);
+  auto stage = static_cast<int32_t>(id / width / microBatches);
+  const Cover &cover = covers[microBatch];
+  if (within == 0)
+    return {Kind::Forward, cover.pipeline, stage, microBatch, cover.count};
+  int32_t offset = 1 + (within - 1) % eachPart;
+  Kind kind = offset == offsets[kRecompute] ? Kind::Recompute
+              : !split                      ? Kind::Backward
+              : offset == 1                 ? Kind::InputGradient
+                                            : Kind::WeightGradient;
+  return {kind,       cover.pipeline,
+          stage,      microBatch,
+          1,          static_cast<uint8_t>((within - 1) / eachPart),
+          cover.parts};
 }
 
 std::vector<int32_t> pipelineOfMicroBatch(const Problem &problem) {

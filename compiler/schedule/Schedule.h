@@ -48,52 +48,107 @@ struct Schedule {
   bool hasSlots() const { return !slots.empty(); }
 };
 
-/// "forward", "backward", "input_gradient", "weight_gradient".
+inline int64_t Problem::cost(const Action &action) const {
+  int64_t whole = cost(action.kind, action.stage) * action.microBatches;
+  return action.parts == 1 ? whole : share(whole, action.part, action.parts);
+}
+
+/// "forward", "backward", "input_gradient", "weight_gradient", "recompute".
 const char *nameOf(Kind kind);
 
-/// "forward of pipeline 0, stage 1, micro-batch 2".
+/// "forward of pipeline 0, stage 1, micro-batch 2", with "micro-batches 2 to 3"
+/// or "micro-batch 2, part 0 of 2".
 std::string describe(const Action &action);
 
 /// Gives every action of a problem a number in [0, count()), by stage,
 /// micro-batch and kind: a worker's neighbours in time are neighbours in
-/// memory. Each micro-batch has one pipeline, so that needs no pipeline.
+/// memory. Each micro-batch has one pipeline, so that needs no pipeline. Some
+/// numbers stand for nothing where a forward covers several micro-batches, or
+/// where pipelines or stages differ in parts or recomputation: see `has`.
 class ActionIds {
 public:
-  explicit ActionIds(const Problem &problem)
-      : stages(static_cast<int32_t>(problem.stages.size())),
-        microBatches(problem.microBatches()),
-        kinds(problem.splitBackward ? 3 : 2) {}
+  /// What a number stands for besides stage and micro-batch.
+  enum Place : int32_t { kForward, kBackward, kWeightGradient, kRecompute };
+
+  /// Requires check(problem).empty().
+  explicit ActionIds(const Problem &problem);
 
   int64_t count() const {
-    return static_cast<int64_t>(microBatches) * stages * kinds;
+    return static_cast<int64_t>(microBatches) * stages * width;
   }
+  /// How many actions a schedule has at least: all but those recomputes that it
+  /// may leave out.
+  int64_t required() const { return needed; }
+
   /// None where the problem has no such action.
-  std::optional<int64_t> find(Kind kind, int32_t stage,
-                              int32_t microBatch) const {
-    int32_t k = kind == Kind::Forward          ? 0
-                : kind == Kind::WeightGradient ? 2
-                                               : 1;
-    if ((kind == Kind::Backward) != (kinds == 2) && k != 0)
-      return std::nullopt;
-    if (stage < 0 || stage >= stages || microBatch < 0 ||
-        microBatch >= microBatches)
-      return std::nullopt;
-    return at(k, stage, microBatch);
-  }
   std::optional<int64_t> find(const Action &action) const {
-    return find(action.kind, action.stage, action.microBatch);
+    if (action.stage < 0 || action.stage >= stages || action.microBatch < 0 ||
+        action.microBatch >= microBatches)
+      return std::nullopt;
+    const Cover &cover = covers[action.microBatch];
+    int32_t place = placeOf(action.kind);
+    if (action.pipeline != cover.pipeline || place < 0 ||
+        (place == kRecompute && !isRecomputed(action.stage)))
+      return std::nullopt;
+    bool fits = place == kForward
+                    ? action.microBatches == cover.count && action.parts == 1 &&
+                          action.part == 0
+                    : action.microBatches == 1 && action.parts == cover.parts &&
+                          action.part < cover.parts;
+    if (!fits || (place == kForward && cover.first != action.microBatch))
+      return std::nullopt;
+    return at(place, action.stage, action.microBatch, action.part);
   }
-  /// The number of the action whose kind comes `k`-th (forward, backward or
-  /// input gradient, weight gradient). Requires that it exists.
-  int64_t at(int32_t k, int32_t stage, int32_t microBatch) const {
-    return (static_cast<int64_t>(stage) * microBatches + microBatch) * kinds +
-           k;
+  /// The first part, or the forward that covers `microBatch`.
+  std::optional<int64_t> find(Kind kind, int32_t stage,
+                              int32_t microBatch) const;
+
+  /// The number of an action that exists. A forward is the one that covers
+  /// `microBatch`.
+  int64_t at(int32_t place, int32_t stage, int32_t microBatch,
+             int32_t part = 0) const {
+    if (place == kForward)
+      return base(stage, covers[microBatch].first);
+    return base(stage, microBatch) + offsets[place] + part * eachPart;
   }
-  /// The inverse of `find`; `pipelineOf` maps micro-batches to pipelines.
-  Action action(int64_t id, const std::vector<int32_t> &pipelineOf) const;
+  int64_t idOf(const Action &action) const {
+    return at(placeOf(action.kind), action.stage, action.microBatch,
+              action.part);
+  }
+  /// True if `id` stands for an action.
+  bool has(int64_t id) const;
+  /// True if a schedule may leave out the action `id`.
+  bool isOptional(int64_t id) const;
+  /// The inverse of `find`. Requires has(id).
+  Action action(int64_t id) const;
 
 private:
-  int32_t stages, microBatches, kinds;
+  /// What forward and backwards of a micro-batch cover.
+  struct Cover {
+    int32_t pipeline;
+    int32_t first; ///< of the forward's micro-batches
+    uint16_t count;
+    uint8_t parts;
+  };
+
+  int64_t base(int32_t stage, int32_t microBatch) const {
+    return (static_cast<int64_t>(stage) * microBatches + microBatch) * width;
+  }
+  /// Negative where the problem has no such kind.
+  int32_t placeOf(Kind kind) const { return places[static_cast<size_t>(kind)]; }
+  bool isRecomputed(int32_t stage) const {
+    return recompute[stage] != Recompute::None;
+  }
+
+  int32_t stages, microBatches;
+  /// Numbers of a micro-batch on a stage: its forward, then its parts.
+  int32_t width, eachPart;
+  bool split;
+  int32_t places[5];
+  int32_t offsets[4]; ///< of each place in a part, behind the forward
+  int64_t needed = 0;
+  std::vector<Cover> covers;
+  std::vector<Recompute> recompute; ///< of each stage
 };
 
 /// The pipeline of every micro-batch. Requires a well-formed problem.

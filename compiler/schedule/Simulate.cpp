@@ -26,7 +26,7 @@ void summarize(const Problem &problem, const Schedule &schedule, bool unitCosts,
     size_t ran = 0;
     for (; ran < order.size() && starts[ran] >= 0; ++ran) {
       const Action &action = order[ran];
-      int64_t cost = unitCosts ? 1 : problem.cost(action.kind, action.stage);
+      int64_t cost = unitCosts ? 1 : problem.cost(action);
       timing.busy[w] += cost;
       end = starts[ran] + cost;
     }
@@ -91,29 +91,40 @@ public:
   }
 
 private:
-  /// Calls `visit(k, stage, transfer)` for each action that `action` on
-  /// `worker` depends on: the k-th kind on that stage, usable `transfer` after
-  /// its end. Stops, and gives false, where a visit does.
+  /// Calls `visit(id, transfer)` for each action that `action` on `worker`
+  /// depends on, usable `transfer` after its end. Stops, and gives false, where
+  /// a visit does. The recompute of a backward stands before it on its worker,
+  /// so the order sees to that.
   template <typename Visit>
   bool forEachNeed(const Action &action, int32_t worker, Visit visit) const {
+    using Ids = ActionIds;
     const std::vector<int32_t> &place =
         problem.pipelines[action.pipeline].workers;
-    int32_t stage = action.stage;
+    int32_t s = action.stage, m = action.microBatch, part = action.part;
+    // The message over the boundary behind `stage`, from the stage on `from`.
+    auto transfer = [&](int32_t stage, int32_t from) {
+      if (from == worker)
+        return int64_t{0};
+      return action.microBatches == 1 && action.parts == 1
+                 ? transfers[stage]
+                 : problem.transfer(stage, action);
+    };
+    auto gradient = [&] {
+      return s + 1 == stages || visit(ids.at(Ids::kBackward, s + 1, m, part),
+                                      transfer(s, place[s + 1]));
+    };
     switch (action.kind) {
     case Kind::Forward:
-      return stage == 0 ||
-             visit(0, stage - 1,
-                   place[stage - 1] == worker ? 0 : transfers[stage - 1]);
+      return s == 0 || visit(ids.at(Ids::kForward, s - 1, m),
+                             transfer(s - 1, place[s - 1]));
     case Kind::Backward:
     case Kind::InputGradient:
-      return visit(0, stage, 0) &&
-             (stage + 1 == stages ||
-              visit(1, stage + 1,
-                    place[stage + 1] == worker ? 0 : transfers[stage]));
+      return visit(ids.at(Ids::kForward, s, m), 0) && gradient();
     case Kind::WeightGradient:
-      return visit(1, stage, 0);
+      return visit(ids.at(Ids::kBackward, s, m, part), 0);
     case Kind::Recompute:
-      return visit(0, stage, 0);
+      return visit(ids.at(Ids::kForward, s, m), 0) &&
+             (problem.recomputeOf(s) != Recompute::Fused || gradient());
     }
     return true;
   }
@@ -124,19 +135,17 @@ private:
     while (next[worker] < order.size()) {
       const Action &action = order[next[worker]];
       int64_t start = free[worker];
-      bool can = forEachNeed(
-          action, worker, [&](int32_t k, int32_t stage, int64_t transfer) {
-            int64_t end = done[ids.at(k, stage, action.microBatch)];
-            start = std::max(start, end + transfer);
-            return end >= 0;
-          });
+      bool can = forEachNeed(action, worker, [&](int64_t id, int64_t transfer) {
+        int64_t end = done[id];
+        start = std::max(start, end + transfer);
+        return end >= 0;
+      });
       if (!can)
         return;
       starts[next[worker]++] = start;
-      int64_t end = start + problem.cost(action.kind, action.stage);
+      int64_t end = start + problem.cost(action);
       free[worker] = end;
-      int32_t k = static_cast<int32_t>(action.kind);
-      done[ids.at(k > 1 ? k - 1 : k, action.stage, action.microBatch)] = end;
+      done[ids.idOf(action)] = end;
       wake(action, worker);
     }
   }
@@ -148,8 +157,11 @@ private:
     int32_t stage = action.stage;
     if (action.kind == Kind::Forward)
       ++stage;
-    else if (action.kind != Kind::WeightGradient)
+    else if (action.kind == Kind::Backward ||
+             action.kind == Kind::InputGradient)
       --stage;
+    else
+      return;
     if (stage >= 0 && stage < stages && place[stage] != worker)
       ready.push_back(place[stage]);
   }
@@ -162,32 +174,26 @@ private:
     Turn found{turn.worker, -1};
     if (turn.index > 0) {
       const Action &last = order[turn.index - 1];
-      if (timing.starts[turn.worker][turn.index - 1] +
-              problem.cost(last.kind, last.stage) ==
+      if (timing.starts[turn.worker][turn.index - 1] + problem.cost(last) ==
           start)
         return {turn.worker, turn.index - 1};
     }
-    forEachNeed(action, turn.worker,
-                [&](int32_t k, int32_t stage, int64_t transfer) {
-                  int64_t end = done[ids.at(k, stage, action.microBatch)];
-                  if (end + transfer != start)
-                    return true;
-                  found = turnOf(timing, action, k, stage, end);
-                  return false;
-                });
+    forEachNeed(action, turn.worker, [&](int64_t id, int64_t transfer) {
+      if (done[id] + transfer != start)
+        return true;
+      found = turnOf(timing, id);
+      return false;
+    });
     return found;
   }
 
-  /// Where the action stands that ended at `end`. Starts ascend on a worker.
-  Turn turnOf(const Timing &timing, const Action &reader, int32_t k,
-              int32_t stage, int64_t end) const {
-    Kind kind = k == 0                  ? Kind::Forward
-                : problem.splitBackward ? Kind::InputGradient
-                                        : Kind::Backward;
-    int32_t worker = problem.pipelines[reader.pipeline].workers[stage];
+  /// Where the action `id` stands. Starts ascend on a worker.
+  Turn turnOf(const Timing &timing, int64_t id) const {
+    Action action = ids.action(id);
+    int32_t worker = problem.pipelines[action.pipeline].workers[action.stage];
     const std::vector<int64_t> &starts = timing.starts[worker];
     auto at = std::lower_bound(starts.begin(), starts.end(),
-                               end - problem.cost(kind, stage));
+                               done[id] - problem.cost(action));
     return {worker, static_cast<int32_t>(at - starts.begin())};
   }
 

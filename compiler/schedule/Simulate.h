@@ -30,9 +30,10 @@ struct Timing {
   std::vector<int64_t> busy, idle;
   /// From the first start to the last end on each worker.
   std::vector<int64_t> span;
-  /// The most micro-batches whose activations each worker holds at once, over
-  /// its stages: one more at the start of a forward, one less at the end of its
-  /// backward (of its weight gradient where the backward is split).
+  /// The most micro-batches of which each worker holds activations at once,
+  /// over its stages: one more at the start of a forward (of its recompute
+  /// where there is one), one less at the end of its backward (of its weight
+  /// gradient where the backward is split), of the last where it is in parts.
   std::vector<int32_t> peakActivations;
   /// The most bytes that each worker holds at once: see Memory.h.
   std::vector<int64_t> peakBytes;
@@ -60,7 +61,9 @@ struct Timing {
 /// is done and, from another worker, its message has arrived; one at a time per
 /// worker, in its order. Dependencies: a forward on the forward of the stage
 /// before; a backward (or input gradient) on its own forward and on the
-/// backward of the stage after; a weight gradient on its input gradient.
+/// backward of the stage after; a weight gradient on its input gradient; a
+/// recompute on its forward and, where it is fused, on what its backward
+/// depends on.
 /// Linear in the number of actions. Requires that every action is known to the
 /// problem and stands once.
 Timing simulate(const Problem &problem, const Schedule &schedule);

@@ -253,13 +253,13 @@ private:
     // A hair between neighbours, as long as they are not hairs themselves.
     double width = at(duration), gap = width > 4 ? 1 : 0;
     auto kind = static_cast<size_t>(action.kind);
-    std::string name = std::to_string(action.microBatch);
+    std::string name = coverOf(action);
     std::string svg =
-        std::string("<g><title>") + styleOf(kind).name + " of micro-batch " +
-        name + ", stage " + std::to_string(action.stage) + ", pipeline " +
-        std::to_string(action.pipeline) + (isUp(action) ? " (up)" : " (down)") +
-        ", P" + std::to_string(w) + ", " + timeline.axis() + " " +
-        std::to_string(start) +
+        std::string("<g><title>") + styleOf(kind).name + " of " +
+        coverInWords(action) + ", stage " + std::to_string(action.stage) +
+        ", pipeline " + std::to_string(action.pipeline) +
+        (isUp(action) ? " (up)" : " (down)") + ", P" + std::to_string(w) +
+        ", " + timeline.axis() + " " + std::to_string(start) +
         (timeline.slots ? "" : " to " + std::to_string(start + duration)) +
         "</title><rect class=\"" + classOf(kind, isUp(action)) + "\" x=\"" +
         number(at(start) + gap / 2) + "\" width=\"" + number(width - gap) +
@@ -274,6 +274,17 @@ private:
         break;
       }
     return svg + "</g>\n";
+  }
+
+  static std::string coverInWords(const Action &action) {
+    std::string first = std::to_string(action.microBatch);
+    if (action.microBatches > 1)
+      return "micro-batches " + first + " to " +
+             std::to_string(action.microBatch + action.microBatches - 1);
+    if (action.parts > 1)
+      return "part " + std::to_string(action.part) + " of " +
+             std::to_string(action.parts) + " of micro-batch " + first;
+    return "micro-batch " + first;
   }
 
   static const Style &styleOf(size_t kind) {

@@ -24,8 +24,7 @@ constexpr int64_t kWidest = 4096;
 std::string label(const Problem &problem, const Action &action) {
   const char *letters =
       problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
-  return letters[static_cast<int>(action.kind)] +
-         std::to_string(action.microBatch);
+  return letters[static_cast<int>(action.kind)] + coverOf(action);
 }
 
 void appendRow(std::string &text, const std::string &head,
@@ -51,6 +50,21 @@ std::string range(const char *name, const Problem &problem,
 }
 
 } // namespace
+
+std::string coverOf(const Action &action) {
+  std::string text = std::to_string(action.microBatch);
+  int32_t last = action.microBatch + action.microBatches - 1;
+  if (action.microBatches > 2 || (action.microBatches == 2 && last > 9))
+    return text + "-" + std::to_string(last);
+  if (action.microBatches == 2)
+    return text + std::to_string(last);
+  if (action.parts <= 1)
+    return text;
+  // a … z, then the number.
+  if (action.parts <= 26)
+    return text + static_cast<char>('a' + action.part);
+  return text + "." + std::to_string(action.part);
+}
 
 std::span<const TimeUnit> timeUnits() {
   static constexpr std::array<TimeUnit, 3> all = {{
@@ -88,7 +102,7 @@ std::string renderGrid(const Problem &problem, const Schedule &schedule,
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
       const Action &action = schedule.workers[w][i];
       int64_t start = timing.starts[w][i];
-      int64_t cost = slots ? 1 : problem.cost(action.kind, action.stage);
+      int64_t cost = slots ? 1 : problem.cost(action);
       row[start] = label(problem, action);
       width = std::max(width, row[start].size());
       for (int64_t t = start + 1; t < start + cost; ++t)

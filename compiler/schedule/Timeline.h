@@ -26,6 +26,9 @@ struct TimeUnit {
 /// The first is that of costs without a unit.
 std::span<const TimeUnit> timeUnits();
 
+/// What `action` covers, short: "3", "01", "8-11", "0a".
+std::string coverOf(const Action &action);
+
 /// A schedule with its times, to be shown. Requires a complete timing.
 struct Timeline {
   std::string name;  ///< of the pipeline
@@ -38,7 +41,7 @@ struct Timeline {
   const TimeUnit *unit = &timeUnits().front();
 
   int64_t duration(const Action &action) const {
-    return slots ? 1 : problem.cost(action.kind, action.stage);
+    return slots ? 1 : problem.cost(action);
   }
   /// What one unit of time is in words: "slot", "time", "time in ns".
   std::string axis() const;
@@ -57,7 +60,9 @@ std::span<const TimelineFormat> timelineFormats();
 /// The grid in the Chimera paper's form: a row for each worker, a column for
 /// each unit of time, headed "slot" or "t". A cell names kind and micro-batch
 /// (F forward, B backward, I input gradient, W weight gradient, R recompute),
-/// in upper case for down pipelines and lower case for up pipelines; `=`
+/// in upper case for down pipelines and lower case for up pipelines; F01 covers
+/// micro-batches 0 and 1, F8-11 those from 8 to 11, B0a and B0b the halves of
+/// micro-batch 0; `=`
 /// continues an action and `.` is idle. Requires a complete timing; the width
 /// grows with the makespan.
 std::string renderGrid(const Problem &problem, const Schedule &schedule,

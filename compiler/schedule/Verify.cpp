@@ -24,7 +24,6 @@ public:
   Verifier(const Problem &problem, const Schedule &schedule)
       : problem(problem), schedule(schedule), ids(problem),
         stages(static_cast<int32_t>(problem.stages.size())),
-        pipelineOf(pipelineOfMicroBatch(problem)),
         positionOf(ids.count(), kNowhere) {
     for (const std::vector<Action> &order : schedule.workers) {
       first.push_back(static_cast<int64_t>(idAt.size()));
@@ -35,7 +34,7 @@ public:
 
   std::vector<Violation> run() {
     checkActions();
-    if (placed < ids.count())
+    if (required < ids.required())
       checkMissing();
     Stuck stuck = walk();
     if (stuck.any || stuck.passedOver)
@@ -58,9 +57,7 @@ private:
   static std::string onWorker(size_t worker) {
     return "worker " + std::to_string(worker) + ": ";
   }
-  std::string describeId(int64_t id) const {
-    return describe(ids.action(id, pipelineOf));
-  }
+  std::string describeId(int64_t id) const { return describe(ids.action(id)); }
 
   void checkActions() {
     if (schedule.workers.size() != static_cast<size_t>(problem.workers))
@@ -75,7 +72,7 @@ private:
 
   void checkAction(const Action &action, size_t worker, int64_t position) {
     std::optional<int64_t> id = ids.find(action);
-    if (!id || pipelineOf[action.microBatch] != action.pipeline)
+    if (!id)
       return report(Constraint::UnknownAction,
                     onWorker(worker) + describe(action) +
                         " is no action of the problem");
@@ -90,11 +87,12 @@ private:
     positionOf[*id] = position;
     idAt[position] = *id;
     ++placed;
+    required += action.kind != Kind::Recompute || !ids.isOptional(*id);
   }
 
   void checkMissing() {
     for (int64_t id = 0; id < ids.count(); ++id)
-      if (positionOf[id] == kNowhere)
+      if (positionOf[id] == kNowhere && ids.has(id) && !ids.isOptional(id))
         report(Constraint::Missing, describeId(id) + " is missing");
   }
 
@@ -102,18 +100,24 @@ private:
   /// gives false; gives false then too.
   template <typename Visit>
   bool forEachNeed(const Action &action, Visit visit) const {
-    int32_t s = action.stage, m = action.microBatch;
+    using Ids = ActionIds;
+    int32_t s = action.stage, m = action.microBatch, part = action.part;
+    auto gradient = [&] {
+      return s + 1 == stages || visit(ids.at(Ids::kBackward, s + 1, m, part));
+    };
     switch (action.kind) {
     case Kind::Forward:
-      return s == 0 || visit(ids.at(0, s - 1, m));
+      return s == 0 || visit(ids.at(Ids::kForward, s - 1, m));
     case Kind::Backward:
     case Kind::InputGradient:
-      return visit(ids.at(0, s, m)) &&
-             (s + 1 == stages || visit(ids.at(1, s + 1, m)));
+      return visit(ids.at(Ids::kForward, s, m)) && gradient() &&
+             (problem.recomputeOf(s) == Recompute::None ||
+              visit(ids.at(Ids::kRecompute, s, m, part)));
     case Kind::WeightGradient:
-      return visit(ids.at(1, s, m));
+      return visit(ids.at(Ids::kBackward, s, m, part));
     case Kind::Recompute:
-      return visit(ids.at(0, s, m));
+      return visit(ids.at(Ids::kForward, s, m)) &&
+             (problem.recomputeOf(s) != Recompute::Fused || gradient());
     }
     return true;
   }
@@ -135,7 +139,7 @@ private:
         const Action &action = schedule.workers[w][i];
         forEachNeed(action, [&](int64_t need) {
           if (standsLater(need, position, w))
-            reportOrder(w, action, ids.action(need, pipelineOf));
+            reportOrder(w, action, ids.action(need));
           return true;
         });
       }
@@ -290,12 +294,13 @@ private:
   const Schedule &schedule;
   ActionIds ids;
   int32_t stages;
-  std::vector<int32_t> pipelineOf;
   /// Position of each action, kNowhere where it stands nowhere.
   std::vector<int64_t> positionOf;
   /// The action at each position, kNoAction where it is unknown or a repeat.
   std::vector<int64_t> idAt;
-  int64_t placed = 0; ///< actions of the problem that stand somewhere
+  /// Actions of the problem that stand somewhere, and how many of those have
+  /// to.
+  int64_t placed = 0, required = 0;
   /// Position of each worker's first action, and the number of positions.
   std::vector<int64_t> first;
   std::vector<Violation> violations;

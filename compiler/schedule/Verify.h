@@ -15,7 +15,7 @@ namespace chimera::schedule {
 struct Violation {
   enum class Constraint {
     UnknownAction, ///< the problem has no such action
-    Missing,       ///< an action of the problem stands on no worker
+    Missing,       ///< an action that the problem needs stands on no worker
     Duplicate,     ///< an action stands twice
     Placement,     ///< an action stands on another worker than its stage
     Order,         ///< a worker runs an action before what it needs there

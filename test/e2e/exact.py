@@ -31,7 +31,7 @@ def cases():
             yield options, stages, batches, 2, ""
     for stages in (3, 4, 8):
         for batches in (2 * stages, 3 * stages, 2 * stages + 3):
-            doubling = '"chimera", {concatenation = "doubling"}'
+            doubling = '"chimera", {concatenation = "fine-tuned-doubling"}'
             yield doubling, stages, batches, 1, ""
 
 

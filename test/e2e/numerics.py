@@ -37,7 +37,7 @@ SCHEDULES = {
 }
 VARIANTS = {
     "chimera-direct": ('"chimera"', 2),
-    "chimera-doubling": ('"chimera", {concatenation = "doubling"}', 2),
+    "chimera-doubling": ('"chimera", {concatenation = "fine-tuned-doubling"}', 2),
     "chimera-4-pipelines": ('"chimera", {pipelines = 4}', 1),
     "gems": ('"gems"', 1),
 }

@@ -29,4 +29,4 @@
 chimera.pipeline @p stages(8) micro_batches(8) schedule("chimera", {pipelines = 4})
 
 //--- doubled.mlir
-chimera.pipeline @p stages(4) micro_batches(8) schedule("chimera", {concatenation = "doubling"})
+chimera.pipeline @p stages(4) micro_batches(8) schedule("chimera", {concatenation = "fine-tuned-doubling"})

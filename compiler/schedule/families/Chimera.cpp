@@ -17,8 +17,11 @@
 //   P3   f2 .  f3 F0 B0 F1 B1 b2 .  b3
 //
 // That is a basic unit: D micro-batches, over 2 or 2f pipelines. More of them
-// run as one unit after another (direct concatenation, Figure 7b), or in units
-// of twice as many whose forwards come in pairs (forward doubling, Figure 7d).
+// run as one unit after another (direct concatenation, Figure 7b), or so that a
+// forward takes about as long as a backward, without idle time between units:
+// with forwards over two micro-batches (forward doubling, Figure 7c), with two
+// forwards in their place (fine-tuned, Figure 7d), or with backwards over half
+// a micro-batch (backward halving, which has 7c's table).
 //
 // The paper leaves open what follows; these rules are ours:
 //
@@ -26,10 +29,11 @@
 //   one over down 0, up 0, down 1, up 1, …, and numbers them pipeline by
 //   pipeline. Pipelines that get none are left out.
 // - Odd D: the up pipeline runs one slot later and a unit has D-1
-// micro-batches.
+//   micro-batches.
 // - Doubling where the micro-batches are no whole number of units, or with more
-//   than two pipelines: the direct program for half as many, with two forwards
-//   and two backwards for each of its actions.
+//   than two pipelines: the direct program for half as many, with both forwards
+//   and two backwards for each of its actions; a last odd one stays alone.
+//   Halving then: the direct program, with two half backwards for each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -80,28 +84,34 @@ std::string checkChimera(int32_t stages, int32_t,
   return {};
 }
 
-/// Micro-batches first, first + 1, … that run as one table of slots.
+/// Tokens first, first + 1, … that run as one table of slots.
 struct Unit {
   int32_t first;
   int32_t count;
-  bool pairs; ///< forwards run in pairs, two to a slot
+  bool pairs; ///< forwards run in pairs, two tokens to a slot
 };
 
-/// What runs, and how: the units of `microBatches` tokens. A token is a
-/// micro-batch, or two of them where `each` is 2.
+/// What runs, and how: the units of tokens. A token is what one backward runs,
+/// a micro-batch or half of one, or both of a pair where `each` is 2.
 struct Plan {
-  int32_t stages, pipelines, microBatches;
+  int32_t stages, pipelines;
+  Concatenation concatenation;
+  int32_t parts;  ///< of a micro-batch
+  int32_t pieces; ///< micro-batches times parts
   int32_t each = 1;
   std::vector<Unit> units;
 
   Plan(int32_t stages, int32_t microBatches, const SchemeOptions &options)
       : stages(stages), pipelines(options.pipelines),
-        microBatches(microBatches) {
+        concatenation(options.concatenation),
+        parts(concatenation == Concatenation::Halving ? 2 : 1),
+        pieces(microBatches * parts) {
     int32_t size = stages - stages % 2;
-    int32_t tokens = microBatches;
+    int32_t tokens = pieces;
     int32_t first = 0;
-    if (options.concatenation == Concatenation::Doubling) {
-      if (pipelines == 2 && tokens % size == 0) {
+    if (concatenation != Concatenation::Direct) {
+      // Half a unit of halves would cut forwards.
+      if (pipelines == 2 && microBatches % size == 0) {
         for (; tokens - first >= 2 * size; first += 2 * size)
           units.push_back({first, 2 * size, true});
       } else {
@@ -113,7 +123,11 @@ struct Plan {
       units.push_back({first, std::min(size, tokens - first), false});
   }
 
-  bool hasSlots() const { return each == 1 && !units.front().pairs; }
+  /// True if no two actions of a worker share a slot.
+  bool hasSlots() const {
+    return each == 1 && !(concatenation == Concatenation::FineTunedDoubling &&
+                          units.front().pairs);
+  }
   /// Slots from one unit to the next.
   int32_t period(const Unit &unit) const {
     return unit.pairs ? 3 * stages - stages % 2 : 2 * stages;
@@ -130,10 +144,29 @@ struct Plan {
     return unit.first + unit.count / pipelines * pipeline +
            std::min(pipeline, unit.count % pipelines) + index;
   }
-  /// Calls `visit` for each micro-batch of a token.
-  template <typename Visit> void forEach(int32_t token, Visit visit) const {
-    for (int32_t i = 0; i < each && each * token + i < microBatches; ++i)
-      visit(each * token + i);
+  /// How many tokens of `unit` a slot's forwards run.
+  static int32_t perSlot(const Unit &unit) { return unit.pairs ? 2 : 1; }
+
+  /// Calls `visit(first, count)` for the forwards of the tokens that share a
+  /// slot, the first of them `token`: with micro-batches.
+  template <typename Visit>
+  void forEachForward(const Unit &unit, int32_t token, Visit visit) const {
+    int32_t first = each * token;
+    int32_t count = std::min(each * perSlot(unit), pieces - first);
+    if (parts > 1)
+      visit(first / parts, count / parts);
+    else if (concatenation == Concatenation::Doubling)
+      visit(first, count);
+    else
+      for (int32_t i = 0; i < count; ++i)
+        visit(first + i, 1);
+  }
+  /// Calls `visit(microBatch, part)` for the backwards of a token.
+  template <typename Visit>
+  void forEachBackward(int32_t token, Visit visit) const {
+    for (int32_t i = each * token; i < std::min(each * (token + 1), pieces);
+         ++i)
+      visit(i / parts, i % parts);
   }
 };
 
@@ -149,36 +182,52 @@ std::vector<Pipeline> placeChimera(int32_t stages, int32_t microBatches,
       pipelines.push_back(std::move(pipeline));
   for (const Unit &unit : plan.units)
     for (int32_t p = 0; p < plan.pipelines; ++p)
-      for (int32_t j = 0; j < plan.share(unit, p); ++j)
-        plan.forEach(plan.token(unit, p, j), [&](int32_t m) {
-          pipelines[p].microBatches.push_back(m);
-        });
+      for (int32_t j = 0; j < plan.share(unit, p); j += plan.perSlot(unit))
+        plan.forEachForward(unit, plan.token(unit, p, j),
+                            [&](int32_t first, int32_t count) {
+                              pipelines[p].forwards.push_back(count);
+                              for (int32_t i = 0; i < count; ++i)
+                                pipelines[p].microBatches.push_back(first + i);
+                            });
   // The first unit is the fullest and shares out in the order of pipelines.
   while (pipelines.back().microBatches.empty())
     pipelines.pop_back();
+  for (Pipeline &pipeline : pipelines) {
+    pipeline.backwardParts = plan.parts;
+    if (std::ranges::count(pipeline.forwards, 1) ==
+        std::ssize(pipeline.forwards))
+      pipeline.forwards.clear();
+  }
   return pipelines;
 }
 
-/// One worker's row of the slot table, two places to a slot for the pairs of
-/// doubling.
-class Row {
-public:
-  explicit Row(int64_t slots) : places(2 * slots, kEmpty) {}
-
-  void put(int64_t slot, int32_t second, const Action &action) {
-    places[2 * slot + second] = action;
-  }
-  template <typename Visit> void forEach(Visit visit) const {
-    for (size_t i = 0; i < places.size(); ++i)
-      if (places[i].stage >= 0)
-        visit(static_cast<int64_t>(i / 2), places[i]);
-  }
-  void clear() { places.assign(places.size(), kEmpty); }
-
-private:
-  static constexpr Action kEmpty = {Kind::Forward, -1, -1, -1};
-  std::vector<Action> places;
+/// One worker's row of the slot table: in each slot the token whose forwards or
+/// backwards run in it.
+struct Slot {
+  const Unit *unit = nullptr; ///< null where the slot is idle
+  Kind kind;
+  int32_t pipeline, stage, token;
 };
+
+void appendSlot(const Plan &plan, const Slot &slot, int64_t number,
+                Schedule &schedule, int32_t worker) {
+  auto append = [&](int32_t microBatch, int32_t count, int32_t part) {
+    bool isPart = slot.kind == Kind::Backward;
+    schedule.workers[worker].push_back(
+        {slot.kind, slot.pipeline, slot.stage, microBatch,
+         static_cast<uint16_t>(count), static_cast<uint8_t>(part),
+         static_cast<uint8_t>(isPart ? plan.parts : 1)});
+    if (plan.hasSlots())
+      schedule.slots[worker].push_back(number);
+  };
+  if (slot.kind == Kind::Forward)
+    plan.forEachForward(
+        *slot.unit, slot.token,
+        [&](int32_t first, int32_t count) { append(first, count, 0); });
+  else
+    plan.forEachBackward(slot.token,
+                         [&](int32_t m, int32_t part) { append(m, 1, part); });
+}
 
 /// In every pipeline of a unit the j-th token runs its forward on stage s in
 /// slot 2j + s and its backward in slot 2j + 2D - 1 - s. For even D the two
@@ -195,17 +244,18 @@ Schedule orderChimera(const Problem &problem, const SchemeOptions &options) {
   for (const Unit &unit : plan.units)
     slots += plan.period(unit);
   slots += 4 * stages;
-  Row row(slots);
+  std::vector<Slot> row;
   auto fill = [&](int32_t p, int32_t s) {
     int64_t start = problem.pipelines[p].up ? stages % 2 : 0;
     for (const Unit &unit : plan.units) {
+      int32_t perSlot = plan.perSlot(unit);
       for (int32_t j = 0; j < plan.share(unit, p); ++j) {
         int32_t token = plan.token(unit, p, j);
-        int32_t forward = unit.pairs ? j / 2 : j;
-        row.put(start + 2 * forward + s, unit.pairs ? j % 2 : 0,
-                {Kind::Forward, p, s, token});
-        row.put(start + 2 * j + 2 * stages - 1 - s, 0,
-                {Kind::Backward, p, s, token});
+        if (j % perSlot == 0)
+          row[start + 2 * (j / perSlot) + s] = {&unit, Kind::Forward, p, s,
+                                                token};
+        row[start + 2 * j + 2 * stages - 1 - s] = {&unit, Kind::Backward, p, s,
+                                                   token};
       }
       start += plan.period(unit);
     }
@@ -215,20 +265,14 @@ Schedule orderChimera(const Problem &problem, const SchemeOptions &options) {
   if (plan.hasSlots())
     schedule.slots.resize(problem.workers);
   for (int32_t w = 0; w < problem.workers; ++w) {
-    row.clear();
+    row.assign(slots, {});
     for (size_t p = 0; p < problem.pipelines.size(); ++p)
       for (int32_t s = 0; s < stages; ++s)
         if (problem.pipelines[p].workers[s] == w)
           fill(static_cast<int32_t>(p), s);
-    row.forEach([&](int64_t slot, const Action &action) {
-      plan.forEach(action.microBatch, [&](int32_t m) {
-        Action one = action;
-        one.microBatch = m;
-        schedule.workers[w].push_back(one);
-        if (plan.hasSlots())
-          schedule.slots[w].push_back(slot);
-      });
-    });
+    for (int64_t i = 0; i < slots; ++i)
+      if (row[i].unit)
+        appendSlot(plan, row[i], i, schedule, w);
   }
   return schedule;
 }

@@ -90,7 +90,7 @@ TEST_P(EvenD, DirectIdlesAtEveryJunction) {
 TEST_P(EvenD, Doubling) {
   int32_t d = GetParam();
   for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-    if (options.concatenation != Concatenation::Doubling)
+    if (options.concatenation != Concatenation::FineTunedDoubling)
       continue;
     int64_t h = 2 * d / options.pipelines, f = kForward;
     for (int32_t u = 1; u <= 3; ++u)
@@ -113,7 +113,8 @@ TEST_P(EvenD, Doubling) {
 TEST_P(EvenD, DoublingHoldsTwiceAsMany) {
   int32_t d = GetParam();
   for (int32_t u = 1; u <= 3; ++u)
-    atEachRatio("chimera", d, 2 * d * u, choose(2, Concatenation::Doubling),
+    atEachRatio("chimera", d, 2 * d * u,
+                choose(2, Concatenation::FineTunedDoubling),
                 [&](const Timing &t, int64_t) {
                   auto [least, most] = std::ranges::minmax(t.peakActivations);
                   EXPECT_EQ(least, 3 * d / 2 + 1);
@@ -177,7 +178,7 @@ TEST_P(EvenD, DoublingCriticalPath) {
   for (int32_t u = 1; u <= 3; ++u) {
     int32_t n = 2 * d * u;
     expectOnCriticalPath(makeCase("chimera", d, n, {10000, 24999, 1, 1}, false,
-                                  choose(2, Concatenation::Doubling)),
+                                  choose(2, Concatenation::FineTunedDoubling)),
                          n + (d - 2) / 2 - 2 * (u - 1) * (d - 2),
                          n + (d - 2) / 2 + (u - 1) * (d - 2));
   }

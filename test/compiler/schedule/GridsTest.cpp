@@ -122,7 +122,7 @@ P3   f2  f3  f6  f7  F0  F1  B0  =   F4  F5  B1  =   .   b2  =   B4  =   b3  =  
 
 TEST(Grids, FineTunedDoubling) {
   expectGrid(makeCase("chimera", 4, 8, {1, 2, 1, 1}, false,
-                      choose(2, Concatenation::Doubling)),
+                      choose(2, Concatenation::FineTunedDoubling)),
              kDoubling, false);
 }
 

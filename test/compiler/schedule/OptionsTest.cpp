@@ -39,7 +39,9 @@ TEST(Options, BelongToSchemes) {
 
 TEST(Options, PrintWhatTheyParse) {
   for (const SchemeOptions &options :
-       {choose(2), choose(8), choose(4, Concatenation::Doubling)})
+       {choose(2), choose(8), choose(4, Concatenation::Doubling),
+        choose(4, Concatenation::FineTunedDoubling),
+        choose(4, Concatenation::Halving)})
     for (const SchemeOption &option : schemeOptions()) {
       SchemeOptions copy;
       for (const SchemeOption &each : schemeOptions())
@@ -55,6 +57,11 @@ TEST(Options, AreSetByName) {
   EXPECT_EQ(options, choose(8));
   EXPECT_EQ(setOption(chimera, "concatenation", "doubling", options), "");
   EXPECT_EQ(options, choose(8, Concatenation::Doubling));
+  EXPECT_EQ(setOption(chimera, "concatenation", "fine-tuned-doubling", options),
+            "");
+  EXPECT_EQ(options, choose(8, Concatenation::FineTunedDoubling));
+  EXPECT_EQ(setOption(chimera, "concatenation", "halving", options), "");
+  EXPECT_EQ(options, choose(8, Concatenation::Halving));
   EXPECT_EQ(setOption(chimera, "concatenation", "direct", options), "");
   EXPECT_EQ(options, choose(8));
 }
@@ -78,9 +85,10 @@ TEST(Options, OfAnotherValueAreRefused) {
               "expected pipelines to be 2f for an f that divides half of the "
               "stages, got \"" +
                   std::string(text) + "\"");
-  EXPECT_EQ(setOption(chimera, "concatenation", "halving", options),
-            "expected concatenation to be direct or doubling, got "
-            "\"halving\"");
+  EXPECT_EQ(setOption(chimera, "concatenation", "fine-tuned", options),
+            "expected concatenation to be direct, doubling, "
+            "fine-tuned-doubling or halving, got "
+            "\"fine-tuned\"");
   EXPECT_EQ(options, SchemeOptions());
 }
 
@@ -91,9 +99,10 @@ TEST(Options, StandInTheHelp) {
               std::string::npos);
   EXPECT_NE(help.find("\n  pipelines = 2: copies of the model"),
             std::string::npos);
-  EXPECT_NE(help.find("\n  concatenation = direct: how basic units follow each "
-                      "other (direct or doubling)\n"),
-            std::string::npos);
+  EXPECT_NE(
+      help.find("\n  concatenation = direct: how basic units follow each "
+                "other (direct, doubling, fine-tuned-doubling or halving)\n"),
+      std::string::npos);
 }
 
 /// A schedule is made only for the scheme's own pipelines.

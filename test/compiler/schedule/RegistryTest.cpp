@@ -88,9 +88,8 @@ TEST(ActionIds, NumbersEveryActionOnce) {
     Case c = makeCase("chimera", 4, 4, {}, split);
     ActionIds ids(c.problem);
     EXPECT_EQ(ids.count(), 4 * 4 * (split ? 3 : 2));
-    std::vector<int32_t> pipelineOf = pipelineOfMicroBatch(c.problem);
     for (int64_t id = 0; id < ids.count(); ++id)
-      EXPECT_EQ(ids.find(ids.action(id, pipelineOf)), id);
+      EXPECT_EQ(ids.find(ids.action(id)), id);
     EXPECT_EQ(ids.find(Kind::Backward, 0, 0).has_value(), !split);
     EXPECT_EQ(ids.find(Kind::InputGradient, 0, 0).has_value(), split);
     EXPECT_EQ(ids.find(Kind::WeightGradient, 0, 0).has_value(), split);

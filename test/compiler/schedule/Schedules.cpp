@@ -41,8 +41,7 @@ std::vector<SchemeOptions> choices(const Scheme &scheme, int32_t stages) {
     result.push_back({});
   else
     for (int32_t pipelines = 1; pipelines <= stages; ++pipelines)
-      for (Concatenation concatenation :
-           {Concatenation::Direct, Concatenation::Doubling})
+      for (Concatenation concatenation : kConcatenations)
         if (SchemeOptions options = choose(pipelines, concatenation);
             scheme.check(stages, 1, options).empty())
           result.push_back(options);

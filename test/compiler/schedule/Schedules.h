@@ -34,6 +34,11 @@ Case makeCase(const std::string &scheme, int32_t stages, int32_t microBatches,
 SchemeOptions choose(int32_t pipelines,
                      Concatenation concatenation = Concatenation::Direct);
 
+/// All values of the option.
+inline constexpr Concatenation kConcatenations[] = {
+    Concatenation::Direct, Concatenation::Doubling,
+    Concatenation::FineTunedDoubling, Concatenation::Halving};
+
 /// Every choice of options that `scheme` can do with `stages`.
 std::vector<SchemeOptions> choices(const Scheme &scheme, int32_t stages);
 
