@@ -6,6 +6,8 @@
 // RUN: chimera-opt %t/four.mlir --emit-bytecode | chimera-opt | FileCheck %s --check-prefix=TEXT
 // RUN: chimera-opt %t/four.mlir --chimera-timeline -o %t/out | FileCheck %s --check-prefix=FOUR
 // RUN: chimera-opt %t/doubled.mlir --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2" -o %t/out | FileCheck %s --check-prefix=DOUBLED
+// RUN: chimera-opt %t/pairs.mlir --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2" -o %t/out | FileCheck %s --check-prefix=PAIRS
+// RUN: chimera-opt %t/halves.mlir --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2" -o %t/out | FileCheck %s --check-prefix=HALVES
 // RUN: chimera-opt --help | FileCheck %s --check-prefix=HELP
 
 // TEXT: schedule("chimera", {pipelines = 4 : i64})
@@ -16,6 +18,14 @@
 
 // Chimera (SC'21), figure 7d: 27 forward times.
 // DOUBLED: makespan 27 (forward 1, backward 2, p2p 0)
+
+// Figure 7c: 28.
+// PAIRS: P0   F01 =
+// PAIRS: makespan 28 (forward 1, backward 2, p2p 0)
+
+// Half of that, with a half for each whole.
+// HALVES: P0   F0  F2
+// HALVES: makespan 14 (forward 1, backward 2, p2p 0)
 
 // HELP: Schedules:
 // HELP: chimera
@@ -30,3 +40,9 @@ chimera.pipeline @p stages(8) micro_batches(8) schedule("chimera", {pipelines = 
 
 //--- doubled.mlir
 chimera.pipeline @p stages(4) micro_batches(8) schedule("chimera", {concatenation = "fine-tuned-doubling"})
+
+//--- pairs.mlir
+chimera.pipeline @p stages(4) micro_batches(8) schedule("chimera", {concatenation = "doubling"})
+
+//--- halves.mlir
+chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {concatenation = "halving"})
