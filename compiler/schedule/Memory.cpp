@@ -7,6 +7,8 @@
 
 #include "compiler/schedule/Memory.h"
 
+#include "compiler/schedule/Steps.h"
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -134,7 +136,9 @@ int64_t residentBytes(const Problem &problem, int32_t worker) {
     for (const Pipeline &pipeline : problem.pipelines)
       for (size_t s = 0; s < pipeline.workers.size(); ++s)
         if (pipeline.workers[s] == worker)
-          sum += 2 * problem.bytes[s].weights + problem.bytes[s].optimizer;
+          sum += (1 + weightVersions(problem, static_cast<int32_t>(s))) *
+                     problem.bytes[s].weights +
+                 problem.bytes[s].optimizer;
   return sum;
 }
 

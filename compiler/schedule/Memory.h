@@ -7,8 +7,9 @@
 //
 // The library's memory model. A worker holds
 //
-// - always: weights, as much again for the sum of their gradients, and
-//   optimizer state, of every stage of every pipeline on it;
+// - always: weights, each version that it keeps (Steps.h), as much again as one
+//   for the sum of their gradients, and optimizer state, of every stage of
+//   every pipeline on it;
 // - the stash of a micro-batch on a stage from the start of its forward to the
 //   end of its backward, or of its weight gradient where the backward is split;
 //   of a part of a micro-batch, where backwards come in parts, its share;

@@ -99,7 +99,8 @@ static bool bytesFit(const Problem &problem) {
   for (const StageBytes &bytes : problem.bytes)
     sizes.insert(sizes.end(), {bytes.weights, bytes.weights, bytes.optimizer,
                                bytes.stash, bytes.boundary, bytes.boundary});
-  return fits(sizes, allMicroBatches(problem) +
+  // No more versions than stages, or two.
+  return fits(sizes, allMicroBatches(problem) + 2 +
                          static_cast<int64_t>(problem.pipelines.size()) +
                          static_cast<int64_t>(problem.stages.size()));
 }

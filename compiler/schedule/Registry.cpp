@@ -15,8 +15,9 @@
 namespace chimera::schedule {
 
 std::span<const Scheme> schemes() {
-  static const std::array<Scheme, 4> all = {kChimera, kGPipe,
-                                            kOneForwardOneBackward, kGems};
+  static const std::array<Scheme, 6> all = {
+      kChimera, kGPipe,     kOneForwardOneBackward,
+      kGems,    kPipeDream, kPipeDream2BW};
   return all;
 }
 
@@ -77,6 +78,12 @@ std::string checkPipelines(const Scheme &scheme, const Problem &problem,
   if (problem.workers != stages)
     return "expected as many workers as stages (" + std::to_string(stages) +
            "), got " + std::to_string(problem.workers);
+  if (problem.updates != scheme.updates)
+    return scheme.updates == Updates::Flush
+               ? "expected a problem of one step that a flush ends, got one of "
+                 "steps that overlap"
+               : "expected a problem of steps that overlap, with the scheme's "
+                 "updates";
   std::vector<Pipeline> laid = scheme.place(stages, microBatches, options);
   if (problem.pipelines.size() != laid.size())
     return "expected the scheme's " + std::to_string(laid.size()) +

@@ -38,6 +38,9 @@ struct Scheme {
   /// valid but that something simpler beats. Requires check to pass.
   std::string (*note)(int32_t stages, int32_t microBatches,
                       const SchemeOptions &options);
+  /// When weights change. Problems of the scheme say so too; without a flush
+  /// they have two steps.
+  Updates updates = Updates::Flush;
 };
 
 std::span<const Scheme> schemes();
@@ -45,7 +48,7 @@ std::span<const Scheme> schemes();
 /// Null if there is no scheme of that name.
 const Scheme *findScheme(std::string_view name);
 
-/// "chimera, gpipe, 1f1b, gems".
+/// "chimera, gpipe, 1f1b, gems, …".
 std::string schemeNames();
 
 /// A line for each scheme and, indented, for each option it knows.
@@ -62,7 +65,8 @@ std::string setOption(const Scheme &scheme, std::string_view name,
 std::string checkPipelines(const Scheme &scheme, const Problem &problem,
                            const SchemeOptions &options = {});
 
-/// The scheme's schedule of `problem`, backwards split if the problem says so.
+/// The scheme's schedule of `problem`, backwards split if the problem says so;
+/// without recomputes, which insertRecompute adds.
 /// Requires checkPipelines with the same options to pass.
 Schedule makeSchedule(const Scheme &scheme, const Problem &problem,
                       const SchemeOptions &options = {});

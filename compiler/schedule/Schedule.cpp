@@ -143,21 +143,14 @@ std::vector<int32_t> pipelineOfMicroBatch(const Problem &problem) {
 }
 
 Schedule splitBackwards(const Schedule &schedule) {
-  Schedule result;
-  for (const std::vector<Action> &actions : schedule.workers) {
-    std::vector<Action> &out = result.workers.emplace_back();
-    for (Action action : actions) {
-      if (action.kind != Kind::Backward) {
-        out.push_back(action);
-        continue;
-      }
+  return replaceActions(schedule, [](std::vector<Action> &out, Action action) {
+    if (action.kind == Kind::Backward) {
       action.kind = Kind::InputGradient;
       out.push_back(action);
       action.kind = Kind::WeightGradient;
-      out.push_back(action);
     }
-  }
-  return result;
+    out.push_back(action);
+  });
 }
 
 } // namespace chimera::schedule

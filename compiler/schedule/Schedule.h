@@ -154,6 +154,28 @@ private:
 /// The pipeline of every micro-batch. Requires a well-formed problem.
 std::vector<int32_t> pipelineOfMicroBatch(const Problem &problem);
 
+/// The schedule with what `visit(out, action)` appends in the place of each
+/// action; bodies go with their actions. Slots no longer apply and are dropped.
+template <typename Visit>
+Schedule replaceActions(const Schedule &schedule, Visit visit) {
+  Schedule result;
+  result.bodies.resize(schedule.bodies.size());
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    std::vector<Action> &out = result.workers.emplace_back();
+    const std::vector<Action> &actions = schedule.workers[w];
+    for (size_t i = 0; i <= actions.size(); ++i) {
+      auto at = static_cast<int32_t>(i), now = static_cast<int32_t>(out.size());
+      if (w < result.bodies.size() && schedule.bodies[w].begin == at)
+        result.bodies[w].begin = now;
+      if (w < result.bodies.size() && schedule.bodies[w].end == at)
+        result.bodies[w].end = now;
+      if (i < actions.size())
+        visit(out, actions[i]);
+    }
+  }
+  return result;
+}
+
 /// Replaces every backward of `schedule` by its input gradient and, straight
 /// after it, its weight gradient. Slots no longer apply and are dropped.
 Schedule splitBackwards(const Schedule &schedule);

@@ -8,6 +8,7 @@
 #include "compiler/schedule/Verify.h"
 
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Steps.h"
 
 #include <algorithm>
 
@@ -44,6 +45,10 @@ public:
     if (schedule.hasSlots())
       checkSlots();
     checkMemory();
+    if (problem.updates != Updates::Flush) {
+      checkPeriod();
+      checkVersions();
+    }
     return std::move(violations);
   }
 
@@ -268,6 +273,135 @@ private:
       }
   }
 
+  /// Of two steps, the body runs one of each pair of actions that differ by a
+  /// step, so that each is run once however many bodies there are; and no
+  /// section needs what a later one runs, so that sections follow each other
+  /// without waiting in a circle.
+  void checkPeriod() {
+    if (problem.steps != 2) {
+      if (!schedule.bodies.empty())
+        report(Constraint::Period, "expected no bodies for " +
+                                       std::to_string(problem.steps) +
+                                       " steps: two have them");
+      return;
+    }
+    bool fits = schedule.bodies.size() == schedule.workers.size();
+    for (size_t w = 0; fits && w < schedule.workers.size(); ++w) {
+      auto [begin, end] = schedule.bodies[w];
+      fits = begin >= 0 && begin <= end &&
+             end <= static_cast<int64_t>(schedule.workers[w].size());
+    }
+    if (!fits)
+      return report(Constraint::Period,
+                    "expected a body in the order of each worker");
+    for (int64_t id = 0; id < ids.count(); ++id) {
+      if (!ids.has(id))
+        continue;
+      Action action = ids.action(id);
+      if (action.microBatch >= problem.microBatches())
+        continue;
+      action.microBatch += problem.microBatches();
+      int64_t next = *ids.find(action);
+      // What is missing is another violation, or may be.
+      if (positionOf[id] == kNowhere || positionOf[next] == kNowhere)
+        continue;
+      int in = (sectionOf(id) == kBody) + (sectionOf(next) == kBody);
+      if (in != 1)
+        report(Constraint::Period,
+               "expected the body to run " + describeId(id) + " or " +
+                   std::to_string(action.microBatch) + ", got " +
+                   (in == 0 ? "neither" : "both"));
+      else if (sectionOf(id) == kEpilogue || sectionOf(next) == kPrologue)
+        report(Constraint::Period, "expected " + describeId(id) +
+                                       " before the body or in it, got " +
+                                       std::to_string(action.microBatch) +
+                                       " there");
+    }
+    for (size_t w = 0; w < schedule.workers.size(); ++w)
+      for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
+        int64_t id = idAt[first[w] + static_cast<int64_t>(i)];
+        if (id == kNoAction)
+          continue;
+        forEachNeed(schedule.workers[w][i], [&](int64_t need) {
+          if (positionOf[need] != kNowhere && sectionOf(need) > sectionOf(id))
+            report(Constraint::Period,
+                   onWorker(w) + describe(schedule.workers[w][i]) +
+                       " stands in a section before that of " +
+                       describeId(need) + ", which it needs");
+          return true;
+        });
+      }
+  }
+
+  enum Section { kPrologue, kBody, kEpilogue };
+  /// Requires that it stands somewhere.
+  Section sectionOf(int64_t id) const {
+    int64_t position = positionOf[id];
+    size_t worker = workerAt(position);
+    auto [begin, end] = schedule.bodies[worker];
+    return position - first[worker] < begin ? kPrologue
+           : position - first[worker] < end ? kBody
+                                            : kEpilogue;
+  }
+
+  /// Runs each stage's updates as its worker does: after each micro-batch's
+  /// last gradient, or after a step's.
+  void checkVersions() {
+    struct Replica {
+      int64_t updates = 0;
+      std::vector<bool> done = {}; ///< micro-batches whose gradients are there
+      int64_t inOrder = 0;         ///< all before this are done
+    };
+    Kind last = problem.splitBackward ? Kind::WeightGradient : Kind::Backward;
+    int64_t each =
+        problem.updates == Updates::EachStep ? problem.microBatches() : 1;
+    for (size_t w = 0; w < schedule.workers.size(); ++w) {
+      std::vector<Replica> replicas(stages);
+      for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
+        if (idAt[first[w] + static_cast<int64_t>(i)] == kNoAction)
+          continue;
+        const Action &action = schedule.workers[w][i];
+        Replica &replica = replicas[action.stage];
+        if (action.kind == Kind::Forward)
+          checkVersion(w, action, replica.updates);
+        if (action.kind != last)
+          continue;
+        replica.done.resize(static_cast<size_t>(problem.microBatches()) *
+                            problem.steps);
+        if (each == 1 && action.microBatch != replica.inOrder)
+          report(Constraint::Versions,
+                 onWorker(w) + "expected the update of micro-batch " +
+                     std::to_string(replica.inOrder) + " on stage " +
+                     std::to_string(action.stage) + " next, got that of " +
+                     std::to_string(action.microBatch));
+        replica.done[action.microBatch] = true;
+        while (replica.inOrder < std::ssize(replica.done) &&
+               replica.done[replica.inOrder])
+          ++replica.inOrder;
+        replica.updates =
+            each == 1 ? replica.updates + 1 : replica.inOrder / each;
+        int64_t oldest = weightVersion(problem, action.stage, replica.inOrder);
+        int64_t most = weightVersions(problem, action.stage);
+        if (replica.updates - oldest + 1 > most)
+          report(Constraint::Versions,
+                 onWorker(w) + "expected at most " + std::to_string(most) +
+                     " versions of stage " + std::to_string(action.stage) +
+                     ", got " + std::to_string(replica.updates - oldest + 1) +
+                     " behind " + describe(action));
+      }
+    }
+  }
+
+  void checkVersion(size_t worker, const Action &forward, int64_t updates) {
+    int64_t version = weightVersion(problem, forward.stage, forward.microBatch);
+    if (updates < version)
+      report(Constraint::Versions,
+             onWorker(worker) + describe(forward) +
+                 " reads the weights after " + std::to_string(version) +
+                 " updates, but only " + std::to_string(updates) +
+                 " stand before it");
+  }
+
   void checkMemory() {
     size_t workers =
         std::min(problem.memoryCaps.size(), schedule.workers.size());
@@ -326,6 +460,10 @@ const char *nameOf(Constraint constraint) {
     return "slots";
   case Constraint::Memory:
     return "memory";
+  case Constraint::Period:
+    return "period";
+  case Constraint::Versions:
+    return "versions";
   }
   return "unknown";
 }

@@ -22,6 +22,9 @@ struct Violation {
     Deadlock,      ///< workers wait for each other's actions in a cycle
     Slots,         ///< slots do not fit the order or a dependency
     Memory,        ///< a worker holds more than its cap: see Memory.h
+    Period,        ///< bodies do not repeat where steps overlap
+    Versions,      ///< a forward reads weights that are not there yet, updates
+                   ///< are out of order, or too many versions live: see Steps.h
   };
   Constraint constraint;
   std::string message;

@@ -20,6 +20,8 @@ extern const Scheme kChimera;
 extern const Scheme kGems;
 extern const Scheme kGPipe;
 extern const Scheme kOneForwardOneBackward;
+extern const Scheme kPipeDream;
+extern const Scheme kPipeDream2BW;
 
 /// One pipeline down the workers, stage s on worker s, with all micro-batches.
 std::vector<Pipeline> placeLinear(int32_t stages, int32_t microBatches,

@@ -85,6 +85,10 @@ void expectTrue(const std::string &file, const std::string &scheme) {
 TEST(Drawing, OfChimera) { expectTrue("Chimera.cpp", "chimera"); }
 TEST(Drawing, OfGems) { expectTrue("Gems.cpp", "gems"); }
 TEST(Drawing, OfGPipe) { expectTrue("GPipe.cpp", "gpipe"); }
+TEST(Drawing, OfPipeDream) {
+  expectTrue("PipeDream.cpp", "pipedream");
+  expectTrue("PipeDream.cpp", "pipedream-2bw");
+}
 TEST(Drawing, OfOneForwardOneBackward) {
   expectTrue("OneForwardOneBackward.cpp", "1f1b");
 }

@@ -24,7 +24,8 @@ TEST(Registry, NamesEverySchemeOnce) {
     EXPECT_EQ(findScheme(scheme.name), &scheme);
     EXPECT_NE(schemeNames().find(scheme.name), std::string::npos);
   }
-  EXPECT_EQ(schemeNames(), "chimera, gpipe, 1f1b, gems");
+  EXPECT_EQ(schemeNames(),
+            "chimera, gpipe, 1f1b, gems, pipedream, pipedream-2bw");
 }
 
 TEST(Registry, KnowsNoOtherName) {
@@ -51,8 +52,9 @@ TEST(Registry, EverySchemeIsValidWhereItSaysSo) {
           Timing timing = simulate(c.problem, c.schedule);
           EXPECT_TRUE(timing.complete);
           // Each worker runs all its actions: 2 + 4 for each micro-batch.
+          int32_t all = n * c.problem.steps;
           for (size_t w = 0; w < timing.idle.size(); ++w)
-            EXPECT_EQ(timing.makespan - timing.idle[w], 6 * n);
+            EXPECT_EQ(timing.makespan - timing.idle[w], 6 * all);
         }
     EXPECT_GT(possible, 0) << scheme.name;
   }

@@ -25,6 +25,8 @@ Case makeCase(const std::string &name, int32_t stages, int32_t microBatches,
   problem.stages.assign(stages, cost);
   problem.pipelines = scheme->place(stages, microBatches, options);
   problem.splitBackward = splitBackward;
+  problem.updates = scheme->updates;
+  problem.steps = scheme->updates == Updates::Flush ? 1 : 2;
   return {scheme, problem, makeSchedule(*scheme, problem, options), options};
 }
 

@@ -1,0 +1,36 @@
+//===- Recompute.cpp - Forwards that run again ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Recompute.h"
+
+namespace chimera::schedule {
+
+/// True if `forward` has just made what `backward` needs.
+static bool isForwardOf(const Action &forward, const Action &backward) {
+  return forward.kind == Kind::Forward &&
+         forward.pipeline == backward.pipeline &&
+         forward.stage == backward.stage &&
+         forward.microBatch <= backward.microBatch &&
+         backward.microBatch < forward.microBatch + forward.microBatches;
+}
+
+Schedule insertRecompute(const Problem &problem, const Schedule &schedule) {
+  return replaceActions(schedule, [&](std::vector<Action> &out,
+                                      const Action &action) {
+    if (action.kind == Kind::Backward || action.kind == Kind::InputGradient) {
+      Recompute how = problem.recomputeOf(action.stage);
+      bool isFresh = !out.empty() && isForwardOf(out.back(), action);
+      if (how == Recompute::Fused || (how == Recompute::Early && !isFresh)) {
+        out.push_back(action);
+        out.back().kind = Kind::Recompute;
+      }
+    }
+    out.push_back(action);
+  });
+}
+
+} // namespace chimera::schedule

@@ -1,0 +1,44 @@
+//===- Steps.h - Steps that overlap --------------------------- -*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where no flush ends a step, the next begins before it is over, and a worker
+// keeps several versions of its weights: a backward reads the version that its
+// forward read. Version v is the weights after v updates.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_STEPS_H
+#define CHIMERA_COMPILER_SCHEDULE_STEPS_H
+
+#include "compiler/schedule/Schedule.h"
+
+namespace chimera::schedule {
+
+/// The version that forward and backward of `microBatch` read on `stage`: with
+/// updates after each micro-batch max(0, m - (D-1-s)), with one a step that of
+/// the step before its own, and 0 with a flush, where it counts from the step.
+int64_t weightVersion(const Problem &problem, int32_t stage,
+                      int64_t microBatch);
+
+/// How many versions of a stage's weights its worker holds: D - s, 2, or 1.
+int32_t weightVersions(const Problem &problem, int32_t stage);
+
+/// The order of `steps` steps from that of two: what fills the pipeline, the
+/// body of each step but the last, and the last step; the bodies only for two
+/// steps. It is one of `problem` with as many steps. Requires a valid schedule
+/// of two steps with bodies, and at least 2 steps.
+Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
+                     int32_t steps);
+
+/// Time from a step to the next once all are alike, the mean of as many steps
+/// as it takes until they begin at the same stage of a round of D
+/// micro-batches. With a flush the makespan. Requires a valid schedule.
+double stepPeriod(const Problem &problem, const Schedule &schedule);
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_STEPS_H

@@ -1,0 +1,291 @@
+//===- StepsTest.cpp - Steps that overlap ---------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Steps.h"
+
+#include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Recompute.h"
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace chimera::schedule {
+namespace {
+
+constexpr const char *kSchemes[] = {"pipedream", "pipedream-2bw"};
+
+Problem of(const Problem &problem, int32_t steps) {
+  Problem longer = problem;
+  longer.steps = steps;
+  return longer;
+}
+
+/// F(m) of stage s reads version max(0, m - (D-1-s)).
+TEST(Steps, PipeDreamReadsTheNewestVersion) {
+  Problem problem = makeCase("pipedream", 4, 6).problem;
+  for (int32_t s = 0; s < 4; ++s) {
+    for (int32_t m = 0; m < 12; ++m)
+      EXPECT_EQ(weightVersion(problem, s, m), std::max(0, m - (3 - s)));
+    EXPECT_EQ(weightVersions(problem, s), 4 - s);
+  }
+}
+
+/// All of step k reads version max(k-1, 0).
+TEST(Steps, PipeDream2BWReadsTheVersionOfTheStepBefore) {
+  Problem problem = makeCase("pipedream-2bw", 4, 6).problem;
+  for (int32_t s = 0; s < 4; ++s) {
+    for (int32_t m = 0; m < 24; ++m)
+      EXPECT_EQ(weightVersion(problem, s, m), std::max(0, m / 6 - 1));
+    EXPECT_EQ(weightVersions(problem, s), 2);
+  }
+  EXPECT_EQ(weightVersion(makeCase("gpipe", 2, 2).problem, 0, 1), 0);
+}
+
+/// With d = D-1-s: forwards 0 to d-1, N times F(j+d), B(j), the rest.
+TEST(Steps, HaveTheBodiesOfTheContract) {
+  Case c = makeCase("pipedream", 3, 4);
+  for (int32_t w = 0; w < 3; ++w) {
+    int32_t d = 2 - w;
+    auto [begin, end] = c.schedule.bodies[w];
+    EXPECT_EQ(begin, d);
+    EXPECT_EQ(end, d + 8);
+    for (int32_t j = 0; j < 4; ++j) {
+      EXPECT_EQ(c.schedule.workers[w][begin + 2 * j],
+                (Action{Kind::Forward, 0, w, j + d}));
+      EXPECT_EQ(c.schedule.workers[w][begin + 2 * j + 1],
+                (Action{Kind::Backward, 0, w, j}));
+    }
+  }
+}
+
+/// Whatever the number of steps, unrolled bodies are the scheme's own order,
+/// and valid: whole and split, with and without recomputes.
+TEST(Steps, UnrollIntoTheSameOrder) {
+  for (const char *name : kSchemes)
+    for (int32_t d : {1, 2, 3, 4, 8})
+      for (int32_t n : {d, d + 1, 2 * d + 1})
+        for (bool split : {false, true})
+          for (Recompute how :
+               {Recompute::None, Recompute::Early, Recompute::Fused}) {
+            Case c = makeCase(name, d, n, {}, split);
+            c.problem.recompute.assign(d, how);
+            c.schedule = insertRecompute(c.problem, c.schedule);
+            ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+            for (int32_t steps : {2, 3, 5}) {
+              Problem longer = of(c.problem, steps);
+              Schedule order = unrollSteps(c.problem, c.schedule, steps);
+              EXPECT_EQ(messages(verify(longer, order)), "");
+              Schedule own = makeSchedule(*c.scheme, longer);
+              EXPECT_EQ(order.workers, insertRecompute(longer, own).workers);
+            }
+          }
+}
+
+/// N (f + b) a step where messages take no time.
+TEST(Steps, TakeTheTimeOfTheirActions) {
+  for (const char *name : kSchemes)
+    for (int32_t d : {1, 2, 3, 4, 7, 8, 16})
+      for (int32_t n : {d, d + 1, 2 * d, 3 * d + 2})
+        for (auto [f, b] : {std::pair{1, 1}, {1, 2}, {3, 5}, {2, 1}}) {
+          Case c = makeCase(name, d, n, {f, b, 1, 1});
+          EXPECT_EQ(stepPeriod(c.problem, c.schedule), n * (f + b));
+          // Exactly, from one step to the next.
+          auto makespan = [&](int32_t steps) {
+            return simulate(of(c.problem, steps),
+                            unrollSteps(c.problem, c.schedule, steps))
+                .makespan;
+          };
+          EXPECT_EQ(makespan(4) - makespan(3), n * (f + b));
+        }
+}
+
+/// With latency c: f + b + 2c (D-1)/D a micro-batch, 4.5 at D=4, f=1, b=2, c=1.
+TEST(Steps, PayForMessages) {
+  Case four = makeCase("pipedream", 4, 4, {1, 2, 1, 1});
+  four.problem.link.alpha = 1;
+  EXPECT_EQ(stepPeriod(four.problem, four.schedule), 4 * 4.5);
+  for (const char *name : kSchemes)
+    for (int32_t d : {2, 3, 4, 5, 8})
+      for (int32_t n : {d, d + 1, 2 * d, 3 * d - 1})
+        for (int64_t alpha : {1, 2, 5}) {
+          Case c = makeCase(name, d, n, {1, 2, 1, 1});
+          c.problem.link.alpha = alpha;
+          EXPECT_NEAR(stepPeriod(c.problem, c.schedule),
+                      n * (3 + 2.0 * alpha * (d - 1) / d), 1e-9)
+              << d << " " << n << " " << alpha;
+        }
+}
+
+TEST(Steps, WithAFlushTakeTheMakespan) {
+  Case c = makeCase("gpipe", 3, 4, {1, 2, 1, 1});
+  EXPECT_EQ(stepPeriod(c.problem, c.schedule), 18);
+}
+
+/// Li and Hoefler, Table 2: weights of M to D M, or 2 M; activations of 1 to D
+/// micro-batches, D - r on worker r.
+TEST(Steps, HoldTheVersionsAndActivationsOfTable2) {
+  for (const char *name : kSchemes)
+    for (int32_t d : {1, 2, 4, 8}) {
+      Case c = makeCase(name, d, 2 * d, {1, 2, 1, 1});
+      c.problem.bytes.assign(d, {100, 7, 0, 0});
+      Timing timing = simulate(c.problem, c.schedule);
+      for (int32_t w = 0; w < d; ++w) {
+        EXPECT_EQ(timing.peakActivations[w], d - w);
+        int32_t versions = c.problem.updates == Updates::EachStep ? 2 : d - w;
+        EXPECT_EQ(residentBytes(c.problem, w), 100 * (versions + 1) + 7);
+      }
+    }
+}
+
+TEST(Steps, NeedAsManyMicroBatchesAsStages) {
+  for (const char *name : kSchemes) {
+    const Scheme *scheme = findScheme(name);
+    EXPECT_EQ(scheme->check(4, 3, {}),
+              "expected at least as many micro-batches a step as stages (4), "
+              "got 3");
+    EXPECT_EQ(scheme->check(4, 4, {}), "");
+    EXPECT_NE(scheme->note(4, 4, {}), "");
+    EXPECT_NE(schemeHelp().find(std::string(name) + ": "), std::string::npos);
+  }
+}
+
+TEST(Steps, MustFitTheScheme) {
+  Case c = makeCase("pipedream", 2, 2);
+  EXPECT_EQ(checkPipelines(*c.scheme, c.problem), "");
+  EXPECT_EQ(checkPipelines(*findScheme("1f1b"), c.problem),
+            "expected a problem of one step that a flush ends, got one of "
+            "steps that overlap");
+  EXPECT_EQ(checkPipelines(*findScheme("pipedream-2bw"), c.problem),
+            "expected a problem of steps that overlap, with the scheme's "
+            "updates");
+}
+
+TEST(Steps, AreChecked) {
+  Problem problem = makeCase("pipedream", 2, 2).problem;
+  EXPECT_EQ(check(of(problem, 1)),
+            "expected at least 2 steps where they overlap, got 1");
+  EXPECT_NE(check(of(problem, INT32_MAX)), "");
+  EXPECT_EQ(check(of(makeCase("gpipe", 2, 2).problem, 2)),
+            "expected one step where a flush ends it, got 2");
+  problem.pipelines[0].backwardParts = 2;
+  problem.stages.assign(2, {2, 2, 2, 2, 2});
+  EXPECT_EQ(check(problem), "expected forwards and backwards of one "
+                            "micro-batch where steps overlap");
+  problem = makeCase("chimera", 2, 2).problem;
+  problem.updates = Updates::EachStep;
+  problem.steps = 2;
+  EXPECT_EQ(check(problem), "expected one pipeline where steps overlap, got 2");
+}
+
+std::string violations(const Case &c, Violation::Constraint constraint) {
+  std::string text;
+  for (const Violation &violation : verify(c.problem, c.schedule))
+    if (violation.constraint == constraint)
+      text += violation.message + "\n";
+  return text;
+}
+
+TEST(VerifySteps, Period) {
+  using enum Violation::Constraint;
+  Case c = makeCase("pipedream", 2, 2);
+  c.schedule.bodies.pop_back();
+  EXPECT_EQ(violations(c, Period),
+            "expected a body in the order of each worker\n");
+  // One forward too few.
+  c = makeCase("pipedream", 2, 2);
+  c.schedule.bodies[0].begin += 1;
+  EXPECT_EQ(violations(c, Period),
+            "expected the body to run forward of pipeline 0, stage 0, "
+            "micro-batch 1 or 3, got neither\n");
+  // One too many.
+  c = makeCase("pipedream", 2, 2);
+  c.schedule.bodies[1].end += 1;
+  EXPECT_EQ(violations(c, Period),
+            "expected the body to run forward of pipeline 0, stage 1, "
+            "micro-batch 0 or 2, got both\n");
+  // A forward of the second step before the body.
+  c = makeCase("pipedream", 1, 1);
+  c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
+                           {Kind::Forward, 0, 0, 0},
+                           {Kind::Backward, 0, 0, 0},
+                           {Kind::Backward, 0, 0, 1}};
+  c.schedule.bodies = {{1, 3}};
+  EXPECT_EQ(violations(c, Period),
+            "expected forward of pipeline 0, stage 0, micro-batch 0 before the "
+            "body or in it, got 1 there\n");
+  c = makeCase("pipedream", 2, 2);
+  c.problem.steps = 3;
+  EXPECT_EQ(violations(c, Period), "expected no bodies for 3 steps: two have "
+                                   "them\n");
+}
+
+/// Worker 1 runs all of a step before its body: F1 would have to come from a
+/// body that has not begun.
+TEST(VerifySteps, PeriodOfSectionsThatNeedLaterOnes) {
+  Case c = makeCase("pipedream", 2, 2);
+  // Worker 0: F0 | F1 B0 F2 B1 | F3 B2 B3; worker 1: F0 B0 F1 B1 F2 B2 F3 B3,
+  // whose body now begins at F2.
+  c.schedule.bodies[1] = {4, 8};
+  EXPECT_EQ(violations(c, Violation::Constraint::Period),
+            "worker 1: forward of pipeline 0, stage 1, micro-batch 1 stands in "
+            "a section before that of forward of pipeline 0, stage 0, "
+            "micro-batch 1, which it needs\n"
+            "worker 1: forward of pipeline 0, stage 1, micro-batch 3 stands in "
+            "a section before that of forward of pipeline 0, stage 0, "
+            "micro-batch 3, which it needs\n");
+}
+
+TEST(VerifySteps, VersionsOfForwards) {
+  // Worker 0 has three forwards before the first backward, one too many.
+  Case c = makeCase("pipedream", 2, 3);
+  std::swap(c.schedule.workers[0][2], c.schedule.workers[0][3]);
+  EXPECT_EQ(violations(c, Violation::Constraint::Versions),
+            "worker 0: forward of pipeline 0, stage 0, micro-batch 2 reads the "
+            "weights after 1 updates, but only 0 stand before it\n");
+  // A step's forward before the last gradient of the step before the last.
+  c = makeCase("pipedream-2bw", 1, 1);
+  c.problem.steps = 3;
+  c.schedule = {};
+  c.schedule.workers = {{{Kind::Forward, 0, 0, 0},
+                         {Kind::Forward, 0, 0, 1},
+                         {Kind::Forward, 0, 0, 2},
+                         {Kind::Backward, 0, 0, 0},
+                         {Kind::Backward, 0, 0, 1},
+                         {Kind::Backward, 0, 0, 2}}};
+  EXPECT_EQ(violations(c, Violation::Constraint::Versions),
+            "worker 0: forward of pipeline 0, stage 0, micro-batch 2 reads the "
+            "weights after 1 updates, but only 0 stand before it\n");
+}
+
+TEST(VerifySteps, VersionsInTheOrderOfUpdates) {
+  Case c = makeCase("pipedream", 2, 2);
+  // Worker 0: F0 F1 B0 F2 B1 F3 B2 B3.
+  std::swap(c.schedule.workers[0][2], c.schedule.workers[0][4]);
+  EXPECT_EQ(violations(c, Violation::Constraint::Versions),
+            "worker 0: expected the update of micro-batch 0 on stage 0 next, "
+            "got that of 1\n");
+}
+
+TEST(VerifySteps, VersionsNoMoreThanKept) {
+  Case c = makeCase("pipedream", 2, 3);
+  std::vector<Action> &row = c.schedule.workers[0];
+  row.clear();
+  for (int32_t m = 0; m < 6; ++m)
+    row.push_back({Kind::Forward, 0, 0, m});
+  for (int32_t m : {1, 2, 0, 3, 4, 5})
+    row.push_back({Kind::Backward, 0, 0, m});
+  EXPECT_NE(violations(c, Violation::Constraint::Versions)
+                .find("worker 0: expected at most 2 versions of stage 0, got 3 "
+                      "behind backward of pipeline 0, stage 0, micro-batch 2"),
+            std::string::npos)
+      << violations(c, Violation::Constraint::Versions);
+}
+
+} // namespace
+} // namespace chimera::schedule
