@@ -111,10 +111,10 @@ private:
 /// Writes one worker's stream.
 class WorkerEmitter {
 public:
-  WorkerEmitter(WorkerOp worker, const Layout &layout, Locations &locations,
-                Communicators &communicators)
-      : worker(worker), layout(layout), locations(locations),
-        communicators(communicators),
+  WorkerEmitter(WorkerOp worker, const Layout &layout, uint32_t microBatches,
+                Locations &locations, Communicators &communicators)
+      : worker(worker), layout(layout), microBatches(microBatches),
+        locations(locations), communicators(communicators),
         out(std::make_unique<program::WorkerT>()) {}
 
   std::unique_ptr<program::WorkerT> run() {
@@ -203,8 +203,11 @@ private:
         .Case([](WeightGradientOp o) {
           return ofAction(o, Opcode::WeightGradient, o.getNewSum().getType());
         })
-        .Case([](OptimizerStepOp o) {
-          return ofReplica(o, Opcode::OptimizerStep);
+        .Case([&](OptimizerStepOp o) {
+          // A flush: the sum of the whole step.
+          Fields fields = ofReplica(o, Opcode::OptimizerStep);
+          fields.microBatches = microBatches;
+          return fields;
         })
         .Case([](PostSendOp o) {
           return ofPost(o, Opcode::PostSend, o.getValue().getType());
@@ -290,6 +293,7 @@ private:
 
   WorkerOp worker;
   const Layout &layout;
+  uint32_t microBatches; // of a step
   Locations &locations;
   Communicators &communicators;
   std::unique_ptr<program::WorkerT> out;
@@ -381,7 +385,9 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
       return nullptr;
     }
     std::unique_ptr<program::WorkerT> stream =
-        WorkerEmitter(worker, *layout, locations, communicators).run();
+        WorkerEmitter(worker, *layout, out->micro_batches, locations,
+                      communicators)
+            .run();
     if (!stream)
       return nullptr;
     out->workers.push_back(std::move(stream));

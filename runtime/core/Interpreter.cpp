@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 
 using namespace chimera;
@@ -28,6 +29,10 @@ template <typename AnyBytes>
 AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
   size_t size = bytes.size() / count;
   return bytes.subspan(k * size, size);
+}
+
+void copyBytes(ConstBytes from, Bytes to) {
+  std::copy(from.begin(), from.end(), to.begin());
 }
 
 std::byte *allocate(uint64_t bytes) {
@@ -52,11 +57,13 @@ Interpreter::Interpreter(const program::ProgramT &program,
       options(options), data(data), transport(transport), status(status),
       copy(transport.rank() / static_cast<uint32_t>(program.workers.size())),
       firstRank(copy * static_cast<uint32_t>(program.workers.size())),
-      scale(gradientScale(program)), pieces(program) {
+      pieces(program) {
   status.enter(Status::Starting);
   findRecomputes();
   arena.reset(allocate(worker.arena_bytes));
   stashes.resize(worker.buffers.size());
+  places.resize(worker.buffers.size());
+  std::iota(places.begin(), places.end(), 0);
   requests.resize(worker.instructions.size());
 
   std::optional<ElementType> weightType, lossType;
@@ -101,8 +108,11 @@ void Interpreter::findRecomputes() {
 
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
                                 uint32_t parts) const {
-  return {step, static_cast<uint64_t>(copy) * program.micro_batches + m, part,
-          parts};
+  // Without a flush N + m is m of the next step.
+  return {step + m / program.micro_batches,
+          static_cast<uint64_t>(copy) * program.micro_batches +
+              m % program.micro_batches,
+          part, parts};
 }
 
 uint64_t Interpreter::stashBytes() const {
@@ -113,8 +123,12 @@ uint64_t Interpreter::stashBytes() const {
 }
 
 Bytes Interpreter::bytesOf(uint32_t buffer) const {
-  const program::Buffer &place = worker.buffers[buffer];
+  const program::Buffer &place = worker.buffers[places[buffer]];
   return {arena.get() + place.offset(), place.bytes()};
+}
+
+std::unique_ptr<Stash> &Interpreter::stashOf(uint32_t buffer) {
+  return stashes[places[buffer]];
 }
 
 Stage &Interpreter::stageOf(const Instruction &instruction) {
@@ -127,14 +141,19 @@ void Interpreter::run(
   lastStep = steps ? steps - 1 : 0;
   status.at(0, 0);
   status.enter(Status::Running);
+  if (steps == 0)
+    return;
+  auto size = static_cast<uint32_t>(worker.instructions.size());
+  bool flushes = program.updates == program::Updates::Flush;
   execute(0, worker.body_begin, 0);
   for (uint64_t step = 0; step < steps; ++step) {
     loss.reset();
-    execute(worker.body_begin, worker.body_end, step);
+    if (flushes || step < lastStep)
+      execute(worker.body_begin, worker.body_end, step);
+    else
+      execute(worker.body_end, size, step);
     onStep(step, loss);
   }
-  execute(worker.body_end, static_cast<uint32_t>(worker.instructions.size()),
-          lastStep);
 }
 
 void Interpreter::execute(uint32_t begin, uint32_t end, uint64_t step) {
@@ -180,17 +199,17 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     return recompute(instruction, step);
   case Opcode::Backward:
     return stageOf(instruction)
-        .backward(microBatch, std::move(stashes[in[0]]), bytesOf(in[1]),
+        .backward(microBatch, std::move(stashOf(in[0])), bytesOf(in[1]),
                   bytesOf(in[2]), bytesOf(out[0]), optional(out, 1));
   case Opcode::InputGradient:
-    stashes[out[0]] =
+    stashOf(out[0]) =
         stageOf(instruction)
-            .inputGradient(microBatch, std::move(stashes[in[0]]),
+            .inputGradient(microBatch, std::move(stashOf(in[0])),
                            bytesOf(in[1]), bytesOf(in[2]), optional(out, 1));
     return;
   case Opcode::WeightGradient:
     return stageOf(instruction)
-        .weightGradient(microBatch, std::move(stashes[in[0]]), bytesOf(in[1]),
+        .weightGradient(microBatch, std::move(stashOf(in[0])), bytesOf(in[1]),
                         bytesOf(out[0]));
   case Opcode::PostSend:
     requests[index] =
@@ -209,16 +228,18 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     return finishWait(worker.instructions[instruction.target()]);
   case Opcode::AllReduceStart:
     return startAllReduce(instruction, index);
-  case Opcode::OptimizerStep: {
-    if (options.keepGradients && step == lastStep)
-      keepGradient(instruction, bytesOf(in[2]));
-    return stageOf(instruction)
-        .optimizerStep(step, scale, bytesOf(in[2]), bytesOf(out[0]),
-                       bytesOf(out[1]));
-  }
+  case Opcode::OptimizerStep:
+    return update(instruction, step);
   case Opcode::Copy:
-  case Opcode::Rename:
-    break;
+    return copyBytes(bytesOf(in[0]), bytesOf(out[0]));
+  case Opcode::Rename: {
+    std::vector<uint32_t> from;
+    for (uint32_t buffer : in)
+      from.push_back(places[buffer]);
+    for (size_t i = 0; i < out.size(); ++i)
+      places[out[i]] = from[i];
+    return;
+  }
   }
   throw std::invalid_argument(
       "expected a known opcode, got " +
@@ -263,7 +284,7 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
                         slice(labels, cut, cuts), bytesOf(in[1]), output,
                         again ? Wanted::Output : Wanted::Both);
       if (!again)
-        stashes[out[nextStash++]] = std::move(stash);
+        stashOf(out[nextStash++]) = std::move(stash);
     }
     if (last && parts > 1)
       addShares(stage.lossType(), shares, parts, loss);
@@ -279,11 +300,26 @@ void Interpreter::recompute(const Instruction &instruction, uint64_t step) {
       uint64_t(pieces.inStep(m) - range.first) * instruction.parts() +
       instruction.part();
   Bytes labels = in.size() > 2 ? bytesOf(in[2]) : Bytes();
-  stashes[program::resultsOf(worker, instruction)[0]] =
+  stashOf(program::resultsOf(worker, instruction)[0]) =
       stageOf(instruction)
           .forward(pieceOf(step, m, instruction.part(), instruction.parts()),
                    slice(bytesOf(in[0]), cut, cuts), slice(labels, cut, cuts),
                    bytesOf(in[1]), {}, Wanted::Stash);
+}
+
+void Interpreter::update(const Instruction &instruction, uint64_t step) {
+  std::span<const uint32_t> in = program::operandsOf(worker, instruction);
+  std::span<const uint32_t> out = program::resultsOf(worker, instruction);
+  double scale = gradientScale(program, instruction.micro_batches());
+  if (options.keepGradients && step == lastStep)
+    keepGradient(instruction, bytesOf(in[2]), scale);
+  // Where older weights are still needed the new ones have a place of their
+  // own.
+  if (out[0] != in[0])
+    copyBytes(bytesOf(in[0]), bytesOf(out[0]));
+  stageOf(instruction)
+      .optimizerStep(program::updateOf(program, instruction, step), scale,
+                     bytesOf(in[2]), bytesOf(out[0]), bytesOf(out[1]));
 }
 
 void Interpreter::startAllReduce(const Instruction &instruction,
@@ -307,7 +343,8 @@ void Interpreter::finishWait(const Instruction &waited) {
                       program.data_parallel);
 }
 
-void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum) {
+void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum,
+                               double scale) {
   std::vector<std::byte> &copy =
       kept[{instruction.pipeline(), instruction.stage()}];
   copy.assign(sum.begin(), sum.end());

@@ -47,7 +47,7 @@ public:
   struct Options {
     /// For every wait.
     std::chrono::milliseconds timeout = std::chrono::hours(24 * 366);
-    /// Keep a copy of the last step's gradient sums.
+    /// Keep a copy of the last update's gradient sums.
     bool keepGradients = false;
     const MemoryMeter *meter = nullptr;
   };
@@ -59,15 +59,14 @@ public:
               const Options &options);
   ~Interpreter();
 
-  /// Runs prologue, `steps` times the body, and the epilogue; calls `onStep`
-  /// after each body with the step and its loss, if this worker has one. To be
-  /// called once.
+  /// Runs `steps` times the body or, without a flush, the prologue, the body
+  /// for each step but the last, and the epilogue; calls `onStep` after each
+  /// step with its loss, if this worker has one. To be called once.
   void run(uint64_t steps,
            const std::function<void(uint64_t, std::optional<Loss>)> &onStep);
 
-  /// The weights of this worker's replicas, and, if kept, the sums of their
-  /// gradients in the last step, times the scale where they are floating-point
-  /// numbers.
+  /// The weights of this worker's replicas, and, if kept, the gradient sums of
+  /// their last update, times its scale where they are floating-point numbers.
   Replicas weights() const;
   Replicas gradients() const;
 
@@ -91,11 +90,14 @@ private:
   void recompute(const program::Instruction &instruction, uint64_t step);
   void startAllReduce(const program::Instruction &instruction, uint32_t index);
   void finishWait(const program::Instruction &waited);
-  void keepGradient(const program::Instruction &instruction, ConstBytes sum);
+  void update(const program::Instruction &instruction, uint64_t step);
+  void keepGradient(const program::Instruction &instruction, ConstBytes sum,
+                    double scale);
   MicroBatch pieceOf(uint64_t step, uint32_t m, uint32_t part,
                      uint32_t parts) const;
   uint64_t stashBytes() const;
   Bytes bytesOf(uint32_t buffer) const;
+  std::unique_ptr<Stash> &stashOf(uint32_t buffer);
   Stage &stageOf(const program::Instruction &instruction);
   uint32_t rankOf(uint32_t peer) const { return firstRank + peer; }
 
@@ -107,7 +109,6 @@ private:
   Status &status;
   const uint32_t copy;
   const uint32_t firstRank; // of this copy
-  const double scale;
   const program::Pieces pieces;
 
   // The order of members matters on errors: requests go before what they use.
@@ -117,9 +118,11 @@ private:
   std::unique_ptr<std::byte, Free> arena;
   std::map<Key, std::unique_ptr<Stage>> stages;
   std::map<Key, std::vector<std::byte>> kept;
-  std::vector<ReduceGroup> groups;                // by communicator
-  std::vector<ElementType> reduceTypes;           // by communicator
-  std::vector<std::unique_ptr<Stash>> stashes;    // by buffer
+  std::vector<ReduceGroup> groups;      // by communicator
+  std::vector<ElementType> reduceTypes; // by communicator
+  // The buffer in whose place each buffer's value is; renames permute it.
+  std::vector<uint32_t> places;
+  std::vector<std::unique_ptr<Stash>> stashes;    // by place
   std::vector<std::unique_ptr<Request>> requests; // by post's index
   // Which pieces' stashes a recompute makes, by stage, then piece.
   std::vector<bool> recomputed;

@@ -15,9 +15,9 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-double chimera::runtime::gradientScale(const program::ProgramT &program) {
-  return 1.0 /
-         (static_cast<double>(program.micro_batches) * program.data_parallel);
+double chimera::runtime::gradientScale(const program::ProgramT &program,
+                                       uint32_t microBatches) {
+  return 1.0 / (static_cast<double>(microBatches) * program.data_parallel);
 }
 
 namespace {

@@ -12,8 +12,9 @@
 
 namespace chimera::runtime {
 
-/// 1 / (N·W): the loss is the mean over all micro-batches of all copies.
-double gradientScale(const program::ProgramT &program);
+/// 1 / (n·W) for an update from `microBatches` n of each copy: its loss is the
+/// mean over all of them.
+double gradientScale(const program::ProgramT &program, uint32_t microBatches);
 
 /// Multiplies floating-point elements by `scale`; leaves integers alone, which
 /// have no mean.

@@ -12,6 +12,7 @@
 #include "runtime/transport/Fold.h"
 
 #include <algorithm>
+#include <deque>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -37,6 +38,44 @@ uint64_t bytesOfLoss(const program::ProgramT &program) {
         return buffer.bytes();
   return 0;
 }
+
+/// The weights that are read without a flush: of each of the program's stages
+/// that `stages` covers a version of its own, by the rule of `updates`.
+class OlderWeights {
+public:
+  OlderWeights(const program::ProgramT &program, size_t first, size_t last)
+      : program(program), first(first), last(last) {}
+
+  /// `newest` has one update more than those given before.
+  void keep(const Memory &newest) {
+    versions.push_back(newest);
+    // Nothing reads what is older than the number of stages.
+    if (versions.size() > program.stages.size() + 1) {
+      versions.pop_front();
+      ++oldest;
+    }
+  }
+
+  const Memory &read(uint64_t step, uint64_t microBatch) {
+    assembled.clear();
+    for (size_t s = first; s < last; ++s) {
+      uint64_t version = program::versionRead(program, static_cast<uint32_t>(s),
+                                              step, microBatch);
+      auto begin = versions.at(version - oldest).begin() +
+                   static_cast<ptrdiff_t>(assembled.size());
+      auto bytes = static_cast<ptrdiff_t>(program.stages[s].weights_bytes());
+      assembled.insert(assembled.end(), begin, begin + bytes);
+    }
+    return assembled;
+  }
+
+private:
+  const program::ProgramT &program;
+  size_t first, last; // of the program's stages
+  std::deque<Memory> versions;
+  uint64_t oldest = 0; // of `versions`
+  Memory assembled;
+};
 
 struct StageMemory {
   Memory weights, optimizer, gradient;
@@ -91,44 +130,75 @@ SequentialResult chimera::runtime::trainSequentially(
   for (size_t s = 0; s < count; ++s)
     stages[s]->initialize(memory[s].weights, memory[s].optimizer);
 
+  bool flushes = program.updates == program::Updates::Flush;
+  std::vector<OlderWeights> older;
+  for (size_t s = 0; s < count; ++s) {
+    older.emplace_back(program, s, count == 1 ? program.stages.size() : s + 1);
+    if (!flushes)
+      older[s].keep(memory[s].weights);
+  }
+
   uint64_t microBatches =
       static_cast<uint64_t>(program.micro_batches) * program.data_parallel;
-  Memory losses;
-  double scale = gradientScale(program);
+  uint64_t updates = program::updatesPerStep(program);
+  // Of each copy.
+  auto perUpdate = static_cast<uint32_t>(program.micro_batches / updates);
+  double scale = gradientScale(program, perUpdate);
+  Memory losses(loss.size() * microBatches);
+  std::vector<const Memory *> weights(count); // that are read, by stage
+
+  auto train = [&](uint64_t step, uint64_t copy, uint32_t m) {
+    uint64_t index = copy * program.micro_batches + m;
+    uint32_t parts = pieces.partsOf(m);
+    data.load(ValueKind::Tokens, {step, index}, tokens);
+    data.load(ValueKind::Labels, {step, index}, labels);
+    for (size_t s = 0; s < count; ++s)
+      weights[s] = flushes ? &memory[s].weights : &older[s].read(step, m);
+    // As in a pipeline all forwards come first: a backward takes the loss of
+    // the whole micro-batch.
+    Memory shares(loss.size() * parts);
+    for (uint32_t part = 0; part < parts; ++part)
+      for (size_t s = 0; s < count; ++s) {
+        bool last = s + 1 == count;
+        StageMemory &own = memory[s];
+        own.stashes.resize(parts);
+        own.stashes[part] = stages[s]->forward(
+            {step, index, part, parts},
+            slice(s ? memory[s - 1].output : tokens, part, parts),
+            last ? slice(labels, part, parts) : Bytes(), *weights[s],
+            slice(last ? shares : own.output, part, parts));
+      }
+    addShares(stages.back()->lossType(), shares, parts, loss);
+    std::copy(loss.begin(), loss.end(),
+              losses.begin() + static_cast<ptrdiff_t>(index * loss.size()));
+    for (uint32_t part = 0; part < parts; ++part)
+      for (size_t s = count; s-- > 0;)
+        stages[s]->backward(
+            {step, index, part, parts}, std::move(memory[s].stashes[part]),
+            s + 1 == count ? Bytes(loss)
+                           : slice(memory[s].outputGradient, part, parts),
+            *weights[s], memory[s].gradient,
+            s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes());
+  };
+  auto update = [&](uint64_t number) {
+    for (size_t s = 0; s < count; ++s) {
+      StageMemory &own = memory[s];
+      stages[s]->optimizerStep(number, scale, own.gradient, own.weights,
+                               own.optimizer);
+      if (!flushes)
+        older[s].keep(own.weights);
+    }
+  };
+
   SequentialResult result;
   for (uint64_t step = 0; step < steps; ++step) {
-    losses.clear();
-    for (StageMemory &own : memory)
-      std::fill(own.gradient.begin(), own.gradient.end(), std::byte(0));
-    for (uint64_t m = 0; m < microBatches; ++m) {
-      auto parts =
-          pieces.partsOf(static_cast<uint32_t>(m % program.micro_batches));
-      data.load(ValueKind::Tokens, {step, m}, tokens);
-      data.load(ValueKind::Labels, {step, m}, labels);
-      // As in a pipeline all forwards come first: a backward takes the loss of
-      // the whole micro-batch.
-      Memory shares(loss.size() * parts);
-      for (uint32_t part = 0; part < parts; ++part)
-        for (size_t s = 0; s < count; ++s) {
-          bool last = s + 1 == count;
-          StageMemory &own = memory[s];
-          own.stashes.resize(parts);
-          own.stashes[part] = stages[s]->forward(
-              {step, m, part, parts},
-              slice(s ? memory[s - 1].output : tokens, part, parts),
-              last ? slice(labels, part, parts) : Bytes(), own.weights,
-              slice(last ? shares : own.output, part, parts));
-        }
-      addShares(stages.back()->lossType(), shares, parts, loss);
-      append(losses, loss);
-      for (uint32_t part = 0; part < parts; ++part)
-        for (size_t s = count; s-- > 0;)
-          stages[s]->backward(
-              {step, m, part, parts}, std::move(memory[s].stashes[part]),
-              s + 1 == count ? Bytes(loss)
-                             : slice(memory[s].outputGradient, part, parts),
-              memory[s].weights, memory[s].gradient,
-              s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes());
+    for (uint64_t u = 0; u < updates; ++u) {
+      for (StageMemory &own : memory)
+        std::fill(own.gradient.begin(), own.gradient.end(), std::byte(0));
+      for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
+        for (uint32_t k = 0; k < perUpdate; ++k)
+          train(step, copy, static_cast<uint32_t>(u * perUpdate) + k);
+      update(step * updates + u);
     }
 
     ElementType type = stages.back()->lossType();
@@ -138,12 +208,6 @@ SequentialResult chimera::runtime::trainSequentially(
       each.push_back(losses.data() + m * sum.size());
     fold(type, each, sum.data(), sum.size());
     result.losses.push_back(readLoss(sum, type, microBatches));
-
-    for (size_t s = 0; s < count; ++s) {
-      StageMemory &own = memory[s];
-      stages[s]->optimizerStep(step, scale, own.gradient, own.weights,
-                               own.optimizer);
-    }
     if (onStep)
       onStep(step, result.losses.back());
   }

@@ -56,9 +56,9 @@ std::string describeOne(const WorkerT &worker, const Instruction &instruction,
   case Opcode::Load:
     return text + kind + replica(instruction) + microBatches(instruction);
   case Opcode::ZeroGradient:
-  case Opcode::OptimizerStep:
-  case Opcode::Copy:
     return text + replica(instruction);
+  case Opcode::Copy:
+    return text + kind + replica(instruction);
   case Opcode::Rename:
     return text;
   case Opcode::Forward:
@@ -66,6 +66,7 @@ std::string describeOne(const WorkerT &worker, const Instruction &instruction,
   case Opcode::InputGradient:
   case Opcode::WeightGradient:
   case Opcode::Recompute:
+  case Opcode::OptimizerStep:
     return text + replica(instruction) + microBatches(instruction);
   case Opcode::PostSend:
     return text + kind + replica(instruction) + microBatches(instruction) +
@@ -122,6 +123,22 @@ std::string describe(const ProgramT &program, uint32_t worker, uint32_t index) {
   if (index >= stream.instructions.size())
     return "no such instruction";
   return describeOne(stream, stream.instructions[index], true);
+}
+
+uint64_t versionRead(const ProgramT &program, uint32_t stage, uint64_t step,
+                     uint64_t microBatch) {
+  auto before = [](uint64_t from, uint64_t count) {
+    return from > count ? from - count : 0;
+  };
+  switch (program.updates) {
+  case Updates::EachMicroBatch:
+    return before(step * program.micro_batches + microBatch,
+                  program.stages.size() - 1 - stage);
+  case Updates::EachStep:
+    return before(step, 1);
+  default:
+    return step;
+  }
 }
 
 std::string locationOf(const ProgramT &program,

@@ -44,6 +44,26 @@ std::string describe(const ProgramT &program, uint32_t worker, uint32_t index);
 /// "file:line:column" of an instruction, empty if the program has none for it.
 std::string locationOf(const ProgramT &program, const Instruction &instruction);
 
+/// How many updates the weights have behind them that an action of `stage` on
+/// micro-batch `microBatch` of a step reads, by the rule of `updates`: with a
+/// flush those of all steps before; PipeDream's micro-batch k of the run max(0,
+/// k - (stages after this one)); 2BW's step k max(0, k - 1).
+uint64_t versionRead(const ProgramT &program, uint32_t stage, uint64_t step,
+                     uint64_t microBatch);
+
+/// How many updates of each stage's weights a step makes.
+inline uint64_t updatesPerStep(const ProgramT &program) {
+  return program.updates == Updates::EachMicroBatch ? program.micro_batches : 1;
+}
+
+/// Which update of its stage's weights an optimizer step in a step is, from 0.
+/// Requires a verified label.
+inline uint64_t updateOf(const ProgramT &program, const Instruction &update,
+                         uint64_t step) {
+  return step * (program.micro_batches / update.micro_batches()) +
+         update.micro_batch() / update.micro_batches();
+}
+
 /// Ranks that run the program: workers times data-parallel copies.
 inline uint32_t rankCount(const ProgramT &program) {
   return static_cast<uint32_t>(program.workers.size()) * program.data_parallel;

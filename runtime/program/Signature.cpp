@@ -63,6 +63,7 @@ Signature signatureOf(Opcode opcode, bool first, bool last) {
     signature.operand(Kind::WeightGradient);
     signature.result(Kind::Weights, 0);
     signature.result(Kind::OptimizerState, 1);
+    signature.mayMove = true;
     signature.equalBytes[0] = 0;
     signature.equalBytes[1] = 2;
     break;

@@ -26,6 +26,8 @@ struct Signature {
   ValueKind kinds[6] = {}; ///< of the operands, then of the results
   /// For each result the operand whose buffer it must take.
   uint8_t inPlace[2] = {kNotInPlace, kNotInPlace};
+  /// Whether the first result may also have a buffer apart from all others.
+  bool mayMove = false;
   /// Operands (a pair) that must have equal bytes.
   uint8_t equalBytes[2] = {0, 0};
 

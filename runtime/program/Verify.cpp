@@ -40,6 +40,8 @@ std::vector<Violation> verifyProgram(const ProgramT &program) {
   std::vector<verify::Footprint> footprints =
       verify::verifyBuffers(program, facts, report);
   if (report.empty())
+    verify::verifyWeights(program, report);
+  if (report.empty())
     verify::verifyMemory(program, footprints, report);
   return std::move(report.list);
 }

@@ -32,6 +32,10 @@ struct Violation {
     /// A buffer is read before it is written, written while it is being sent,
     /// touched while it is being received into, or a stash used twice.
     Buffers,
+    /// An action reads weights of another version or another stage than it
+    /// must, or an update does not follow the one before with the gradients it
+    /// names.
+    Weights,
     /// A worker holds more bytes than it states or than its cap.
     Memory,
   };
@@ -55,8 +59,26 @@ struct Violation {
 /// and posting never blocks.
 ///
 /// Each section is matched by itself and leaves no message behind, so the body
-/// may run any number of times. A stream with a prologue or an epilogue is
-/// checked for its use of buffers as prologue, body, body, epilogue.
+/// may run any number of times: all edges of the graph lead from a section to
+/// itself or to the next one, so a cycle lies inside one of them, and the three
+/// in a row have one exactly if any number of bodies does.
+///
+/// Buffers and weights of a program without a flush are checked along the runs
+/// prologue, body, body, epilogue and prologue, epilogue. The body must leave
+/// what it found, one step later, which makes all further bodies equal.
+///
+/// Weights: a version is the number of updates behind it, followed through
+/// copies, renames and optimizer steps. A forward reads the one that
+/// `versionRead` states, its backward (and recompute) the same; each update
+/// takes the newest and, summed over all pipelines, exactly the gradients of
+/// the micro-batches that its label names; at the end each state's weights are
+/// the newest. `weight_version` is how many updates older than the newest an
+/// action's weights are, once the pipeline is full: before the first update
+/// there are only copies of the first version.
+///
+/// A rename is the last instruction of its section. Its buffers share bytes
+/// with no other buffer, so that they can change places with nothing in the
+/// way.
 ///
 /// Labels: pipeline and stage are checked on all but groups, waits and
 /// all-reduces of losses; micro-batches and parts on loads, computations and
@@ -74,8 +96,11 @@ struct Violation {
 ///   included. A transfer or all-reduce uses its buffers from its post or start
 ///   to its wait. A value that replaces an operand in place continues it; one
 ///   that nothing uses counts where it is written.
-/// `peak_bytes` must be the most of these, reached at `peak_instruction` (at
-/// any, if there are several), and at most `memory_cap`.
+/// A rename moves values, and with them what is counted, and is no use of them
+/// but of one that it moves to a state's buffer; what it moves out of a state's
+/// buffer counts from the next instruction on. `peak_bytes` must be the most of
+/// these, reached at `peak_instruction` (at any, if there are several), and at
+/// most `memory_cap`.
 std::vector<Violation> verifyProgram(const ProgramT &program);
 
 } // namespace chimera::program

@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks each stream once as it runs and turns every value into an interval,
-// from the instruction that writes it to the last that uses it. Two buffers
-// that overlap in the arena must not overlap in time, and the bytes of the
-// intervals add up to what the worker holds. On the way it follows stashes and
-// losses, so that each backward gets those of what it covers.
+// Walks each stream as it runs and turns every value into an interval, from the
+// instruction that writes it to the last that uses it. Two buffers that overlap
+// in the arena must not overlap in time, and the bytes of the intervals add up
+// to what the worker holds. Buffers that a rename permutes overlap with none at
+// any time, so that their values' intervals need no place. On the way it
+// follows stashes and losses, so that each backward gets those of what it
+// covers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,15 +35,14 @@ struct Interval {
 class BufferVerifier {
 public:
   BufferVerifier(const ProgramT &program, const Facts &facts, uint32_t w,
-                 Report &report)
+                 const std::vector<Run> &runs, Report &report)
       : w(w), program(program), facts(facts), worker(*program.workers[w]),
-        report(report), slots(worker.buffers.size()) {
-    // A stream without prologue and epilogue begins each step with nothing but
-    // its states, so one walk shows all. Otherwise the body is walked twice: as
-    // it follows the prologue, and as it follows itself.
-    size = static_cast<uint32_t>(worker.instructions.size());
-    bool loops = worker.body_begin != 0 || worker.body_end != size;
-    repeated = loops ? worker.body_end - worker.body_begin : 0;
+        report(report), runs(runs), slots(worker.buffers.size()),
+        permuted(worker.buffers.size()) {
+    for (const Run &run : runs) {
+      Section range = sectionsOf(worker)[run.section];
+      positions += range.end - range.begin;
+    }
     for (const State &state : worker.states)
       for (uint32_t buffer : {state.weights(), state.optimizer_state()}) {
         slots[buffer].isState = true;
@@ -51,9 +52,12 @@ public:
   }
 
   Footprint run() {
-    uint32_t positions = size + repeated;
-    for (position = 0; position < positions && !report.full(); ++position)
-      step(worker.instructions[instructionAt(position)]);
+    verifyPermuted();
+    for (const Run &run : runs) {
+      if (report.full())
+        return {};
+      walk(run);
+    }
     for (uint32_t b = 0; b < slots.size() && !report.full(); ++b) {
       if (slots[b].isWritten && isStash(b))
         report.add(Rule::Buffers,
@@ -83,7 +87,87 @@ private:
   static constexpr uint64_t kUnknown = UINT64_MAX;
 
   uint32_t instructionAt(uint32_t position) const {
-    return position < worker.body_end ? position : position - repeated;
+    for (const Run &run : runs) {
+      Section range = sectionsOf(worker)[run.section];
+      uint32_t length = range.end - range.begin;
+      if (position < length)
+        return range.begin + position;
+      position -= length;
+    }
+    return kNone;
+  }
+
+  void walk(const Run &run) {
+    Section range = sectionsOf(worker)[run.section];
+    for (uint32_t i = range.begin; i < range.end && !report.full();
+         ++i, ++position)
+      step(worker.instructions[i]);
+    if (runs.size() == 1 || run.section != kBody || !report.empty())
+      return;
+    std::vector<bool> written(slots.size());
+    for (uint32_t b = 0; b < slots.size(); ++b)
+      written[b] = slots[b].isWritten;
+    // What the second body leaves must be what the first did.
+    if (run.step == 1)
+      for (uint32_t b = 0; b < slots.size(); ++b)
+        if (written[b] != found[b])
+          report.add(Rule::Buffers,
+                     "worker " + text(w) +
+                         ": expected the body to leave each buffer as it found "
+                         "it, got buffer " +
+                         text(b) + " (" + nameOf(worker.buffers[b].kind()) +
+                         ") " + (written[b] ? "filled" : "emptied"));
+    found = std::move(written);
+  }
+
+  /// Refuses buffers of a rename that share bytes with any other buffer.
+  void verifyPermuted() {
+    bool any = false;
+    for (const Run &run : runs) {
+      Section range = sectionsOf(worker)[run.section];
+      if (range.begin == range.end)
+        continue;
+      const Instruction &last = worker.instructions[range.end - 1];
+      if (last.opcode() != Opcode::Rename)
+        continue;
+      any = true;
+      for (uint32_t buffer : operandsOf(worker, last))
+        permuted[buffer] = true;
+    }
+    if (!any)
+      return;
+    std::vector<uint32_t> order;
+    for (uint32_t b = 0; b < worker.buffers.size(); ++b)
+      if (!isStash(b) && worker.buffers[b].bytes() > 0)
+        order.push_back(b);
+    std::ranges::sort(order, {},
+                      [&](uint32_t b) { return worker.buffers[b].offset(); });
+    uint64_t end = 0, endOfPermuted = 0;
+    uint32_t longest = kNone, permutedBefore = kNone;
+    for (uint32_t b : order) {
+      const Buffer &buffer = worker.buffers[b];
+      uint32_t other = kNone;
+      if (permuted[b] && buffer.offset() < end)
+        other = longest;
+      else if (buffer.offset() < endOfPermuted)
+        other = permutedBefore;
+      if (other != kNone)
+        report.add(Rule::Buffers,
+                   "worker " + text(w) +
+                       ": expected the bytes of a rename's buffer to be its "
+                       "own, got " +
+                       bytesOf(permuted[b] ? b : other) + " and " +
+                       bytesOf(permuted[b] ? other : b));
+      uint64_t last = buffer.offset() + buffer.bytes();
+      if (last > end) {
+        end = last;
+        longest = b;
+      }
+      if (permuted[b] && last > endOfPermuted) {
+        endOfPermuted = last;
+        permutedBefore = b;
+      }
+    }
   }
 
   bool isStash(uint32_t buffer) const {
@@ -133,7 +217,9 @@ private:
 
   void close(uint32_t buffer) {
     Slot &slot = slots[buffer];
-    if (slot.birth != kNone && !slot.isState)
+    bool isCounted = slot.birth != kNone && !slot.isState;
+    // What a rename moved out of a state's buffer may never be used.
+    if (isCounted && slot.lastUse >= slot.birth)
       intervals.push_back({buffer, slot.birth, slot.lastUse});
     slot.birth = kNone;
   }
@@ -150,6 +236,9 @@ private:
       ++slots[buffer].readers;
       return;
     }
+    case Opcode::Rename:
+      return rename(operandsOf(worker, instruction),
+                    resultsOf(worker, instruction));
     case Opcode::PostRecv:
       write(resultsOf(worker, instruction)[0], true);
       if (instruction.kind() == ValueKind::Loss)
@@ -284,6 +373,28 @@ private:
                : name + " part " + text(piece - pieces.numberOf(m));
   }
 
+  /// Values change places, and their intervals with them.
+  void rename(std::span<const uint32_t> from, std::span<const uint32_t> to) {
+    std::vector<Slot> moved;
+    std::vector<bool> isState;
+    for (size_t k = 0; k < from.size(); ++k) {
+      moved.push_back(slots[from[k]]);
+      isState.push_back(slots[to[k]].isState);
+    }
+    for (size_t k = 0; k < from.size(); ++k) {
+      Slot &slot = slots[to[k]];
+      slot = moved[k];
+      slot.isState = isState[k];
+      if (isState[k] && !moved[k].isState && slot.birth != kNone) {
+        intervals.push_back({from[k], slot.birth, position});
+        slot.birth = kNone;
+      } else if (!isState[k] && moved[k].isState) {
+        slot.birth = position + 1;
+        slot.lastUse = position;
+      }
+    }
+  }
+
   /// What the wait for `post` ends.
   void complete(const Instruction &post) {
     uint32_t filled = kNone;
@@ -313,17 +424,18 @@ private:
     size_t real = intervals.size();
     for (const State &state : worker.states)
       for (uint32_t buffer : {state.weights(), state.optimizer_state()})
-        intervals.push_back({buffer, 0, size + repeated});
+        intervals.push_back({buffer, 0, positions});
 
     // Intervals by birth and by death, as linked lists by position.
-    std::vector<uint32_t> bornAt(size + repeated + 1, kNone);
-    std::vector<uint32_t> diedAt(size + repeated + 1, kNone);
+    std::vector<uint32_t> bornAt(positions + 1, kNone);
+    std::vector<uint32_t> diedAt(positions + 1, kNone);
     std::vector<uint32_t> nextBorn(intervals.size());
     std::vector<uint32_t> nextDied(intervals.size());
     std::vector<bool> entered(intervals.size());
     for (uint32_t n = 0; n < intervals.size(); ++n) {
       const Buffer &buffer = worker.buffers[intervals[n].buffer];
-      if (buffer.kind() == ValueKind::Stash || buffer.bytes() == 0)
+      if (buffer.kind() == ValueKind::Stash || buffer.bytes() == 0 ||
+          permuted[intervals[n].buffer])
         continue;
       nextBorn[n] = bornAt[intervals[n].birth];
       bornAt[intervals[n].birth] = n;
@@ -384,7 +496,7 @@ private:
   }
 
   Footprint footprint() const {
-    std::vector<uint64_t> change(size + repeated + 1);
+    std::vector<uint64_t> change(positions + 1);
     for (const Interval &interval : intervals) {
       uint64_t bytes = worker.buffers[interval.buffer].bytes();
       change[interval.birth] += bytes;
@@ -392,7 +504,7 @@ private:
     }
     Footprint result{stateBytes, 0, stateBytes};
     uint64_t held = stateBytes;
-    for (uint32_t at = 0; at < size + repeated; ++at) {
+    for (uint32_t at = 0; at < positions; ++at) {
       held += change[at];
       uint32_t instruction = instructionAt(at);
       if (held > result.peak) {
@@ -410,11 +522,13 @@ private:
   const Facts &facts;
   const WorkerT &worker;
   Report &report;
-  std::vector<Slot> slots; ///< by buffer
+  const std::vector<Run> &runs;
+  std::vector<Slot> slots;    ///< by buffer
+  std::vector<bool> permuted; ///< by buffer, whether a rename names it
   std::vector<Interval> intervals;
   uint64_t stateBytes = 0;
-  uint32_t size;
-  uint32_t repeated; ///< instructions of the body, if it is walked twice
+  std::vector<bool> found; ///< by buffer, what the first body left
+  uint32_t positions = 0;  ///< instructions of all runs
   uint32_t position = 0;
 };
 
@@ -422,9 +536,20 @@ private:
 
 std::vector<Footprint> verifyBuffers(const ProgramT &program,
                                      const Facts &facts, Report &report) {
-  std::vector<Footprint> footprints;
-  for (uint32_t w = 0; w < program.workers.size() && !report.full(); ++w)
-    footprints.push_back(BufferVerifier(program, facts, w, report).run());
+  std::vector<Footprint> footprints(program.workers.size(), {0, 0, 0});
+  for (const std::vector<Run> &runs : runsOf(program)) {
+    for (uint32_t w = 0; w < program.workers.size() && !report.full(); ++w) {
+      Footprint found = BufferVerifier(program, facts, w, runs, report).run();
+      Footprint &most = footprints[w];
+      most.atStated = std::max(most.atStated, found.atStated);
+      if (found.peak > most.peak) {
+        most.peak = found.peak;
+        most.peakInstruction = found.peakInstruction;
+      }
+    }
+    if (!report.empty())
+      break;
+  }
   return footprints;
 }
 

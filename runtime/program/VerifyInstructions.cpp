@@ -9,7 +9,6 @@
 #include "runtime/program/VerifyInternal.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace chimera::program::verify {
 
@@ -38,13 +37,10 @@ public:
   }
 
   void run() {
-    if (!prepareVersions())
-      return;
     for (w = 0; w < program.workers.size() && !report.full(); ++w) {
       worker = program.workers[w].get();
-      section = 0;
-      for (Section range : sectionsOf(*worker)) {
-        ++section;
+      for (section = 0; section < kSections; ++section) {
+        Section range = sectionsOf(*worker)[section];
         end = range.end;
         uint32_t groupEnd = range.begin;
         for (i = range.begin; i < end && !report.full(); ++i)
@@ -96,6 +92,10 @@ private:
       return verifyStart(instruction);
     case Opcode::Load:
       return verifyLoad(instruction);
+    case Opcode::Copy:
+      return verifyCopy(instruction);
+    case Opcode::Rename:
+      return verifyRename(instruction);
     default:
       return verifyCompute(instruction);
     }
@@ -151,11 +151,11 @@ private:
   enum class Covers { Forward, Piece, MicroBatch };
 
   bool verifyLabel(const Instruction &instruction, Covers covers) {
-    // Without a flush a step names micro-batches of the next.
-    uint64_t most = program.micro_batches *
-                    (program.updates == Updates::Flush ? UINT64_C(1) : 2);
     uint64_t first = instruction.micro_batch();
     uint64_t last = first + instruction.micro_batches();
+    // A body without a flush begins the next step.
+    bool reachesOn = program.updates != Updates::Flush && section == kBody;
+    uint64_t most = program.micro_batches * (reachesOn ? uint64_t(2) : 1);
     if (last == first || last > most) {
       fail("expected micro-batches inside [0, " + text(most) + "), got [" +
            text(first) + ", " + text(last) + ")");
@@ -367,7 +367,81 @@ private:
         !verifyInPlace(instruction, signature) ||
         (ofMicroBatches && !verifySizes(instruction, signature)))
       return;
-    verifyVersion(instruction);
+    if (opcode == Opcode::OptimizerStep)
+      verifyUpdate(instruction);
+  }
+
+  void verifyUpdate(const Instruction &instruction) {
+    if (!verifyPair(operandsOf(*worker, instruction)[0],
+                    resultsOf(*worker, instruction)[0]))
+      return;
+    bool each = program.updates == Updates::EachMicroBatch;
+    uint32_t count = each ? 1 : program.micro_batches;
+    if (instruction.micro_batches() != count ||
+        instruction.micro_batch() > program.micro_batches - count)
+      fail(
+          "expected the label of " +
+          (each ? "one micro-batch" : "all " + text(count) + " micro-batches") +
+          " of its step, got [" + text(instruction.micro_batch()) + ", " +
+          text(uint64_t(instruction.micro_batch()) +
+               instruction.micro_batches()) +
+          ")");
+  }
+
+  /// Whether the value in one buffer can be in the other.
+  bool verifyPair(uint32_t operand, uint32_t result) {
+    const Buffer &from = worker->buffers[operand];
+    const Buffer &to = worker->buffers[result];
+    if (from.kind() == to.kind() && from.bytes() == to.bytes())
+      return true;
+    fail("expected buffers of one kind and size, got " + text(from.bytes()) +
+         " bytes of " + nameOf(from.kind()) + " in buffer " + text(operand) +
+         " and " + text(to.bytes()) + " of " + nameOf(to.kind()) +
+         " in buffer " + text(result));
+    return false;
+  }
+
+  void verifyCopy(const Instruction &instruction) {
+    if (!verifyPlacement(instruction) || !verifyCounts(instruction, 1, 1))
+      return;
+    uint32_t from = operandsOf(*worker, instruction)[0];
+    uint32_t to = resultsOf(*worker, instruction)[0];
+    if (!verifyPair(from, to) || !verifyKind(instruction, from))
+      return;
+    if (kindOf(from) == ValueKind::Stash)
+      fail("a stash cannot be copied");
+    else if (from == to)
+      fail("expected a copy apart from its original, got buffer " + text(to) +
+           " twice");
+  }
+
+  void verifyRename(const Instruction &instruction) {
+    std::span<const uint32_t> from = operandsOf(*worker, instruction);
+    std::span<const uint32_t> to = resultsOf(*worker, instruction);
+    if (i + 1 != end)
+      return fail("expected a rename as the last instruction of its section, "
+                  "got " +
+                  text(end - i - 1) + " behind it");
+    if (from.empty())
+      return fail("expected operands, got none");
+    if (!verifyCounts(instruction, instruction.operands(),
+                      instruction.operands()))
+      return;
+    for (size_t k = 0; k < from.size(); ++k)
+      if (!verifyPair(from[k], to[k]))
+        return;
+    std::vector<uint32_t> left(from.begin(), from.end());
+    std::vector<uint32_t> right(to.begin(), to.end());
+    std::ranges::sort(left);
+    std::ranges::sort(right);
+    auto twice = std::ranges::adjacent_find(left);
+    if (twice != left.end())
+      return fail("expected each buffer once, got buffer " + text(*twice) +
+                  " twice");
+    auto [only, other] = std::ranges::mismatch(left, right);
+    if (only != left.end())
+      fail("expected the same buffers in another order, got buffer " +
+           text(std::min(*only, *other)) + " on one side only");
   }
 
   /// Whether a computation's activations, gradients, tokens and labels have the
@@ -458,7 +532,9 @@ private:
     for (size_t r = 0; r < results.size(); ++r) {
       if (r < signature.results && signature.inPlace[r] != kNotInPlace) {
         uint32_t expected = operands[signature.inPlace[r]];
-        if (results[r] == expected)
+        bool apart = r == 0 && signature.mayMove &&
+                     std::ranges::find(operands, results[r]) == operands.end();
+        if (results[r] == expected || apart)
           continue;
         fail("expected the " +
              std::string(nameOf(signature.kinds[signature.operands + r])) +
@@ -478,76 +554,19 @@ private:
     return true;
   }
 
-  // Weight versions. "The newest weights" move with each optimizer step, so
-  // what must agree is the number of steps before a version, not its distance
-  // from the newest.
-
-  /// What is known of a forward, at its first micro-batch.
-  struct Read {
-    int64_t version; ///< steps before the weights that it read
-    uint8_t section; ///< 1-based; 0: no forward yet
-  };
-
-  bool prepareVersions() {
-    uint64_t cells = uint64_t(stages) * program.micro_batches;
-    uint64_t instructions = 0;
-    for (const auto &each : program.workers)
-      instructions += each->instructions.size();
-    // A forward covers a few micro-batches at most, so a program with far more
-    // cells than instructions is none, and would cost memory to look at.
-    if (cells > (uint64_t(1) << 20) && cells / 64 > instructions) {
-      report.add(Rule::Structure,
-                 "expected forwards for " + text(stages) + " stages and " +
-                     text(program.micro_batches) + " micro-batches, got " +
-                     text(instructions) + " instructions");
-      return false;
-    }
-    reads.resize(cells);
-    steps.resize(program.pipelines.size() * stages);
-    return true;
-  }
-
-  void verifyVersion(const Instruction &instruction) {
-    Opcode opcode = instruction.opcode();
-    if (opcode == Opcode::ZeroGradient)
-      return;
-    int64_t &taken =
-        steps[instruction.pipeline() * size_t(stages) + instruction.stage()];
-    if (opcode == Opcode::OptimizerStep) {
-      ++taken;
-      return;
-    }
-    int64_t version = taken - instruction.weight_version();
-    uint32_t m = instruction.micro_batch();
-    Read &read = reads[instruction.stage() * size_t(program.micro_batches) +
-                       pieces.forwardOf(m).first];
-    if (opcode == Opcode::Forward) {
-      read = {version, static_cast<uint8_t>(section)};
-      return;
-    }
-    // Without a forward in the stream so far it was in the step before.
-    if (read.section != 0 && read.version != version)
-      fail("expected the weights that the forward of micro-batch " + text(m) +
-           " read, got a version " +
-           text(uint64_t(std::abs(read.version - version))) +
-           (version > read.version ? " newer" : " older"));
-  }
-
   const ProgramT &program;
   const Facts &facts;
   Report &report;
   const Pieces &pieces;
   uint32_t stages;
   Signature signatures[size_t(Opcode::MAX) + 1][4];
-  std::vector<Read> reads;          ///< by stage, then micro-batch
-  std::vector<int64_t> steps;       ///< by pipeline, then stage
   uint64_t tokenBytes = UINT64_MAX; ///< of a micro-batch, once known
   uint64_t labelBytes = UINT64_MAX;
 
   // Where the walk is.
   uint32_t w = 0;
   const WorkerT *worker = nullptr;
-  uint32_t section = 0;
+  size_t section = 0;
   uint32_t i = 0;
   uint32_t end = 0;
 };

@@ -27,6 +27,7 @@ using Rule = Violation::Rule;
 inline constexpr uint32_t kNone = UINT32_MAX;
 
 /// Prologue, body and epilogue of a worker's stream, as index ranges.
+inline constexpr size_t kPrologue = 0, kBody = 1, kEpilogue = 2;
 inline constexpr size_t kSections = 3;
 struct Section {
   uint32_t begin, end;
@@ -36,6 +37,21 @@ inline std::array<Section, kSections> sectionsOf(const WorkerT &worker) {
   return {{{0, worker.body_begin},
            {worker.body_begin, worker.body_end},
            {worker.body_end, size}}};
+}
+
+/// The sections in the orders in which they run, each with its step: what shows
+/// every way in which one can follow another. Without a flush a run of one step
+/// has no body; a body follows the prologue or a body, and any later one begins
+/// as the second did (which verifyBuffers and verifyWeights see to).
+struct Run {
+  size_t section;
+  uint64_t step;
+};
+inline std::vector<std::vector<Run>> runsOf(const ProgramT &program) {
+  if (program.updates == Updates::Flush)
+    return {{{kBody, 0}}};
+  return {{{kPrologue, 0}, {kBody, 0}, {kBody, 1}, {kEpilogue, 2}},
+          {{kPrologue, 0}, {kEpilogue, 0}}};
 }
 
 /// A worker that contributes to a communicator, and how often.
@@ -114,6 +130,9 @@ struct Footprint {
 };
 std::vector<Footprint> verifyBuffers(const ProgramT &program,
                                      const Facts &facts, Report &report);
+/// Which version of the weights each action reads, and which gradients each
+/// update takes.
+void verifyWeights(const ProgramT &program, Report &report);
 void verifyMemory(const ProgramT &program,
                   const std::vector<Footprint> &footprints, Report &report);
 

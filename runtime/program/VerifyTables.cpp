@@ -54,6 +54,11 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   if (program.message_model > MessageModel::MAX)
     structure(report,
               "unknown message model " + text(uint64_t(program.message_model)));
+  if (program.updates > Updates::MAX)
+    structure(report, "unknown updates " + text(uint64_t(program.updates)));
+  else if (program.updates != Updates::Flush)
+    // How old the weights are that a stage reads is said for one pipeline.
+    atMost(program.pipelines.size(), 1, "pipelines without a flush");
   for (size_t i = 0; i < program.locations.size(); ++i)
     if (program.locations[i].file() >= program.files.size())
       structure(report, "location " + text(i) + ": expected a file below " +
@@ -216,6 +221,36 @@ void verifyCommunicators(const ProgramT &program, Facts &facts,
   }
 }
 
+void verifySections(const ProgramT &program, const WorkerT &worker,
+                    const std::string &name, Report &report) {
+  if (worker.body_begin > worker.body_end ||
+      worker.body_end > worker.instructions.size()) {
+    structure(report, name + "expected a body inside its " +
+                          text(worker.instructions.size()) +
+                          " instructions, got [" + text(worker.body_begin) +
+                          ", " + text(worker.body_end) + ")");
+    return;
+  }
+  bool flushes = program.updates == Updates::Flush;
+  if (flushes &&
+      (worker.body_begin != 0 || worker.body_end != worker.instructions.size()))
+    structure(report, name +
+                          "expected all instructions in the body of a program "
+                          "whose steps end with a flush, got " +
+                          text(worker.body_begin) + " before it and " +
+                          text(worker.instructions.size() - worker.body_end) +
+                          " behind it");
+  // A worker with nothing to fill has no prologue.
+  if (!flushes && (worker.body_begin == worker.body_end ||
+                   worker.body_end == worker.instructions.size()))
+    structure(report, name +
+                          "expected a body and an epilogue in a program "
+                          "without a flush, got " +
+                          text(worker.body_end - worker.body_begin) + " and " +
+                          text(worker.instructions.size() - worker.body_end) +
+                          " instructions");
+}
+
 void verifyBufferTable(const WorkerT &worker, const std::string &name,
                        Report &report) {
   for (size_t b = 0; b < worker.buffers.size(); ++b) {
@@ -305,12 +340,7 @@ void verifyTables(const ProgramT &program, Facts &facts, Report &report) {
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const WorkerT &worker = *program.workers[w];
     std::string name = "worker " + text(w) + ": ";
-    if (worker.body_begin > worker.body_end ||
-        worker.body_end > worker.instructions.size())
-      structure(report, name + "expected a body inside its " +
-                            text(worker.instructions.size()) +
-                            " instructions, got [" + text(worker.body_begin) +
-                            ", " + text(worker.body_end) + ")");
+    verifySections(program, worker, name, report);
     if (worker.peak_instruction >=
         std::max<size_t>(worker.instructions.size(), 1))
       structure(report, name + "expected its peak at one of its " +

@@ -41,7 +41,7 @@ TEST(Program, DescribesEveryInstructionOfASmallPipeline) {
                 "all_reduce_start weight gradient stage 0 communicator 0",
                 "wait for all_reduce_start weight gradient stage 0 "
                 "communicator 0",
-                "optimizer_step pipeline 0 stage 0"}));
+                "optimizer_step pipeline 0 stage 0 micro-batch 0"}));
   EXPECT_EQ(stream(program, 1)[3],
             "load labels pipeline 0 stage 1 micro-batch 0");
 }

@@ -160,12 +160,14 @@ private:
                            operands.end());
     stream.operands.insert(stream.operands.end(), results.begin(),
                            results.end());
+    bool ofAll = opcode == Opcode::OptimizerStep;
     stream.instructions.emplace_back(
         opcode, kind, static_cast<uint8_t>(place.part),
         static_cast<uint8_t>(place.parts),
         static_cast<uint16_t>(place.pipeline),
-        static_cast<uint16_t>(place.stage), place.microBatch, place.count,
-        target, first, static_cast<uint16_t>(operands.size()),
+        static_cast<uint16_t>(place.stage), place.microBatch,
+        ofAll ? options.microBatches : place.count, target, first,
+        static_cast<uint16_t>(operands.size()),
         static_cast<uint16_t>(results.size()), 0, place.stage);
     return static_cast<uint32_t>(stream.instructions.size() - 1);
   }

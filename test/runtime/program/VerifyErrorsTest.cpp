@@ -190,6 +190,14 @@ const Case kCases[] = {
        worker(p, 0).body_begin = 5;
        worker(p, 0).body_end = 4;
      }},
+    {"PrologueDespiteAFlush", Rule::Structure,
+     "worker 0: expected all instructions in the body of a program whose steps "
+     "end with a flush, got 5 before it and 0 behind it",
+     [](ProgramT &p) { worker(p, 0).body_begin = 5; }},
+    {"EpilogueDespiteAFlush", Rule::Structure, "got 0 before it and 1 behind it",
+     [](ProgramT &p) { --worker(p, 0).body_end; }},
+    {"UnknownUpdates", Rule::Structure, "unknown updates 3",
+     [](ProgramT &p) { p.updates = Updates(3); }},
     {"PeakAtNoInstruction", Rule::Structure, "expected its peak at one of its",
      [](ProgramT &p) { worker(p, 0).peak_instruction = 100000; }},
 
@@ -352,11 +360,18 @@ const Case kCases[] = {
        shrink(bufferOf(p, 0, find(p, 0, Opcode::Backward), 3));
        shrink(bufferOf(p, 0, find(p, 0, Opcode::AllReduceStart), 1));
      }},
-    {"StepNotInPlace", Rule::Structure,
-     "expected the weights in place in buffer",
+    {"StepIntoOtherSize", Rule::Structure,
+     "expected buffers of one kind and size, got 128 bytes of weights in buffer "
+     "0 and 152 of weights in buffer 3",
      [](ProgramT &p) {
        operand(p, 0, find(p, 0, Opcode::OptimizerStep), 3) =
            someBuffer(p, 0, ValueKind::Weights, 1);
+     }},
+    {"OptimizerStateNotInPlace", Rule::Structure,
+     "expected the optimizer state in place in buffer 1, got buffer 4",
+     [](ProgramT &p) {
+       operand(p, 0, find(p, 0, Opcode::OptimizerStep), 4) =
+           someBuffer(p, 0, ValueKind::OptimizerState, 1);
      }},
     {"ForwardOverItsInput", Rule::Structure,
      "expected a result apart from its other buffers",
@@ -364,16 +379,10 @@ const Case kCases[] = {
        Instruction &forward = find(p, 1, Opcode::Forward);
        operand(p, 1, forward, 2) = operand(p, 1, forward, 0);
      }},
-    {"BackwardOfNewerWeights", Rule::Structure,
-     "expected the weights that the forward of micro-batch 0 read, got a "
-     "version 3 older",
-     [](ProgramT &p) { find(p, 0, Opcode::Backward).mutate_weight_version(3); }},
-    {"BackwardAfterTheStep", Rule::Structure,
-     "expected the weights that the forward of micro-batch 0 read, got a "
-     "version 1 newer",
+    {"StepOfOtherMicroBatches", Rule::Structure,
+     "expected the label of all 4 micro-batches of its step, got [0, 3)",
      [](ProgramT &p) {
-       insert(p, 0, indexOf(p, 0, Opcode::Backward),
-              find(p, 0, Opcode::OptimizerStep));
+       find(p, 0, Opcode::OptimizerStep).mutate_micro_batches(3);
      }},
     {"SecondForward", Rule::Structure, "is there a second time",
      [](ProgramT &p) {
@@ -381,11 +390,15 @@ const Case kCases[] = {
               find(p, 0, Opcode::Forward));
      }},
     {"TooFewInstructionsForItsMicroBatches", Rule::Structure,
-     "expected forwards for 4 stages and 9000000 micro-batches",
+     "expected backwards for 4 stages and 9000000 micro-batches",
      [](ProgramT &p) {
        p.micro_batches = 9000000;
        for (uint32_t m = 4; m < p.micro_batches; ++m)
          p.pipelines[1]->micro_batches.push_back(m);
+       for (uint32_t w = 0; w < 4; ++w)
+         for (Instruction &each : worker(p, w).instructions)
+           if (each.opcode() == Opcode::OptimizerStep)
+             each.mutate_micro_batches(p.micro_batches);
      }},
 
     // Waits.
@@ -408,11 +421,6 @@ const Case kCases[] = {
      "expected a post or start before it in its section",
      [](ProgramT &p) {
        find(p, 0, Opcode::Wait).mutate_target(indexOf(p, 0, Opcode::Wait));
-     }},
-    {"WaitInAnotherSection", Rule::Waits,
-     "expected a post or start before it in its section",
-     [](ProgramT &p) {
-       worker(p, 0).body_begin = indexOf(p, 0, Opcode::PostSend) + 1;
      }},
 
     // Matching.
@@ -457,11 +465,6 @@ const Case kCases[] = {
          std::swap(first, other);
          return;
        }
-     }},
-    {"MessageLeftForTheNextSection", Rule::Matching, "to agree, got worker",
-     [](ProgramT &p) {
-       // Worker 0 sends in its body what worker 1 receives in its epilogue.
-       worker(p, 1).body_end = 0;
      }},
     {"StartMissingAtAMember", Rule::Matching,
      "communicator 0: expected 1 starts at worker 3 as at worker 0, got 0",
@@ -553,6 +556,61 @@ const Case kCases[] = {
        WorkerT &w = worker(p, 0);
        w.buffers[w.states[1].weights()].mutate_offset(
            w.buffers[w.states[0].weights()].offset() + 8);
+     }},
+
+    // Weights.
+    {"WeightsOfAnotherStage", Rule::Weights,
+     "expected the weights of pipeline 0 stage 1, got those of pipeline 1 stage "
+     "2",
+     [](ProgramT &p) {
+       operand(p, 1, find(p, 1, Opcode::Forward), 1) =
+           worker(p, 1).states[1].weights();
+     }},
+    {"ForwardOfAnotherVersionThanStated", Rule::Weights,
+     "expected weights 3 versions older than the newest, as stated, which are "
+     "those after -3 updates, got those after 0",
+     [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_weight_version(3); }},
+    {"GradientIntoAnotherSum", Rule::Weights,
+     "expected the gradient sum of pipeline 0 stage 1, got that of pipeline 1 "
+     "stage 2",
+     [](ProgramT &p) {
+       worker(p, 1).instructions[0].mutate_pipeline(1);
+       worker(p, 1).instructions[0].mutate_stage(2);
+     }},
+    {"MicroBatchLeftOutOfTheSum", Rule::Weights,
+     "expected the sum of all gradients that its label names, over all "
+     "pipelines and copies, got one of",
+     [](ProgramT &p) {
+       // Zeroed once more between the two backwards of pipeline 0.
+       insert(p, 1, indexOf(p, 1, Opcode::Backward) + 1,
+              worker(p, 1).instructions[0]);
+     }},
+    {"SumOverTooFewPipelines", Rule::Weights,
+     "expected the sum of all gradients that its label names, over all "
+     "pipelines and copies, got one of 2 backwards between micro-batch 0 and 1 "
+     "of stage 0",
+     [](ProgramT &p) {
+       // Worker 0 takes its own sum.
+       Instruction &step = find(p, 0, Opcode::OptimizerStep);
+       operand(p, 0, step, 2) =
+           operand(p, 0, find(p, 0, Opcode::AllReduceStart), 0);
+     }},
+    {"StepIntoAnotherPlace", Rule::Weights,
+     "worker 0 state of pipeline 0 stage 0: expected the newest weights at the "
+     "end, after 1 updates, got those after 0",
+     [](ProgramT &p) {
+       WorkerT &w = worker(p, 0);
+       operand(p, 0, find(p, 0, Opcode::OptimizerStep), 3) =
+           static_cast<uint32_t>(w.buffers.size());
+       w.buffers.emplace_back(ValueKind::Weights, w.arena_bytes, 128);
+       w.arena_bytes += 128;
+     }},
+    {"SecondUpdate", Rule::Weights,
+     "expected the label of the update after 1 others, got that of the one "
+     "after 0",
+     [](ProgramT &p) {
+       insert(p, 0, indexOf(p, 0, Opcode::OptimizerStep),
+              find(p, 0, Opcode::OptimizerStep));
      }},
 
     // Memory.

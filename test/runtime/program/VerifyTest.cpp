@@ -1,5 +1,4 @@
-//===- VerifyTest.cpp - What verifyProgram accepts, and deadlocks
-//----------===//
+//===- VerifyTest.cpp - What verifyProgram accepts, and deadlocks ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -65,17 +64,6 @@ TEST(Verify, AcceptsRangesPartsAndRecomputes) {
                     << " micro-batches, bidirectional " << bidirectional
                     << ", split " << splitBackward << ", doubled "
                     << doubledForwards << ", " << backwardParts << " parts";
-}
-
-TEST(Verify, AcceptsAnEmptyBodyAmongSections) {
-  ProgramT program = samplePipeline();
-  for (auto &worker : program.workers)
-    worker->body_end = 0; // all of it is an epilogue
-  EXPECT_EQ(firstMessage(program), "");
-  for (auto &worker : program.workers)
-    worker->body_begin = worker->body_end =
-        static_cast<uint32_t>(worker->instructions.size());
-  EXPECT_EQ(firstMessage(program), "");
 }
 
 TEST(Verify, AcceptsASumInPlaceOfAContribution) {

@@ -1,0 +1,379 @@
+//===- VerifyWeights.cpp - Versions of weights, and their updates ---------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks each stream as it runs and knows of every buffer of weights how many
+// updates are behind them, and of every gradient sum which micro-batches are in
+// it. Micro-batches are numbered through the run here: micro-batch m of step k
+// is k N + m.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/VerifyInternal.h"
+
+#include <algorithm>
+
+namespace chimera::program::verify {
+
+namespace {
+
+constexpr int64_t kNoUpdate = -1;
+
+/// What a buffer of weights or of a gradient holds.
+struct Value {
+  uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
+  int64_t version = 0;      ///< of weights
+  // Of a sum the lowest and the highest micro-batch, how many backwards, and,
+  // over all pipelines, the update that it is for.
+  int64_t first = INT64_MAX;
+  int64_t last = INT64_MIN;
+  uint64_t backwards = 0;
+  int64_t update = kNoUpdate;
+
+  /// The same a step of `microBatches` and `updates` later.
+  Value later(int64_t microBatches, int64_t updates) const {
+    Value value = *this;
+    value.version += updates;
+    if (first <= last) {
+      value.first += microBatches;
+      value.last += microBatches;
+    }
+    if (update != kNoUpdate)
+      value.update += updates;
+    return value;
+  }
+  bool operator==(const Value &) const = default;
+};
+
+class WeightsVerifier {
+public:
+  WeightsVerifier(const ProgramT &program, uint32_t w, Report &report)
+      : program(program), report(report), w(w), worker(*program.workers[w]),
+        stages(static_cast<uint32_t>(program.stages.size())),
+        count(program.micro_batches),
+        perStep(static_cast<int64_t>(updatesPerStep(program))) {
+    // A worker holds few of the replicas.
+    for (const State &state : worker.states)
+      held.push_back(state.pipeline() * stages + state.stage());
+    std::ranges::sort(held);
+  }
+
+  void run(const std::vector<Run> &runs) {
+    values.assign(worker.buffers.size(), Value());
+    taken.assign(held.size(), 0);
+    forwards.assign(held.size() * count, Forward());
+    for (const State &state : worker.states)
+      values[state.weights()].replica =
+          state.pipeline() * stages + state.stage();
+    for (const Run &part : runs) {
+      step = static_cast<int64_t>(part.step);
+      section = part.section;
+      Section range = sectionsOf(worker)[section];
+      for (i = range.begin; i < range.end && !report.full(); ++i)
+        verifyOne(worker.instructions[i]);
+      if (program.updates != Updates::Flush)
+        verifySectionEnd();
+      if (!report.empty())
+        return;
+    }
+    for (const State &state : worker.states) {
+      int64_t newest = taken[local(values[state.weights()].replica)];
+      if (values[state.weights()].version != newest)
+        report.add(Rule::Weights,
+                   "worker " + text(w) + " state of pipeline " +
+                       text(state.pipeline()) + " stage " +
+                       text(state.stage()) +
+                       ": expected the newest weights at the end, after " +
+                       text(newest) + " updates, got those after " +
+                       text(values[state.weights()].version));
+    }
+  }
+
+private:
+  /// The newest forward of a micro-batch of some step.
+  struct Forward {
+    int64_t microBatch = -1;
+    int64_t version = 0;
+  };
+
+  void fail(const std::string &message) {
+    report.add(Rule::Weights, w, i, message);
+  }
+
+  uint32_t replicaOf(const Instruction &instruction) const {
+    return instruction.pipeline() * stages + instruction.stage();
+  }
+  /// Requires a replica that this worker holds.
+  size_t local(uint32_t replica) const {
+    return std::ranges::lower_bound(held, replica) - held.begin();
+  }
+  int64_t numberOf(const Instruction &instruction) const {
+    return step * count + instruction.micro_batch();
+  }
+  Forward &forwardOf(const Instruction &instruction, int64_t microBatch) {
+    return forwards[local(replicaOf(instruction)) * count + microBatch % count];
+  }
+  std::string nameOfReplica(uint32_t replica) const {
+    return replica == kNone ? "another worker"
+                            : "pipeline " + text(replica / stages) + " stage " +
+                                  text(replica % stages);
+  }
+
+  void verifyOne(const Instruction &instruction) {
+    std::span<const uint32_t> in = operandsOf(worker, instruction);
+    std::span<const uint32_t> out = resultsOf(worker, instruction);
+    switch (instruction.opcode()) {
+    case Opcode::ZeroGradient:
+      values[out[0]] = Value();
+      values[out[0]].replica = replicaOf(instruction);
+      return;
+    case Opcode::Forward:
+      return verifyForward(instruction, values[in[1]]);
+    case Opcode::Recompute:
+      verifyRead(instruction, values[in[1]]);
+      return;
+    case Opcode::InputGradient:
+      verifyRead(instruction, values[in[2]]);
+      return;
+    case Opcode::Backward:
+      if (verifyRead(instruction, values[in[2]]))
+        addGradient(instruction, values[in[3]]);
+      return;
+    case Opcode::WeightGradient:
+      if (verifyRead(instruction, values[in[1]]))
+        addGradient(instruction, values[in[2]]);
+      return;
+    case Opcode::AllReduceStart:
+      if (instruction.kind() == ValueKind::WeightGradient)
+        verifyReduce(instruction, in, values[out[0]]);
+      return;
+    case Opcode::OptimizerStep:
+      return verifyUpdate(instruction, in, out);
+    case Opcode::PostRecv:
+      values[out[0]] = Value();
+      return;
+    case Opcode::Copy:
+      values[out[0]] = values[in[0]];
+      return;
+    case Opcode::Rename: {
+      std::vector<Value> moved;
+      for (uint32_t buffer : in)
+        moved.push_back(values[buffer]);
+      for (size_t k = 0; k < out.size(); ++k)
+        values[out[k]] = moved[k];
+      return;
+    }
+    default:
+      return;
+    }
+  }
+
+  /// Whether `weights` are the replica's, and as old as the label says.
+  bool verifyLabel(const Instruction &instruction, const Value &weights) {
+    uint32_t replica = replicaOf(instruction);
+    if (weights.replica != replica) {
+      fail("expected the weights of " + nameOfReplica(replica) +
+           ", got those of " + nameOfReplica(weights.replica));
+      return false;
+    }
+    int64_t stated = taken[local(replica)] - instruction.weight_version();
+    if (program.updates != Updates::Flush)
+      stated = std::max<int64_t>(0, stated);
+    if (weights.version == stated)
+      return true;
+    fail("expected weights " + text(instruction.weight_version()) +
+         " versions older than the newest, as stated, which are those after " +
+         text(stated) + " updates, got those after " + text(weights.version));
+    return false;
+  }
+
+  void verifyForward(const Instruction &instruction, const Value &weights) {
+    if (!verifyLabel(instruction, weights))
+      return;
+    for (uint32_t k = 0; k < instruction.micro_batches(); ++k) {
+      int64_t microBatch = numberOf(instruction) + k;
+      auto expected = static_cast<int64_t>(
+          versionRead(program, instruction.stage(), microBatch / count,
+                      microBatch % count));
+      if (weights.version != expected)
+        return fail("expected micro-batch " + text(microBatch % count) +
+                    " of step " + text(microBatch / count) +
+                    " to read the weights after " + text(expected) +
+                    " updates, got those after " + text(weights.version));
+      forwardOf(instruction, microBatch) = {microBatch, weights.version};
+    }
+  }
+
+  /// Whether the instruction's micro-batch has had its forward, which read the
+  /// same version.
+  bool verifyRead(const Instruction &instruction, const Value &weights) {
+    if (!verifyLabel(instruction, weights))
+      return false;
+    const Forward &forward = forwardOf(instruction, numberOf(instruction));
+    if (forward.microBatch != numberOf(instruction))
+      fail("expected a forward of micro-batch " +
+           text(instruction.micro_batch()) + " before it, got none");
+    else if (forward.version != weights.version)
+      fail("expected the weights that the forward of micro-batch " +
+           text(instruction.micro_batch()) + " read, after " +
+           text(forward.version) + " updates, got those after " +
+           text(weights.version));
+    else
+      return true;
+    return false;
+  }
+
+  void addGradient(const Instruction &instruction, Value &sum) {
+    if (sum.replica != replicaOf(instruction))
+      return fail("expected the gradient sum of " +
+                  nameOfReplica(replicaOf(instruction)) + ", got that of " +
+                  nameOfReplica(sum.replica));
+    int64_t microBatch = numberOf(instruction);
+    ++sum.backwards;
+    sum.first = std::min(sum.first, microBatch);
+    sum.last = std::max(sum.last, microBatch);
+    sum.update = kNoUpdate;
+  }
+
+  /// The update that `sum`, of one replica, is all of; kNoUpdate if of none.
+  /// Requires a known replica. Each backward is there once, so numbers are
+  /// enough.
+  int64_t updateOfSum(const Value &sum) const {
+    const PipelineT &pipeline = *program.pipelines[sum.replica / stages];
+    // With nothing to train on it adds nothing (there is a flush).
+    if (pipeline.micro_batches.empty())
+      return 0;
+    bool each = program.updates == Updates::EachMicroBatch;
+    uint64_t all = each ? 1 : pipeline.micro_batches.size();
+    int64_t length = each ? 1 : count;
+    if (sum.backwards != all * pipeline.backward_parts ||
+        sum.first / length != sum.last / length)
+      return kNoUpdate;
+    return sum.first / length;
+  }
+
+  void verifyReduce(const Instruction &instruction,
+                    std::span<const uint32_t> in, Value &sum) {
+    const CommunicatorT &communicator =
+        *program.communicators[instruction.target()];
+    Value result;
+    size_t next = 0;
+    for (const Contribution &contribution : communicator.contributions) {
+      if (contribution.worker() != w)
+        continue;
+      const Value &given = values[in[next++]];
+      uint32_t replica = contribution.key() * stages + communicator.stage;
+      if (given.replica != replica)
+        return fail("expected the gradient sum of " + nameOfReplica(replica) +
+                    ", got that of " + nameOfReplica(given.replica));
+      int64_t update = updateOfSum(given);
+      if (next == 1)
+        result = given;
+      else if (update != result.update)
+        update = kNoUpdate;
+      result.update = update;
+      result.backwards += next == 1 ? 0 : given.backwards;
+      result.first = std::min(result.first, given.first);
+      result.last = std::max(result.last, given.last);
+    }
+    if (communicator.contributions.size() != program.pipelines.size())
+      result.update = kNoUpdate;
+    sum = result;
+  }
+
+  void verifyUpdate(const Instruction &instruction,
+                    std::span<const uint32_t> in,
+                    std::span<const uint32_t> out) {
+    uint32_t replica = replicaOf(instruction);
+    const Value weights = values[in[0]];
+    const Value &sum = values[in[2]];
+    int64_t &newest = taken[local(replica)];
+    if (weights.replica != replica || weights.version != newest)
+      return fail("expected the newest weights of " + nameOfReplica(replica) +
+                  ", after " + text(newest) + " updates, got those of " +
+                  nameOfReplica(weights.replica) + " after " +
+                  text(weights.version));
+    auto update = static_cast<int64_t>(updateOf(program, instruction, step));
+    if (update != newest)
+      return fail("expected the label of the update after " + text(newest) +
+                  " others, got that of the one after " + text(update));
+    bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
+    if (sum.replica == kNone || sum.replica % stages != instruction.stage() ||
+        (alone ? updateOfSum(sum) : sum.update) != update)
+      return fail("expected the sum of all gradients that its label names, "
+                  "over all pipelines and copies, got " +
+                  describeSum(sum));
+    Value result = weights;
+    result.version = ++newest;
+    values[out[0]] = result;
+  }
+
+  std::string describeSum(const Value &sum) const {
+    if (sum.replica == kNone)
+      return "an unknown one";
+    if (sum.backwards == 0)
+      return "one of nothing";
+    return "one of " + text(sum.backwards) + " backwards between micro-batch " +
+           text(sum.first - step * count) + " and " +
+           text(sum.last - step * count) + " of stage " +
+           text(sum.replica % stages);
+  }
+
+  void verifySectionEnd() {
+    int64_t expected = section == kPrologue ? 0 : (step + 1) * perStep;
+    std::string name = "worker " + text(w) + ": expected ";
+    for (size_t k = 0; k < held.size(); ++k)
+      if (taken[k] != expected)
+        report.add(Rule::Weights, name + text(expected) + " updates of " +
+                                      nameOfReplica(held[k]) +
+                                      " by the end of step " + text(step) +
+                                      ", got " + text(taken[k]));
+    if (section != kBody)
+      return;
+    for (size_t b = 0; step == 1 && b < values.size(); ++b) {
+      const Value &before = found[b];
+      Value later =
+          before.replica == kNone ? before : before.later(count, perStep);
+      if (values[b] != later)
+        report.add(Rule::Weights, name + "the body to leave in buffer " +
+                                      text(b) + " (" +
+                                      nameOf(worker.buffers[b].kind()) +
+                                      ") what it found there, one step later");
+    }
+    found = values;
+  }
+
+  static std::string text(int64_t value) { return std::to_string(value); }
+
+  const ProgramT &program;
+  Report &report;
+  uint32_t w;
+  const WorkerT &worker;
+  uint32_t stages;
+  int64_t count;              ///< micro-batches of a step
+  int64_t perStep;            ///< updates of each stage
+  std::vector<uint32_t> held; ///< replicas on this worker, ascending
+
+  std::vector<Value> values;     ///< by buffer
+  std::vector<Value> found;      ///< by buffer, at the end of the last body
+  std::vector<int64_t> taken;    ///< updates, by held replica
+  std::vector<Forward> forwards; ///< by held replica, then micro-batch
+
+  // Where the walk is.
+  int64_t step = 0;
+  size_t section = 0;
+  uint32_t i = 0;
+};
+
+} // namespace
+
+void verifyWeights(const ProgramT &program, Report &report) {
+  for (const std::vector<Run> &runs : runsOf(program))
+    for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
+      WeightsVerifier(program, w, report).run(runs);
+}
+
+} // namespace chimera::program::verify
