@@ -25,7 +25,7 @@ constexpr int64_t kNoUpdate = -1;
 /// What a buffer of weights or of a gradient holds.
 struct Value {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
-  int64_t version = 0;      ///< of weights
+  int64_t version = -1;     ///< of weights
   // Of a sum the lowest and the highest micro-batch, how many backwards, and,
   // over all pipelines, the update that it is for.
   int64_t first = INT64_MAX;
@@ -36,7 +36,8 @@ struct Value {
   /// The same a step of `microBatches` and `updates` later.
   Value later(int64_t microBatches, int64_t updates) const {
     Value value = *this;
-    value.version += updates;
+    if (version >= 0)
+      value.version += updates;
     if (first <= last) {
       value.first += microBatches;
       value.last += microBatches;
@@ -65,9 +66,11 @@ public:
     values.assign(worker.buffers.size(), Value());
     taken.assign(held.size(), 0);
     forwards.assign(held.size() * count, Forward());
-    for (const State &state : worker.states)
-      values[state.weights()].replica =
-          state.pipeline() * stages + state.stage();
+    for (const State &state : worker.states) {
+      Value &weights = values[state.weights()];
+      weights.replica = state.pipeline() * stages + state.stage();
+      weights.version = 0;
+    }
     for (const Run &part : runs) {
       step = static_cast<int64_t>(part.step);
       section = part.section;
