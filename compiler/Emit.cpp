@@ -7,6 +7,7 @@
 
 #include "compiler/Emit.h"
 
+#include "dialect/State.h"
 #include "passes/Bridge.h"
 #include "passes/Buffers.h"
 
@@ -108,6 +109,49 @@ private:
   std::map<std::pair<ValueKind, uint32_t>, uint32_t> known;
 };
 
+/// Which of several versions of a stage's weights an op reads.
+class Versions {
+public:
+  /// Begins a section of steps that overlap.
+  void enter(Block &section) {
+    versions.clear();
+    newest.clear();
+    SmallVector<Carried> replicas = *carriedBy(section.getArgumentTypes());
+    for (const Carried &replica : replicas) {
+      for (unsigned k = 0; k < replica.versions; ++k)
+        versions[section.getArgument(replica.first + k)] = {
+            static_cast<uint32_t>(newest.size()), k};
+      newest.push_back(replica.versions - 1);
+    }
+  }
+
+  /// How many versions newer than the one it reads there are when `op` runs.
+  /// Requires a call for each op, in the order of the stream.
+  uint32_t readBy(Operation *op) {
+    if (newest.empty())
+      return 0;
+    auto weights = llvm::find_if(op->getOperands(), [](Value operand) {
+      return isa<WeightsType>(operand.getType());
+    });
+    if (weights == op->operand_end())
+      return 0;
+    Version read = versions.lookup(*weights);
+    uint32_t behind = newest[read.replica] - read.number;
+    if (isa<CopyOp>(op))
+      versions[op->getResult(0)] = read;
+    else if (isa<OptimizerStepOp>(op))
+      versions[op->getResult(0)] = {read.replica, ++newest[read.replica]};
+    return behind;
+  }
+
+private:
+  struct Version {
+    uint32_t replica = 0, number = 0;
+  };
+  DenseMap<Value, Version> versions;
+  SmallVector<uint32_t> newest; ///< of each replica; empty with a flush
+};
+
 /// Writes one worker's stream.
 class WorkerEmitter {
 public:
@@ -118,14 +162,17 @@ public:
         out(std::make_unique<program::WorkerT>()) {}
 
   std::unique_ptr<program::WorkerT> run() {
-    if (!worker.getArguments() || !worker.getArenaBytes() ||
-        !worker.getPeakBytes() || !worker.getPeakInstruction()) {
+    bool overlaps = !worker.getPrologue().empty();
+    if (!worker.getArguments() || (overlaps && !worker.getCarried()) ||
+        !worker.getArenaBytes() || !worker.getPeakBytes() ||
+        !worker.getPeakInstruction()) {
       worker.emitOpError("expected an allocated worker: run chimera-allocate "
                          "first");
       return nullptr;
     }
     // They stand first, and what follows is long.
-    for (Operation &op : worker.getBody().front()) {
+    SmallVector<Block *, 3> sections = worker.getSections();
+    for (Operation &op : *sections.front()) {
       auto buffer = dyn_cast<BufferOp>(op);
       if (!buffer)
         break;
@@ -140,13 +187,21 @@ public:
       out->states.emplace_back(holds[i], holds[i + 1],
                                (*worker.getArguments())[i],
                                (*worker.getArguments())[i + 1]);
-    forEachInstruction(worker, [&](Operation *op) { emit(op); });
+    out->peak_instruction = *worker.getPeakInstruction();
+    for (Block *section : sections) {
+      if (section == &worker.getBody().front())
+        out->body_begin = static_cast<uint32_t>(out->instructions.size());
+      if (sections.size() > 1)
+        versions.enter(*section);
+      forEachInstruction(*section, [&](Operation *op) { emit(op); });
+      emitRename(*section);
+      if (section == &worker.getBody().front())
+        out->body_end = static_cast<uint32_t>(out->instructions.size());
+    }
     if (failed)
       return nullptr;
-    out->body_end = static_cast<uint32_t>(out->instructions.size());
     out->arena_bytes = *worker.getArenaBytes();
     out->peak_bytes = *worker.getPeakBytes();
-    out->peak_instruction = *worker.getPeakInstruction();
     return std::move(out);
   }
 
@@ -204,9 +259,14 @@ private:
           return ofAction(o, Opcode::WeightGradient, o.getNewSum().getType());
         })
         .Case([&](OptimizerStepOp o) {
-          // A flush: the sum of the whole step.
           Fields fields = ofReplica(o, Opcode::OptimizerStep);
-          fields.microBatches = microBatches;
+          fields.microBatch = o.getMicroBatch().value_or(0);
+          fields.microBatches = o.getMicroBatch() ? 1 : microBatches;
+          return fields;
+        })
+        .Case([](CopyOp o) {
+          Fields fields = ofReplica(o, Opcode::Copy);
+          fields.kind = ValueKind::Weights;
           return fields;
         })
         .Case([](PostSendOp o) {
@@ -287,15 +347,37 @@ private:
     out->instructions.emplace_back(
         fields.opcode, fields.kind, fields.part, fields.parts, fields.pipeline,
         fields.stage, fields.microBatch, fields.microBatches, fields.target,
-        first, operands, results, /*weight_version=*/0,
+        first, operands, results, versions.readBy(op),
         locations.find(op->getLoc()));
+  }
+
+  /// Lets what the section yields take the places where the next one looks.
+  void emitRename(Block &section) {
+    SmallVector<std::pair<int32_t, int32_t>> moves = renames(worker, section);
+    if (moves.empty())
+      return;
+    // The stated peak counts instructions without this one.
+    auto index = static_cast<uint32_t>(out->instructions.size());
+    if (out->peak_instruction >= index)
+      ++out->peak_instruction;
+    auto first = static_cast<uint32_t>(out->operands.size());
+    for (auto [from, to] : moves)
+      out->operands.push_back(from);
+    for (auto [from, to] : moves)
+      out->operands.push_back(to);
+    out->instructions.emplace_back(
+        Opcode::Rename, ValueKind::Tokens, /*part=*/0, /*parts=*/1,
+        /*pipeline=*/0, /*stage=*/0, /*micro_batch=*/0, /*micro_batches=*/0,
+        /*target=*/0, first, moves.size(), moves.size(), /*weight_version=*/0,
+        locations.find(section.back().getLoc()));
   }
 
   WorkerOp worker;
   const Layout &layout;
-  uint32_t microBatches; // of a step
+  uint32_t microBatches; ///< of a step
   Locations &locations;
   Communicators &communicators;
+  Versions versions;
   std::unique_ptr<program::WorkerT> out;
   /// The instruction that began each transfer.
   DenseMap<Value, uint32_t> transfers;
@@ -315,6 +397,17 @@ void emitTraining(PipelineOp pipeline, program::ProgramT &out) {
   out.seed = pipeline.getSeed();
   out.micro_batches = static_cast<uint32_t>(pipeline.getMicroBatches());
   out.data_parallel = static_cast<uint32_t>(pipeline.getDataParallel());
+  switch (updatesOf(pipeline)) {
+  case schedule::Updates::Flush:
+    out.updates = program::Updates::Flush;
+    break;
+  case schedule::Updates::EachMicroBatch:
+    out.updates = program::Updates::EachMicroBatch;
+    break;
+  case schedule::Updates::EachStep:
+    out.updates = program::Updates::EachStep;
+    break;
+  }
 }
 
 void emitLayout(const Layout &layout, program::ProgramT &out) {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Chimera.h"
+#include "dialect/State.h"
 
 #include <cmath>
 
@@ -57,6 +57,31 @@ static LogicalResult verifyRecompute(PipelineOp op) {
   return success();
 }
 
+/// One step, or a prologue, a step and an epilogue.
+static LogicalResult verifyOrder(ArrayRef<SectionOp> sections) {
+  Operation *step = nullptr;
+  for (SectionOp section : sections) {
+    if (!isa<StepOp>(section))
+      continue;
+    if (step) {
+      InFlightDiagnostic error =
+          section->emitOpError("expected one step in a pipeline");
+      error.attachNote(step->getLoc()) << "here is another";
+      return error;
+    }
+    step = section;
+  }
+  bool good = sections.size() == 3
+                  ? isa<PrologueOp>(sections[0]) && sections[1] == step &&
+                        isa<EpilogueOp>(sections[2])
+                  : sections.empty() || (sections.size() == 1 && step);
+  if (good)
+    return success();
+  return sections.front()->emitOpError(
+      "expected a chimera.step alone or a chimera.prologue, a chimera.step and "
+      "a chimera.epilogue, in this order");
+}
+
 LogicalResult PipelineOp::verify() {
   if (failed(verifyOptimizer(*this)) || failed(verifyRecompute(*this)))
     return failure();
@@ -67,22 +92,29 @@ LogicalResult PipelineOp::verify() {
            << stages * batches;
   if (getBody().empty())
     return success();
-  Operation *step = nullptr;
+  SmallVector<SectionOp, 3> sections;
   for (Operation &op : getBody().front()) {
-    if (!isa<StageOp, DirectionOp, StepOp, WorkerOp>(op))
+    if (!isa<StageOp, DirectionOp, SectionOp, WorkerOp>(op))
       return op.emitOpError("expected a chimera.stage, chimera.direction, "
-                            "chimera.step or chimera.worker in a pipeline");
-    if (!isa<StepOp>(op))
-      continue;
-    if (step) {
-      InFlightDiagnostic error =
-          op.emitOpError("expected one step in a pipeline");
-      error.attachNote(step->getLoc()) << "here is another";
-      return error;
-    }
-    step = &op;
+                            "chimera.step with its chimera.prologue and "
+                            "chimera.epilogue, or chimera.worker in a "
+                            "pipeline");
+    if (auto section = dyn_cast<SectionOp>(op))
+      sections.push_back(section);
   }
-  return success();
+  return verifyOrder(sections);
+}
+
+LogicalResult PipelineOp::verifyRegions() {
+  SmallVector<Block *, 3> blocks;
+  Operation *step = nullptr;
+  if (!getBody().empty())
+    for (auto section : getBody().front().getOps<SectionOp>()) {
+      blocks.push_back(&section.getBody().front());
+      if (isa<StepOp>(section))
+        step = section;
+    }
+  return step ? verifyHandedOn(step, blocks) : success();
 }
 
 LogicalResult StageOp::verify() {

@@ -66,11 +66,14 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     The phases fill the body: stages and directions, then the step, then the
     workers. A described pipeline may give its own `chimera.stage` ops.
 
-    Invalid where the body holds anything else or a second step, where stages
-    times micro-batches exceed 2^22, where recomputed stages do not ascend, are
-    none or not below `stages`, where `recompute_fused` stands without them, and
-    where an optimizer's number is negative or not finite, or a beta not below
-    1.
+    Where a schedule lets steps overlap, a prologue stands before the step and an
+    epilogue behind it.
+
+    Invalid where the body holds anything else or a second step, where prologue,
+    step and epilogue do not hand the same values on, where stages times
+    micro-batches exceed 2^22, where recomputed stages do not ascend, are none or
+    not below `stages`, where `recompute_fused` stands without them, and where an
+    optimizer's number is negative or not finite, or a beta not below 1.
 
     Example:
     ```mlir
@@ -119,6 +122,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     attr-dict-with-keyword ($body^)?
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def Chimera_StageOp : Chimera_Op<"stage", [HasParent<"PipelineOp">]> {

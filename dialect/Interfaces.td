@@ -55,4 +55,15 @@ def Chimera_ActionInterface : OpInterface<"ActionOp",
   ];
 }
 
+def Chimera_SectionInterface : OpInterface<"SectionOp"> {
+  let cppNamespace = "::chimera";
+  let description = [{
+    A part of the run of all steps: `chimera.step`, the loop body, and where
+    steps overlap the prologue before it and the epilogue behind it.
+  }];
+  let methods = [
+    InterfaceMethod<"Its one block.", "::mlir::Region &", "getBody">
+  ];
+}
+
 #endif // CHIMERA_DIALECT_INTERFACES_TD

@@ -1,7 +1,14 @@
-//===- State.h - What steps and workers hand on -----------------*- C++ -*-===//
+//===- State.h - What sections hand on --------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A step is a loop body: what one leaves, the next takes. With a flush that is
+// the weights and the optimizer state of every stage replica. Without one, a
+// prologue and an epilogue stand around the step, and older weights and what is
+// in flight are handed on too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,9 +19,39 @@
 
 namespace chimera {
 
-/// What a step and a worker have in common: the block of `op` takes weights and
-/// optimizer state in turn, and yields values of the same types.
-mlir::LogicalResult verifyState(mlir::Operation *op, mlir::Block &block);
+/// What one stage replica hands on, by position: `versions` weights, oldest
+/// first, the optimizer state, `stashes` in flight, oldest first, and, if
+/// `activation`, what the stage before has sent.
+struct Carried {
+  unsigned first = 0;
+  unsigned versions = 0;
+  unsigned stashes = 0;
+  bool activation = false;
+
+  unsigned newestWeights() const { return first + versions - 1; }
+  unsigned state() const { return first + versions; }
+  unsigned firstStash() const { return state() + 1; }
+  unsigned lastActivation() const { return firstStash() + stashes; }
+  unsigned end() const { return lastActivation() + activation; }
+};
+
+/// Reads `types` as what replicas hand on, one after another. None where they
+/// are anything else.
+std::optional<llvm::SmallVector<Carried>> carriedBy(mlir::TypeRange types);
+
+enum class Section { Prologue, Step, Epilogue };
+
+/// What holds for a section by itself: `block` ends with a yield, takes and
+/// yields what replicas hand on, a prologue begins and an epilogue ends with
+/// weights and optimizer state alone, and a step yields what it takes.
+mlir::LogicalResult verifySection(mlir::Operation *op, mlir::Block &block,
+                                  Section section);
+
+/// What holds for a step alone, or for prologue, step and epilogue: each takes
+/// what the one before yields, and a step alone weights and optimizer state
+/// only. Reports on `op`. Requires that verifySection holds for each.
+mlir::LogicalResult verifyHandedOn(mlir::Operation *op,
+                                   llvm::ArrayRef<mlir::Block *> sections);
 
 } // namespace chimera
 

@@ -11,23 +11,17 @@
 using namespace mlir;
 using namespace chimera;
 
-LogicalResult chimera::verifyState(Operation *op, Block &block) {
-  if (block.empty() || !isa<YieldOp>(block.back()))
-    return op->emitOpError("expected a chimera.yield at its end");
-  bool pairs = block.getNumArguments() % 2 == 0;
-  for (auto [index, type] : llvm::enumerate(block.getArgumentTypes()))
-    pairs &=
-        index % 2 == 0 ? isa<WeightsType>(type) : isa<OptimizerStateType>(type);
-  if (!pairs)
-    return op->emitOpError("expected weights and optimizer state in turn as "
-                           "arguments, got ")
-           << block.getArgumentTypes();
-  if (!llvm::equal(block.getArgumentTypes(), block.back().getOperandTypes()))
-    return op->emitOpError("expected the yielded types to be the arguments'");
-  return success();
+LogicalResult PrologueOp::verify() {
+  return verifySection(*this, getBody().front(), Section::Prologue);
 }
 
-LogicalResult StepOp::verify() { return verifyState(*this, getBody().front()); }
+LogicalResult StepOp::verify() {
+  return verifySection(*this, getBody().front(), Section::Step);
+}
+
+LogicalResult EpilogueOp::verify() {
+  return verifySection(*this, getBody().front(), Section::Epilogue);
+}
 
 /// Stage 0 has no input gradient to give, every other stage has one.
 template <typename Op> static LogicalResult verifyInputGradient(Op op) {

@@ -12,8 +12,15 @@ include "dialect/OpBase.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 
-def Chimera_StepOp : Chimera_Op<"step", [
-    HasParent<"PipelineOp">, SingleBlock]> {
+/// A part of the run of all steps.
+class Chimera_SectionOp<string name> : Chimera_Op<name, [
+    HasParent<"PipelineOp">, SingleBlock, Chimera_SectionInterface]> {
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Chimera_StepOp : Chimera_SectionOp<"step"> {
   let summary = "one training step, the body of the loop over steps";
   let description = [{
     The block's arguments are what the step before leaves: for each pipeline
@@ -21,8 +28,16 @@ def Chimera_StepOp : Chimera_Op<"step", [
     terminator yields them anew. Before `schedule` the order of the block means
     nothing; after it, it is the global order of execution.
 
-    Invalid where the arguments are not pairs of weights and optimizer state, or
-    the yielded types are not the arguments'.
+    Where steps overlap (schedules without a flush) the step stands between a
+    `chimera.prologue` and a `chimera.epilogue`, and more is handed on for each
+    stage: several versions of its weights, oldest first, the optimizer state,
+    the stashes of micro-batches in flight, oldest first, and the activation
+    that the stage before has sent. Such a step runs the backwards of its own
+    micro-batches 0..N-1 and forwards of those and of the next step's, which are
+    numbered from N on.
+
+    Invalid where the arguments are not such values, or the yielded types are
+    not the arguments'.
 
     Example:
     ```mlir
@@ -32,17 +47,65 @@ def Chimera_StepOp : Chimera_Op<"step", [
     }
     ```
   }];
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "attr-dict-with-keyword $body";
-  let hasVerifier = 1;
+}
+
+def Chimera_PrologueOp : Chimera_SectionOp<"prologue"> {
+  let summary = "what runs once before all steps";
+  let description = [{
+    Fills the pipeline where steps overlap: the first forwards of step 0 on
+    every worker. Takes the weights and the optimizer state of each stage and
+    yields what the step takes.
+
+    Invalid where the arguments are not pairs of weights and optimizer state, or
+    it yields other values than a step hands on.
+
+    Example:
+    ```mlir
+    chimera.prologue {
+    ^bb0(%w: !chimera.weights<64>, %o: !chimera.optimizer_state<128>):
+      %v = chimera.copy pipeline 0 stage 0 (%w) : !chimera.weights<64>
+      %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<64>
+      %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %v) :
+          (!chimera.tokens<64>, !chimera.weights<64>) ->
+          (!chimera.activation<64>, !chimera.stash<64>)
+      // The activation is yielded with the values of stage 1, left out here.
+      chimera.yield %v, %w, %o, %s : !chimera.weights<64>,
+          !chimera.weights<64>, !chimera.optimizer_state<128>,
+          !chimera.stash<64>
+    }
+    ```
+  }];
+}
+
+def Chimera_EpilogueOp : Chimera_SectionOp<"epilogue"> {
+  let summary = "the last step, which drains the pipeline";
+  let description = [{
+    Where steps overlap: the last step, with no forward of a next one. Takes
+    what a step takes and yields the newest weights and the optimizer state of
+    each stage. A run of T steps is the prologue, T-1 times the step, and the
+    epilogue.
+
+    Invalid where the arguments are not what a step hands on, or it yields other
+    than pairs of weights and optimizer state.
+
+    Example:
+    ```mlir
+    chimera.epilogue {
+    ^bb0(%v: !chimera.weights<64>, %w: !chimera.weights<64>,
+         %o: !chimera.optimizer_state<128>):
+      chimera.yield %w, %o : !chimera.weights<64>, !chimera.optimizer_state<128>
+    }
+    ```
+  }];
 }
 
 def Chimera_YieldOp : Chimera_Op<"yield", [
-    Terminator, ParentOneOf<["StepOp", "WorkerOp", "GroupOp"]>]> {
-  let summary = "what a step, a worker or a group leaves";
+    Terminator, ParentOneOf<["PrologueOp", "StepOp", "EpilogueOp", "WorkerOp",
+                             "GroupOp"]>]> {
+  let summary = "what a section, a worker or a group leaves";
   let description = [{
-    Ends a step or a worker with the weights and optimizer state for the next
-    step, and a group with the transfers it posted.
+    Ends a section or a worker's part of one with the values for the next, and a
+    group with the transfers it posted.
 
     Example:
     ```mlir
@@ -277,7 +340,8 @@ def Chimera_OptimizerStepOp : Chimera_ReplicaOp<"optimizer_step", [
   let summary = "the optimizer's update of a stage replica";
   let description = [{
     Updates weights and optimizer state with the summed gradient, scaled by one
-    over the number of micro-batches of all copies.
+    over the number of micro-batches of all copies whose gradients the sum
+    holds: all of a step's or, where `micro_batch` names one, that of each copy.
 
     Invalid where a type changes.
 
@@ -286,16 +350,40 @@ def Chimera_OptimizerStepOp : Chimera_ReplicaOp<"optimizer_step", [
     %w1, %o1 = chimera.optimizer_step pipeline 0 stage 1 on 1 (%w, %o, %r) :
         !chimera.weights<64>, !chimera.optimizer_state<128>,
         !chimera.weight_gradient<64>
+    %w2, %o2 = chimera.optimizer_step pipeline 0 stage 1 micro_batch 3 on 1
+        (%w1, %o1, %q) : !chimera.weights<64>, !chimera.optimizer_state<128>,
+        !chimera.weight_gradient<64>
     ```
   }];
   let arguments = !con((ins Chimera_Weights:$weights,
                             Chimera_OptimizerState:$state,
-                            Chimera_WeightGradient:$gradient), replica);
+                            Chimera_WeightGradient:$gradient,
+                            OptionalAttr<Chimera_Index>:$micro_batch), replica);
   let results = (outs Chimera_Weights:$new_weights,
                       Chimera_OptimizerState:$new_state);
-  let assemblyFormat = replicaHead # placed #
+  let assemblyFormat = replicaHead # "(`micro_batch` $micro_batch^)? " # placed #
       "`(` operands `)` `:` type($weights) `,` type($state) `,` "
       "type($gradient)";
+}
+
+def Chimera_CopyOp : Chimera_ReplicaOp<"copy", [
+    AllTypesMatch<["weights", "copy"]>]> {
+  let summary = "a second version of weights, equal to the first";
+  let description = [{
+    Where several versions of a stage's weights are kept, they begin as copies of
+    the first.
+
+    Invalid where the type changes.
+
+    Example:
+    ```mlir
+    %v = chimera.copy pipeline 0 stage 1 on 1 (%w) : !chimera.weights<64>
+    ```
+  }];
+  let arguments = !con((ins Chimera_Weights:$weights), replica);
+  let results = (outs Chimera_Weights:$copy);
+  let assemblyFormat = replicaHead # placed #
+      "`(` operands `)` `:` type($weights)";
 }
 
 #endif // CHIMERA_DIALECT_STEPOPS_TD

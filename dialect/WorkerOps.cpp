@@ -10,19 +10,50 @@
 using namespace mlir;
 using namespace chimera;
 
+SmallVector<Block *, 3> WorkerOp::getSections() {
+  SmallVector<Block *, 3> sections;
+  for (Region *region : getRegions())
+    if (!region->empty())
+      sections.push_back(&region->front());
+  return sections;
+}
+
+/// `buffers`, if given, has one for each argument of `block`.
+static LogicalResult verifyBuffers(WorkerOp op,
+                                   std::optional<ArrayRef<int32_t>> buffers,
+                                   Block &block) {
+  if (buffers && buffers->size() != block.getNumArguments())
+    return op.emitOpError("expected a buffer for each of ")
+           << block.getNumArguments() << " arguments, got " << buffers->size();
+  return success();
+}
+
 LogicalResult WorkerOp::verify() {
-  Block &block = getBody().front();
-  if (failed(verifyState(*this, block)))
+  if (getPrologue().empty() != getEpilogue().empty())
+    return emitOpError("expected a prologue and an epilogue or neither");
+  SmallVector<Block *, 3> sections = getSections();
+  constexpr Section kAll[] = {Section::Prologue, Section::Step,
+                              Section::Epilogue};
+  for (auto [section, block] : llvm::zip(
+           ArrayRef(kAll).drop_front(sections.size() == 1 ? 1 : 0), sections))
+    if (failed(verifySection(*this, *block, section)))
+      return failure();
+  if (failed(verifyHandedOn(*this, sections)))
     return failure();
-  if (getHolds().size() != block.getNumArguments())
+  Block &first = *sections.front();
+  if (getHolds().size() != first.getNumArguments())
     return emitOpError("expected weights and optimizer state for each replica "
                        "it holds, got ")
-           << block.getNumArguments() << " arguments for "
+           << first.getNumArguments() << " arguments for "
            << getHolds().size() / 2 << " replicas";
-  if (getArguments() && getArguments()->size() != block.getNumArguments())
-    return emitOpError("expected a buffer for each of ")
-           << block.getNumArguments() << " arguments, got "
-           << getArguments()->size();
+  if (failed(verifyBuffers(*this, getArguments(), first)))
+    return failure();
+  if (sections.size() > 1) {
+    if (failed(verifyBuffers(*this, getCarried(), *sections[1])))
+      return failure();
+  } else if (getCarried()) {
+    return emitOpError("expected nothing carried without a prologue");
+  }
   if (getPeakBytes().has_value() != getPeakInstruction().has_value())
     return emitOpError("expected a peak and its instruction or neither");
   return success();

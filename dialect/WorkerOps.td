@@ -24,9 +24,14 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     the arena of all buffers, the peak of live bytes and the instruction (counted
     from 0) that reaches it.
 
-    Invalid where the arguments are not weights and optimizer state for each
-    replica, where the yielded types are not the arguments', where `arguments`
-    does not name a buffer for each, and where a peak has no instruction.
+    Where steps overlap the worker has a prologue and an epilogue around its
+    step, as the pipeline had. Then the states are the prologue's arguments;
+    `carried` are the buffers of what the step and the epilogue take. Buffers
+    are declared in the first region.
+
+    Invalid where a section is not what it is in a pipeline, where the arguments
+    are not those of each replica, where `arguments` or `carried` do not name a
+    buffer for each, and where a peak has no instruction.
 
     Example:
     ```mlir
@@ -40,14 +45,21 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     Chimera_Index:$index,
     DenseI32ArrayAttr:$holds,
     OptionalAttr<DenseI32ArrayAttr>:$arguments,
+    OptionalAttr<DenseI32ArrayAttr>:$carried,
     OptionalAttr<Chimera_Size>:$arena_bytes,
     OptionalAttr<Chimera_Size>:$peak_bytes,
     OptionalAttr<Chimera_Index>:$peak_instruction);
-  let regions = (region SizedRegion<1>:$body);
+  let regions = (region MaxSizedRegion<1>:$prologue, SizedRegion<1>:$body,
+                        MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
-    $index `holds` $holds (`arguments` $arguments^)?
+    $index `holds` $holds (`arguments` $arguments^)? (`carried` $carried^)?
     (`arena` $arena_bytes^)? (`peak` $peak_bytes^ `at` $peak_instruction)?
-    attr-dict-with-keyword $body
+    attr-dict-with-keyword (`prologue` $prologue^ `step`)? $body
+    (`epilogue` $epilogue^)?
+  }];
+  let extraClassDeclaration = [{
+    /// Its step alone, or its prologue, step and epilogue.
+    ::llvm::SmallVector<::mlir::Block *, 3> getSections();
   }];
   let hasVerifier = 1;
 }

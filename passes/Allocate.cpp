@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/State.h"
 #include "passes/Buffers.h"
 #include "passes/Passes.h"
 
@@ -55,6 +56,12 @@ public:
     return end - bytes;
   }
 
+  /// The offset of room that nothing has had before.
+  int64_t append(int64_t bytes) {
+    end += llvm::alignTo(bytes, kAlignment);
+    return end - static_cast<int64_t>(llvm::alignTo(bytes, kAlignment));
+  }
+
   void give(int64_t offset, int64_t bytes) {
     auto gap = gaps.emplace(offset, llvm::alignTo(bytes, kAlignment)).first;
     auto next = std::next(gap);
@@ -80,38 +87,46 @@ private:
 
 class Allocator {
 public:
-  explicit Allocator(WorkerOp worker) : worker(worker) {}
+  explicit Allocator(WorkerOp worker)
+      : worker(worker), sections(worker.getSections()),
+        overlaps(sections.size() > 1) {}
 
   LogicalResult run() {
-    for (Operation &op : worker.getBody().front().without_terminator())
-      if (!isa<PlacedOp>(op))
-        return op.emitOpError("expected an instruction of a projected worker");
+    SmallVector<size_t> ends;
     bool fits = true;
-    for (BlockArgument argument : worker.getBody().getArguments())
-      fits &= countBytes(argument.getType());
-    forEachInstruction(worker, [&](Operation *op) {
-      position[op] = static_cast<int32_t>(instructions.size());
-      instructions.push_back(op);
-      for (Type type : op->getResultTypes())
-        fits &= countBytes(type);
-    });
+    for (Block *section : sections) {
+      for (Operation &op : section->without_terminator())
+        if (!isa<PlacedOp>(op))
+          return op.emitOpError(
+              "expected an instruction of a projected worker");
+      for (BlockArgument argument : section->getArguments())
+        fits &= countBytes(argument.getType());
+      forEachInstruction(*section, [&](Operation *op) {
+        position[op] = static_cast<int32_t>(instructions.size());
+        instructions.push_back(op);
+        for (Type type : op->getResultTypes())
+          fits &= countBytes(type);
+      });
+      ends.push_back(instructions.size());
+    }
     if (!fits)
       return worker.emitOpError("expected values of less than 2^62 bytes in "
                                 "all");
     releases.resize(instructions.size());
-    SmallVector<int32_t> arguments;
-    for (BlockArgument argument : worker.getBody().getArguments())
-      arguments.push_back(open(argument, argument.getType(), 0));
-    worker.setArguments(arguments);
-    for (size_t i = 0; i < instructions.size(); ++i) {
-      if (failed(allocate(instructions[i], static_cast<int32_t>(i))))
-        return failure();
-      if (live > peak) {
-        peak = live;
-        peakAt = static_cast<int32_t>(i);
+    placeArguments();
+    size_t i = 0;
+    for (auto [section, end] : llvm::zip(sections, ends)) {
+      enter(*section, static_cast<int32_t>(i));
+      for (; i < end; ++i) {
+        if (failed(allocate(instructions[i], static_cast<int32_t>(i))))
+          return failure();
+        if (live > peak) {
+          peak = live;
+          peakAt = static_cast<int32_t>(i);
+        }
+        for (int32_t buffer : releases[i])
+          close(buffer, static_cast<int32_t>(i));
       }
-      for (int32_t buffer : releases[i])
-        close(buffer, static_cast<int32_t>(i));
     }
     declare();
     return success();
@@ -133,9 +148,92 @@ private:
 
   struct Buffer {
     Type type;
-    int64_t offset;  ///< in the arena; that of a stash only tells it apart
-    int32_t end = 0; ///< last instruction that needs what it holds
+    int64_t offset; ///< in the arena; that of a stash only tells it apart
+    /// Last instruction that needs what it holds, -1 while it holds nothing.
+    int32_t end = -1;
+    bool dedicated = false; ///< shares its place with no other
   };
+
+  /// Gives the arguments of all sections their places. Those of a step alone
+  /// are its states. Where steps overlap, values change places from section to
+  /// section (Opcode::Rename), so what is handed on has places of its own; the
+  /// prologue's arguments lie where the newest of the step's lie.
+  void placeArguments() {
+    SmallVector<int32_t> arguments, carried;
+    for (Type type : sections.front()->getArgumentTypes())
+      arguments.push_back(add(type, roomFor(type).append(bytesOf(type))));
+    worker.setArguments(arguments);
+    if (!overlaps)
+      return;
+    SmallVector<Carried> replicas = *carriedBy(sections[1]->getArgumentTypes());
+    for (auto [r, replica] : llvm::enumerate(replicas))
+      for (unsigned k = replica.first; k < replica.end(); ++k) {
+        Type type = sections[1]->getArgument(k).getType();
+        carried.push_back(k == replica.newestWeights() ? arguments[2 * r]
+                          : k == replica.state()
+                              ? arguments[2 * r + 1]
+                              : add(type, roomFor(type).append(bytesOf(type))));
+      }
+    worker.setCarried(carried);
+    for (auto [index, buffer] : llvm::enumerate(buffers)) {
+      buffer.dedicated = true;
+      pool.push_back(static_cast<int32_t>(index));
+    }
+  }
+
+  /// Begins a section at instruction `now`: its arguments are all that lives.
+  void enter(Block &section, int32_t now) {
+    for (int32_t buffer : pool)
+      buffers[buffer].end = -1;
+    live = 0;
+    for (BlockArgument argument : section.getArguments())
+      hold(*bufferOf(worker, argument), argument, now);
+  }
+
+  /// True for what has a place of its own where steps overlap: versions of
+  /// weights, optimizer state, and whatever else is handed on.
+  bool isDedicated(Value value, Type type) {
+    return overlaps && (isa<WeightsType, OptimizerStateType>(type) ||
+                        yieldedAs(value).has_value());
+  }
+
+  /// Where the section's terminator has `value`, or what a transfer brings.
+  std::optional<unsigned> yieldedAs(Value value) {
+    if (isa<ArrivingType>(value.getType()))
+      value = carried(groupResult(value));
+    if (value)
+      for (OpOperand &use : value.getUses())
+        if (use.getOwner()->getParentOp() == worker &&
+            isa<YieldOp>(use.getOwner()))
+          return use.getOperandNumber();
+    return std::nullopt;
+  }
+
+  /// A place of its own that is free, best the one where the next section
+  /// looks for the value.
+  int32_t openDedicated(Value value, Type type, int32_t made) {
+    auto isFree = [&](int32_t buffer) {
+      return buffers[buffer].end < 0 && buffers[buffer].type == type;
+    };
+    int32_t chosen = -1;
+    if (std::optional<unsigned> index = yieldedAs(value)) {
+      int32_t home =
+          (*yieldedTo(worker, *instructions[made]->getBlock()))[*index];
+      if (isFree(home))
+        chosen = home;
+    }
+    if (chosen < 0) {
+      auto found = llvm::find_if(pool, isFree);
+      chosen = found != pool.end() ? *found : -1;
+    }
+    if (chosen < 0) {
+      chosen = add(type, roomFor(type).append(bytesOf(type)));
+      buffers[chosen].dedicated = true;
+      pool.push_back(chosen);
+    }
+    hold(chosen, value, made);
+    return chosen;
+  }
 
   /// The last instruction that needs `value`, made at instruction `made`. One
   /// that the worker yields is needed to the end.
@@ -180,14 +278,26 @@ private:
   /// Takes room for a value made at instruction `made`: the first gap that
   /// it fits. Values of one type in one place share a buffer's number.
   int32_t open(Value value, Type type, int32_t made) {
-    int64_t offset = roomFor(type).take(bytesOf(type));
+    if (isDedicated(value, type))
+      return openDedicated(value, type, made);
+    int32_t buffer = add(type, roomFor(type).take(bytesOf(type)));
+    hold(buffer, value, made);
+    return buffer;
+  }
+
+  /// The buffer of this type and offset.
+  int32_t add(Type type, int64_t offset) {
     auto [entry, isNew] =
         known.try_emplace({type.getAsOpaquePointer(), offset}, buffers.size());
     if (isNew)
       buffers.push_back({type, offset});
-    live += bytesOf(type);
-    extend(entry->second, endOf(value, made));
     return entry->second;
+  }
+
+  /// Lets `buffer` hold `value` from instruction `made` on.
+  void hold(int32_t buffer, Value value, int32_t made) {
+    live += bytesOf(buffers[buffer].type);
+    extend(buffer, endOf(value, made));
   }
 
   Room &roomFor(Type type) { return isa<StashType>(type) ? stashes : arena; }
@@ -205,7 +315,8 @@ private:
     Type type = buffers[buffer].type;
     buffers[buffer].end = -1;
     live -= bytesOf(type);
-    roomFor(type).give(buffers[buffer].offset, bytesOf(type));
+    if (!buffers[buffer].dedicated)
+      roomFor(type).give(buffers[buffer].offset, bytesOf(type));
   }
 
   LogicalResult allocate(Operation *op, int32_t now) {
@@ -227,7 +338,13 @@ private:
       }
       int32_t buffer = *bufferOf(worker, updated->get());
       int32_t until = isa<AllReduceStartOp>(op) ? waitOf(result) : now;
-      if (buffers[buffer].end > until)
+      bool needed = buffers[buffer].end > until;
+      // Weights that other micro-batches still read stay as they are.
+      if (needed && overlaps && isa<WeightsType>(type)) {
+        numbers.push_back(openDedicated(result, type, now));
+        continue;
+      }
+      if (needed)
         return op->emitOpError("expected operand ")
                << updated->getOperandNumber()
                << ", which it updates in place, to be needed no further";
@@ -240,7 +357,7 @@ private:
   }
 
   void declare() {
-    OpBuilder builder = OpBuilder::atBlockBegin(&worker.getBody().front());
+    OpBuilder builder = OpBuilder::atBlockBegin(sections.front());
     for (auto [index, buffer] : llvm::enumerate(buffers))
       builder.create<BufferOp>(worker.getLoc(), static_cast<uint32_t>(index),
                                buffer.type,
@@ -253,9 +370,12 @@ private:
   }
 
   WorkerOp worker;
+  SmallVector<Block *, 3> sections;
+  bool overlaps; ///< steps do, so sections hand on more than states
   std::vector<Operation *> instructions;
   DenseMap<Operation *, int32_t> position;
   std::vector<Buffer> buffers;
+  SmallVector<int32_t> pool; ///< the dedicated ones
   /// Buffers that may be free behind an instruction.
   std::vector<SmallVector<int32_t, 2>> releases;
   /// Buffers by type and offset.

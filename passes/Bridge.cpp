@@ -7,6 +7,7 @@
 
 #include "passes/Bridge.h"
 
+#include "dialect/State.h"
 #include "runtime/program/Layout.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -101,6 +102,14 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   schedule::Problem problem;
   problem.workers = static_cast<int32_t>(layout->workers());
   problem.splitBackward = pipeline.getSplitBackward();
+  problem.updates = updatesOf(pipeline);
+  if (problem.updates != schedule::Updates::Flush) {
+    problem.steps = 2;
+    // What a recompute reads would be handed on instead of the stash.
+    if (pipeline.getRecompute())
+      return pipeline.emitOpError("expected no recompute with schedule \"")
+             << pipeline.getSchedule() << "\", whose steps overlap";
+  }
   for (StageOp stage : layout->stages) {
     CostAttr cost = stage.getCost();
     problem.stages.push_back({cost.getForward(), cost.getBackward(),
@@ -204,12 +213,45 @@ schedule::Action actionOf(ActionOp op) {
           static_cast<uint8_t>(op.getParts())};
 }
 
+schedule::Updates updatesOf(PipelineOp pipeline) {
+  const schedule::Scheme *scheme =
+      schedule::findScheme(std::string_view(pipeline.getSchedule()));
+  return scheme ? scheme->updates : schedule::Updates::Flush;
+}
+
+int32_t versionsKept(schedule::Updates updates, int32_t stages, int32_t stage) {
+  switch (updates) {
+  case schedule::Updates::Flush:
+    return 1;
+  case schedule::Updates::EachMicroBatch:
+    return forwardsAhead(stages, stage) + 1;
+  case schedule::Updates::EachStep:
+    return 2;
+  }
+  return 1;
+}
+
+int32_t versionRead(schedule::Updates updates, int32_t microBatch, int32_t N) {
+  switch (updates) {
+  case schedule::Updates::Flush:
+    return 0;
+  case schedule::Updates::EachMicroBatch:
+    return microBatch;
+  case schedule::Updates::EachStep:
+    return microBatch / N;
+  }
+  return 0;
+}
+
 FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   schedule::Schedule schedule;
   schedule.workers.resize(pipeline.getStages());
   schedule.slots.resize(pipeline.getStages());
   bool allSlots = true;
-  auto add = [&](Block &block, std::optional<uint32_t> home) -> LogicalResult {
+  // Labels of an epilogue count from the last of two steps.
+  auto last = static_cast<int32_t>(pipeline.getMicroBatches());
+  auto add = [&](Block &block, std::optional<uint32_t> home,
+                 int32_t firstMicroBatch) -> LogicalResult {
     for (auto action : block.getOps<ActionOp>()) {
       std::optional<uint32_t> worker = home ? home : action.getWorker();
       if (!worker)
@@ -218,25 +260,44 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
       if (*worker >= schedule.workers.size())
         return action.emitOpError("expected a worker below ")
                << schedule.workers.size() << ", got " << *worker;
-      schedule.workers[*worker].push_back(actionOf(action));
+      schedule::Action labelled = actionOf(action);
+      labelled.microBatch += firstMicroBatch;
+      schedule.workers[*worker].push_back(labelled);
       allSlots &= action.getSlot().has_value();
       schedule.slots[*worker].push_back(action.getSlot().value_or(0));
     }
     return success();
   };
-  bool found = false;
-  if (!pipeline.getBody().empty())
-    for (Operation &op : pipeline.getBody().front()) {
-      if (auto step = dyn_cast<StepOp>(op)) {
-        if (failed(add(step.getBody().front(), std::nullopt)))
-          return failure();
-        found = true;
-      } else if (auto worker = dyn_cast<WorkerOp>(op)) {
-        if (failed(add(worker.getBody().front(), worker.getIndex())))
-          return failure();
-        found = true;
-      }
+  // Bodies begin behind a prologue and end before an epilogue.
+  auto addAll = [&](ArrayRef<Block *> sections,
+                    std::optional<uint32_t> home) -> LogicalResult {
+    for (auto [i, section] : llvm::enumerate(sections)) {
+      if (failed(add(*section, home, i == 2 ? last : 0)))
+        return failure();
+      if (sections.size() == 1 || i == 2)
+        continue;
+      schedule.bodies.resize(schedule.workers.size());
+      for (auto [body, row] : llvm::zip(schedule.bodies, schedule.workers))
+        if (!home || &row == &schedule.workers[*home])
+          (i == 0 ? body.begin : body.end) = static_cast<int32_t>(row.size());
     }
+    return success();
+  };
+  bool found = false;
+  if (!pipeline.getBody().empty()) {
+    Block &body = pipeline.getBody().front();
+    SmallVector<Block *, 3> blocks;
+    for (auto section : body.getOps<SectionOp>())
+      blocks.push_back(&section.getBody().front());
+    if (failed(addAll(blocks, std::nullopt)))
+      return failure();
+    found = !blocks.empty();
+    for (auto worker : body.getOps<WorkerOp>()) {
+      found = true;
+      if (failed(addAll(worker.getSections(), worker.getIndex())))
+        return failure();
+    }
+  }
   if (!found)
     return pipeline.emitOpError(
         "expected a scheduled step: run chimera-schedule first");
@@ -256,11 +317,31 @@ LogicalResult report(Operation *op, const Twine &prefix,
   return success(violations.empty());
 }
 
-FailureOr<StepOp> stepOf(PipelineOp pipeline) {
+LogicalResult verifyReplicas(ArrayRef<SectionOp> sections,
+                             const Layout &layout) {
+  size_t replicas = layout.directions.size() * layout.stages.size();
+  for (SectionOp section : sections) {
+    Block &block = section.getBody().front();
+    for (TypeRange types : {TypeRange(block.getArgumentTypes()),
+                            TypeRange(block.back().getOperandTypes())}) {
+      std::optional<SmallVector<Carried>> carried = carriedBy(types);
+      if (!carried || carried->size() != replicas)
+        return section->emitOpError("expected weights and optimizer state of ")
+               << replicas << " replicas as arguments, got "
+               << (carried ? carried->size() : 0);
+    }
+  }
+  return success();
+}
+
+FailureOr<SmallVector<SectionOp, 3>> sectionsOf(PipelineOp pipeline) {
+  SmallVector<SectionOp, 3> sections;
   if (!pipeline.getBody().empty())
-    for (auto step : pipeline.getBody().front().getOps<StepOp>())
-      return step;
-  return pipeline.emitOpError("expected a step: run chimera-unroll first");
+    llvm::append_range(sections,
+                       pipeline.getBody().front().getOps<SectionOp>());
+  if (sections.empty())
+    return pipeline.emitOpError("expected a step: run chimera-unroll first");
+  return sections;
 }
 
 } // namespace chimera

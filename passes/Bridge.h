@@ -40,11 +40,10 @@ struct Layout {
 /// twice or do not fit each other.
 mlir::FailureOr<Layout> layoutOf(PipelineOp pipeline);
 
-/// Where the step's block arguments of a replica stand: its weights, and one
-/// further its optimizer state.
-inline unsigned stateIndex(const Layout &layout, uint32_t pipeline,
-                           uint32_t stage) {
-  return 2 * (pipeline * layout.stages.size() + stage);
+/// Where what is handed on for a replica stands among that of all replicas.
+inline unsigned replicaIndex(const Layout &layout, uint32_t pipeline,
+                             uint32_t stage) {
+  return pipeline * layout.stages.size() + stage;
 }
 
 /// The model that the pipeline names, null if it names none. Fails, with a
@@ -74,9 +73,28 @@ std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
 
 schedule::Action actionOf(ActionOp op);
 
-/// The order of actions on every worker, from the step of a scheduled pipeline
-/// or from the workers of a projected one. Slots are taken along where every
-/// action has one. Fails, with a diagnostic, where an action names no worker.
+/// When weights change in the scheme that the pipeline names; at a flush where
+/// there is no such scheme.
+schedule::Updates updatesOf(PipelineOp pipeline);
+
+/// How many versions of a stage's weights are kept.
+int32_t versionsKept(schedule::Updates updates, int32_t stages, int32_t stage);
+
+/// Which of the versions that a section takes, oldest first, and then of those
+/// that it makes, the actions of `stage` on micro-batch `microBatch` of the
+/// section read, N being the micro-batches of a step.
+int32_t versionRead(schedule::Updates updates, int32_t microBatch, int32_t N);
+
+/// How many forwards a stage is ahead of its backwards where steps overlap.
+inline int32_t forwardsAhead(int32_t stages, int32_t stage) {
+  return stages - 1 - stage;
+}
+
+
+/// The order of actions on every worker, from the sections of a scheduled
+/// pipeline or from the workers of a projected one. Slots are taken along where
+/// every action has one. Where steps overlap, the schedule is that of two steps
+/// and their bodies. Fails, with a diagnostic, where an action names no worker.
 mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
 
 /// Reports the violations on `op`, up to twenty and how many more. Fails if
@@ -84,9 +102,20 @@ mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
 mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,
                            llvm::ArrayRef<schedule::Violation> violations);
 
-/// The step of an unrolled (not yet projected) pipeline. Fails, with a
-/// diagnostic, where there is none.
-mlir::FailureOr<StepOp> stepOf(PipelineOp pipeline);
+/// The step of an unrolled (not yet projected) pipeline, or its prologue, step
+/// and epilogue. Fails, with a diagnostic, where there is none.
+mlir::FailureOr<llvm::SmallVector<SectionOp, 3>>
+sectionsOf(PipelineOp pipeline);
+
+/// Fails, with a diagnostic, where a section does not take and yield what is
+/// handed on for each replica of the layout.
+mlir::LogicalResult verifyReplicas(llvm::ArrayRef<SectionOp> sections,
+                                   const Layout &layout);
+
+/// True if micro-batches of two steps are in flight at a time.
+inline bool stepsOverlap(llvm::ArrayRef<SectionOp> sections) {
+  return sections.size() > 1;
+}
 
 } // namespace chimera
 

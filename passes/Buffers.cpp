@@ -7,13 +7,15 @@
 
 #include "passes/Buffers.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
 using namespace mlir;
 
 namespace chimera {
 
-void forEachInstruction(WorkerOp worker,
-                        function_ref<void(Operation *)> visit) {
-  for (Operation &op : worker.getBody().front().without_terminator()) {
+void forEachInstruction(Block &section, function_ref<void(Operation *)> visit) {
+  for (Operation &op : section.without_terminator()) {
     if (isa<BufferOp>(op))
       continue;
     visit(&op);
@@ -41,11 +43,61 @@ OpOperand *updatedOperand(OpResult result) {
   return nullptr;
 }
 
+/// True for the section whose arguments are the worker's states.
+static bool isFirst(WorkerOp worker, Block &section) {
+  return worker.getPrologue().empty() ||
+         &section == &worker.getPrologue().front();
+}
+
+std::optional<ArrayRef<int32_t>> yieldedTo(WorkerOp worker, Block &section) {
+  bool last =
+      worker.getEpilogue().empty() || &section == &worker.getEpilogue().front();
+  return last ? worker.getArguments() : worker.getCarried();
+}
+
+SmallVector<std::pair<int32_t, int32_t>> renames(WorkerOp worker,
+                                                 Block &section) {
+  SmallVector<std::pair<int32_t, int32_t>> result;
+  std::optional<ArrayRef<int32_t>> targets = yieldedTo(worker, section);
+  if (!targets)
+    return result;
+  llvm::DenseSet<int32_t> from, to;
+  DenseMap<int32_t, Type> types;
+  for (auto [value, target] :
+       llvm::zip(section.getTerminator()->getOperands(), *targets)) {
+    std::optional<int32_t> buffer = bufferOf(worker, value);
+    if (!buffer || *buffer == target)
+      continue;
+    result.push_back({*buffer, target});
+    from.insert(*buffer);
+    to.insert(target);
+    types[*buffer] = types[target] = value.getType();
+  }
+  // A place that is left goes to a buffer that gave its own away.
+  SmallVector<int32_t> left, open;
+  for (auto [source, target] : ArrayRef(result)) {
+    if (!to.contains(source))
+      open.push_back(source);
+    if (!from.contains(target))
+      left.push_back(target);
+  }
+  for (int32_t source : left) {
+    auto target = llvm::find_if(
+        open, [&](int32_t b) { return types[b] == types[source]; });
+    result.push_back({source, *target});
+    open.erase(target);
+  }
+  return result;
+}
+
 std::optional<int32_t> bufferOf(WorkerOp worker, Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    if (!worker.getArguments())
+    std::optional<ArrayRef<int32_t>> buffers =
+        isFirst(worker, *argument.getOwner()) ? worker.getArguments()
+                                              : worker.getCarried();
+    if (!buffers)
       return std::nullopt;
-    return (*worker.getArguments())[argument.getArgNumber()];
+    return (*buffers)[argument.getArgNumber()];
   }
   auto result = cast<OpResult>(value);
   if (auto group = dyn_cast<GroupOp>(result.getOwner()))

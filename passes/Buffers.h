@@ -12,11 +12,22 @@
 
 namespace chimera {
 
-/// Calls `visit` for each op of the worker that is an instruction, in the order
-/// of the stream: buffers and the terminator are none, a group comes before its
-/// posts.
-void forEachInstruction(WorkerOp worker,
+/// Calls `visit` for each op of a worker's section that is an instruction, in
+/// the order of the stream: buffers and the terminator are none, a group comes
+/// before its posts.
+void forEachInstruction(mlir::Block &section,
                         llvm::function_ref<void(mlir::Operation *)> visit);
+
+/// The buffers in which the next section, or after the last one the next run,
+/// finds what this one yields. None before allocation.
+std::optional<llvm::ArrayRef<int32_t>> yieldedTo(WorkerOp worker,
+                                                 mlir::Block &section);
+
+/// Which buffer's place each buffer takes at the end of an allocated section,
+/// where values do not lie where the next section finds them: pairs (from, to),
+/// a permutation. Buffers that hold nothing fill it up.
+llvm::SmallVector<std::pair<int32_t, int32_t>> renames(WorkerOp worker,
+                                                       mlir::Block &section);
 
 /// The operand whose buffer `result` takes over because the op updates it in
 /// place, null if it does not.

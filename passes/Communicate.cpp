@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/State.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 
@@ -29,14 +30,13 @@ public:
   explicit Poster(MLIRContext *context)
       : builder(context), sending(SendingType::get(context)) {}
 
-  /// Sends `value`, made by `producer`, to the worker that uses it first in
-  /// `consumer`. Posts stand behind the producer, the receive first; waits
-  /// stand around the consumer, or around `early`, which is to wait for it too.
-  /// Returns what arrives.
-  Value send(ActionOp producer, Value value, ActionOp consumer,
-             Operation *early) {
+  /// Sends `value`, made by `producer`, to worker `to`. Posts stand behind the
+  /// producer, the receive first; waits stand around `awaiting`, before it where
+  /// it ends the section. Returns what arrives.
+  Value send(ActionOp producer, Value value, uint32_t worker,
+             Operation *awaiting) {
     IntegerAttr from = number(*producer.getWorker());
-    IntegerAttr to = number(*consumer.getWorker());
+    IntegerAttr to = number(worker);
     Location loc = producer.getLoc();
     IntegerAttr pipeline = number(producer.getPipeline());
     IntegerAttr stage = number(producer.getStage());
@@ -58,15 +58,15 @@ public:
         builder.create<PostSendOp>(loc, sending, value, to, batch, count, part,
                                    parts, pipeline, stage, from, none);
 
-    Operation *awaiting = early ? early : consumer;
     builder.setInsertionPoint(awaiting);
     auto arrived = builder.create<WaitOp>(loc, value.getType(),
                                           receive.getTransfer(), to, none);
     // Behind the action's own posts, made already or not.
     Operation *last = awaiting;
-    while (isa<PostReceiveOp, PostSendOp>(last->getNextNode()))
+    while (isa_and_nonnull<PostReceiveOp, PostSendOp>(last->getNextNode()))
       last = last->getNextNode();
-    builder.setInsertionPointAfter(last);
+    if (!isa<YieldOp>(awaiting))
+      builder.setInsertionPointAfter(last);
     builder.create<WaitOp>(loc, Type(), send.getTransfer(), from, none);
     return arrived.getValue();
   }
@@ -127,9 +127,9 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
       });
     while (!uses.empty()) {
       auto first = cast<ActionOp>(uses.front()->getOwner());
-      Value arrived =
-          poster.send(producer, value, first,
-                      fusedRecompute(pipeline, producer, value, first));
+      Operation *early = fusedRecompute(pipeline, producer, value, first);
+      Value arrived = poster.send(producer, value, *first.getWorker(),
+                                  early ? early : first.getOperation());
       llvm::erase_if(uses, [&](OpOperand *use) {
         if (cast<ActionOp>(use->getOwner()).getWorker() != first.getWorker())
           return false;
@@ -141,23 +141,55 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
   return success();
 }
 
-LogicalResult communicate(PipelineOp pipeline) {
-  FailureOr<StepOp> step = stepOf(pipeline);
-  if (failed(step))
-    return failure();
+/// Sends on what a section hands to another worker than the one that made it:
+/// an activation in flight. Received in the section that sends it, it is a
+/// value like any other to the next.
+void sendYielded(Block &block, const Layout &layout, Poster &poster) {
+  Operation *yield = block.getTerminator();
+  SmallVector<Carried> replicas = *carriedBy(yield->getOperandTypes());
+  for (auto [index, replica] : llvm::enumerate(replicas)) {
+    if (!replica.activation)
+      continue;
+    OpOperand &use = yield->getOpOperand(replica.lastActivation());
+    auto producer = use.get().getDefiningOp<ActionOp>();
+    auto home = static_cast<uint32_t>(layout.workerOf(
+        index / layout.stages.size(), index % layout.stages.size()));
+    if (producer && producer.getWorker() != home)
+      use.set(poster.send(producer, use.get(), home, yield));
+  }
+}
+
+LogicalResult communicate(PipelineOp pipeline, Block &block, Poster &poster) {
   // Worker by worker, so that what a worker posts lies together in memory.
   std::map<uint32_t, std::vector<ActionOp>> actions;
-  for (auto action : step->getBody().front().getOps<ActionOp>()) {
+  for (auto action : block.getOps<ActionOp>()) {
     if (!action.getWorker())
       return action.emitOpError(
           "expected an action to name its worker: run chimera-schedule first");
     actions[*action.getWorker()].push_back(action);
   }
-  Poster poster(pipeline.getContext());
   for (auto &[worker, own] : actions)
     for (ActionOp action : own)
       if (failed(sendResults(pipeline, action, poster)))
         return failure();
+  return success();
+}
+
+LogicalResult communicate(PipelineOp pipeline) {
+  FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
+  if (failed(sections))
+    return failure();
+  Poster poster(pipeline.getContext());
+  for (SectionOp section : *sections)
+    if (failed(communicate(pipeline, section.getBody().front(), poster)))
+      return failure();
+  if (!stepsOverlap(*sections))
+    return success();
+  FailureOr<Layout> layout = layoutOf(pipeline);
+  if (failed(layout) || failed(verifyReplicas(*sections, *layout)))
+    return failure();
+  for (SectionOp section : *sections)
+    sendYielded(section.getBody().front(), *layout, poster);
   return success();
 }
 

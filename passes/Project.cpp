@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/State.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 
@@ -19,122 +20,172 @@ namespace chimera {
 
 namespace {
 
-/// The worker that has `value`, an argument of the step or a result in it.
-uint32_t homeOf(Value value, const Layout &layout) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    size_t replica = argument.getArgNumber() / 2;
+/// Takes the sections of a pipeline apart.
+class Projector {
+public:
+  Projector(PipelineOp pipeline, const Layout &layout)
+      : pipeline(pipeline), layout(layout),
+        builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())) {}
+
+  LogicalResult run(ArrayRef<SectionOp> sections) {
+    if (failed(verifyReplicas(sections, layout)))
+      return failure();
+    for (SectionOp section : sections)
+      if (failed(check(section.getBody().front())))
+        return failure();
+    makeWorkers();
+    for (size_t i = 0; i < sections.size(); ++i) {
+      SectionOp section = sections[i];
+      // A step alone is a worker's body, else its first region is a prologue.
+      size_t region = stepsOverlap(sections) ? i : 1;
+      split(section.getBody().front(), region);
+      section->erase();
+    }
+    return success();
+  }
+
+private:
+  /// What each replica hands on at an end of a section.
+  static SmallVector<Carried> replicasOf(TypeRange types) {
+    return *carriedBy(types);
+  }
+
+  uint32_t workerOf(size_t replica) const {
     size_t stages = layout.stages.size();
     return layout.workerOf(replica / stages, replica % stages);
   }
-  return *cast<PlacedOp>(value.getDefiningOp()).getWorker();
-}
 
-/// `op` and, in a group, its posts use values of `worker` only.
-LogicalResult checkHome(Operation *op, uint32_t worker, const Layout &layout) {
-  for (Value operand : op->getOperands())
-    if (uint32_t home = homeOf(operand, layout); home != worker)
-      return op->emitOpError("expected values of worker ")
-             << worker << ", got one of worker " << home
-             << ": run chimera-communicate and chimera-synchronise first";
-  if (auto group = dyn_cast<GroupOp>(op))
-    for (Operation &post : group.getPosts().front().without_terminator())
-      if (failed(checkHome(&post, worker, layout)))
+  /// The worker that has each argument of the section.
+  std::vector<uint32_t> homes(Block &block) const {
+    std::vector<uint32_t> result;
+    for (auto [index, replica] :
+         llvm::enumerate(replicasOf(block.getArgumentTypes())))
+      result.resize(replica.end(), workerOf(index));
+    return result;
+  }
+
+  /// The worker that has `value`, an argument of the section or a result in it.
+  static uint32_t homeOf(Value value, ArrayRef<uint32_t> homes) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return homes[argument.getArgNumber()];
+    return *cast<PlacedOp>(value.getDefiningOp()).getWorker();
+  }
+
+  /// `op` and, in a group, its posts use values of `worker` only.
+  LogicalResult checkHome(Operation *op, uint32_t worker,
+                          ArrayRef<uint32_t> homes) {
+    for (Value operand : op->getOperands())
+      if (uint32_t home = homeOf(operand, homes); home != worker)
+        return op->emitOpError("expected values of worker ")
+               << worker << ", got one of worker " << home
+               << ": run chimera-communicate and chimera-synchronise first";
+    if (auto group = dyn_cast<GroupOp>(op))
+      for (Operation &post : group.getPosts().front().without_terminator())
+        if (failed(checkHome(&post, worker, homes)))
+          return failure();
+    return success();
+  }
+
+  /// The section is one that its workers can take apart.
+  LogicalResult check(Block &block) {
+    std::vector<uint32_t> taken = homes(block);
+    for (Operation &op : block.without_terminator()) {
+      auto placed = dyn_cast<PlacedOp>(op);
+      if (!placed || !placed.getWorker())
+        return op.emitOpError("expected an op that names its worker: run "
+                              "chimera-synchronise first");
+      if (*placed.getWorker() >= layout.workers())
+        return op.emitOpError("expected a worker below ")
+               << layout.workers() << ", got " << *placed.getWorker();
+      if (failed(checkHome(&op, *placed.getWorker(), taken)))
         return failure();
-  return success();
-}
-
-/// The step is one that its workers can take apart.
-LogicalResult check(Block &block, const Layout &layout) {
-  size_t replicas = layout.directions.size() * layout.stages.size();
-  if (block.getNumArguments() != 2 * replicas)
-    return block.getParentOp()->emitOpError("expected weights and optimizer "
-                                            "state of ")
-           << replicas << " replicas as arguments, got "
-           << block.getNumArguments();
-  for (Operation &op : block.without_terminator()) {
-    auto placed = dyn_cast<PlacedOp>(op);
-    if (!placed || !placed.getWorker())
-      return op.emitOpError("expected an op that names its worker: run "
-                            "chimera-synchronise first");
-    if (*placed.getWorker() >= layout.workers())
-      return op.emitOpError("expected a worker below ")
-             << layout.workers() << ", got " << *placed.getWorker();
-    if (failed(checkHome(&op, *placed.getWorker(), layout)))
-      return failure();
-  }
-  for (BlockArgument argument : block.getArguments()) {
-    Value result = block.back().getOperand(argument.getArgNumber());
-    if (homeOf(result, layout) != homeOf(argument, layout))
-      return block.back().emitOpError("expected worker ")
-             << homeOf(argument, layout) << " to yield its own state, got one "
-             << "of worker " << homeOf(result, layout);
-  }
-  return success();
-}
-
-/// Makes the workers, empty but for their arguments, and lets the uses of the
-/// step's arguments use theirs.
-SmallVector<WorkerOp> makeWorkers(PipelineOp pipeline, const Layout &layout,
-                                  Block &step, OpBuilder &builder) {
-  SmallVector<SmallVector<int32_t>> holds(layout.workers());
-  for (size_t p = 0; p < layout.directions.size(); ++p)
-    for (size_t s = 0; s < layout.stages.size(); ++s)
-      holds[layout.workerOf(p, s)].append(
-          {static_cast<int32_t>(p), static_cast<int32_t>(s)});
-  SmallVector<WorkerOp> workers;
-  for (size_t w = 0; w < layout.workers(); ++w) {
-    auto worker = builder.create<WorkerOp>(
-        pipeline.getLoc(), builder.getI32IntegerAttr(w),
-        builder.getDenseI32ArrayAttr(holds[w]), DenseI32ArrayAttr(),
-        IntegerAttr(), IntegerAttr(), IntegerAttr());
-    Block &block = worker.getBody().emplaceBlock();
-    for (size_t i = 0; i < holds[w].size(); i += 2) {
-      unsigned state = stateIndex(layout, holds[w][i], holds[w][i + 1]);
-      for (unsigned k : {state, state + 1}) {
-        BlockArgument old = step.getArgument(k);
-        old.replaceAllUsesWith(block.addArgument(old.getType(), old.getLoc()));
-      }
     }
-    workers.push_back(worker);
+    Operation &yield = block.back();
+    for (auto [index, replica] :
+         llvm::enumerate(replicasOf(yield.getOperandTypes())))
+      for (unsigned i = replica.first; i < replica.end(); ++i)
+        if (uint32_t home = homeOf(yield.getOperand(i), taken);
+            home != workerOf(index))
+          return yield.emitOpError("expected worker ")
+                 << workerOf(index) << " to yield its own state, got one of "
+                 << "worker " << home;
+    return success();
   }
-  return workers;
-}
+
+  void makeWorkers() {
+    SmallVector<SmallVector<int32_t>> holds(layout.workers());
+    for (size_t p = 0; p < layout.directions.size(); ++p)
+      for (size_t s = 0; s < layout.stages.size(); ++s)
+        holds[layout.workerOf(p, s)].append(
+            {static_cast<int32_t>(p), static_cast<int32_t>(s)});
+    for (size_t w = 0; w < layout.workers(); ++w)
+      workers.push_back(builder.create<WorkerOp>(
+          pipeline.getLoc(), builder.getI32IntegerAttr(w),
+          builder.getDenseI32ArrayAttr(holds[w]), DenseI32ArrayAttr(),
+          DenseI32ArrayAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr()));
+  }
+
+  /// What the replicas of `worker` hand on, by position.
+  SmallVector<unsigned> positions(WorkerOp worker,
+                                  ArrayRef<Carried> replicas) const {
+    SmallVector<unsigned> result;
+    ArrayRef<int32_t> holds = worker.getHolds();
+    for (size_t i = 0; i < holds.size(); i += 2) {
+      const Carried &replica =
+          replicas[replicaIndex(layout, holds[i], holds[i + 1])];
+      for (unsigned k = replica.first; k < replica.end(); ++k)
+        result.push_back(k);
+    }
+    return result;
+  }
+
+  /// Moves the ops of a section to the workers' region of that number.
+  void split(Block &block, size_t region) {
+    auto yield = cast<YieldOp>(block.back());
+    SmallVector<Carried> taken = replicasOf(block.getArgumentTypes());
+    SmallVector<Carried> left = replicasOf(yield.getOperandTypes());
+    SmallVector<Block *> homes;
+    for (WorkerOp worker : workers) {
+      Block &home = worker->getRegion(region).emplaceBlock();
+      for (unsigned k : positions(worker, taken)) {
+        BlockArgument old = block.getArgument(k);
+        old.replaceAllUsesWith(home.addArgument(old.getType(), old.getLoc()));
+      }
+      homes.push_back(&home);
+    }
+    for (Operation &op :
+         llvm::make_early_inc_range(block.without_terminator())) {
+      auto placed = cast<PlacedOp>(op);
+      Block &home = *homes[*placed.getWorker()];
+      placed.setWorker(std::nullopt);
+      if (auto group = dyn_cast<GroupOp>(op))
+        for (Operation &post : group.getPosts().front().without_terminator())
+          cast<PlacedOp>(post).setWorker(std::nullopt);
+      op.moveBefore(&home, home.end());
+    }
+    for (auto [worker, home] : llvm::zip(workers, homes)) {
+      SmallVector<Value> results;
+      for (unsigned k : positions(worker, left))
+        results.push_back(yield.getOperand(k));
+      builder.setInsertionPointToEnd(home);
+      builder.create<YieldOp>(yield.getLoc(), results);
+    }
+  }
+
+  PipelineOp pipeline;
+  const Layout &layout;
+  OpBuilder builder;
+  SmallVector<WorkerOp> workers;
+};
 
 LogicalResult project(PipelineOp pipeline) {
   FailureOr<Layout> layout = layoutOf(pipeline);
   if (failed(layout))
     return failure();
-  FailureOr<StepOp> step = stepOf(pipeline);
-  if (failed(step))
+  FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
+  if (failed(sections))
     return failure();
-  Block &block = step->getBody().front();
-  if (failed(check(block, *layout)))
-    return failure();
-  OpBuilder builder(*step);
-  SmallVector<WorkerOp> workers =
-      makeWorkers(pipeline, *layout, block, builder);
-  auto yield = cast<YieldOp>(block.back());
-  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
-    auto placed = cast<PlacedOp>(op);
-    Block &home = workers[*placed.getWorker()].getBody().front();
-    placed.setWorker(std::nullopt);
-    if (auto group = dyn_cast<GroupOp>(op))
-      for (Operation &post : group.getPosts().front().without_terminator())
-        cast<PlacedOp>(post).setWorker(std::nullopt);
-    op.moveBefore(&home, home.end());
-  }
-  for (WorkerOp worker : workers) {
-    SmallVector<Value> results;
-    ArrayRef<int32_t> holds = worker.getHolds();
-    for (size_t i = 0; i < holds.size(); i += 2) {
-      unsigned state = stateIndex(*layout, holds[i], holds[i + 1]);
-      results.append({yield.getOperand(state), yield.getOperand(state + 1)});
-    }
-    builder.setInsertionPointToEnd(&worker.getBody().front());
-    builder.create<YieldOp>(yield.getLoc(), results);
-  }
-  step->erase();
-  return success();
+  return Projector(pipeline, *layout).run(*sections);
 }
 
 struct Project : impl::ProjectPassBase<Project> {

@@ -43,16 +43,41 @@ std::vector<Turn> globalOrder(const schedule::Timing &timing) {
   return order;
 }
 
-/// Reorders the block of a step.
+/// The turns of each section in their order: all of them in that of a step, or
+/// what is before the bodies, in them and behind them.
+std::vector<std::vector<Turn>> splitOrder(std::vector<Turn> order,
+                                          const schedule::Schedule &schedule) {
+  std::vector<std::vector<Turn>> sections;
+  if (schedule.bodies.empty()) {
+    sections.push_back(std::move(order));
+    return sections;
+  }
+  sections.resize(3);
+  for (const Turn &turn : order) {
+    const schedule::Schedule::Body &body = schedule.bodies[turn.worker];
+    sections[turn.index < body.begin ? 0
+             : turn.index < body.end ? 1
+                                     : 2]
+        .push_back(turn);
+  }
+  return sections;
+}
+
+/// Reorders the block of a section.
 class Reorder {
 public:
-  Reorder(const Layout &layout, const schedule::Problem &problem, Block &block)
-      : layout(layout), ids(problem), block(block),
+  /// `offset` is the number of the first micro-batch of the section's step.
+  Reorder(const Layout &layout, const schedule::Problem &problem, Block &block,
+          int32_t offset)
+      : layout(layout), ids(problem), block(block), offset(offset),
+        threads(problem.updates != schedule::Updates::EachMicroBatch),
         sums(layout.directions.size() * layout.stages.size()),
         zeros(sums.size()) {}
 
-  /// Fails, with a diagnostic, where the step is not what `unroll` makes.
-  LogicalResult collect() {
+  /// Fails, with a diagnostic, where the section is not what `unroll` makes:
+  /// the actions of `order` and what goes with them.
+  LogicalResult collect(const schedule::Schedule &schedule,
+                        ArrayRef<Turn> order) {
     actions.resize(ids.count());
     for (Operation &op : block) {
       if (auto action = dyn_cast<ActionOp>(op)) {
@@ -60,9 +85,10 @@ public:
           return failure();
         continue;
       }
-      if (!isa<LoadOp, ZeroOp, AllReduceOp, OptimizerStepOp, YieldOp>(op))
+      if (!isa<LoadOp, ZeroOp, CopyOp, AllReduceOp, OptimizerStepOp, YieldOp>(
+              op))
         return op.emitOpError("expected an op of an unrolled step");
-      if (!anchor && !isa<LoadOp, ZeroOp>(op))
+      if (!anchor && !isa<LoadOp, ZeroOp, CopyOp>(op) && !followsAction(op))
         anchor = &op;
       if (auto zero = dyn_cast<ZeroOp>(op))
         if (failed(collect(zero)))
@@ -70,19 +96,31 @@ public:
       if (auto update = dyn_cast<OptimizerStepOp>(op))
         if (failed(checkReplica(update)))
           return failure();
+      if (auto copy = dyn_cast<CopyOp>(op)) {
+        if (failed(checkReplica(copy)))
+          return failure();
+        copy.setWorker(layout.workerOf(copy.getPipeline(), copy.getStage()));
+      }
     }
-    auto isMissing = [&](int64_t id) { return ids.has(id) && !actions[id]; };
-    if (llvm::any_of(llvm::seq(ids.count()), isMissing))
+    bool needsZeros = false;
+    for (const Turn &turn : order) {
+      ActionOp op =
+          actions[*ids.find(schedule.workers[turn.worker][turn.index])];
+      if (!op)
+        return block.getParentOp()->emitOpError(
+            "expected every action of the step: run chimera-unroll first");
+      needsZeros |= threads && op.getAccumulator();
+    }
+    if (found != order.size())
       return block.getParentOp()->emitOpError(
-          "expected every action of the step: run chimera-unroll first");
-    if (llvm::is_contained(zeros, nullptr))
+          "expected no action of another step: run chimera-unroll first");
+    if (needsZeros && llvm::is_contained(zeros, nullptr))
       return block.getParentOp()->emitOpError(
           "expected a chimera.zero for each replica: run chimera-unroll first");
     return success();
   }
 
-  void apply(const schedule::Schedule &schedule,
-             const std::vector<Turn> &order) {
+  void apply(const schedule::Schedule &schedule, ArrayRef<Turn> order) {
     for (const Turn &turn : order) {
       const schedule::Action &action =
           schedule.workers[turn.worker][turn.index];
@@ -98,16 +136,34 @@ public:
 
 private:
   LogicalResult collect(ActionOp action) {
-    std::optional<int64_t> id = ids.find(actionOf(action));
+    schedule::Action label = actionOf(action);
+    label.microBatch += offset;
+    std::optional<int64_t> id = ids.find(label);
     if (!id || actions[*id])
       return action.emitOpError("expected each action of the step once");
     actions[*id] = action;
+    ++found;
+    OpOperand *accumulator = action.getAccumulator();
+    if (accumulator && !threads && !accumulator->get().getDefiningOp<ZeroOp>())
+      return action.emitOpError("expected a chimera.zero to add to: run "
+                                "chimera-unroll first");
     return success();
+  }
+
+  /// True for what updates weights behind each backward: it stands there.
+  bool followsAction(Operation &op) const {
+    if (threads)
+      return false;
+    auto reduce = dyn_cast<AllReduceOp>(op);
+    return isa<OptimizerStepOp>(op) ||
+           (reduce && !isa<LossType>(reduce.getSummands().front().getType()));
   }
 
   LogicalResult collect(ZeroOp zero) {
     if (failed(checkReplica(zero)))
       return failure();
+    if (!threads)
+      return success();
     ZeroOp &known =
         zeros[zero.getPipeline() * layout.stages.size() + zero.getStage()];
     if (known)
@@ -135,10 +191,11 @@ private:
     OpOperand *accumulator = op.getAccumulator();
     for (OpOperand &operand : op->getOpOperands()) {
       Operation *producer = operand.get().getDefiningOp();
-      if (isa_and_nonnull<LoadOp>(producer))
+      if (isa_and_nonnull<LoadOp>(producer) ||
+          (!threads && isa_and_nonnull<ZeroOp>(producer)))
         bring(cast<PlacedOp>(producer), worker);
     }
-    if (accumulator) {
+    if (accumulator && threads) {
       Value &sum = sumOf(op.getPipeline(), op.getStage());
       if (!sum)
         sum = firstSum(op, worker);
@@ -146,6 +203,19 @@ private:
       sum = op->getResult(0);
     }
     op->moveBefore(anchor);
+    if (accumulator && !threads)
+      follow(op->getResult(0), worker);
+  }
+
+  /// Puts what reduces `sum` and what updates weights with it next.
+  void follow(Value sum, int32_t worker) {
+    for (Operation *user : llvm::make_early_inc_range(sum.getUsers())) {
+      user->moveBefore(anchor);
+      if (auto update = dyn_cast<OptimizerStepOp>(user))
+        update.setWorker(worker);
+      else if (isa<AllReduceOp>(user))
+        follow(user->getResult(0), worker);
+    }
   }
 
   void bring(PlacedOp op, int32_t worker) {
@@ -176,7 +246,12 @@ private:
   const Layout &layout;
   schedule::ActionIds ids;
   Block &block;
+  int32_t offset;
+  /// One sum for all backwards of a replica; else each has its own, and an
+  /// update behind it.
+  bool threads;
   std::vector<ActionOp> actions;
+  size_t found = 0; ///< of them
   /// The first op that needs all actions done.
   Operation *anchor = nullptr;
   /// The sum so far of each replica, and the zero where it begins.
@@ -195,8 +270,8 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
     FailureOr<schedule::Problem> problem = problemOf(pipeline);
     if (failed(problem))
       return failure();
-    FailureOr<StepOp> step = stepOf(pipeline);
-    if (failed(step))
+    FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
+    if (failed(sections))
       return failure();
     FailureOr<Layout> layout = layoutOf(pipeline);
     FailureOr<SchemeChoice> choice = schemeOf(pipeline);
@@ -213,11 +288,21 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
     if (failed(report(pipeline, Twine("schedule \"") + scheme.name + "\": ",
                       schedule::verify(*problem, schedule))))
       return failure();
-    Reorder reorder(*layout, *problem, step->getBody().front());
-    if (failed(reorder.collect()))
-      return failure();
-    reorder.apply(schedule,
-                  globalOrder(schedule::simulate(*problem, schedule)));
+    std::vector<std::vector<Turn>> orders = splitOrder(
+        globalOrder(schedule::simulate(*problem, schedule)), schedule);
+    if (orders.size() != sections->size())
+      return sections->front()->emitOpError("expected ")
+             << (orders.size() > 1 ? "a prologue, a step and an epilogue"
+                                   : "a step alone")
+             << " for schedule \"" << scheme.name
+             << "\": run chimera-unroll first";
+    for (auto [section, order] : llvm::zip(*sections, orders)) {
+      int32_t offset = isa<EpilogueOp>(section) ? problem->microBatches() : 0;
+      Reorder reorder(*layout, *problem, section.getBody().front(), offset);
+      if (failed(reorder.collect(schedule, order)))
+        return failure();
+      reorder.apply(schedule, order);
+    }
     return success();
   }
 };

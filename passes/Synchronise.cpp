@@ -85,14 +85,8 @@ void waitAll(AllReduceOp reduce, MutableArrayRef<Part> parts,
   }
 }
 
-LogicalResult synchronise(PipelineOp pipeline) {
-  FailureOr<StepOp> step = stepOf(pipeline);
-  if (failed(step))
-    return failure();
-  Block &block = step->getBody().front();
-  SmallVector<AllReduceOp> reduces(block.getOps<AllReduceOp>());
-  if (reduces.empty())
-    return success();
+/// Starts all-reduces that stand one behind another, then waits for them.
+LogicalResult synchronise(ArrayRef<AllReduceOp> reduces) {
   OpBuilder builder(reduces.front());
   SmallVector<SmallVector<Part>> parts;
   for (AllReduceOp reduce : reduces) {
@@ -108,6 +102,24 @@ LogicalResult synchronise(PipelineOp pipeline) {
     waitAll(reduce, started, builder);
   for (AllReduceOp reduce : reduces)
     reduce.erase();
+  return success();
+}
+
+LogicalResult synchronise(PipelineOp pipeline) {
+  FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
+  if (failed(sections))
+    return failure();
+  for (SectionOp section : *sections) {
+    SmallVector<SmallVector<AllReduceOp>> runs;
+    for (auto reduce : section.getBody().front().getOps<AllReduceOp>()) {
+      if (!isa_and_nonnull<AllReduceOp>(reduce->getPrevNode()))
+        runs.emplace_back();
+      runs.back().push_back(reduce);
+    }
+    for (ArrayRef<AllReduceOp> run : runs)
+      if (failed(synchronise(run)))
+        return failure();
+  }
   return success();
 }
 

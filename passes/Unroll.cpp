@@ -51,13 +51,14 @@ public:
                        OptimizerStateType::get(context, bytes.getOptimizer()),
                        WeightGradientType::get(context, bytes.getWeights())});
     }
-    for (int64_t i = 0,
-                 e = std::max(pipeline.getMicroBatches(), pipeline.getStages());
+    for (int64_t i = 0, e = pipeline.getMicroBatches() + pipeline.getStages();
          i < e; ++i)
       numbers.push_back(builder.getI32IntegerAttr(i));
   }
 
-  void run() {
+  void run(schedule::Updates updates) {
+    if (updates != schedule::Updates::Flush)
+      return overlap(updates);
     auto step = builder.create<StepOp>(loc);
     Block &block = step.getBody().emplaceBlock();
     for (size_t p = 0; p < layout.directions.size(); ++p)
@@ -73,11 +74,11 @@ public:
     SmallVector<Value> results(block.getNumArguments());
     for (uint32_t s = layout.stages.size(); s-- > 0;)
       for (uint32_t p = 0; p < layout.directions.size(); ++p) {
-        unsigned state = stateIndex(layout, p, s);
+        unsigned state = stateIndex(p, s);
         auto update = builder.create<OptimizerStepOp>(
             loc, types[s].weights, types[s].state, block.getArgument(state),
-            block.getArgument(state + 1), sums[state / 2], numbers[p],
-            numbers[s], IntegerAttr(), DenseI32ArrayAttr());
+            block.getArgument(state + 1), sums[state / 2], IntegerAttr(),
+            numbers[p], numbers[s], IntegerAttr(), DenseI32ArrayAttr());
         results[state] = update.getNewWeights();
         results[state + 1] = update.getNewState();
       }
@@ -144,6 +145,12 @@ private:
                                   numbers[m], count);
   }
 
+  /// Where a step that flushes takes the weights of a replica; its optimizer
+  /// state is one further.
+  unsigned stateIndex(uint32_t p, uint32_t s) const {
+    return 2 * replicaIndex(layout, p, s);
+  }
+
   /// Stage by stage all forwards, then the backwards with the sums of their
   /// gradients: what a worker runs lies together in memory.
   void unrollPipeline(Block &block, uint32_t p) {
@@ -169,10 +176,9 @@ private:
         Value target =
             last ? load(range.labels, p, s, m, range.count) : Value();
         auto forward = builder.create<ForwardOp>(
-            loc, range.results[s], input,
-            block.getArgument(stateIndex(layout, p, s)), target, numbers[p],
-            numbers[s], numbers[m], range.count, IntegerAttr(), IntegerAttr(),
-            DenseI32ArrayAttr());
+            loc, range.results[s], input, block.getArgument(stateIndex(p, s)),
+            target, numbers[p], numbers[s], numbers[m], range.count,
+            IntegerAttr(), IntegerAttr(), DenseI32ArrayAttr());
         inputs[i] = forward.getOutputs().front();
         llvm::append_range(stashes[s], forward.getStashes());
         if (last)
@@ -190,17 +196,17 @@ private:
           builder.create<ZeroOp>(loc, types[s].sum, numbers[p], numbers[s],
                                  IntegerAttr(), DenseI32ArrayAttr());
       for (size_t i = 0; i < gradients.size(); ++i)
-        gradients[i] = backward(block, p, s, batches[i / parts], i % parts,
-                                stashes[s][i], gradients[i], sums[s]);
+        gradients[i] = backward(p, s, batches[i / parts], i % parts,
+                                stashes[s][i], gradients[i],
+                                block.getArgument(stateIndex(p, s)), sums[s]);
     }
     replicas.push_back(sums);
   }
 
   /// Makes the backward or its two halves, updates `sum`, returns the gradient
   /// for the stage before, if there is one.
-  Value backward(Block &block, uint32_t p, uint32_t s, uint32_t m, uint32_t k,
-                 Value stash, Value gradient, Value &sum) {
-    Value weights = block.getArgument(stateIndex(layout, p, s));
+  Value backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k, Value stash,
+                 Value gradient, Value weights, Value &sum) {
     Type before = s > 0 ? pieces[s - 1].gradient : Type();
     IntegerAttr parts = pieces[s].parts;
     IntegerAttr part = parts ? builder.getI32IntegerAttr(k) : IntegerAttr();
@@ -248,6 +254,199 @@ private:
     return sums;
   }
 
+  /// What a stage has at hand where steps overlap: versions of its weights,
+  /// oldest first, and by micro-batch of the section what its forwards take and
+  /// leave.
+  struct Flight {
+    SmallVector<Value> weights;
+    Value state, sum;
+    std::vector<Value> inputs, stashes;
+  };
+
+  /// Steps without a flush. Stage s is d = D-1-s forwards ahead of its
+  /// backwards: D = 3 and N = 3, where 3 and 4 are 0 and 1 of the next step,
+  ///
+  ///            prologue | step              | epilogue
+  ///   stage 0  F0 F1    | F2 B0 F3 B1 F4 B2 | F2 B0 B1 B2
+  ///   stage 1  F0       | F1 B0 F2 B1 F3 B2 | F1 B0 F2 B1 B2
+  ///   stage 2           | F0 B0 F1 B1 F2 B2 | F0 B0 F1 B1 F2 B2
+  ///
+  /// Column j of a section has on every stage F of j + d and B of j. An
+  /// activation is made a column before the one that takes it, so the last of
+  /// each stage but the last is handed on, like the stashes.
+  void overlap(schedule::Updates when) {
+    updates = when;
+    stages = static_cast<int32_t>(layout.stages.size());
+    microBatches = static_cast<int32_t>(pipeline.getMicroBatches());
+    setParts(1);
+    fill();
+    auto step = builder.create<StepOp>(loc);
+    runStep(step, 2 * microBatches, microBatches);
+    builder.setInsertionPointAfter(step);
+    auto epilogue = builder.create<EpilogueOp>(loc);
+    runStep(epilogue, microBatches, std::nullopt);
+  }
+
+  void fill() {
+    auto prologue = builder.create<PrologueOp>(loc);
+    Block &block = prologue.getBody().emplaceBlock();
+    builder.setInsertionPointToEnd(&block);
+    flights.assign(stages, Flight());
+    for (int32_t s = 0; s < stages; ++s) {
+      Flight &flight = flights[s];
+      resize(flight);
+      Value weights = block.addArgument(types[s].weights, loc);
+      flight.state = block.addArgument(types[s].state, loc);
+      // Every version begins as the first.
+      for (int32_t k = 1; k < versionsKept(updates, stages, s); ++k)
+        flight.weights.push_back(builder.create<CopyOp>(
+            loc, types[s].weights, weights, numbers[0], numbers[s],
+            IntegerAttr(), DenseI32ArrayAttr()));
+      flight.weights.push_back(weights);
+    }
+    for (int32_t column = 1 - stages; column < 0; ++column)
+      forwards(column, microBatches);
+    handOn(0);
+    builder.setInsertionPointAfter(prologue);
+  }
+
+  /// A section of N backwards with the forwards below `end`. What is in flight
+  /// behind it begins with micro-batch `next`; none behind the last step.
+  void runStep(SectionOp section, int32_t end, std::optional<int32_t> next) {
+    Block &block = section.getBody().emplaceBlock();
+    builder.setInsertionPointToEnd(&block);
+    for (int32_t s = 0; s < stages; ++s)
+      take(block, s);
+    losses.assign(microBatches, Value());
+    for (int32_t j = 0; j < microBatches; ++j) {
+      forwards(j, end);
+      Value gradient = losses[j];
+      for (int32_t s = stages; s-- > 0;)
+        gradient = backwardAt(s, j, gradient);
+    }
+    finish();
+    if (next)
+      return handOn(*next);
+    SmallVector<Value> results;
+    for (Flight &flight : flights)
+      results.append({flight.weights.back(), flight.state});
+    builder.create<YieldOp>(loc, results);
+  }
+
+  void resize(Flight &flight) {
+    flight.inputs.assign(microBatches + stages, Value());
+    flight.stashes.assign(microBatches + stages, Value());
+  }
+
+  /// Adds to `block` what is handed on to stage `s`.
+  void take(Block &block, int32_t s) {
+    Flight &flight = flights[s] = Flight();
+    resize(flight);
+    for (int32_t k = 0; k < versionsKept(updates, stages, s); ++k)
+      flight.weights.push_back(block.addArgument(types[s].weights, loc));
+    flight.state = block.addArgument(types[s].state, loc);
+    int32_t ahead = forwardsAhead(stages, s);
+    for (int32_t m = 0; m < ahead; ++m)
+      flight.stashes[m] = block.addArgument(pieces[s].stash, loc);
+    if (s > 0)
+      flight.inputs[ahead] =
+          block.addArgument(typesOf(1, 1).results[s - 1].front(), loc);
+  }
+
+  /// Ends a section with what is in flight from micro-batch `next` on.
+  void handOn(int32_t next) {
+    SmallVector<Value> results;
+    for (int32_t s = 0; s < stages; ++s) {
+      Flight &flight = flights[s];
+      int32_t ahead = forwardsAhead(stages, s);
+      llvm::append_range(
+          results,
+          ArrayRef(flight.weights).take_back(versionsKept(updates, stages, s)));
+      results.push_back(flight.state);
+      for (int32_t m = next; m < next + ahead; ++m)
+        results.push_back(flight.stashes[m]);
+      if (s > 0)
+        results.push_back(flight.inputs[next + ahead]);
+    }
+    builder.create<YieldOp>(loc, results);
+  }
+
+  /// The forwards of a column, as far as their micro-batches are in [0, end).
+  void forwards(int32_t column, int32_t end) {
+    const RangeTypes &range = typesOf(1, 1);
+    for (int32_t s = 0; s < stages; ++s) {
+      int32_t m = column + forwardsAhead(stages, s);
+      if (m < 0 || m >= end)
+        continue;
+      bool last = s + 1 == stages;
+      Flight &flight = flights[s];
+      Value input =
+          s == 0 ? load(range.tokens, 0, 0, m, range.count) : flight.inputs[m];
+      Value target =
+          last ? load(range.labels, 0, s, m, range.count) : Value();
+      auto forward = builder.create<ForwardOp>(
+          loc, range.results[s], input, weightsFor(s, m), target, numbers[0],
+          numbers[s], numbers[m], range.count, IntegerAttr(), IntegerAttr(),
+          DenseI32ArrayAttr());
+      flight.stashes[m] = forward.getStashes().front();
+      (last ? losses : flights[s + 1].inputs)[m] = forward.getOutputs().front();
+    }
+  }
+
+  Value weightsFor(int32_t s, int32_t m) {
+    return flights[s].weights[versionRead(updates, m, microBatches)];
+  }
+
+  /// The backward of a stage and, where each micro-batch has one, its update.
+  Value backwardAt(int32_t s, int32_t m, Value gradient) {
+    Flight &flight = flights[s];
+    bool updatesNow = updates == schedule::Updates::EachMicroBatch;
+    if (updatesNow || !flight.sum)
+      flight.sum =
+          builder.create<ZeroOp>(loc, types[s].sum, numbers[0], numbers[s],
+                                 IntegerAttr(), DenseI32ArrayAttr());
+    Value before = backward(0, s, m, /*k=*/0, flight.stashes[m], gradient,
+                            weightsFor(s, m), flight.sum);
+    if (updatesNow)
+      update(s, reduceOne(s), numbers[m]);
+    return before;
+  }
+
+  /// The sum of a stage's gradient over all copies.
+  Value reduceOne(int32_t s) {
+    Value sum = flights[s].sum;
+    auto width = static_cast<uint32_t>(pipeline.getDataParallel());
+    if (width == 1)
+      return sum;
+    return builder
+        .create<AllReduceOp>(loc, TypeRange{types[s].sum}, sum, s, width)
+        .getSums()
+        .front();
+  }
+
+  void update(int32_t s, Value gradient, IntegerAttr microBatch) {
+    Flight &flight = flights[s];
+    auto update = builder.create<OptimizerStepOp>(
+        loc, types[s].weights, types[s].state, flight.weights.back(),
+        flight.state, gradient, microBatch, numbers[0], numbers[s],
+        IntegerAttr(), DenseI32ArrayAttr());
+    flight.weights.push_back(update.getNewWeights());
+    flight.state = update.getNewState();
+  }
+
+  /// The losses' sum and, where each step has one, the updates.
+  void finish() {
+    bool updatesNow = updates == schedule::Updates::EachStep;
+    SmallVector<Value> sums(stages);
+    for (int32_t s = stages; updatesNow && s-- > 0;)
+      sums[s] = reduceOne(s);
+    builder.create<AllReduceOp>(
+        loc, TypeRange{loss}, losses, stages - 1,
+        static_cast<uint32_t>(pipeline.getDataParallel()));
+    for (int32_t s = stages; updatesNow && s-- > 0;)
+      update(s, sums[s], IntegerAttr());
+  }
+
   PipelineOp pipeline;
   const Layout &layout;
   Location loc;
@@ -263,6 +462,10 @@ private:
   /// The loss of each micro-batch; the sum of each pipeline's stages.
   std::vector<Value> losses;
   std::vector<SmallVector<Value>> replicas;
+  /// Where steps overlap.
+  schedule::Updates updates = schedule::Updates::Flush;
+  int32_t stages = 0, microBatches = 0;
+  std::vector<Flight> flights;
 };
 
 struct Unroll : impl::UnrollPassBase<Unroll> {
@@ -270,7 +473,7 @@ struct Unroll : impl::UnrollPassBase<Unroll> {
     for (auto pipeline : getOperation().getOps<PipelineOp>()) {
       if (!pipeline.getBody().empty())
         for (Operation &op : pipeline.getBody().front())
-          if (isa<StepOp, WorkerOp>(op)) {
+          if (isa<SectionOp, WorkerOp>(op)) {
             op.emitOpError("expected a partitioned pipeline, which has stages "
                            "and directions only");
             return signalPassFailure();
@@ -284,7 +487,7 @@ struct Unroll : impl::UnrollPassBase<Unroll> {
       int64_t tokenBytes =
           *model ? program::tokenBytes(**model, pipeline.getMicroBatchSize())
                  : kBareTokenBytes;
-      Unroller(pipeline, *layout, tokenBytes).run();
+      Unroller(pipeline, *layout, tokenBytes).run(updatesOf(pipeline));
     }
   }
 };

@@ -8,6 +8,8 @@
 #include "passes/Buffers.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 #include <map>
 
 using namespace mlir;
@@ -24,24 +26,28 @@ public:
   explicit Verifier(WorkerOp worker) : worker(worker) {}
 
   LogicalResult run() {
-    for (auto buffer : worker.getBody().front().getOps<BufferOp>()) {
+    SmallVector<Block *, 3> sections = worker.getSections();
+    for (auto buffer : sections.front()->getOps<BufferOp>()) {
       if (buffer.getIndex() != types.size())
         report(buffer, "expected buffers in the order of their index, got ")
             << buffer.getIndex() << " after " << types.size() << " others";
       types.push_back(buffer.getType());
       offsets.push_back(buffer.getOffset().value_or(-1));
     }
-    holder.resize(types.size());
-    for (BlockArgument argument : worker.getBody().getArguments())
-      write(worker, argument, argument.getType());
-    forEachInstruction(worker, [&](Operation *op) {
-      for (Value operand : op->getOperands())
-        readOrAwait(op, operand);
-      for (Value result : op->getResults())
-        if (!isa<SendingType>(result.getType()) && !isa<GroupOp>(op))
-          write(op, result, result.getType());
-    });
-    verifyYield();
+    for (Block *section : sections) {
+      inUse.clear();
+      holder.assign(types.size(), Value());
+      for (BlockArgument argument : section->getArguments())
+        write(worker, argument, argument.getType());
+      forEachInstruction(*section, [&](Operation *op) {
+        for (Value operand : op->getOperands())
+          readOrAwait(op, operand);
+        for (Value result : op->getResults())
+          if (!isa<SendingType>(result.getType()) && !isa<GroupOp>(op))
+            write(op, result, result.getType());
+      });
+      verifyYield(*section);
+    }
     return success(!failed);
   }
 
@@ -51,22 +57,55 @@ private:
     return op->emitOpError(message);
   }
 
-  /// The next step finds the states where this one found them.
-  void verifyYield() {
-    Operation *yield = worker.getBody().front().getTerminator();
+  /// The next step finds the states where this one found them, or, where steps
+  /// overlap, in places that may be exchanged.
+  void verifyYield(Block &section) {
+    Operation *yield = section.getTerminator();
+    std::optional<ArrayRef<int32_t>> targets = yieldedTo(worker, section);
+    llvm::DenseSet<int32_t> yielded;
     for (auto [index, value] : llvm::enumerate(yield->getOperands())) {
-      std::optional<int32_t> home =
-          bufferOf(worker, worker.getBody().getArgument(index));
-      if (home && bufferOf(worker, value) != home)
-        report(yield, "expected value ")
-            << index << " in buffer " << *home << " of its argument";
       read(yield, value);
+      std::optional<int32_t> buffer = bufferOf(worker, value);
+      if (!targets || !isKnown(buffer) || !isKnown((*targets)[index]))
+        continue;
+      int32_t home = (*targets)[index];
+      if (!yielded.insert(*buffer).second)
+        report(yield, "expected value ")
+            << index << " in a buffer of its own, got buffer " << *buffer;
+      else if (*buffer != home && !(mayMove(*buffer) && mayMove(home) &&
+                                    types[*buffer] == types[home]))
+        report(yield, "expected value ")
+            << index << " in buffer " << home << " of its argument";
     }
+  }
+
+  bool isKnown(std::optional<int32_t> buffer) const {
+    return buffer && *buffer >= 0 &&
+           *buffer < static_cast<int32_t>(types.size());
+  }
+
+  /// True if values may change places with that in `buffer` between sections:
+  /// no other buffer shares its bytes.
+  bool mayMove(int32_t buffer) {
+    if (worker.getPrologue().empty())
+      return false;
+    if (offsets[buffer] < 0)
+      return true;
+    int64_t begin = offsets[buffer], end = begin + bytesOf(buffer);
+    for (size_t other = 0; other < types.size(); ++other)
+      if (static_cast<int32_t>(other) != buffer && offsets[other] >= 0 &&
+          offsets[other] < end && begin < offsets[other] + bytesOf(other))
+        return false;
+    return true;
+  }
+
+  int64_t bytesOf(size_t buffer) const {
+    return cast<SizedType>(types[buffer]).getBytes();
   }
 
   void write(Operation *op, Value value, Type type) {
     std::optional<int32_t> buffer = bufferOf(worker, value);
-    if (!buffer || *buffer < 0 || *buffer >= static_cast<int32_t>(types.size()))
+    if (!isKnown(buffer))
       return void(report(op, "expected a buffer for each result"));
     if (auto arriving = dyn_cast<ArrivingType>(type))
       type = arriving.getValue();
@@ -82,7 +121,7 @@ private:
     if (offsets[buffer] < 0)
       return;
     int64_t begin = offsets[buffer];
-    int64_t end = begin + cast<SizedType>(types[buffer]).getBytes();
+    int64_t end = begin + bytesOf(buffer);
     // Ranges in use are disjoint: one may begin before this one.
     auto at = inUse.lower_bound(begin);
     if (at != inUse.begin() && std::prev(at)->second.first > begin)
@@ -110,7 +149,7 @@ private:
 
   void read(Operation *op, Value value) {
     std::optional<int32_t> buffer = bufferOf(worker, value);
-    if (!buffer || *buffer < 0 || *buffer >= static_cast<int32_t>(types.size()))
+    if (!isKnown(buffer))
       return;
     if (holder[*buffer] != value)
       report(op, "expected its operand still in buffer ")

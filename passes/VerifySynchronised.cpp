@@ -21,10 +21,10 @@ namespace {
 
 class Verifier {
 public:
-  explicit Verifier(StepOp step) : step(step) {}
+  explicit Verifier(Block &section) : section(section) {}
 
   LogicalResult run() {
-    for (Operation &op : step.getBody().front().without_terminator())
+    for (Operation &op : section.without_terminator())
       visit(op);
     for (auto &[channel, posts] : channels)
       match(channel.first, channel.second, posts.first, posts.second);
@@ -104,7 +104,7 @@ private:
           << from << " that it meets, found none";
   }
 
-  StepOp step;
+  Block &section;
   bool failed = false;
   std::map<Channel,
            std::pair<std::vector<PostSendOp>, std::vector<PostReceiveOp>>>
@@ -115,9 +115,12 @@ struct VerifySynchronised
     : impl::VerifySynchronisedPassBase<VerifySynchronised> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>()) {
-      FailureOr<StepOp> step = stepOf(pipeline);
-      if (mlir::failed(step) || mlir::failed(Verifier(*step).run()))
-        signalPassFailure();
+      FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
+      if (mlir::failed(sections))
+        return signalPassFailure();
+      for (SectionOp section : *sections)
+        if (mlir::failed(Verifier(section.getBody().front()).run()))
+          signalPassFailure();
     }
   }
 };

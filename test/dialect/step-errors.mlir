@@ -30,7 +30,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected weights and optimizer state in turn as arguments, got '!chimera.weights<1>'}}
+  // expected-error@below {{expected each replica's weights, optimizer state and what is in flight as arguments, got '!chimera.weights<1>'}}
   chimera.step {
   ^bb0(%w: !chimera.weights<1>):
     chimera.yield %w : !chimera.weights<1>
@@ -40,7 +40,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected weights and optimizer state in turn as arguments, got '!chimera.optimizer_state<1>', '!chimera.weights<1>'}}
+  // expected-error@below {{expected each replica's weights, optimizer state and what is in flight as arguments, got '!chimera.optimizer_state<1>', '!chimera.weights<1>'}}
   chimera.step {
   ^bb0(%o: !chimera.optimizer_state<1>, %w: !chimera.weights<1>):
     chimera.yield %o, %w : !chimera.optimizer_state<1>, !chimera.weights<1>
@@ -59,7 +59,114 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// expected-error@below {{expects parent op to be one of 'chimera.step, chimera.worker, chimera.group'}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected a chimera.step alone or a chimera.prologue, a chimera.step and a chimera.epilogue, in this order}}
+  chimera.prologue { chimera.yield }
+  chimera.step { chimera.yield }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected a chimera.step alone or a chimera.prologue, a chimera.step and a chimera.epilogue, in this order}}
+  chimera.step { chimera.yield }
+  chimera.prologue { chimera.yield }
+  chimera.epilogue { chimera.yield }
+}
+
+// -----
+
+// A prologue begins with weights and optimizer state alone.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{'chimera.prologue' op expected weights and optimizer state in turn as arguments, got '!chimera.weights<1>', '!chimera.weights<1>', '!chimera.optimizer_state<1>'}}
+  chimera.prologue {
+  ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
+       %o: !chimera.optimizer_state<1>):
+    chimera.yield %v, %w, %o : !chimera.weights<1>, !chimera.weights<1>,
+        !chimera.optimizer_state<1>
+  }
+  chimera.step { chimera.yield }
+  chimera.epilogue { chimera.yield }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{'chimera.prologue' op expected it to yield each replica's weights, optimizer state and what is in flight, got '!chimera.optimizer_state<1>', '!chimera.weights<1>'}}
+  chimera.prologue {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.yield %o, %w : !chimera.optimizer_state<1>, !chimera.weights<1>
+  }
+  chimera.step { chimera.yield }
+  chimera.epilogue { chimera.yield }
+}
+
+// -----
+
+// An epilogue leaves weights and optimizer state alone.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.prologue { chimera.yield }
+  chimera.step { chimera.yield }
+  // expected-error@below {{'chimera.epilogue' op expected it to yield weights and optimizer state in turn, got '!chimera.weights<1>', '!chimera.weights<1>', '!chimera.optimizer_state<1>'}}
+  chimera.epilogue {
+  ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
+       %o: !chimera.optimizer_state<1>):
+    chimera.yield %v, %w, %o : !chimera.weights<1>, !chimera.weights<1>,
+        !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Sections hand on the same values.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.prologue {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+  // expected-error@below {{expected the step to take the types that the prologue yields, '!chimera.weights<1>', '!chimera.optimizer_state<1>', got '!chimera.weights<1>', '!chimera.weights<1>', '!chimera.optimizer_state<1>'}}
+  chimera.step {
+  ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
+       %o: !chimera.optimizer_state<1>):
+    chimera.yield %v, %w, %o : !chimera.weights<1>, !chimera.weights<1>,
+        !chimera.optimizer_state<1>
+  }
+  chimera.epilogue {
+  ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
+       %o: !chimera.optimizer_state<1>):
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// Several versions of weights need a prologue that makes them.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected weights and optimizer state in turn as arguments without a prologue and an epilogue}}
+  chimera.step {
+  ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
+       %o: !chimera.optimizer_state<1>):
+    chimera.yield %v, %w, %o : !chimera.weights<1>, !chimera.weights<1>,
+        !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+%w = "values"() : () -> !chimera.optimizer_state<1>
+// expected-error@below {{invalid kind of Type specified}}
+%v = chimera.copy pipeline 0 stage 0 (%w) : !chimera.optimizer_state<1>
+
+// -----
+
+%w, %o, %g = "values"() : () -> (!chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>)
+// expected-error@below {{attribute 'micro_batch' failed to satisfy constraint}}
+%0:2 = chimera.optimizer_step pipeline 0 stage 0 micro_batch -1 (%w, %o, %g) :
+    !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+
+// -----
+
+// expected-error@below {{expects parent op to be one of 'chimera.prologue, chimera.step, chimera.epilogue, chimera.worker, chimera.group'}}
 chimera.yield
 
 // -----

@@ -127,3 +127,54 @@ chimera.pipeline @ranges stages(2) micro_batches(8) schedule("gpipe") {
         !chimera.optimizer_state<96>
   }
 }
+
+// A prologue, a step and an epilogue: two versions of weights, a stash and an
+// activation are handed on.
+// CHECK-LABEL: chimera.pipeline @overlapping
+// CHECK: chimera.prologue {
+// CHECK-NEXT: ^bb0(%[[W:.*]]: !chimera.weights<64>, %[[O:.*]]: !chimera.optimizer_state<128>, %[[X:.*]]: !chimera.weights<32>, %[[P:.*]]: !chimera.optimizer_state<96>):
+// CHECK-NEXT: %[[V:.*]] = chimera.copy pipeline 0 stage 0 on 0 buffers [2] {note = "kept"}(%[[W]]) : <64>
+// CHECK: chimera.yield %[[V]], %[[W]], %[[O]], %{{.*}}, %[[X]], %[[P]], %{{.*}} : !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.stash<8>, !chimera.weights<32>, !chimera.optimizer_state<96>, !chimera.activation<24>
+// CHECK: chimera.step {
+// CHECK: chimera.optimizer_step pipeline 0 stage 0 micro_batch 1 on 0(
+// CHECK: chimera.epilogue {
+// CHECK: chimera.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} :
+chimera.pipeline @overlapping stages(2) micro_batches(2) schedule("gpipe") {
+  chimera.prologue {
+  ^bb0(%w: !chimera.weights<64>, %o: !chimera.optimizer_state<128>,
+       %x: !chimera.weights<32>, %p: !chimera.optimizer_state<96>):
+    %v = chimera.copy pipeline 0 stage 0 on 0 buffers [2] {note = "kept"} (%w) :
+        !chimera.weights<64>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<24>
+    %a, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %v) :
+        (!chimera.tokens<24>, !chimera.weights<64>) ->
+        (!chimera.activation<24>, !chimera.stash<8>)
+    chimera.yield %v, %w, %o, %s, %x, %p, %a : !chimera.weights<64>,
+        !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.stash<8>,
+        !chimera.weights<32>, !chimera.optimizer_state<96>,
+        !chimera.activation<24>
+  }
+  chimera.step {
+  ^bb0(%v: !chimera.weights<64>, %w: !chimera.weights<64>,
+       %o: !chimera.optimizer_state<128>, %s: !chimera.stash<8>,
+       %x: !chimera.weights<32>, %p: !chimera.optimizer_state<96>,
+       %a: !chimera.activation<24>):
+    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
+    %w1, %o1 = chimera.optimizer_step pipeline 0 stage 0 micro_batch 1 on 0
+        (%w, %o, %g) : !chimera.weights<64>, !chimera.optimizer_state<128>,
+        !chimera.weight_gradient<64>
+    chimera.yield %w, %w1, %o1, %s, %x, %p, %a : !chimera.weights<64>,
+        !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.stash<8>,
+        !chimera.weights<32>, !chimera.optimizer_state<96>,
+        !chimera.activation<24>
+  }
+  chimera.epilogue {
+  ^bb0(%v: !chimera.weights<64>, %w: !chimera.weights<64>,
+       %o: !chimera.optimizer_state<128>, %s: !chimera.stash<8>,
+       %x: !chimera.weights<32>, %p: !chimera.optimizer_state<96>,
+       %a: !chimera.activation<24>):
+    chimera.yield %w, %o, %x, %p : !chimera.weights<64>,
+        !chimera.optimizer_state<128>, !chimera.weights<32>,
+        !chimera.optimizer_state<96>
+  }
+}

@@ -21,7 +21,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{failed to verify constraint: region with 1 blocks}}
-  "chimera.worker"() ({}) {index = 0 : i32, holds = array<i32>} : () -> ()
+  "chimera.worker"() ({}, {}, {}) {index = 0 : i32, holds = array<i32>} : () -> ()
 }
 
 // -----
@@ -38,7 +38,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected weights and optimizer state in turn as arguments, got '!chimera.weights<1>', '!chimera.weights<1>'}}
+  // expected-error@below {{expected each replica's weights, optimizer state and what is in flight as arguments, got '!chimera.weights<1>', '!chimera.weights<1>'}}
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.weights<1>):
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.weights<1>
@@ -70,7 +70,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // The custom form cannot spell this.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected a peak and its instruction or neither}}
-  "chimera.worker"() ({ chimera.yield }) {index = 0 : i32, holds = array<i32>,
+  "chimera.worker"() ({}, { chimera.yield }, {}) {index = 0 : i32, holds = array<i32>,
       peak_bytes = 1 : i64} : () -> ()
 }
 
@@ -93,6 +93,54 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{attribute 'peak_instruction' failed to satisfy constraint}}
   chimera.worker 0 holds [] peak 1 at -1 { chimera.yield }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected a prologue and an epilogue or neither}}
+  chimera.worker 0 holds [] prologue { chimera.yield } step { chimera.yield }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected nothing carried without a prologue}}
+  chimera.worker 0 holds [] carried [] { chimera.yield }
+}
+
+// -----
+
+// Two versions of weights are handed on, so the step takes three values.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected a buffer for each of 3 arguments, got 2}}
+  chimera.worker 0 holds [0, 0] arguments [0, 1] carried [2, 0] prologue {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.yield %w, %w, %o : !chimera.weights<1>, !chimera.weights<1>,
+        !chimera.optimizer_state<1>
+  } step {
+  ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
+       %o: !chimera.optimizer_state<1>):
+    chimera.yield %v, %w, %o : !chimera.weights<1>, !chimera.weights<1>,
+        !chimera.optimizer_state<1>
+  } epilogue {
+  ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
+       %o: !chimera.optimizer_state<1>):
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// What a step alone hands on is its weights and optimizer state.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected weights and optimizer state in turn as arguments without a prologue and an epilogue, got '!chimera.weights<1>', '!chimera.optimizer_state<1>', '!chimera.stash<1>'}}
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %s: !chimera.stash<1>):
+    chimera.yield %w, %o, %s : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.stash<1>
+  }
 }
 
 // -----

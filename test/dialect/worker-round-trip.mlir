@@ -48,3 +48,32 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     chimera.yield %w, %o : !chimera.weights<64>, !chimera.optimizer_state<128>
   }
 }
+
+// CHECK-LABEL: chimera.pipeline @overlapping
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] carried [2, 0, 1] prologue {
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: chimera.buffer 0
+// CHECK: } step {
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: chimera.yield
+// CHECK-NEXT: } epilogue {
+// CHECK: chimera.yield %{{.*}}, %{{.*}} : !chimera.weights<1>, !chimera.optimizer_state<1>
+// CHECK-NEXT: }
+chimera.pipeline @overlapping stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [0, 0] arguments [0, 1] carried [2, 0, 1] prologue {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.buffer 0 : !chimera.weights<1> at 0
+    %v = chimera.copy pipeline 0 stage 0 (%w) : !chimera.weights<1>
+    chimera.yield %v, %w, %o : !chimera.weights<1>, !chimera.weights<1>,
+        !chimera.optimizer_state<1>
+  } step {
+  ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
+       %o: !chimera.optimizer_state<1>):
+    chimera.yield %v, %w, %o : !chimera.weights<1>, !chimera.weights<1>,
+        !chimera.optimizer_state<1>
+  } epilogue {
+  ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
+       %o: !chimera.optimizer_state<1>):
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}

@@ -1,0 +1,86 @@
+//===- State.cpp - What sections hand on ----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/State.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+std::optional<SmallVector<Carried>> carriedBy(TypeRange types) {
+  SmallVector<Carried> replicas;
+  unsigned at = 0;
+  unsigned end = types.size();
+  while (at < end) {
+    Carried replica{at};
+    while (at < end && isa<WeightsType>(types[at]))
+      ++at, ++replica.versions;
+    if (replica.versions == 0 || at == end ||
+        !isa<OptimizerStateType>(types[at]))
+      return std::nullopt;
+    ++at;
+    while (at < end && isa<StashType>(types[at]))
+      ++at, ++replica.stashes;
+    replica.activation = at < end && isa<ActivationType>(types[at]);
+    at += replica.activation;
+    replicas.push_back(replica);
+  }
+  return replicas;
+}
+
+/// True if nothing but the newest weights and the optimizer state of each
+/// replica is handed on.
+static bool isPlain(TypeRange types) {
+  std::optional<SmallVector<Carried>> replicas = carriedBy(types);
+  return replicas && llvm::all_of(*replicas, [](const Carried &replica) {
+           return replica.end() - replica.first == 2;
+         });
+}
+
+LogicalResult verifySection(Operation *op, Block &block, Section section) {
+  if (block.empty() || !isa<YieldOp>(block.back()))
+    return op->emitOpError("expected a chimera.yield at its end");
+  TypeRange taken = block.getArgumentTypes();
+  TypeRange yielded = block.back().getOperandTypes();
+  constexpr const char *kPairs = "weights and optimizer state in turn";
+  constexpr const char *kAny =
+      "each replica's weights, optimizer state and what is in flight";
+  bool plain = section == Section::Prologue;
+  if (plain ? !isPlain(taken) : !carriedBy(taken))
+    return op->emitOpError("expected ")
+           << (plain ? kPairs : kAny) << " as arguments, got " << taken;
+  if (section == Section::Step && taken != yielded)
+    return op->emitOpError("expected the yielded types to be the arguments'");
+  plain = section == Section::Epilogue;
+  if (plain ? !isPlain(yielded) : !carriedBy(yielded))
+    return op->emitOpError("expected it to yield ")
+           << (plain ? kPairs : kAny) << ", got " << yielded;
+  return success();
+}
+
+LogicalResult verifyHandedOn(Operation *op, ArrayRef<Block *> sections) {
+  if (sections.size() == 1) {
+    if (isPlain(sections[0]->getArgumentTypes()))
+      return success();
+    return op->emitOpError("expected weights and optimizer state in turn as "
+                           "arguments without a prologue and an epilogue, got ")
+           << sections[0]->getArgumentTypes();
+  }
+  const char *names[] = {"prologue", "step", "epilogue"};
+  for (size_t i = 0; i < sections.size(); ++i) {
+    size_t next = (i + 1) % sections.size();
+    TypeRange yielded = sections[i]->back().getOperandTypes();
+    TypeRange taken = sections[next]->getArgumentTypes();
+    if (yielded != taken)
+      return op->emitOpError("expected the ")
+             << names[next] << " to take the types that the " << names[i]
+             << " yields, " << yielded << ", got " << taken;
+  }
+  return success();
+}
+
+} // namespace chimera
