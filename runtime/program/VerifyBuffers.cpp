@@ -504,15 +504,18 @@ private:
     }
     Footprint result{stateBytes, 0, stateBytes};
     uint64_t held = stateBytes;
-    for (uint32_t at = 0; at < positions; ++at) {
-      held += change[at];
-      uint32_t instruction = instructionAt(at);
-      if (held > result.peak) {
-        result.peak = held;
-        result.peakInstruction = instruction;
+    uint32_t at = 0;
+    for (const Run &run : runs) {
+      Section range = sectionsOf(worker)[run.section];
+      for (uint32_t i = range.begin; i < range.end; ++i, ++at) {
+        held += change[at];
+        if (held > result.peak) {
+          result.peak = held;
+          result.peakInstruction = i;
+        }
+        if (i == worker.peak_instruction)
+          result.atStated = std::max(result.atStated, held);
       }
-      if (instruction == worker.peak_instruction)
-        result.atStated = std::max(result.atStated, held);
     }
     return result;
   }

@@ -116,8 +116,11 @@ private:
   int64_t numberOf(const Instruction &instruction) const {
     return step * count + instruction.micro_batch();
   }
-  Forward &forwardOf(const Instruction &instruction, int64_t microBatch) {
-    return forwards[local(replicaOf(instruction)) * count + microBatch % count];
+  /// Of the k-th micro-batch that the instruction covers.
+  Forward &forwardOf(const Instruction &instruction, uint32_t k = 0) {
+    int64_t m = instruction.micro_batch() + k;
+    return forwards[local(replicaOf(instruction)) * count +
+                    (m < count ? m : m - count)];
   }
   std::string nameOfReplica(uint32_t replica) const {
     return replica == kNone ? "another worker"
@@ -196,17 +199,18 @@ private:
   void verifyForward(const Instruction &instruction, const Value &weights) {
     if (!verifyLabel(instruction, weights))
       return;
+    // All are of one step.
+    bool isNext = instruction.micro_batch() >= count;
     for (uint32_t k = 0; k < instruction.micro_batches(); ++k) {
-      int64_t microBatch = numberOf(instruction) + k;
+      int64_t m = instruction.micro_batch() + k - (isNext ? count : 0);
       auto expected = static_cast<int64_t>(
-          versionRead(program, instruction.stage(), microBatch / count,
-                      microBatch % count));
+          versionRead(program, instruction.stage(), step + isNext, m));
       if (weights.version != expected)
-        return fail("expected micro-batch " + text(microBatch % count) +
-                    " of step " + text(microBatch / count) +
-                    " to read the weights after " + text(expected) +
-                    " updates, got those after " + text(weights.version));
-      forwardOf(instruction, microBatch) = {microBatch, weights.version};
+        return fail("expected micro-batch " + text(m) + " of step " +
+                    text(step + isNext) + " to read the weights after " +
+                    text(expected) + " updates, got those after " +
+                    text(weights.version));
+      forwardOf(instruction, k) = {numberOf(instruction) + k, weights.version};
     }
   }
 
@@ -215,7 +219,7 @@ private:
   bool verifyRead(const Instruction &instruction, const Value &weights) {
     if (!verifyLabel(instruction, weights))
       return false;
-    const Forward &forward = forwardOf(instruction, numberOf(instruction));
+    const Forward &forward = forwardOf(instruction);
     if (forward.microBatch != numberOf(instruction))
       fail("expected a forward of micro-batch " +
            text(instruction.micro_batch()) + " before it, got none");
