@@ -36,6 +36,10 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked) {
   // of the block is a legal global execution, and every later phase keeps that.
   if (leadsTo(Phase::Scheduled)) {
     manager.addPass(createSchedulePass());
+    // Still scheduled. Needs the order, since a backward straight behind its
+    // forward recomputes nothing; must come before communicate, since a
+    // recompute changes who uses a value last and where a gradient is awaited.
+    manager.addPass(createRecomputePass());
     if (checked)
       manager.addPass(createVerifyScheduledPass());
   }

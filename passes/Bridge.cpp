@@ -194,6 +194,16 @@ std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline) {
   return stages;
 }
 
+void applyRecompute(PipelineOp pipeline, const schedule::Schedule &schedule,
+                    schedule::Problem &problem) {
+  for (const std::vector<schedule::Action> &worker : schedule.workers)
+    for (const schedule::Action &action : worker)
+      if (action.kind == schedule::Kind::Recompute) {
+        problem.recompute = recomputeOf(pipeline);
+        return;
+      }
+}
+
 static schedule::Kind kindOf(ActionOp op) {
   return llvm::TypeSwitch<Operation *, schedule::Kind>(op)
       .Case([](ForwardOp) { return schedule::Kind::Forward; })

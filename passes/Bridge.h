@@ -71,6 +71,11 @@ mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
 /// What the description asks to recompute: empty, or a word for each stage.
 std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
 
+/// Makes recomputation part of `problem` where `schedule` has any: before
+/// chimera-recompute, and where all of it could be left out, it has none.
+void applyRecompute(PipelineOp pipeline, const schedule::Schedule &schedule,
+                    schedule::Problem &problem);
+
 schedule::Action actionOf(ActionOp op);
 
 /// When weights change in the scheme that the pipeline names; at a flush where

@@ -54,13 +54,31 @@ def SchedulePass : ChimeraPass<"chimera-schedule"> {
   }];
 }
 
+def RecomputePass : ChimeraPass<"chimera-recompute"> {
+  let summary = "Run forwards again instead of keeping what they make";
+  let description = [{
+    scheduled → scheduled, for pipelines that ask for it. On each stage that
+    `recompute` names, a `chimera.recompute` stands before every backward (before
+    the input gradient of one in halves) and makes its stash; the forward keeps
+    none, its input stays live instead. Where the worker runs a backward straight
+    behind its forward, the stash is there still and nothing is recomputed,
+    unless recomputation is fused. Slots no longer apply and are dropped; the
+    block is brought into the order of simulated starts again.
+
+    Fails where the schedule is not valid without recomputes, and where a
+    backward's stash does not come from a forward for it alone.
+  }];
+}
+
 def CommunicatePass : ChimeraPass<"chimera-communicate"> {
   let summary = "Post and await what crosses workers";
   let description = [{
     scheduled → communicated. In one walk over the global order: a value made on
     one worker and used on another is posted at both ends right behind the
-    action that makes it; the receive is waited for right before the action that
-    uses it, the send right behind that. Executing the block in its order is
+    action that makes it, once however many actions of the other use it; the
+    receive is waited for right before the action that uses it first, the send
+    right behind that. A fused recompute waits for the gradient of the backward
+    that it stands before. Executing the block in its order is
     then a legal run even with rendezvous sends, so no order of waits on any
     worker can form a cycle.
   }];

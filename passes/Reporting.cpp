@@ -130,6 +130,7 @@ FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
   FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
   if (failed(schedule))
     return failure();
+  applyRecompute(pipeline, *schedule, *problem);
   times.apply(*problem);
   if (std::string error = schedule::check(*problem); !error.empty())
     return pipeline.emitOpError(error);

@@ -5,13 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Simulate.h"
 #include "passes/Bridge.h"
+#include "passes/Order.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
-
-#include <algorithm>
 
 using namespace mlir;
 
@@ -21,27 +19,6 @@ namespace chimera {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-/// An action's place in the schedule and when it starts.
-struct Turn {
-  int64_t start;
-  int32_t worker;
-  int32_t index;
-};
-
-/// All actions by start, then worker. An action starts after what it depends
-/// on, since costs are positive, so this order respects every dependency.
-std::vector<Turn> globalOrder(const schedule::Timing &timing) {
-  std::vector<Turn> order;
-  for (size_t w = 0; w < timing.starts.size(); ++w)
-    for (size_t i = 0; i < timing.starts[w].size(); ++i)
-      order.push_back({timing.starts[w][i], static_cast<int32_t>(w),
-                       static_cast<int32_t>(i)});
-  std::sort(order.begin(), order.end(), [](const Turn &a, const Turn &b) {
-    return std::tie(a.start, a.worker) < std::tie(b.start, b.worker);
-  });
-  return order;
-}
 
 /// The turns of each section in their order: all of them in that of a step, or
 /// what is before the bodies, in them and behind them.

@@ -299,6 +299,7 @@ LogicalResult verify(PipelineOp pipeline) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
+  applyRecompute(pipeline, *schedule, *problem);
   FailureOr<Layout> layout = layoutOf(pipeline);
   LogicalResult result = success();
   for (SectionOp section : *sections)
