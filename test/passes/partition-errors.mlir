@@ -155,3 +155,35 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 1 layers(2, 3) cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }
+
+// -----
+
+// Halves hold whole samples.
+chimera.model @gpt gpt2 layers(2) heads(1) width(2) context(2) vocabulary(4)
+// expected-error@below {{expected a micro_batch_size that is a multiple of 2, the parts of a backward, got 3}}
+chimera.pipeline @p of @gpt stages(4) micro_batches(4)
+    schedule("chimera", {concatenation = "halving"}) micro_batch_size(3)
+
+// -----
+
+// A gradient is cut between bytes.
+chimera.pipeline @p stages(2) micro_batches(4)
+    schedule("chimera", {concatenation = "halving"}) {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 2>
+  // expected-error@below {{expected a boundary that is a multiple of 2, the parts of a backward, got 3}}
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 3>
+}
+
+// -----
+
+// One unit of time cannot be halved.
+// expected-error@below {{parts}}
+chimera.pipeline @p stages(2) micro_batches(4)
+    schedule("chimera", {concatenation = "halving"}) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 2>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 2>
+}

@@ -80,3 +80,22 @@ chimera.pipeline @kept stages(2) micro_batches(2) schedule("chimera") {
   chimera.stage 0 layers(0, 2) cost <forward = 3, backward = 4>
       bytes <weights = 1, optimizer = 2, stash = 3, boundary = 7>
 }
+
+// -----
+
+// A forward of two micro-batches, and what is left over alone.
+// CHECK-LABEL: chimera.pipeline @doubling
+// CHECK: chimera.direction 0 down on [0, 1, 2, 3] micro_batches [{{.*}}] forwards [2, 2]{{$}}
+// CHECK-NEXT: chimera.direction 1 up on [3, 2, 1, 0] micro_batches [{{.*}}] forwards [2, 2]{{$}}
+chimera.pipeline @doubling stages(4) micro_batches(8)
+    schedule("chimera", {concatenation = "doubling"})
+
+// -----
+
+// Backwards of halves. A bare stage takes a unit of time for each.
+// CHECK-LABEL: chimera.pipeline @halving
+// CHECK-NEXT: chimera.stage 0 cost <forward = 1, backward = 2, input_gradient = 2, weight_gradient = 2, recompute = 2>
+// CHECK: chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0, 2] backward_parts 2
+// CHECK-NEXT: chimera.direction 1 up on [3, 2, 1, 0] micro_batches [1, 3] backward_parts 2
+chimera.pipeline @halving stages(4) micro_batches(4)
+    schedule("chimera", {concatenation = "halving"})

@@ -12,3 +12,7 @@ chimera.pipeline @chimera stages(4) micro_batches(4) schedule("chimera")
     data_parallel(2)
 chimera.pipeline @split stages(2) micro_batches(3) schedule("1f1b")
     split_backward
+chimera.pipeline @recomputed stages(2) micro_batches(4)
+    schedule("chimera", {concatenation = "doubling"}) recompute(all fused)
+chimera.pipeline @halved stages(2) micro_batches(2)
+    schedule("chimera", {concatenation = "halving"}) recompute(all)

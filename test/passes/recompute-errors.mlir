@@ -1,0 +1,110 @@
+// What a scheduled step must be to have recomputes put in.
+//
+// RUN: chimera-opt %s --chimera-recompute --verify-diagnostics --split-input-file -o /dev/null
+
+// expected-error@below {{expected 1 stages: run chimera-partition first, or give all}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all)
+
+// -----
+
+// Without a wish it needs nothing and changes nothing.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected a step: run chimera-unroll first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<64>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<64>
+    // expected-error@below {{expected an action to name its worker: run chimera-schedule first}}
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<64>, !chimera.weights<1>, !chimera.labels<64>) ->
+        (!chimera.loss<8>, !chimera.stash<1>)
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<64>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<64>
+    // expected-error@below {{expected a scheduled step, which has no recomputes yet}}
+    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<64>, !chimera.weights<1>, !chimera.labels<64>) ->
+        !chimera.stash<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// No backward.
+// expected-error@below {{recompute: }}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<64>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<64>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<64>, !chimera.weights<1>, !chimera.labels<64>) ->
+        (!chimera.loss<8>, !chimera.stash<1>)
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// A stash of unknown origin.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all fused) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<64>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<64>
+    %g = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<64>, !chimera.weights<1>, !chimera.labels<64>) ->
+        (!chimera.loss<8>, !chimera.stash<1>)
+    %x = builtin.unrealized_conversion_cast %e : !chimera.loss<8> to !chimera.stash<1>
+    // expected-error@below {{expected a stash that a forward makes for it alone}}
+    %h = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%x, %e, %w, %g) :
+        (!chimera.stash<1>, !chimera.loss<8>, !chimera.weights<1>,
+         !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// One unit of time cannot be halved.
+// expected-error@below {{2}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 2>
+  chimera.direction 0 down on [0] micro_batches [0] backward_parts 2
+  chimera.step { chimera.yield }
+}

@@ -1,0 +1,65 @@
+// What recomputation gives and takes on 4 stages: at a backward of two forwards
+// a step takes 16, with early recomputes 19 and with fused ones 22 (they cannot
+// fill bubbles); a worker holds one stash where it held three or four.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s
+// RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s --check-prefix=ALLOCATED
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=1 -o /dev/null | FileCheck %s --check-prefix=TIMELINE
+
+// CHECK-LABEL: pipeline keep
+// CHECK: makespan 16{{$}}
+// CHECK: peak activations per worker 3 4 4 3{{$}}
+// CHECK: peak bytes per worker 19776 26240 26240 19776{{$}}
+// CHECK-LABEL: pipeline early
+// CHECK: makespan 19{{$}}
+// CHECK: peak activations per worker 1 1 1 1{{$}}
+// CHECK: peak bytes per worker 6976 7232 7232 6976{{$}}
+// CHECK-LABEL: pipeline fused
+// CHECK: makespan 22{{$}}
+// CHECK: peak activations per worker 1 1 1 1{{$}}
+
+// The program's own peaks also hold messages and losses.
+// ALLOCATED-LABEL: chimera.pipeline @keep
+// ALLOCATED: chimera.worker 0 {{.*}} peak 19856 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 26240 at
+// ALLOCATED-LABEL: chimera.pipeline @early
+// ALLOCATED: chimera.worker 0 {{.*}} peak 7184 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 7296 at
+// ALLOCATED-LABEL: chimera.pipeline @fused
+// ALLOCATED: chimera.worker 0 {{.*}} peak 7120 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 7232 at
+
+// TIMELINE-LABEL: early:
+// TIMELINE: P0 F0 F1 . f2 b2 = f3 b3 = R0 . B0 = R1 . . . B1 =
+// TIMELINE: P1 . F0 f2 F1 f3 r2 b2 = R0 B0 = r3 b3 = R1 B1 = . .
+// TIMELINE: makespan 19 (forward 1, backward 2, p2p 0)
+chimera.pipeline @keep stages(4) micro_batches(4) schedule("chimera") {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 2 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 3 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+}
+chimera.pipeline @early stages(4) micro_batches(4) schedule("chimera") recompute(all) {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 2 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 3 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+}
+chimera.pipeline @fused stages(4) micro_batches(4) schedule("chimera") recompute(all fused) {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 2 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 3 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+}

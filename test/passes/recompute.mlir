@@ -1,0 +1,83 @@
+// Recomputes stand before backwards; forwards keep nothing for those.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled --split-input-file | FileCheck %s
+// RUN: chimera-opt %s --chimera-to-communicated --split-input-file | FileCheck %s --check-prefix=COMMUNICATED
+
+// Early: from the forward's own operands, on the last stage with its labels.
+// There the backward follows its forward at once and uses its stash. No slot is
+// left, and the sums are threaded as before.
+// CHECK-LABEL: chimera.pipeline @early
+// CHECK-NOT: slot
+// CHECK: %[[T:.*]] = chimera.load pipeline 0 stage 0 micro_batch 0 on 0
+// CHECK-NEXT: %[[Y:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0(%[[T]], %[[W:.*]]) : {{.*}} -> !chimera.activation<64>
+// CHECK-NOT: slot
+// CHECK: %{{.*}}, %[[S1:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 0 on 1(%[[Y]],
+// CHECK-NEXT: %[[S0:.*]] = chimera.recompute pipeline 0 stage 0 micro_batch 0 on 0(%[[T]], %[[W]]) : (!chimera.tokens<64>, !chimera.weights<64>) -> !chimera.stash<64>
+// CHECK: %{{.*}}, %[[D:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0 on 1(%[[S1]],
+// CHECK: %[[G:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%[[S0]], %[[D]],
+// CHECK-NOT: recompute pipeline 0 stage 1
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0({{.*}}, %[[G]])
+//
+// An early recompute does not wait for the gradient.
+// COMMUNICATED-LABEL: chimera.pipeline @early
+// COMMUNICATED: chimera.recompute pipeline 0 stage 0 micro_batch 0
+// COMMUNICATED: %[[A:.*]] = chimera.wait {{.*}} -> !chimera.gradient<64>
+// COMMUNICATED-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%{{.*}}, %[[A]],
+chimera.pipeline @early stages(2) micro_batches(2) schedule("1f1b") recompute(all)
+
+// -----
+
+// Fused: behind the wait for the gradient, and never left out. A send is waited
+// for behind what waits for it. What the forward received is used again, not
+// sent again.
+// CHECK-LABEL: chimera.pipeline @fused
+// CHECK: %[[L:.*]] = chimera.load pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.labels<64>
+// CHECK: %[[E:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 0 on 1(%[[X:.*]], %[[W:.*]], %[[L]]) : {{.*}} -> !chimera.loss<8>
+// CHECK: %[[S:.*]] = chimera.recompute pipeline 0 stage 1 micro_batch 0 on 1(%[[X]], %[[W]], %[[L]])
+// CHECK-NEXT: chimera.input_gradient pipeline 0 stage 1 micro_batch 0 on 1(%[[S]], %[[E]],
+// COMMUNICATED-LABEL: chimera.pipeline @fused
+// COMMUNICATED: %[[P0:.*]] = chimera.post_send {{.*}} to 1 pipeline 0 stage 0 micro_batch 0 on 0
+// COMMUNICATED: %[[X:.*]] = chimera.wait {{.*}} -> !chimera.activation<64>
+// COMMUNICATED-NEXT: chimera.forward pipeline 0 stage 1 micro_batch 0 on 1(%[[X]],
+// COMMUNICATED-NEXT: chimera.wait %[[P0]] on 0
+// COMMUNICATED-NEXT: chimera.recompute pipeline 0 stage 1 micro_batch 0 on 1(%[[X]],
+// COMMUNICATED: %[[P:.*]] = chimera.post_send {{.*}} to 0 pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.gradient<64>
+// COMMUNICATED-NEXT: %[[A:.*]] = chimera.wait {{.*}} on 0 : {{.*}} -> !chimera.gradient<64>
+// COMMUNICATED-NEXT: %[[S:.*]] = chimera.recompute pipeline 0 stage 0 micro_batch 0 on 0
+// COMMUNICATED-NEXT: chimera.wait %[[P]] on 1
+// COMMUNICATED: chimera.input_gradient pipeline 0 stage 0 micro_batch 0 on 0(%[[S]], %[[A]],
+chimera.pipeline @fused stages(2) micro_batches(2) schedule("1f1b") recompute(all fused) split_backward
+
+// -----
+
+// Some stages only.
+// CHECK-LABEL: chimera.pipeline @some
+// CHECK-COUNT-3: chimera.recompute pipeline 0 stage 1
+// CHECK-NOT: chimera.recompute
+chimera.pipeline @some stages(3) micro_batches(3) schedule("gpipe") recompute([1])
+
+// -----
+
+// A forward of two micro-batches, the first of which is used at once.
+// CHECK-LABEL: chimera.pipeline @doubled
+// CHECK: %[[E:.*]]:2, %[[S:.*]] = chimera.forward pipeline 0 stage 3 micro_batch 0 count 2 on 3(%[[X:.*]], %[[W:.*]], %[[L:.*]]) :
+// CHECK: chimera.backward pipeline 0 stage 3 micro_batch 0 on 3(%[[S]], %[[E]]#0,
+// CHECK: %[[R:.*]] = chimera.recompute pipeline 0 stage 3 micro_batch 1 on 3(%[[X]], %[[W]], %[[L]]) : (!chimera.activation<128>, !chimera.weights<64>, !chimera.labels<128>) -> !chimera.stash<64>
+// CHECK: chimera.backward pipeline 0 stage 3 micro_batch 1 on 3(%[[R]], %[[E]]#1,
+// COMMUNICATED-LABEL: chimera.pipeline @doubled
+// COMMUNICATED: chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 count 2 on 1 : <!chimera.activation<128>>
+// COMMUNICATED-NEXT: chimera.post_send %{{.*}} to 1 pipeline 0 stage 0 micro_batch 0 count 2 on 0 : !chimera.activation<128>
+chimera.pipeline @doubled stages(4) micro_batches(8)
+    schedule("chimera", {concatenation = "doubling"}) recompute(all)
+
+// -----
+
+// Halves: each part has its recompute, from the whole input.
+// CHECK-LABEL: chimera.pipeline @halved
+// CHECK: chimera.recompute pipeline 0 stage 0 micro_batch 0 part 0 of 2 on 0(%[[T:.*]], %{{.*}}) : (!chimera.tokens<64>, !chimera.weights<64>) -> !chimera.stash<32>
+// CHECK: chimera.recompute pipeline 0 stage 0 micro_batch 0 part 1 of 2 on 0(%[[T]],
+// COMMUNICATED-LABEL: chimera.pipeline @halved
+// COMMUNICATED: chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 0 part 0 of 2 on 0 : <!chimera.gradient<32>>
+// COMMUNICATED-NEXT: chimera.post_send %{{.*}} to 0 pipeline 0 stage 1 micro_batch 0 part 0 of 2 on 1 : !chimera.gradient<32>
+chimera.pipeline @halved stages(4) micro_batches(4)
+    schedule("chimera", {concatenation = "halving"}) recompute(all)
