@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/Recompute.h"
 #include "passes/Bridge.h"
 #include "passes/Order.h"
 #include "passes/Passes.h"
@@ -21,45 +22,14 @@ namespace chimera {
 
 namespace {
 
-// TEMPORARY
-schedule::Schedule insertRecompute(const schedule::Problem &problem,
-                                   const schedule::Schedule &schedule) {
-  schedule::Schedule out;
-  for (const auto &worker : schedule.workers) {
-    auto &all = out.workers.emplace_back();
-    for (size_t i = 0; i < worker.size(); ++i) {
-      const schedule::Action &a = worker[i];
-      auto mode = problem.recomputeOf(a.stage);
-      if ((a.kind == schedule::Kind::Backward ||
-           a.kind == schedule::Kind::InputGradient) &&
-          mode != schedule::Recompute::None) {
-        bool kept = mode == schedule::Recompute::Early && i > 0 &&
-                    worker[i - 1].kind == schedule::Kind::Forward &&
-                    worker[i - 1].stage == a.stage &&
-                    worker[i - 1].pipeline == a.pipeline &&
-                    worker[i - 1].microBatch <= a.microBatch &&
-                    a.microBatch < worker[i - 1].microBatch +
-                                       worker[i - 1].microBatches;
-        if (!kept) {
-          schedule::Action r = a;
-          r.kind = schedule::Kind::Recompute;
-          all.push_back(r);
-        }
-      }
-      all.push_back(a);
-    }
-  }
-  return out;
-}
-
 /// The actions of each worker in their order.
 using Streams = std::vector<std::vector<ActionOp>>;
 
 /// Makes the recomputes of a step.
 class Recomputer {
 public:
-  explicit Recomputer(StepOp step)
-      : builder(step.getContext()), block(step.getBody().front()) {}
+  explicit Recomputer(Block &block)
+      : builder(block.getParentOp()->getContext()), block(block) {}
 
   /// Puts what `schedule` has more than the step into `streams`, so that both
   /// have the same actions. Fails, with a diagnostic, where a backward's stash
@@ -158,10 +128,10 @@ private:
   DenseSet<Operation *> changed; ///< forwards with a stash too many
 };
 
-/// The actions of `step` by worker, as scheduleOf has them.
-Streams streamsOf(StepOp step, size_t workers) {
+/// The actions of a step by worker, as scheduleOf has them.
+Streams streamsOf(Block &step, size_t workers) {
   Streams streams(workers);
-  for (auto action : step.getBody().front().getOps<ActionOp>())
+  for (auto action : step.getOps<ActionOp>())
     streams[*action.getWorker()].push_back(action);
   return streams;
 }
@@ -173,10 +143,11 @@ LogicalResult recompute(PipelineOp pipeline) {
   FailureOr<schedule::Problem> problem = problemOf(pipeline);
   if (failed(problem))
     return failure();
-  FailureOr<StepOp> step = stepOf(pipeline);
-  if (failed(step))
+  FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
+  if (failed(sections))
     return failure();
-  for (auto op : step->getBody().front().getOps<RecomputeOp>())
+  Block &block = sections->front().getBody().front();
+  for (auto op : block.getOps<RecomputeOp>())
     return op.emitOpError("expected a scheduled step, which has no "
                           "recomputes yet");
   FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
@@ -185,12 +156,12 @@ LogicalResult recompute(PipelineOp pipeline) {
   problem->recompute = std::move(stages);
   if (std::string error = schedule::check(*problem); !error.empty())
     return pipeline.emitOpError(error);
-  *schedule = insertRecompute(*problem, *schedule);
+  *schedule = schedule::insertRecompute(*problem, *schedule);
   if (failed(report(pipeline,
                     "recompute: ", schedule::verify(*problem, *schedule))))
     return failure();
-  Streams streams = streamsOf(*step, schedule->workers.size());
-  Recomputer recomputer(*step);
+  Streams streams = streamsOf(block, schedule->workers.size());
+  Recomputer recomputer(block);
   if (failed(recomputer.insert(*schedule, streams)))
     return failure();
   recomputer.reorder(streams,

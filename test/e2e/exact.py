@@ -2,7 +2,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs every schedule of the registry on exact stages, over a grid of stages,
-micro-batches, options, widths and whole or split backwards, and holds the
+micro-batches, options, widths, whole or split backwards and recomputes, and holds the
 weights against `--sequential`: equal integers. A wrong operand, a missing or a
 doubled summand, or a mixed-up message changes them."""
 
@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 STEPS = 3
+RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
 
 
 def cases():
@@ -33,6 +34,21 @@ def cases():
         for batches in (2 * stages, 3 * stages, 2 * stages + 3):
             doubling = '"chimera", {concatenation = "fine-tuned-doubling"}'
             yield doubling, stages, batches, 1, ""
+    # Forwards of two micro-batches, backwards of halves, and recomputation.
+    grid = [(2, 4), (2, 7), (4, 8), (4, 11), (4, 5), (5, 10), (8, 16)]
+    for i, (stages, batches) in enumerate(grid):
+        for j, concatenation in enumerate(("direct", "doubling", "halving")):
+            schedule = f'"chimera", {{concatenation = "{concatenation}"}}'
+            recompute = RECOMPUTES[(i + j) % len(RECOMPUTES)]
+            split = " split_backward" if (i + j // 2) % 2 else ""
+            yield schedule, stages, batches, 1 + i % 2, recompute + split
+            if concatenation != "direct":
+                yield schedule, stages, batches, 1, split
+    for scheme in ("gems", "1f1b", "gpipe"):
+        for recompute in RECOMPUTES[1:]:
+            yield f'"{scheme}"', 4, 6, 2, recompute
+    many = '"chimera", {pipelines = 4, concatenation = "halving"}'
+    yield many, 8, 12, 1, "recompute(all)"
 
 
 def run(*command):
@@ -65,14 +81,15 @@ def main():
             summary = json.loads(log.read_text().splitlines()[-1])["summary"]
             return summary["weights_digest"]
 
-        for schedule, stages, batches, width, split in cases():
+        for schedule, stages, batches, width, options in cases():
             source.write_text(
                 f"chimera.pipeline @p stages({stages}) micro_batches({batches}) "
-                f"schedule({schedule}) data_parallel({width}) {split}\n"
+                f"schedule({schedule}) data_parallel({width}) {options}\n"
             )
             run(tools / "chimera-compile", source, "-o", program, "--check")
-            # One device knows of stages and micro-batches only.
-            key = (stages, batches * width)
+            # One device knows of stages, micro-batches and their parts only.
+            halves = "halving" in schedule
+            key = (stages, batches * width, halves)
             if key not in sequential:
                 sequential[key] = digest("--sequential")
             good = digest("--check-replicas") == sequential[key]
@@ -81,7 +98,7 @@ def main():
             if not good:
                 print(
                     f"FAIL schedule({schedule}) D={stages} N={batches} "
-                    f"W={width} {split}: differs from --sequential"
+                    f"W={width} {options}: differs from --sequential"
                 )
     print(f"{ran - failed} of {ran} programs equal the sequential run")
     sys.exit(failed > 0)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds the bytes that each rank has at its peak against those that the program
 states: within 10 %, for every schedule, in both data types, with and without
-dropout. A rank has its arena, which the runtime allocates whole, and its
+dropout, and that recomputation and halving lower it. A rank has its arena, which the runtime allocates whole, and its
 stashes, whose tensors the allocator counts."""
 
 import argparse
@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 
+HALVING = '"chimera", {concatenation = "halving"}'
 DESCRIPTION = """
 chimera.model @model gpt2 layers(4) heads(4) width(64) context(64)
     vocabulary(256) dropout({dropout})
 chimera.pipeline @train of @model stages(4) micro_batches(4)
-    schedule("{schedule}") micro_batch_size(4) data_type({data_type}) {options}
+    schedule({schedule}) micro_batch_size(4) data_type({data_type}) {options}
 """
 
 
@@ -41,16 +42,20 @@ def main():
     args = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as name:
-        for schedule in ("chimera", "gpipe", "1f1b"):
+        folder = pathlib.Path(name)
+        for schedule in ('"chimera"', '"gpipe"', '"1f1b"', HALVING):
+            whole = None
             for data_type, dropout, options in (
                 ("f32", "1.0e-1", ""),
+                ("f32", "1.0e-1", "recompute(all)"),
                 ("f64", "0.0", ""),
                 ("f32", "0.0", "split_backward"),
+                ("f64", "1.0e-1", "split_backward recompute([0, 2] fused)"),
                 ("f64", "1.0e-1", "split_backward"),
             ):
                 ranks = measure(
-                    args, pathlib.Path(name), schedule=schedule,
-                    data_type=data_type, dropout=dropout, options=options,
+                    args, folder, schedule=schedule, data_type=data_type,
+                    dropout=dropout, options=options,
                 )  # fmt: skip
                 for rank in ranks:
                     measured = rank["arena_bytes"] + rank["stash_bytes"]
@@ -63,6 +68,17 @@ def main():
                         f"rank {rank['rank']}: measured {measured} of stated {rank['stated_peak_bytes']} "
                         f"({ratio:.3f})"
                     )
+                stashes = [rank["stash_bytes"] for rank in ranks]
+                if options == "":
+                    whole = whole or stashes
+                if options == "recompute(all)":
+                    # Whoever holds more than one stash must now hold fewer.
+                    good = sum(stashes) < 0.6 * sum(whole) and all(
+                        new <= old for new, old in zip(stashes, whole, strict=True)
+                    )
+                    failed += not good
+                    print(f"{'ok  ' if good else 'FAIL'} {schedule} recomputed: "
+                          f"stashes {stashes} instead of {whole}")  # fmt: skip
     sys.exit(f"{failed} ranks are off" if failed else 0)
 
 

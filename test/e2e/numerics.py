@@ -8,7 +8,10 @@ split into input and weight gradient, and holds the outcome against
 - `chimera-run --sequential`, one device, no pipeline and whole backwards;
 - the independent PyTorch script reference.py, where a Python with torch is
   given (whole backwards only);
-- the same program over MPI, to the last bit, where --mpirun is given.
+- the same program over MPI, to the last bit, where --mpirun is given (of the
+  variants those with a fused recompute);
+
+and with recomputes against the same without, to the last bit.
 
 Weights and last-step gradients agree if per tensor the largest difference is at
 most 1e-10 * max(1, the largest element). Prints a line for each comparison and
@@ -37,10 +40,17 @@ SCHEDULES = {
 }
 VARIANTS = {
     "chimera-direct": ('"chimera"', 2),
-    "chimera-doubling": ('"chimera", {concatenation = "fine-tuned-doubling"}', 2),
+    "chimera-fine-tuned": ('"chimera", {concatenation = "fine-tuned-doubling"}', 2),
+    "chimera-doubling": ('"chimera", {concatenation = "doubling"}', 2),
+    "chimera-halving": ('"chimera", {concatenation = "halving"}', 2),
     "chimera-4-pipelines": ('"chimera", {pipelines = 4}', 1),
     "gems": ('"gems"', 1),
 }
+
+# Those that are also run with recomputes.
+RECOMPUTED = {"chimera-direct", "chimera-doubling", "chimera-halving"}
+# Those that are held against PyTorch although they are variants.
+AGAINST_TORCH = {"chimera-doubling", "chimera-halving"}
 
 # Eight layers with embedding and head, so that eight stages can be cut.
 DESCRIPTION = """
@@ -162,19 +172,23 @@ def main():
         folder = pathlib.Path(name)
         for schedule in VARIANTS if args.variants else SCHEDULES:
             sequential = None
-            for options in ("", "split_backward"):
-                case = " ".join(
-                    [schedule, *options.split(), f"D={args.stages}", f"W={args.width}"]
+            for split in ("", "split_backward"):
+                sequential, kept = train(
+                    checks, args, folder, schedule, split, sequential
                 )
-                sequential = train(checks, args, folder, case, schedule, options,
-                                   sequential)  # fmt: skip
+                if schedule in RECOMPUTED:
+                    recompute = "recompute(all)" if split else "recompute(all fused)"
+                    train(checks, args, folder, schedule, f"{split} {recompute}",
+                          sequential, kept)  # fmt: skip
     sys.exit(f"{checks.failed} comparisons failed" if checks.failed else 0)
 
 
-def train(checks, args, folder, case, schedule, options, sequential):
+def train(checks, args, folder, schedule, options, sequential, kept=None):
     """Makes all runs of one program. Returns the sequential one, made here if it
-    is not given."""
-    name = f"{schedule}{options}"
+    is not given, and that of ranks as threads, which must equal `kept` where
+    that is given."""
+    case = f"{schedule} {options} D={args.stages} W={args.width}"
+    name = "".join(filter(str.isalnum, schedule + options))
     source = folder / f"{name}.mlir"
     clause, factor = (SCHEDULES | VARIANTS)[schedule]
     source.write_text(
@@ -194,15 +208,19 @@ def train(checks, args, folder, case, schedule, options, sequential):
             folder, f"{name}.sequential", [], *common, "--sequential"
         )
     threads = Training(folder, f"{name}.threads", [], *common, "--check-replicas")
-    compare(checks, f"{case} against sequential", threads, sequential)
-    if args.mpirun:
+    if kept:
+        same_bits(checks, f"{case} against the kept stashes", threads, kept)
+    else:
+        compare(checks, f"{case} against sequential", threads, sequential)
+    if args.mpirun and (not args.variants or "fused" in options):
         ranks = args.stages * args.width
         launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
         mpi = Training(folder, f"{name}.mpi", launcher, *common, "--check-replicas")
         same_bits(checks, f"{case} over MPI", mpi, threads)
     if args.torch_python and not options:
-        reference(checks, args, folder, case, program, threads)
-    return sequential
+        if not args.variants or schedule in AGAINST_TORCH:
+            reference(checks, args, folder, case, program, threads)
+    return sequential, threads
 
 
 def reference(checks, args, folder, case, program, ours):

@@ -48,7 +48,7 @@ template <typename T> void scratch(T &value, std::mt19937 &random) {
 
 void damage(ProgramT &program, std::mt19937 &random) {
   WorkerT &worker = *any(program.workers, random);
-  switch (random() % 12) {
+  switch (random() % 14) {
   case 0:
     return scratch(any(worker.buffers, random), random);
   case 1:
@@ -67,6 +67,12 @@ void damage(ProgramT &program, std::mt19937 &random) {
     return;
   case 6:
     return scratch(any(program.stages, random), random);
+  case 7:
+    program.pipelines[0]->backward_parts = edge(random);
+    return;
+  case 8:
+    program.pipelines[0]->forwards.resize(random() % 3 + 1, edge(random));
+    return;
   default:
     return scratch(any(worker.instructions, random), random);
   }
@@ -78,10 +84,16 @@ TEST(VerifyFuzz, DamagedFieldsNeverCrash) {
                                             .microBatches = 4,
                                             .bidirectional = true,
                                             .splitBackward = true});
+  const ProgramT ranges =
+      samplePipeline({.workers = 3,
+                      .microBatches = 5,
+                      .doubledForwards = true,
+                      .backwardParts = 2,
+                      .recompute = SampleOptions::Recompute::AllButFirst});
   size_t refused = 0;
   constexpr size_t kRounds = 5000;
   for (size_t round = 0; round < kRounds; ++round) {
-    ProgramT program = original;
+    ProgramT program = round % 2 ? ranges : original;
     for (uint32_t changes = 1 + random() % 3; changes > 0; --changes)
       damage(program, random);
     std::vector<Violation> violations = verifyProgram(program);
