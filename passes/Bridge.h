@@ -95,7 +95,6 @@ inline int32_t forwardsAhead(int32_t stages, int32_t stage) {
   return stages - 1 - stage;
 }
 
-
 /// The order of actions on every worker, from the sections of a scheduled
 /// pipeline or from the workers of a projected one. Slots are taken along where
 /// every action has one. Where steps overlap, the schedule is that of two steps

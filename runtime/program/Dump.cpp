@@ -39,6 +39,13 @@ const char *nameOf(MessageModel model) {
                                            : "unknown";
 }
 
+const char *nameOf(Updates updates) {
+  return updates == Updates::Flush            ? "flush"
+         : updates == Updates::EachMicroBatch ? "each_micro_batch"
+         : updates == Updates::EachStep       ? "each_step"
+                                              : "unknown";
+}
+
 Json dump(const ModelT *model) {
   if (!model)
     return nullptr;
@@ -184,6 +191,7 @@ std::string dumpJson(const ProgramT &program) {
                    {"time_unit", program.time_unit},
                    {"micro_batches", program.micro_batches},
                    {"data_parallel", program.data_parallel},
+                   {"updates", nameOf(program.updates)},
                    {"stages", stages},
                    {"pipelines", pipelines},
                    {"message_model", nameOf(program.message_model)},

@@ -2,9 +2,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs every schedule of the registry on exact stages, over a grid of stages,
-micro-batches, options, widths, whole or split backwards and recomputes, and holds the
-weights against `--sequential`: equal integers. A wrong operand, a missing or a
-doubled summand, or a mixed-up message changes them."""
+micro-batches, options, widths, whole or split backwards and recomputes, and
+holds the weights against `--sequential`: equal integers. A wrong operand, a
+missing or a doubled summand, or a mixed-up message changes them."""
 
 import argparse
 import json
@@ -14,6 +14,8 @@ import sys
 import tempfile
 
 STEPS = 3
+# One device keeps older weights for these, each by its own rule.
+WITHOUT_FLUSH = ('"pipedream"', '"pipedream-2bw"')
 RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
 
 
@@ -49,6 +51,11 @@ def cases():
             yield f'"{scheme}"', 4, 6, 2, recompute
     many = '"chimera", {pipelines = 4, concatenation = "halving"}'
     yield many, 8, 12, 1, "recompute(all)"
+    for schedule in WITHOUT_FLUSH:
+        for stages in (2, 3, 4, 8):
+            for batches in (stages, stages + 1, 2 * stages + 3):
+                split = "split_backward" if batches % 2 else ""
+                yield schedule, stages, batches, 1 + stages % 2, split
 
 
 def run(*command):
@@ -87,9 +94,12 @@ def main():
                 f"schedule({schedule}) data_parallel({width}) {options}\n"
             )
             run(tools / "chimera-compile", source, "-o", program, "--check")
-            # One device knows of stages, micro-batches and their parts only.
+            # One device knows of stages, micro-batches and their parts only,
+            # and of copies where their micro-batches make an update.
             halves = "halving" in schedule
             key = (stages, batches * width, halves)
+            if schedule in WITHOUT_FLUSH:
+                key = (stages, batches, width, schedule)
             if key not in sequential:
                 sequential[key] = digest("--sequential")
             good = digest("--check-replicas") == sequential[key]

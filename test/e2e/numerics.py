@@ -5,11 +5,12 @@
 under the schedules of the registry, with whole backwards and with backwards
 split into input and weight gradient, and holds the outcome against
 
-- `chimera-run --sequential`, one device, no pipeline and whole backwards;
+- `chimera-run --sequential`, one device, no pipeline and whole backwards, with
+  the older weights that a schedule without a flush reads;
 - the independent PyTorch script reference.py, where a Python with torch is
   given (whole backwards only);
 - the same program over MPI, to the last bit, where --mpirun is given (of the
-  variants those with a fused recompute);
+  variants those with a fused recompute or without a flush);
 
 and with recomputes against the same without, to the last bit.
 
@@ -45,12 +46,15 @@ VARIANTS = {
     "chimera-halving": ('"chimera", {concatenation = "halving"}', 2),
     "chimera-4-pipelines": ('"chimera", {pipelines = 4}', 1),
     "gems": ('"gems"', 1),
+    "pipedream": ('"pipedream"', 2),
+    "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
-
+# Those whose steps overlap.
+WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
 # Those that are also run with recomputes.
 RECOMPUTED = {"chimera-direct", "chimera-doubling", "chimera-halving"}
 # Those that are held against PyTorch although they are variants.
-AGAINST_TORCH = {"chimera-doubling", "chimera-halving"}
+AGAINST_TORCH = {"chimera-doubling", "chimera-halving"} | WITHOUT_FLUSH
 
 # Eight layers with embedding and head, so that eight stages can be cut.
 DESCRIPTION = """
@@ -212,7 +216,8 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         same_bits(checks, f"{case} against the kept stashes", threads, kept)
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
-    if args.mpirun and (not args.variants or "fused" in options):
+    over_mpi = not args.variants or "fused" in options or schedule in WITHOUT_FLUSH
+    if args.mpirun and over_mpi:
         ranks = args.stages * args.width
         launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
         mpi = Training(folder, f"{name}.mpi", launcher, *common, "--check-replicas")

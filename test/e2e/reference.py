@@ -182,6 +182,58 @@ def windows(text, run, step, micro_batch):
     return rows[:, :-1], rows[:, 1:]
 
 
+# --- older weights, for schedules without a flush -------------------------------
+
+
+class History:
+    """What the parameters were, update by update. A stage s of D has done an
+    update for each micro-batch but the D-1-s that are in flight behind it when
+    it begins one (PipeDream, SOSP'19), or reads what all but the last step made
+    of the weights (PipeDream-2BW, ICML'21)."""
+
+    def __init__(self, run, parameters):
+        self.run, self.parameters = run, parameters
+        self.versions = [None] if run.updates == "flush" else [self.copies()]
+        self.stage_of_layer = [
+            s for s, stage in enumerate(run.stages) for _ in range(stage["layers"])
+        ]
+
+    def copies(self):
+        return {name: p.detach().clone() for name, p in self.parameters.items()}
+
+    def keep(self):
+        if self.run.updates != "flush":
+            self.versions.append(self.copies())
+
+    def version(self, name, step, micro_batch):
+        if self.run.updates == "each_step":
+            return max(0, step - 1)
+        stage = self.stage_of_layer[int(name.split(".")[1])]
+        in_flight = len(self.run.stages) - 1 - stage
+        return max(0, step * self.run.micro_batches + micro_batch - in_flight)
+
+    def read(self, step, micro_batch):
+        if self.run.updates == "flush":
+            return self.parameters
+        return {
+            name: self.versions[self.version(name, step, micro_batch)][name]
+            .clone()
+            .requires_grad_(True)
+            for name in self.parameters
+        }
+
+    def take_gradients(self, weights):
+        """Adds the gradients of what was read to those of the parameters."""
+        if weights is self.parameters:
+            return
+        for name, parameter in self.parameters.items():
+            gradient = weights[name].grad
+            if gradient is not None:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                parameter.grad += gradient
+
+
 # --- the run --------------------------------------------------------------------
 
 
@@ -200,19 +252,27 @@ def train(run, text, parameters):
         betas=(run.beta1, run.beta2),
         eps=run.epsilon,
     )
-    model = Gpt2(parameters, run.layers, run.heads)
-    count = run.micro_batches * run.data_parallel
+    history = History(run, parameters)
+    per_update = 1 if run.updates == "each_micro_batch" else run.micro_batches
     for step in range(run.steps):
-        optimizer.zero_grad()
         total = 0.0
-        for micro_batch in range(count):
-            tokens, labels = windows(text, run, step, micro_batch)
-            dropout = Dropout(run.dropout, run.seed, step, micro_batch)
-            loss = model.loss(tokens, labels, dropout) / count
-            loss.backward()
-            total += loss.item()
-        optimizer.step()
-        print(f"step {step} loss {total:.17g}", flush=True)
+        for first in range(0, run.micro_batches, per_update):
+            optimizer.zero_grad()
+            for copy in range(run.data_parallel):
+                for m in range(first, first + per_update):
+                    weights = history.read(step, m)
+                    model = Gpt2(weights, run.layers, run.heads)
+                    index = copy * run.micro_batches + m
+                    tokens, labels = windows(text, run, step, index)
+                    dropout = Dropout(run.dropout, run.seed, step, index)
+                    loss = model.loss(tokens, labels, dropout)
+                    (loss / (per_update * run.data_parallel)).backward()
+                    history.take_gradients(weights)
+                    total += loss.item()
+            optimizer.step()
+            history.keep()
+        mean = total / (run.micro_batches * run.data_parallel)
+        print(f"step {step} loss {mean:.17g}", flush=True)
 
 
 def compare(what, path, ours, tolerance):
@@ -283,6 +343,8 @@ def arguments():
     run.dtype = run.dtype or program.get("data_type")
     if run.dtype not in TYPES:
         parser.error("--dtype is needed: the program does not say it")
+    run.updates = program.get("updates", "flush")
+    run.stages = program.get("stages", [])
     return run
 
 

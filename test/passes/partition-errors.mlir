@@ -1,6 +1,6 @@
 // RUN: chimera-opt %s --chimera-partition --verify-diagnostics --split-input-file -o /dev/null
 
-// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, gems, got "chimaera"}}
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, gems, pipedream, pipedream-2bw, got "chimaera"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
 
 // -----

@@ -11,7 +11,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, gems, got "mine"}}
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, gems, pipedream, pipedream-2bw, got "mine"}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("mine") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

@@ -32,13 +32,15 @@ TEST(Dump, SpellsOutTheProgram) {
   EXPECT_EQ(
       keys(json),
       (std::vector<std::string>{
-          "version", "producer", "name", "schedule", "model", "optimizer",
-          "data_type", "micro_batch_size", "seed", "time_unit", "micro_batches",
-          "data_parallel", "stages", "pipelines", "message_model",
-          "communicators", "workers", "files", "locations"}));
+          "version",       "producer",  "name",          "schedule",
+          "model",         "optimizer", "data_type",     "micro_batch_size",
+          "seed",          "time_unit", "micro_batches", "data_parallel",
+          "updates",       "stages",    "pipelines",     "message_model",
+          "communicators", "workers",   "files",         "locations"}));
   EXPECT_EQ(json["version"], "1.0");
   EXPECT_EQ(json["data_type"], "float64");
   EXPECT_EQ(json["message_model"], "rendezvous");
+  EXPECT_EQ(json["updates"], "flush");
   EXPECT_EQ(json["data_parallel"], 3);
   EXPECT_TRUE(json["model"].is_null());
   EXPECT_EQ(json["optimizer"]["name"], "adamw");
