@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/Memory.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>
@@ -84,44 +85,6 @@ TEST_P(EvenD, DirectIdlesAtEveryJunction) {
     });
 }
 
-/// N = 2DU: idle (h-2) [max((f+b)/2, b-f) + (U-1) max(0, b-2f)] on every
-/// worker, with h = D/f in the place of D where there are more pipelines. At b
-/// = 2f a bubble of (D-2) / (2N + D-2).
-TEST_P(EvenD, Doubling) {
-  int32_t d = GetParam();
-  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-    if (options.concatenation != Concatenation::FineTunedDoubling)
-      continue;
-    int64_t h = 2 * d / options.pipelines, f = kForward;
-    for (int32_t u = 1; u <= 3; ++u)
-      atEachRatio(
-          "chimera", d, 2 * d * u, options, [&](const Timing &t, int64_t b) {
-            int64_t twice =
-                (h - 2) * (std::max(f + b, 2 * (b - f)) +
-                           2 * (u - 1) * std::max<int64_t>(0, b - 2 * f));
-            for (int64_t idle : t.idle)
-              EXPECT_EQ(2 * idle, twice);
-            if (b == 2 * f && options.pipelines == 2) {
-              EXPECT_NEAR(t.bubbleRatio(), (d - 2.0) / (4.0 * d * u + d - 2.0),
-                          1e-12);
-            }
-          });
-  }
-}
-
-/// Twice the micro-batches in flight: 3D/2 + 1 to 2D.
-TEST_P(EvenD, DoublingHoldsTwiceAsMany) {
-  int32_t d = GetParam();
-  for (int32_t u = 1; u <= 3; ++u)
-    atEachRatio("chimera", d, 2 * d * u,
-                choose(2, Concatenation::FineTunedDoubling),
-                [&](const Timing &t, int64_t) {
-                  auto [least, most] = std::ranges::minmax(t.peakActivations);
-                  EXPECT_EQ(least, 3 * d / 2 + 1);
-                  EXPECT_EQ(most, 2 * d);
-                });
-}
-
 /// N = KD: D - D/2f + 1 to D.
 TEST_P(EvenD, DirectHoldsUpToAUnit) {
   int32_t d = GetParam();
@@ -136,7 +99,8 @@ TEST_P(EvenD, DirectHoldsUpToAUnit) {
             });
 }
 
-/// One unit: D/f - 2 idle slots, at b = 2f twice as much time.
+/// One unit: D/f - 2 idle slots, at b = 2f twice as much time, a bubble of
+/// (D - 2f) / (3fN/2 + D - 2f) in letters of the paper's Table 3.
 TEST_P(EvenD, MorePipelinesIdleLess) {
   int32_t d = GetParam();
   for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
@@ -146,8 +110,34 @@ TEST_P(EvenD, MorePipelinesIdleLess) {
     int64_t h = 2 * d / options.pipelines;
     EXPECT_EQ(slotTiming(c.problem, c.schedule).idle,
               std::vector<int64_t>(d, h - 2));
-    EXPECT_EQ(simulate(c.problem, c.schedule).idle,
-              std::vector<int64_t>(d, 2 * (h - 2)));
+    Timing timing = simulate(c.problem, c.schedule);
+    EXPECT_EQ(timing.idle, std::vector<int64_t>(d, 2 * (h - 2)));
+    double p = options.pipelines;
+    EXPECT_NEAR(timing.bubbleRatio(), (d - p) / (0.75 * p * d + d - p), 1e-12);
+  }
+}
+
+/// Table 3's ratio, (D - 2f) / (2fN + D - 2f), at b = f for N = KD.
+TEST_P(EvenD, StatedBubbleRatioOfMorePipelines) {
+  int32_t d = GetParam();
+  for (const SchemeOptions &options : choices(*findScheme("chimera"), d))
+    if (options.concatenation == Concatenation::Direct)
+      for (int32_t k = 1; k <= 3; ++k) {
+        Case c = makeCase("chimera", d, k * d, {}, false, options);
+        double p = options.pipelines;
+        EXPECT_NEAR(simulate(c.problem, c.schedule).bubbleRatio(),
+                    (d - p) / (p * k * d + d - p), 1e-12);
+      }
+}
+
+/// Weights, gradients and optimizer state of 2f stages on every worker.
+TEST_P(EvenD, HoldsAStageOfEveryPipeline) {
+  int32_t d = GetParam();
+  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+    Case c = makeCase("chimera", d, 2 * d, {1, 2, 1, 1}, false, options);
+    c.problem.bytes.assign(d, {100, 7, 0, 0});
+    for (int32_t w = 0; w < d; ++w)
+      EXPECT_EQ(residentBytes(c.problem, w), options.pipelines * 207);
   }
 }
 
@@ -168,19 +158,6 @@ TEST_P(EvenD, DirectCriticalPath) {
     int32_t n = k * d;
     expectOnCriticalPath(makeCase("chimera", d, n, {10000, 19999, 1, 1}),
                          n - (k - 1) * (d - 2), n + k * (d - 2));
-  }
-}
-
-/// N = 2DU, 2f <= b <= 3f: N + (D-2)/2 - 2(U-1)(D-2) forwards and N + (D-2)/2 +
-/// (U-1)(D-2) backwards.
-TEST_P(EvenD, DoublingCriticalPath) {
-  int32_t d = GetParam();
-  for (int32_t u = 1; u <= 3; ++u) {
-    int32_t n = 2 * d * u;
-    expectOnCriticalPath(makeCase("chimera", d, n, {10000, 24999, 1, 1}, false,
-                                  choose(2, Concatenation::FineTunedDoubling)),
-                         n + (d - 2) / 2 - 2 * (u - 1) * (d - 2),
-                         n + (d - 2) / 2 + (u - 1) * (d - 2));
   }
 }
 
@@ -220,13 +197,16 @@ TEST_P(EvenD, WholeModelsIdleNever) {
 INSTANTIATE_TEST_SUITE_P(Chimera, EvenD, testing::Range(2, 33, 2),
                          testing::PrintToStringParamName());
 
-/// N <= D-1: T = D (f+b) + (N-1) b.
+/// N <= D-1: T = D (f+b) + (N-1) b, and N-1 + 2D slots.
 TEST_P(OddD, OneUnit) {
   int32_t d = GetParam();
-  for (int32_t n = 1; n <= d - 1; ++n)
+  for (int32_t n = 1; n <= d - 1; ++n) {
     atEachRatio("chimera", d, n, {}, [&](const Timing &t, int64_t b) {
       EXPECT_EQ(t.makespan, d * (kForward + b) + (n - 1) * b);
     });
+    Case c = makeCase("chimera", d, n);
+    EXPECT_EQ(slotTiming(c.problem, c.schedule).makespan, n - 1 + 2 * d);
+  }
 }
 
 /// N = K (D-1): T = D f + 2 (K-1) f + K (2D-2) b; 2D slots a unit, D idle in
@@ -267,6 +247,90 @@ TEST_P(ClosedForms, Gems) {
 
 INSTANTIATE_TEST_SUITE_P(Gems, ClosedForms, testing::Values(2, 3, 4, 7, 8, 16),
                          testing::PrintToStringParamName());
+
+/// Table 2's (D-1) / (D + 1/2), which is near at b = 2f.
+TEST(Gems, IsIdleNearlyAsStated) {
+  for (auto [d, n, simulated, stated] :
+       {std::tuple{4, 8, 0.680, 0.667}, {8, 32, 0.826, 0.824}}) {
+    Case c = makeCase("gems", d, n, {1, 2, 1, 1});
+    EXPECT_NEAR(simulate(c.problem, c.schedule).bubbleRatio(), simulated,
+                0.0005);
+    EXPECT_NEAR((d - 1) / (d + 0.5), stated, 0.0005);
+  }
+}
+
+/// Gradients pass on as soon as they are there, weight gradients behind them
+/// delay nobody: idle (D-1) (f+i) where the backward is split into i and w.
+TEST(GPipe, IdlesLessWithSplitBackwards) {
+  for (int32_t d : {1, 2, 3, 4, 7, 16, 32})
+    for (int32_t n : {1, 2, 3, 8, 33})
+      for (auto [f, i, w] : {std::tuple{1, 1, 1}, {2, 3, 1}, {4, 2, 5}}) {
+        Case c = makeCase("gpipe", d, n, {f, i + w, i, w}, true);
+        EXPECT_EQ(simulate(c.problem, c.schedule).makespan,
+                  n * (f + i + w) + (d - 1) * (f + i));
+      }
+}
+
+/// With messages of c: (N+D-1) (f+b) + 2 (D-1) c.
+TEST(GPipe, PaysForMessagesInRampAndDrainOnly) {
+  for (int32_t d : {1, 2, 3, 4, 7, 16, 32})
+    for (int32_t n : {1, 2, 3, 8, 33})
+      for (int64_t alpha : {1, 2, 5}) {
+        Case c = makeCase("gpipe", d, n, {2, 3, 1, 1});
+        c.problem.link.alpha = alpha;
+        EXPECT_EQ(simulate(c.problem, c.schedule).makespan,
+                  (n + d - 1) * 5 + 2 * (d - 1) * alpha);
+      }
+}
+
+/// Idle shares in percent at b = 2f: GPipe and 1F1B, the paper's ideal, direct
+/// concatenation and fine-tuned doubling, which needs an even K.
+TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
+  struct Row {
+    int32_t d, k;
+    double linear, ideal, direct, doubling;
+  };
+  for (auto [d, k, linear, ideal, direct, doubling] :
+       {Row{4, 1, 42.9, 20.0, 25.0, -1},
+        {4, 2, 27.3, 11.1, 20.0, 11.1},
+        {4, 4, 15.8, 5.9, 17.2, 5.9},
+        {4, 8, 8.6, 3.0, 15.8, 3.0},
+        {8, 1, 46.7, 27.3, 33.3, -1},
+        {8, 2, 30.4, 15.8, 27.3, 15.8},
+        {8, 4, 17.9, 8.6, 23.8, 8.6},
+        {16, 1, 48.4, 30.4, 36.8, -1},
+        {16, 2, 31.9, 17.9, 30.4, 17.9},
+        {16, 4, 19.0, 9.9, 26.7, 9.9},
+        {32, 1, 49.2, 31.9, 38.5, -1}}) {
+    SCOPED_TRACE(std::to_string(d) + " " + std::to_string(k));
+    auto share = [&](const char *scheme, int64_t b,
+                     const SchemeOptions &options) {
+      Case c = makeCase(scheme, d, k * d, {1, b, 1, 1}, false, options);
+      return 100 * simulate(c.problem, c.schedule).bubbleRatio();
+    };
+    EXPECT_NEAR(share("gpipe", 2, {}), linear, 0.05);
+    EXPECT_NEAR(share("1f1b", 2, {}), linear, 0.05);
+    EXPECT_NEAR(share("chimera", 1, {}), ideal, 0.05);
+    EXPECT_NEAR(share("chimera", 2, {}), direct, 0.05);
+    if (doubling > 0) {
+      EXPECT_NEAR(
+          share("chimera", 2, choose(2, Concatenation::FineTunedDoubling)),
+          doubling, 0.05);
+    }
+  }
+}
+
+/// D=8, b=2f, fewer micro-batches than stages: idle shares above those of Table
+/// 2's formula.
+TEST(ChimeraSizes, BelowAUnitIdleMoreThanStated) {
+  for (auto [n, simulated, stated] :
+       {std::tuple{2, 0.75, 0.60}, {4, 0.57, 0.43}}) {
+    Case c = makeCase("chimera", 8, n, {1, 2, 1, 1});
+    EXPECT_NEAR(simulate(c.problem, c.schedule).bubbleRatio(), simulated,
+                0.005);
+    EXPECT_NEAR(6 / (2.0 * n + 6), stated, 0.005);
+  }
+}
 
 /// A unit without its full share runs as the full one does, with holes.
 TEST(ChimeraSizes, OfTheReference) {

@@ -55,6 +55,19 @@ TEST(Recompute, TakesTheTimesOfTheReference) {
   }
 }
 
+/// Mario (PPoPP'25) on 1F1B, F = R = 1, B = 2: without, fused,
+/// early, early with those left out that need not be.
+TEST(Recompute, TakesTheTimesOfMario) {
+  for (auto [d, n, none, fused, early, dropped] :
+       {std::tuple{4, 8, 33, 44, 41, 39}, {8, 16, 69, 92, 85, 83}}) {
+    Case c = makeCase("1f1b", d, n, {1, 2, 1, 1});
+    EXPECT_EQ(makespan(c), none);
+    EXPECT_EQ(makespan(withRecompute(c, Recompute::Fused)), fused);
+    EXPECT_EQ(makespan(withNoneLeftOut(c)), early);
+    EXPECT_EQ(makespan(withRecompute(c, Recompute::Early)), dropped);
+  }
+}
+
 /// Chimera's idle shares with B = 3F: direct, and doubling from K = 2 on.
 TEST(Recompute, LeavesTheIdleSharesOfTheReference) {
   struct Row {

@@ -1,0 +1,268 @@
+//===- ChimeraTest.cpp - Chimera's orders, told another way ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// The family makes its orders from a table of slots. Here they are made from
+// formulas and from loops without a table, and have to be the same.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+namespace chimera::schedule {
+namespace {
+
+/// The program of one worker for two pipelines and even D, without a table: X
+/// is the pipeline whose stage on the worker is the lower one, Y the other.
+/// Forwards of doubled units come in twos, and so do all actions' micro-batches
+/// first in, first out.
+class FivePhases {
+public:
+  FivePhases(int32_t d, int32_t worker, bool doubled)
+      : d(d), worker(worker), doubled(doubled) {}
+
+  std::vector<Action> run(int32_t units) {
+    int32_t h = d / 2;
+    int32_t x = worker < h ? 0 : 1, y = 1 - x;
+    int32_t a = worker < h ? h - worker : worker - h + 1, b = h - a;
+    for (int32_t k = 0; k < units; ++k) {
+      for (int32_t i = 0; i < a; ++i) {
+        if (k > 0)
+          backward(x);
+        forward(x);
+      }
+      for (int32_t i = 0; i < b; ++i) {
+        forward(y);
+        forward(x);
+      }
+      for (int32_t i = 0; i < a; ++i) {
+        forward(y);
+        backward(y);
+      }
+      for (int32_t i = 0; i < (doubled ? b + h : b); ++i) {
+        backward(x);
+        backward(y);
+      }
+    }
+    for (int32_t i = 0; i < a; ++i)
+      backward(x);
+    return std::move(program);
+  }
+
+private:
+  void forward(int32_t pipeline) {
+    for (int32_t i = 0; i < (doubled ? 2 : 1); ++i)
+      append(Kind::Forward, pipeline);
+  }
+  void backward(int32_t pipeline) { append(Kind::Backward, pipeline); }
+
+  void append(Kind kind, int32_t pipeline) {
+    int32_t i = next[static_cast<int>(kind)][pipeline]++;
+    // The i-th of its pipeline: half a unit to each, or pairs in turn.
+    int32_t m = doubled ? i / 2 * 4 + i % 2 + 2 * pipeline
+                        : i / (d / 2) * d + i % (d / 2) + d / 2 * pipeline;
+    program.push_back(
+        {kind, pipeline, pipeline == 0 ? worker : d - 1 - worker, m});
+  }
+
+  int32_t d, worker;
+  bool doubled;
+  int32_t next[2][2] = {};
+  std::vector<Action> program;
+};
+
+TEST(Chimera, HasFivePhasesOnEveryWorker) {
+  for (int32_t d = 2; d <= 32; d += 2)
+    for (int32_t units = 1; units <= 4; ++units) {
+      Case direct = makeCase("chimera", d, units * d);
+      Case doubled = makeCase("chimera", d, 2 * units * d, {1, 2, 1, 1}, false,
+                              choose(2, Concatenation::FineTunedDoubling));
+      for (int32_t w = 0; w < d; ++w) {
+        EXPECT_EQ(direct.schedule.workers[w],
+                  FivePhases(d, w, false).run(units))
+            << d << " " << units << " " << w;
+        EXPECT_EQ(doubled.schedule.workers[w],
+                  FivePhases(d, w, true).run(units))
+            << d << " " << units << " " << w;
+      }
+    }
+}
+
+/// Unit k of micro-batches, min(D, rest) of them (D-1 for odd D), one by one to
+/// d0, u0, d1, u1, …: how many each pipeline has.
+std::vector<int32_t> shareOut(int32_t count, int32_t pipelines) {
+  std::vector<int32_t> shares(pipelines, 0);
+  for (int32_t i = 0; i < count; ++i)
+    ++shares[i % pipelines];
+  return shares;
+}
+
+/// In every unit the j-th micro-batch of each pipeline runs its forward on
+/// stage s in slot 2j + s and its backward in slot 2j + 2D-1 - s, the up
+/// pipeline of odd D one later, and units follow each other after 2D slots.
+TEST(Chimera, HasTheSlotsOfTheFormula) {
+  for (int32_t d = 2; d <= 24; ++d)
+    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+      if (options.concatenation != Concatenation::Direct)
+        continue;
+      int32_t unit = d - d % 2, p = options.pipelines;
+      for (int32_t n : {1, 2, d - 1, d, d + 1, 2 * d + d / 2, 3 * d}) {
+        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, options));
+        // Micro-batch to pipeline and first slot.
+        std::map<int32_t, std::pair<int32_t, int64_t>> stated;
+        for (int32_t k = 0, m = 0; m < n; ++k) {
+          std::vector<int32_t> shares = shareOut(std::min(unit, n - m), p);
+          for (int32_t q = 0; q < p; ++q)
+            for (int32_t j = 0; j < shares[q]; ++j)
+              stated[m++] = {q, 2 * d * k + 2 * j + (q % 2) * (d % 2)};
+        }
+        Case c = makeCase("chimera", d, n, {}, false, options);
+        ASSERT_TRUE(c.schedule.hasSlots());
+        for (int32_t w = 0; w < d; ++w)
+          for (size_t i = 0; i < c.schedule.workers[w].size(); ++i) {
+            const Action &action = c.schedule.workers[w][i];
+            auto [pipeline, first] = stated[action.microBatch];
+            EXPECT_EQ(action.pipeline, pipeline);
+            EXPECT_EQ(c.schedule.slots[w][i],
+                      first + (action.kind == Kind::Forward
+                                   ? action.stage
+                                   : 2 * d - 1 - action.stage));
+          }
+      }
+    }
+}
+
+/// Down pipeline i has stage s on worker (s + i D/f) mod D, up pipeline i on
+/// (D-1-s + i D/f) mod D.
+TEST(Chimera, PlacesEveryPipeline) {
+  for (int32_t d = 2; d <= 32; d += 2)
+    for (int32_t f = 1; f <= d / 2; ++f) {
+      if (d / 2 % f != 0)
+        continue;
+      Case c = makeCase("chimera", d, d, {}, false, choose(2 * f));
+      ASSERT_EQ(c.problem.pipelines.size(), 2u * f);
+      for (int32_t q = 0; q < 2 * f; ++q) {
+        EXPECT_EQ(c.problem.pipelines[q].up, q % 2 == 1);
+        for (int32_t s = 0; s < d; ++s)
+          EXPECT_EQ(c.problem.pipelines[q].workers[s],
+                    ((q % 2 ? d - 1 - s : s) + q / 2 * (d / f)) % d);
+      }
+    }
+}
+
+/// One by one over d0, u0, d1, u1, the extras first; numbered by pipeline.
+TEST(Chimera, SharesOutWhatIsNoWholeUnit) {
+  auto shares = [](int32_t d, int32_t n, int32_t pipelines) {
+    std::vector<std::vector<int32_t>> result;
+    for (const Pipeline &pipeline :
+         makeCase("chimera", d, n, {}, false, choose(pipelines))
+             .problem.pipelines)
+      result.push_back(pipeline.microBatches);
+    return result;
+  };
+  using Shares = std::vector<std::vector<int32_t>>;
+  EXPECT_EQ(shares(8, 6, 4), (Shares{{0, 1}, {2, 3}, {4}, {5}}));
+  EXPECT_EQ(shares(8, 11, 4),
+            (Shares{{0, 1, 8}, {2, 3, 9}, {4, 5, 10}, {6, 7}}));
+  EXPECT_EQ(shares(4, 5, 2), (Shares{{0, 1, 4}, {2, 3}}));
+  EXPECT_EQ(shares(5, 5, 2), (Shares{{0, 1, 4}, {2, 3}}));
+  EXPECT_EQ(shares(4, 1, 2), (Shares{{0}}));
+  EXPECT_EQ(shares(8, 3, 8), (Shares{{0}, {1}, {2}}));
+}
+
+/// `direct` with what stands for each of its actions on micro-batch m: forwards
+/// of 2m and 2m+1, then, or backwards; the last alone where N is odd.
+std::vector<Action> twice(const std::vector<Action> &direct, int32_t n,
+                          bool together) {
+  std::vector<Action> program;
+  for (Action action : direct) {
+    int32_t first = 2 * action.microBatch, count = std::min(2, n - first);
+    action.microBatch = first;
+    if (together && action.kind == Kind::Forward) {
+      action.microBatches = static_cast<uint16_t>(count);
+      program.push_back(action);
+      continue;
+    }
+    for (int32_t i = 0; i < count; ++i, ++action.microBatch)
+      program.push_back(action);
+  }
+  return program;
+}
+
+/// And with two halves for each backward.
+std::vector<Action> halved(const std::vector<Action> &direct) {
+  std::vector<Action> program;
+  for (Action action : direct) {
+    if (action.kind == Kind::Backward) {
+      action.parts = 2;
+      program.push_back(action);
+      action.part = 1;
+    }
+    program.push_back(action);
+  }
+  return program;
+}
+
+/// Doubling of what is no whole number of units, or with more than two
+/// pipelines: the direct program for half as many.
+TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
+  for (int32_t d = 2; d <= 16; ++d)
+    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+      if (options.concatenation == Concatenation::Direct)
+        continue;
+      int32_t unit = d - d % 2;
+      for (int32_t n = 1; n <= 4 * d + 3; ++n) {
+        if (options.pipelines == 2 && n % unit == 0)
+          continue;
+        bool halves = options.concatenation == Concatenation::Halving;
+        bool together = options.concatenation == Concatenation::Doubling;
+        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, options));
+        Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false, options);
+        Case direct = makeCase("chimera", d, halves ? n : (n + 1) / 2, {},
+                               false, choose(options.pipelines));
+        for (int32_t w = 0; w < d; ++w)
+          EXPECT_EQ(c.schedule.workers[w],
+                    halves ? halved(direct.schedule.workers[w])
+                           : twice(direct.schedule.workers[w], n, together));
+      }
+    }
+}
+
+/// N = D (2U+1): U units of pairs, then a plain one, whose forwards cover one
+/// micro-batch each.
+TEST(Chimera, EndsInAPlainUnitWhereHalfAUnitIsLeft) {
+  for (int32_t d = 2; d <= 16; d += 2)
+    for (int32_t u = 1; u <= 2; ++u) {
+      SchemeOptions options = choose(2, Concatenation::FineTunedDoubling);
+      Case c =
+          makeCase("chimera", d, d * (2 * u + 1), {1, 2, 1, 1}, false, options);
+      Case pairs =
+          makeCase("chimera", d, 2 * d * u, {1, 2, 1, 1}, false, options);
+      Case plain = makeCase("chimera", d, d);
+      // Of each: what is left without the other's.
+      for (int32_t w = 0; w < d; ++w) {
+        std::vector<Action> first, last;
+        for (Action action : c.schedule.workers[w])
+          if (action.microBatch < 2 * d * u) {
+            first.push_back(action);
+          } else {
+            action.microBatch -= 2 * d * u;
+            last.push_back(action);
+          }
+        EXPECT_EQ(first, pairs.schedule.workers[w]) << d << " " << w;
+        EXPECT_EQ(last, plain.schedule.workers[w]) << d << " " << w;
+      }
+    }
+}
+
+} // namespace
+} // namespace chimera::schedule

@@ -1,0 +1,204 @@
+//===- DoublingTest.cpp - Doubled forwards and halved backwards -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// Closed forms of Chimera's other ways to follow one unit by the next, in the
+// letters of ClosedFormsTest: D even, h = D/f, and U units, N = 2DU with
+// doubling and N = DU with halving.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace chimera::schedule {
+namespace {
+
+/// b/f of 1, 5/4 (3/2 where b is cut in halves), 2, 5/2 and 3, in integers.
+constexpr int64_t kForward = 4;
+constexpr int64_t kBackwards[] = {4, 6, 8, 10, 12};
+
+/// Two forwards in the place of one over two.
+constexpr auto kTuned = Concatenation::FineTunedDoubling;
+
+class Pairs : public testing::TestWithParam<int32_t> {
+protected:
+  int32_t d = GetParam();
+
+  /// Calls `check(timing, h, u, b)` for all f that D allows, all U up to 3 and
+  /// each ratio of the times.
+  template <typename Check>
+  void forEachCase(Concatenation concatenation, Check check) {
+    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+      if (options.concatenation != concatenation)
+        continue;
+      for (int32_t u = 1; u <= 3; ++u) {
+        int32_t n = concatenation == Concatenation::Halving ? d * u : 2 * d * u;
+        Case c = makeCase("chimera", d, n, {}, false, options);
+        for (int64_t b : kBackwards) {
+          SCOPED_TRACE(nameOf(*c.scheme, d, n, options) +
+                       " b=" + std::to_string(b));
+          c.problem.stages.assign(d, {kForward, b, 1, 1});
+          Timing timing = simulate(c.problem, c.schedule);
+          ASSERT_TRUE(timing.complete);
+          check(timing, 2 * d / options.pipelines, u, b);
+        }
+      }
+    }
+  }
+};
+
+/// What a worker idles with pairs in one forward: (D-2) [max(2f, b) + (U-1)
+/// |b-2f|] with two pipelines. With more there is no table of slots; a worker's
+/// pair then waits for the next only where backwards are longer: (h-2)
+/// [max((2f+b)/2, b) + (U-1) max(0, b-2f)].
+int64_t twiceIdle(int32_t d, int64_t h, int32_t u, int64_t b) {
+  int64_t f = kForward;
+  if (h == d)
+    return 2 * (d - 2) * (std::max(2 * f, b) + (u - 1) * std::abs(b - 2 * f));
+  return (h - 2) * (std::max(2 * f + b, 2 * b) +
+                    2 * (u - 1) * std::max<int64_t>(0, b - 2 * f));
+}
+
+/// Figure 7c.
+TEST_P(Pairs, IdleAsTheirLongerHalf) {
+  forEachCase(Concatenation::Doubling,
+              [&](const Timing &t, int64_t h, int32_t u, int64_t b) {
+                for (int64_t idle : t.idle)
+                  EXPECT_EQ(2 * idle, twiceIdle(d, h, u, b));
+              });
+}
+
+/// Half of it, a bubble of (D-2) / (3N + D-2) at b = 2f.
+TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
+  forEachCase(Concatenation::Halving, [&](const Timing &t, int64_t h, int32_t u,
+                                          int64_t b) {
+    for (int64_t idle : t.idle)
+      EXPECT_EQ(4 * idle, twiceIdle(d, h, u, b));
+    if (b == 2 * kForward && h == d) {
+      EXPECT_NEAR(t.bubbleRatio(), (d - 2.0) / (3.0 * d * u + d - 2.0), 1e-12);
+    }
+  });
+}
+
+/// Figure 7d: idle (h-2) [max((f+b)/2, b-f) + (U-1) max(0, b-2f)] on every
+/// worker. At b = 2f a bubble of (D-2) / (2N + D-2).
+TEST_P(Pairs, FineTunedIdleLess) {
+  forEachCase(kTuned, [&](const Timing &t, int64_t h, int32_t u, int64_t b) {
+    int64_t f = kForward;
+    int64_t twice = (h - 2) * (std::max(f + b, 2 * (b - f)) +
+                               2 * (u - 1) * std::max<int64_t>(0, b - 2 * f));
+    for (int64_t idle : t.idle)
+      EXPECT_EQ(2 * idle, twice);
+    if (b == 2 * f && h == d) {
+      EXPECT_NEAR(t.bubbleRatio(), (d - 2.0) / (4.0 * d * u + d - 2.0), 1e-12);
+    }
+  });
+}
+
+/// Twice the micro-batches in flight: 3D/2 + 1 to 2D with two pipelines, else
+/// twice those of direct concatenation.
+TEST_P(Pairs, HoldTwiceAsMany) {
+  for (Concatenation concatenation : {Concatenation::Doubling, kTuned})
+    forEachCase(
+        concatenation, [&](const Timing &t, int64_t h, int32_t, int64_t) {
+          auto [least, most] = std::ranges::minmax(t.peakActivations);
+          EXPECT_EQ(least, h == d ? 3 * d / 2 + 1 : 2 * (d - h / 2 + 1));
+          EXPECT_EQ(most, 2 * d);
+        });
+}
+
+/// D at most as with direct concatenation, which holds D - D/2f + 1 at least;
+/// with two pipelines half of what pairs hold: 7 for 5 of D=8.
+TEST_P(Pairs, OfHalvesHoldNoMore) {
+  forEachCase(Concatenation::Halving,
+              [&](const Timing &t, int64_t h, int32_t, int64_t) {
+                auto [least, most] = std::ranges::minmax(t.peakActivations);
+                EXPECT_EQ(least, h == d ? (3 * d / 2 + 2) / 2 : d - h / 2 + 1);
+                EXPECT_EQ(most, d);
+              });
+}
+
+/// 4D-2 slots, of which D-2 are idle, and 3D for each further unit.
+TEST_P(Pairs, RepeatEveryThreeDSlots) {
+  for (Concatenation concatenation :
+       {Concatenation::Doubling, Concatenation::Halving})
+    for (int32_t u = 1; u <= 3; ++u) {
+      int32_t n = concatenation == Concatenation::Halving ? d * u : 2 * d * u;
+      Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,
+                        choose(2, concatenation));
+      ASSERT_TRUE(c.schedule.hasSlots());
+      Timing slots = slotTiming(c.problem, c.schedule);
+      EXPECT_EQ(slots.makespan, 3 * d * (u - 1) + 4 * d - 2);
+      EXPECT_EQ(slots.idle, std::vector<int64_t>(d, d - 2));
+    }
+}
+
+/// Fine-tuned, 2f <= b <= 3f: N + (D-2)/2 - 2(U-1)(D-2) forwards and N +
+/// (D-2)/2 + (U-1)(D-2) backwards on the critical path. The times are such that
+/// no other counts give the same sum.
+TEST_P(Pairs, FineTunedCriticalPath) {
+  for (int32_t u = 1; u <= 3; ++u) {
+    int32_t n = 2 * d * u;
+    Case c = makeCase("chimera", d, n, {10000, 24999, 1, 1}, false,
+                      choose(2, kTuned));
+    int64_t count[2] = {0, 0};
+    for (const Turn &turn : simulate(c.problem, c.schedule).criticalPath)
+      ++count[static_cast<int>(
+          c.schedule.workers[turn.worker][turn.index].kind)];
+    EXPECT_EQ(count[0], n + (d - 2) / 2 - 2 * (u - 1) * (d - 2));
+    EXPECT_EQ(count[1], n + (d - 2) / 2 + (u - 1) * (d - 2));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chimera, Pairs, testing::Range(2, 33, 2),
+                         testing::PrintToStringParamName());
+
+/// At b = 2f, in units of f: 28 with pairs, 27 fine-tuned, 57 for D=8, N=16 and
+/// 105 for N=32, the load and (D/2-1) (f+b), which is the bound of this
+/// placement.
+TEST(Doubling, TakesTheTimesOfThePaper) {
+  auto time = [](int32_t d, int32_t n, Concatenation concatenation) {
+    Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,
+                      choose(2, concatenation));
+    return simulate(c.problem, c.schedule).makespan;
+  };
+  EXPECT_EQ(time(4, 8, Concatenation::Doubling), 28);
+  EXPECT_EQ(time(4, 8, kTuned), 27);
+  EXPECT_EQ(time(8, 16, kTuned), 57);
+  EXPECT_EQ(time(8, 32, kTuned), 105);
+}
+
+/// Odd D: a unit of 2 (D-1) micro-batches repeats every 3D-1 slots.
+TEST(Doubling, OfOddStagesRepeats) {
+  for (int32_t d = 3; d <= 17; d += 2)
+    for (int32_t u = 1; u <= 3; ++u) {
+      Case c = makeCase("chimera", d, 2 * (d - 1) * u, {1, 2, 1, 1}, false,
+                        choose(2, Concatenation::Doubling));
+      ASSERT_EQ(messages(verify(c.problem, c.schedule)), "") << d << " " << u;
+      ASSERT_TRUE(c.schedule.hasSlots());
+      for (int32_t w = 0; w < d; ++w)
+        for (size_t i = 0; i < c.schedule.workers[w].size(); ++i) {
+          Action next = c.schedule.workers[w][i];
+          if ((next.microBatch += 2 * (d - 1)) >= c.problem.microBatches())
+            continue;
+          auto at = std::ranges::find(c.schedule.workers[w], next) -
+                    c.schedule.workers[w].begin();
+          EXPECT_EQ(c.schedule.slots[w][at],
+                    c.schedule.slots[w][i] + 3 * d - 1);
+        }
+      EXPECT_EQ(slotTiming(c.problem, c.schedule).makespan,
+                (3 * d - 1) * (u - 1) + 2 * (d - 2) + 2 * d + 1);
+    }
+}
+
+} // namespace
+} // namespace chimera::schedule
