@@ -10,75 +10,110 @@
 #include "compiler/schedule/Steps.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
 namespace chimera::schedule {
 
 namespace {
 
-/// What an action changes: bytes from its start on, bytes only while it runs,
-/// bytes from its end on; likewise how many micro-batches there are
-/// activations of.
-struct Change {
-  int64_t acquire = 0, passing = 0, release = 0;
-  int32_t more = 0, less = 0;
-};
-
 /// Walks one worker's order. The stash of a piece, a micro-batch or a part of
 /// one, comes with its forward, or with its recompute; until that the forward's
 /// input stays instead of it.
-class Changes {
+class Walk {
 public:
-  Changes(const Problem &problem, std::span<const Action> order)
-      : problem(problem), stages(static_cast<int32_t>(problem.stages.size())) {
-    if (!problem.recompute.empty())
-      for (const Action &action : order)
-        if (action.kind == Kind::Recompute)
-          recomputed.insert(keyOf(action, action.microBatch, action.part));
+  Walk(const Problem &problem, std::span<const Action> order)
+      : problem(problem), order(order), sizes(problem.stages.size()) {
+    for (size_t s = 0; s < problem.bytes.size(); ++s) {
+      sizes[s].stash = problem.bytes[s].stash;
+      sizes[s].input = s == 0 ? 0 : problem.bytes[s - 1].boundary;
+      sizes[s].passing = sizes[s].input;
+      if (s + 1 < problem.bytes.size())
+        sizes[s].passing += problem.bytes[s].boundary;
+    }
+    for (const Pipeline &pipeline : problem.pipelines)
+      parts = std::max(parts, pipeline.backwardParts);
+    inPieces =
+        parts > 1 || std::ranges::any_of(problem.recompute, [](auto how) {
+          return how != Recompute::None;
+        });
+    if (inPieces)
+      findRecomputes();
   }
 
-  /// Requires the actions in their order.
-  Change next(const Action &action) {
-    Change change;
-    passing(action, change);
-    switch (action.kind) {
-    case Kind::Forward:
-      if (recomputed.empty() && partsOf(action) == 1) {
-        change.acquire = stash(action) * action.microBatches;
-        change.more = action.microBatches;
-      } else {
-        forward(action, change);
+  /// Calls `visit(index, bytes, bytesBehind, activations)` for each action:
+  /// what the worker holds while it runs and behind it.
+  template <typename Visit> void run(int64_t bytes, Visit visit) {
+    int32_t activations = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+      const Action &action = order[i];
+      const Sizes &size = sizes[action.stage];
+      int64_t passing = 0, release = 0;
+      int32_t less = 0;
+      switch (action.kind) {
+      case Kind::Forward:
+        passing = size.passing * action.microBatches;
+        if (inPieces) {
+          forward(action, bytes, activations);
+        } else {
+          bytes += size.stash * action.microBatches;
+          activations += action.microBatches;
+        }
+        break;
+      case Kind::Recompute:
+        bytes += piece(action, size.stash);
+        release = piece(action, size.input);
+        activations += holdsOneMore(action);
+        break;
+      case Kind::InputGradient:
+        passing = piece(action, size.passing);
+        break;
+      case Kind::Backward:
+        passing = piece(action, size.passing);
+        [[fallthrough]];
+      case Kind::WeightGradient:
+        release = piece(action, size.stash);
+        less = action.parts == 1 || --held[keyOf(action)] == 0;
+        break;
       }
-      break;
-    case Kind::Recompute:
-      change.acquire = piece(action, stash(action));
-      change.release = piece(action, input(action));
-      change.more = holdsOneMore(action);
-      break;
-    case Kind::Backward:
-    case Kind::WeightGradient:
-      change.release = piece(action, stash(action));
-      change.less = action.parts == 1 || --held[keyOf(action)] == 0;
-      break;
-    case Kind::InputGradient:
-      break;
+      visit(i, bytes + passing, bytes - release, activations);
+      bytes -= release;
+      activations -= less;
     }
-    return change;
   }
 
 private:
+  /// Bytes of a stage: its stash, what its forward reads, and what its forward
+  /// or backward reads and gives.
+  struct Sizes {
+    int64_t stash = 0, input = 0, passing = 0;
+  };
+
+  void findRecomputes() {
+    microBatches = problem.microBatches() * problem.steps;
+    rows.assign(problem.stages.size(), -1);
+    int64_t count = 0;
+    for (const Action &action : order)
+      if (rows[action.stage] < 0)
+        rows[action.stage] = count++ * microBatches;
+    held.assign(count * microBatches, 0);
+    recomputed.assign(count * microBatches * parts, false);
+    for (const Action &action : order)
+      if (action.kind == Kind::Recompute)
+        recomputed[keyOf(action) * parts + action.part] = true;
+  }
+
   /// Every piece of a forward: its stash, or its input until it is recomputed.
-  void forward(const Action &action, Change &change) {
+  void forward(const Action &action, int64_t &bytes, int32_t &activations) {
+    const Sizes &size = sizes[action.stage];
     Action each = action;
     each.microBatches = 1;
-    each.parts = partsOf(action);
+    each.parts =
+        static_cast<uint8_t>(problem.pipelines[action.pipeline].backwardParts);
     for (int32_t i = 0; i < action.microBatches; ++i, ++each.microBatch)
       for (int32_t part = 0; part < each.parts; ++part) {
         each.part = static_cast<uint8_t>(part);
-        bool again = recomputed.contains(keyOf(action, each.microBatch, part));
-        change.acquire += piece(each, again ? input(action) : stash(action));
-        change.more += again ? 0 : holdsOneMore(each);
+        bool again = recomputed[keyOf(each) * parts + part];
+        bytes += piece(each, again ? size.input : size.stash);
+        activations += again ? 0 : holdsOneMore(each);
       }
   }
 
@@ -87,45 +122,26 @@ private:
     return action.parts == 1 || held[keyOf(action)]++ == 0;
   }
 
-  void passing(const Action &action, Change &change) const {
-    if (problem.bytes.empty() || action.kind == Kind::WeightGradient ||
-        action.kind == Kind::Recompute)
-      return;
-    int64_t bytes = input(action);
-    if (action.stage + 1 < stages)
-      bytes += problem.bytes[action.stage].boundary;
-    change.passing = piece(action, bytes) * action.microBatches;
-  }
-
-  int64_t stash(const Action &action) const {
-    return problem.bytes.empty() ? 0 : problem.bytes[action.stage].stash;
-  }
-  int64_t input(const Action &action) const {
-    return problem.bytes.empty() || action.stage == 0
-               ? 0
-               : problem.bytes[action.stage - 1].boundary;
-  }
   static int64_t piece(const Action &action, int64_t bytes) {
     return action.parts == 1 ? bytes : share(bytes, action.part, action.parts);
   }
-  uint8_t partsOf(const Action &action) const {
-    return static_cast<uint8_t>(
-        problem.pipelines[action.pipeline].backwardParts);
-  }
-  /// Of a micro-batch on a stage, or of a part of it.
-  int64_t keyOf(const Action &action, int64_t microBatch,
-                int32_t part = 0) const {
-    return ((microBatch * stages) + action.stage) * (UINT8_MAX + 1) + part;
-  }
+  /// Of a micro-batch on a stage.
   int64_t keyOf(const Action &action) const {
-    return keyOf(action, action.microBatch);
+    return rows[action.stage] + action.microBatch;
   }
 
   const Problem &problem;
-  int32_t stages;
-  std::unordered_set<int64_t> recomputed; ///< pieces
+  std::span<const Action> order;
+  std::vector<Sizes> sizes; ///< of each stage
+  int32_t parts = 1;        ///< the most of a micro-batch
+  /// False where every micro-batch keeps its whole stash: what follows is
+  /// empty.
+  bool inPieces;
+  int64_t microBatches = 0;
+  std::vector<int64_t> rows;    ///< key of each stage's first micro-batch
+  std::vector<bool> recomputed; ///< pieces, `parts` of them a key
   /// Of micro-batches in parts: how many pieces there are activations of.
-  std::unordered_map<int64_t, int32_t> held;
+  std::vector<int32_t> held;
 };
 
 } // namespace
@@ -144,47 +160,37 @@ int64_t residentBytes(const Problem &problem, int32_t worker) {
 
 MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
                       int32_t worker) {
-  Changes changes(problem, order);
-  int64_t held = residentBytes(problem, worker);
-  int32_t activations = 0;
   MemoryPeak peak;
-  peak.bytes = held;
-  for (size_t i = 0; i < order.size(); ++i) {
-    Change change = changes.next(order[i]);
-    held += change.acquire;
-    if (held + change.passing > peak.bytes || i == 0) {
-      peak.bytes = held + change.passing;
+  peak.bytes = residentBytes(problem, worker);
+  auto raise = [&](size_t i, int64_t bytes, int64_t, int32_t activations) {
+    if (bytes > peak.bytes || i == 0) {
+      peak.bytes = bytes;
       peak.index = static_cast<int32_t>(i);
     }
-    held -= change.release;
-    activations += change.more;
     peak.activations = std::max(peak.activations, activations);
-    activations -= change.less;
-  }
+  };
+  Walk(problem, order).run(peak.bytes, raise);
   return peak;
 }
 
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
                                          const Timing &timing, int32_t worker) {
-  Changes changes(problem, schedule.workers[worker]);
-  int64_t held = residentBytes(problem, worker);
-  std::vector<MemorySample> samples = {{0, held}};
+  const std::vector<Action> &order = schedule.workers[worker];
+  int64_t resident = residentBytes(problem, worker);
+  std::vector<MemorySample> samples = {{0, resident}};
   auto add = [&](int64_t time, int64_t bytes) {
     if (samples.back().time == time)
       samples.back().bytes = bytes;
     else
       samples.push_back({time, bytes});
   };
-  for (size_t i = 0; i < schedule.workers[worker].size(); ++i) {
-    const Action &action = schedule.workers[worker][i];
-    Change change = changes.next(action);
+  auto sample = [&](size_t i, int64_t bytes, int64_t bytesBehind, int32_t) {
     int64_t start = timing.starts[worker][i];
-    held += change.acquire;
-    add(start, held + change.passing);
-    held -= change.release;
-    add(start + problem.cost(action), held);
-  }
+    add(start, bytes);
+    add(start + problem.cost(order[i]), bytesBehind);
+  };
+  Walk(problem, order).run(resident, sample);
   return samples;
 }
 

@@ -19,23 +19,6 @@ int32_t Problem::microBatches() const {
   return static_cast<int32_t>(count);
 }
 
-int64_t Problem::cost(Kind kind, int32_t stage) const {
-  const StageCost &cost = stages[stage];
-  switch (kind) {
-  case Kind::Forward:
-    return cost.forward;
-  case Kind::Backward:
-    return cost.backward;
-  case Kind::InputGradient:
-    return cost.inputGradient;
-  case Kind::WeightGradient:
-    return cost.weightGradient;
-  case Kind::Recompute:
-    return cost.recompute;
-  }
-  return 0;
-}
-
 /// Times and bytes of a step stay below this, so that sums never overflow.
 static constexpr int64_t kMost = int64_t{1} << 62;
 

@@ -60,6 +60,22 @@ struct StageCost {
   int64_t inputGradient = 1;
   int64_t weightGradient = 1;
   int64_t recompute = 1;
+
+  int64_t of(Kind kind) const {
+    switch (kind) {
+    case Kind::Forward:
+      return forward;
+    case Kind::Backward:
+      return backward;
+    case Kind::InputGradient:
+      return inputGradient;
+    case Kind::WeightGradient:
+      return weightGradient;
+    case Kind::Recompute:
+      return recompute;
+    }
+    return 0;
+  }
 };
 
 /// Bytes of one stage; none negative.
@@ -118,7 +134,9 @@ struct Problem {
   /// Of one step.
   int32_t microBatches() const;
   /// Of one micro-batch on `stage`.
-  int64_t cost(Kind kind, int32_t stage) const;
+  int64_t cost(Kind kind, int32_t stage) const {
+    return stages[stage].of(kind);
+  }
   /// A forward takes as many times longer as it covers micro-batches, a part of
   /// a backward its share: see `share`.
   int64_t cost(const Action &action) const;

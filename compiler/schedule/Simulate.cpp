@@ -42,14 +42,14 @@ void summarize(const Problem &problem, const Schedule &schedule, bool unitCosts,
     timing.idle.push_back(timing.makespan - busy);
 }
 
-/// Runs the order to its end: a stack holds the workers whose next action may
-/// have become ready.
+/// Runs the order to its end: a stack holds the workers that can go on.
 class Simulation {
 public:
   Simulation(const Problem &problem, const Schedule &schedule)
       : problem(problem), schedule(schedule), ids(problem),
         stages(static_cast<int32_t>(problem.stages.size())),
         done(ids.count(), -1), next(schedule.workers.size(), 0),
+        waitsFor(schedule.workers.size(), -1),
         free(schedule.workers.size(), 0) {
     for (int32_t s = 0; s < stages; ++s)
       transfers.push_back(problem.transfer(s));
@@ -131,27 +131,33 @@ private:
 
   /// Runs what can be run on `worker`.
   void advance(int32_t worker, std::vector<int64_t> &starts) {
-    const std::vector<Action> &order = schedule.workers[worker];
-    while (next[worker] < order.size()) {
-      const Action &action = order[next[worker]];
-      int64_t start = free[worker];
+    std::span<const Action> order = schedule.workers[worker];
+    size_t i = next[worker];
+    int64_t now = free[worker];
+    for (; i < order.size(); ++i) {
+      const Action &action = order[i];
+      int64_t start = now;
       bool can = forEachNeed(action, worker, [&](int64_t id, int64_t transfer) {
         int64_t end = done[id];
         start = std::max(start, end + transfer);
+        if (end < 0)
+          waitsFor[worker] = id;
         return end >= 0;
       });
       if (!can)
-        return;
-      starts[next[worker]++] = start;
-      int64_t end = start + problem.cost(action);
-      free[worker] = end;
-      done[ids.idOf(action)] = end;
-      wake(action, worker);
+        break;
+      starts[i] = start;
+      now = start + problem.cost(action);
+      int64_t id = ids.idOf(action);
+      done[id] = now;
+      wake(action, id);
     }
+    next[worker] = i;
+    free[worker] = now;
   }
 
   /// Looks again at the worker that may wait for `action`.
-  void wake(const Action &action, int32_t worker) {
+  void wake(const Action &action, int64_t id) {
     const std::vector<int32_t> &place =
         problem.pipelines[action.pipeline].workers;
     int32_t stage = action.stage;
@@ -162,7 +168,7 @@ private:
       --stage;
     else
       return;
-    if (stage >= 0 && stage < stages && place[stage] != worker)
+    if (stage >= 0 && stage < stages && waitsFor[place[stage]] == id)
       ready.push_back(place[stage]);
   }
 
@@ -205,6 +211,8 @@ private:
   /// End of each action, -1 before it ran.
   std::vector<int64_t> done;
   std::vector<size_t> next;
+  /// The action that held each worker up last.
+  std::vector<int64_t> waitsFor;
   std::vector<int64_t> free;
   std::vector<int32_t> ready;
 };

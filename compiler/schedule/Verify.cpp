@@ -69,30 +69,41 @@ private:
       report(Constraint::Placement,
              "expected orders for " + std::to_string(problem.workers) +
                  " workers, got " + std::to_string(schedule.workers.size()));
-    for (size_t w = 0; w < schedule.workers.size(); ++w)
-      for (size_t i = 0; i < schedule.workers[w].size(); ++i)
-        checkAction(schedule.workers[w][i], w,
-                    first[w] + static_cast<int64_t>(i));
+    for (size_t w = 0; w < schedule.workers.size(); ++w) {
+      int64_t position = first[w];
+      for (const Action &action : schedule.workers[w]) {
+        std::optional<int64_t> id = ids.find(action);
+        bool isNew = id && positionOf[*id] == kNowhere;
+        if (!isNew || placeOf(action) != w)
+          reportAction(w, action, id);
+        if (isNew) {
+          positionOf[*id] = position;
+          idAt[position] = *id;
+          ++placed;
+          required += action.kind != Kind::Recompute || !ids.isOptional(*id);
+        }
+        ++position;
+      }
+    }
   }
 
-  void checkAction(const Action &action, size_t worker, int64_t position) {
-    std::optional<int64_t> id = ids.find(action);
+  void reportAction(size_t worker, const Action &action,
+                    std::optional<int64_t> id) {
     if (!id)
       return report(Constraint::UnknownAction,
                     onWorker(worker) + describe(action) +
                         " is no action of the problem");
-    int32_t place = problem.pipelines[action.pipeline].workers[action.stage];
-    if (place != static_cast<int32_t>(worker))
+    if (placeOf(action) != worker)
       report(Constraint::Placement, onWorker(worker) + describe(action) +
                                         " belongs on worker " +
-                                        std::to_string(place));
+                                        std::to_string(placeOf(action)));
     if (positionOf[*id] != kNowhere)
-      return report(Constraint::Duplicate,
-                    onWorker(worker) + describe(action) + " stands twice");
-    positionOf[*id] = position;
-    idAt[position] = *id;
-    ++placed;
-    required += action.kind != Kind::Recompute || !ids.isOptional(*id);
+      report(Constraint::Duplicate,
+             onWorker(worker) + describe(action) + " stands twice");
+  }
+
+  size_t placeOf(const Action &action) const {
+    return problem.pipelines[action.pipeline].workers[action.stage];
   }
 
   void checkMissing() {
@@ -187,9 +198,10 @@ private:
     while (!ready.empty()) {
       size_t w = ready.back();
       ready.pop_back();
-      stuck.waitsFor[w] = kNoAction;
-      const std::vector<Action> &order = schedule.workers[w];
-      for (size_t &i = stuck.next[w]; i < order.size(); ++i) {
+      std::span<const Action> order = schedule.workers[w];
+      size_t i = stuck.next[w];
+      int64_t waitsFor = kNoAction;
+      for (; i < order.size(); ++i) {
         int64_t position = first[w] + static_cast<int64_t>(i);
         int64_t id = idAt[position];
         if (id == kNoAction)
@@ -201,18 +213,20 @@ private:
             stuck.passedOver = true;
             return true;
           }
-          stuck.waitsFor[w] = need;
+          waitsFor = need;
           return false;
         });
-        if (int64_t need = stuck.waitsFor[w]; need != kNoAction) {
-          alsoWaiting[w] = state[need];
-          state[need] = static_cast<int32_t>(w);
+        if (waitsFor != kNoAction) {
+          alsoWaiting[w] = state[waitsFor];
+          state[waitsFor] = static_cast<int32_t>(w);
           break;
         }
         for (int32_t v = state[id]; v >= 0; v = alsoWaiting[v])
           ready.push_back(v);
         state[id] = kDone;
       }
+      stuck.next[w] = i;
+      stuck.waitsFor[w] = waitsFor;
     }
     for (int64_t need : stuck.waitsFor)
       stuck.any |= need != kNoAction;
@@ -407,16 +421,20 @@ private:
         std::min(problem.memoryCaps.size(), schedule.workers.size());
     std::vector<Action> known;
     for (size_t w = 0; w < workers; ++w) {
-      known.clear();
-      for (size_t i = 0; i < schedule.workers[w].size(); ++i)
-        if (idAt[first[w] + i] != kNoAction)
-          known.push_back(schedule.workers[w][i]);
-      MemoryPeak peak = memoryPeak(problem, known, static_cast<int32_t>(w));
+      std::span<const Action> order = schedule.workers[w];
+      if (placed < std::ssize(idAt)) {
+        known.clear();
+        for (size_t i = 0; i < order.size(); ++i)
+          if (idAt[first[w] + i] != kNoAction)
+            known.push_back(order[i]);
+        order = known;
+      }
+      MemoryPeak peak = memoryPeak(problem, order, static_cast<int32_t>(w));
       if (peak.bytes <= problem.memoryCaps[w])
         continue;
       std::string when = "before its first action";
       if (peak.index >= 0)
-        when = "at " + describe(known[peak.index]);
+        when = "at " + describe(order[peak.index]);
       report(Constraint::Memory, "worker " + std::to_string(w) + " holds " +
                                      std::to_string(peak.bytes) + " bytes " +
                                      when + ", more than its cap of " +
