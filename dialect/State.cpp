@@ -25,8 +25,8 @@ std::optional<SmallVector<Carried>> carriedBy(TypeRange types) {
     ++at;
     while (at < end && isa<StashType>(types[at]))
       ++at, ++replica.stashes;
-    replica.activation = at < end && isa<ActivationType>(types[at]);
-    at += replica.activation;
+    while (at < end && isa<ActivationType>(types[at]))
+      ++at, ++replica.activations;
     replicas.push_back(replica);
   }
   return replicas;

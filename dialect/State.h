@@ -20,19 +20,20 @@
 namespace chimera {
 
 /// What one stage replica hands on, by position: `versions` weights, oldest
-/// first, the optimizer state, `stashes` in flight, oldest first, and, if
-/// `activation`, what the stage before has sent.
+/// first, the optimizer state, then of the micro-batches in flight, oldest
+/// first, the stashes or, where they are recomputed, the activations that their
+/// forwards took, and last the activation that the stage before has sent.
 struct Carried {
   unsigned first = 0;
   unsigned versions = 0;
   unsigned stashes = 0;
-  bool activation = false;
+  unsigned activations = 0;
 
   unsigned newestWeights() const { return first + versions - 1; }
   unsigned state() const { return first + versions; }
   unsigned firstStash() const { return state() + 1; }
-  unsigned lastActivation() const { return firstStash() + stashes; }
-  unsigned end() const { return lastActivation() + activation; }
+  unsigned firstActivation() const { return firstStash() + stashes; }
+  unsigned end() const { return firstActivation() + activations; }
 };
 
 /// Reads `types` as what replicas hand on, one after another. None where they

@@ -229,30 +229,6 @@ schedule::Updates updatesOf(PipelineOp pipeline) {
   return scheme ? scheme->updates : schedule::Updates::Flush;
 }
 
-int32_t versionsKept(schedule::Updates updates, int32_t stages, int32_t stage) {
-  switch (updates) {
-  case schedule::Updates::Flush:
-    return 1;
-  case schedule::Updates::EachMicroBatch:
-    return forwardsAhead(stages, stage) + 1;
-  case schedule::Updates::EachStep:
-    return 2;
-  }
-  return 1;
-}
-
-int32_t versionRead(schedule::Updates updates, int32_t microBatch, int32_t N) {
-  switch (updates) {
-  case schedule::Updates::Flush:
-    return 0;
-  case schedule::Updates::EachMicroBatch:
-    return microBatch;
-  case schedule::Updates::EachStep:
-    return microBatch / N;
-  }
-  return 0;
-}
-
 FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   schedule::Schedule schedule;
   schedule.workers.resize(pipeline.getStages());
@@ -342,6 +318,15 @@ LogicalResult verifyReplicas(ArrayRef<SectionOp> sections,
     }
   }
   return success();
+}
+
+SmallVector<uint32_t> homesOf(TypeRange types, const Layout &layout) {
+  SmallVector<uint32_t> homes;
+  size_t stages = layout.stages.size();
+  for (auto [index, replica] : llvm::enumerate(*carriedBy(types)))
+    homes.resize(replica.end(),
+                 layout.workerOf(index / stages, index % stages));
+  return homes;
 }
 
 FailureOr<SmallVector<SectionOp, 3>> sectionsOf(PipelineOp pipeline) {

@@ -82,19 +82,6 @@ schedule::Action actionOf(ActionOp op);
 /// there is no such scheme.
 schedule::Updates updatesOf(PipelineOp pipeline);
 
-/// How many versions of a stage's weights are kept.
-int32_t versionsKept(schedule::Updates updates, int32_t stages, int32_t stage);
-
-/// Which of the versions that a section takes, oldest first, and then of those
-/// that it makes, the actions of `stage` on micro-batch `microBatch` of the
-/// section read, N being the micro-batches of a step.
-int32_t versionRead(schedule::Updates updates, int32_t microBatch, int32_t N);
-
-/// How many forwards a stage is ahead of its backwards where steps overlap.
-inline int32_t forwardsAhead(int32_t stages, int32_t stage) {
-  return stages - 1 - stage;
-}
-
 /// The order of actions on every worker, from the sections of a scheduled
 /// pipeline or from the workers of a projected one. Slots are taken along where
 /// every action has one. Where steps overlap, the schedule is that of two steps
@@ -115,6 +102,11 @@ sectionsOf(PipelineOp pipeline);
 /// handed on for each replica of the layout.
 mlir::LogicalResult verifyReplicas(llvm::ArrayRef<SectionOp> sections,
                                    const Layout &layout);
+
+/// The worker that has each of the values that a section takes or yields.
+/// Requires that verifyReplicas holds.
+llvm::SmallVector<uint32_t> homesOf(mlir::TypeRange types,
+                                    const Layout &layout);
 
 /// True if micro-batches of two steps are in flight at a time.
 inline bool stepsOverlap(llvm::ArrayRef<SectionOp> sections) {

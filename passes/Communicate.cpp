@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/State.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 
@@ -31,8 +30,8 @@ public:
       : builder(context), sending(SendingType::get(context)) {}
 
   /// Sends `value`, made by `producer`, to worker `to`. Posts stand behind the
-  /// producer, the receive first; waits stand around `awaiting`, before it where
-  /// it ends the section. Returns what arrives.
+  /// producer, the receive first; waits stand around `awaiting`, before it
+  /// where it ends the section. Returns what arrives.
   Value send(ActionOp producer, Value value, uint32_t worker,
              Operation *awaiting) {
     IntegerAttr from = number(*producer.getWorker());
@@ -96,7 +95,7 @@ private:
 /// The recompute that waits for the gradient that `consumer` uses, null if
 /// there is none.
 Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
-                          ActionOp consumer) {
+                          Operation *consumer) {
   if (!pipeline.getRecomputeFused() || !isa<GradientType>(value.getType()))
     return nullptr;
   auto recompute = consumer->getOperand(0).getDefiningOp<RecomputeOp>();
@@ -105,20 +104,31 @@ Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
              : nullptr;
 }
 
-/// Sends what `producer` makes to the workers that use it, once to each.
+/// The worker that uses a value: that of an action, or of the replica that the
+/// section hands it on for. None for an op that is of no worker yet.
+std::optional<uint32_t> workerOf(OpOperand &use, ArrayRef<uint32_t> homes) {
+  if (auto action = dyn_cast<ActionOp>(use.getOwner()))
+    return action.getWorker();
+  if (isa<YieldOp>(use.getOwner()) && !homes.empty())
+    return homes[use.getOperandNumber()];
+  return std::nullopt;
+}
+
+/// Sends what `producer` makes to the workers that use it, once to each; what
+/// is in flight at the section's end is received before it.
 LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
-                          Poster &poster) {
+                          ArrayRef<uint32_t> homes, Poster &poster) {
   for (Value value : producer->getResults()) {
     SmallVector<OpOperand *, 4> uses;
     for (OpOperand &use : value.getUses()) {
       // All-reduces cross workers by themselves; synchronise splits them.
-      auto consumer = dyn_cast<ActionOp>(use.getOwner());
-      if (!consumer || consumer.getWorker() == producer.getWorker())
+      std::optional<uint32_t> worker = workerOf(use, homes);
+      if (!worker || worker == producer.getWorker())
         continue;
       if (!isa<ActivationType, GradientType>(value.getType()))
         return producer.emitOpError("expected only activations and gradients "
                                     "used on another worker, got ")
-               << value.getType() << " on worker " << *consumer.getWorker();
+               << value.getType() << " on worker " << *worker;
       uses.push_back(&use);
     }
     if (uses.size() > 1)
@@ -126,12 +136,13 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
         return a->getOwner()->isBeforeInBlock(b->getOwner());
       });
     while (!uses.empty()) {
-      auto first = cast<ActionOp>(uses.front()->getOwner());
+      uint32_t worker = *workerOf(*uses.front(), homes);
+      Operation *first = uses.front()->getOwner();
       Operation *early = fusedRecompute(pipeline, producer, value, first);
-      Value arrived = poster.send(producer, value, *first.getWorker(),
-                                  early ? early : first.getOperation());
+      Value arrived =
+          poster.send(producer, value, worker, early ? early : first);
       llvm::erase_if(uses, [&](OpOperand *use) {
-        if (cast<ActionOp>(use->getOwner()).getWorker() != first.getWorker())
+        if (workerOf(*use, homes) != worker)
           return false;
         use->set(arrived);
         return true;
@@ -141,25 +152,8 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
   return success();
 }
 
-/// Sends on what a section hands to another worker than the one that made it:
-/// an activation in flight. Received in the section that sends it, it is a
-/// value like any other to the next.
-void sendYielded(Block &block, const Layout &layout, Poster &poster) {
-  Operation *yield = block.getTerminator();
-  SmallVector<Carried> replicas = *carriedBy(yield->getOperandTypes());
-  for (auto [index, replica] : llvm::enumerate(replicas)) {
-    if (!replica.activation)
-      continue;
-    OpOperand &use = yield->getOpOperand(replica.lastActivation());
-    auto producer = use.get().getDefiningOp<ActionOp>();
-    auto home = static_cast<uint32_t>(layout.workerOf(
-        index / layout.stages.size(), index % layout.stages.size()));
-    if (producer && producer.getWorker() != home)
-      use.set(poster.send(producer, use.get(), home, yield));
-  }
-}
-
-LogicalResult communicate(PipelineOp pipeline, Block &block, Poster &poster) {
+LogicalResult communicate(PipelineOp pipeline, Block &block,
+                          ArrayRef<uint32_t> homes, Poster &poster) {
   // Worker by worker, so that what a worker posts lies together in memory.
   std::map<uint32_t, std::vector<ActionOp>> actions;
   for (auto action : block.getOps<ActionOp>()) {
@@ -170,7 +164,7 @@ LogicalResult communicate(PipelineOp pipeline, Block &block, Poster &poster) {
   }
   for (auto &[worker, own] : actions)
     for (ActionOp action : own)
-      if (failed(sendResults(pipeline, action, poster)))
+      if (failed(sendResults(pipeline, action, homes, poster)))
         return failure();
   return success();
 }
@@ -179,17 +173,22 @@ LogicalResult communicate(PipelineOp pipeline) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
-  Poster poster(pipeline.getContext());
-  for (SectionOp section : *sections)
-    if (failed(communicate(pipeline, section.getBody().front(), poster)))
+  bool overlaps = stepsOverlap(*sections);
+  FailureOr<Layout> layout;
+  if (overlaps) {
+    layout = layoutOf(pipeline);
+    if (failed(layout) || failed(verifyReplicas(*sections, *layout)))
       return failure();
-  if (!stepsOverlap(*sections))
-    return success();
-  FailureOr<Layout> layout = layoutOf(pipeline);
-  if (failed(layout) || failed(verifyReplicas(*sections, *layout)))
-    return failure();
-  for (SectionOp section : *sections)
-    sendYielded(section.getBody().front(), *layout, poster);
+  }
+  Poster poster(pipeline.getContext());
+  for (SectionOp section : *sections) {
+    Block &block = section.getBody().front();
+    SmallVector<uint32_t> homes;
+    if (overlaps)
+      homes = homesOf(block.back().getOperandTypes(), *layout);
+    if (failed(communicate(pipeline, block, homes, poster)))
+      return failure();
+  }
   return success();
 }
 

@@ -123,7 +123,9 @@ def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
   let description = [{
     Every action stands once, on the worker where its pipeline's placement puts
     its stage, in an order that respects every dependency; the whole gradient of
-    every replica is reduced, over all copies, before its optimizer step.
+    every replica is reduced, over all copies, before its optimizer step. Where
+    steps overlap, sections read and hand on the versions of weights, stashes and
+    activations that the schedule states, and update in its order.
     Reports every violation.
   }];
 }
@@ -143,7 +145,10 @@ def VerifyAllocatedPass : ChimeraPass<"chimera-verify-allocated"> {
   let description = [{
     Every result has a buffer of its type, and no byte of a value is written
     before its last use; a transfer uses what it was begun with until its wait.
-    The step leaves its states where it found them. Reports every violation.
+    The step leaves its states where it found them; where steps overlap, values
+    may change places at a section's end, in buffers that share no byte with
+    others, and what sections read and hand on is checked as in
+    `chimera-verify-scheduled`. Reports every violation.
   }];
 }
 

@@ -50,20 +50,6 @@ private:
     return *carriedBy(types);
   }
 
-  uint32_t workerOf(size_t replica) const {
-    size_t stages = layout.stages.size();
-    return layout.workerOf(replica / stages, replica % stages);
-  }
-
-  /// The worker that has each argument of the section.
-  std::vector<uint32_t> homes(Block &block) const {
-    std::vector<uint32_t> result;
-    for (auto [index, replica] :
-         llvm::enumerate(replicasOf(block.getArgumentTypes())))
-      result.resize(replica.end(), workerOf(index));
-    return result;
-  }
-
   /// The worker that has `value`, an argument of the section or a result in it.
   static uint32_t homeOf(Value value, ArrayRef<uint32_t> homes) {
     if (auto argument = dyn_cast<BlockArgument>(value))
@@ -88,7 +74,7 @@ private:
 
   /// The section is one that its workers can take apart.
   LogicalResult check(Block &block) {
-    std::vector<uint32_t> taken = homes(block);
+    SmallVector<uint32_t> taken = homesOf(block.getArgumentTypes(), layout);
     for (Operation &op : block.without_terminator()) {
       auto placed = dyn_cast<PlacedOp>(op);
       if (!placed || !placed.getWorker())
@@ -101,14 +87,12 @@ private:
         return failure();
     }
     Operation &yield = block.back();
-    for (auto [index, replica] :
-         llvm::enumerate(replicasOf(yield.getOperandTypes())))
-      for (unsigned i = replica.first; i < replica.end(); ++i)
-        if (uint32_t home = homeOf(yield.getOperand(i), taken);
-            home != workerOf(index))
-          return yield.emitOpError("expected worker ")
-                 << workerOf(index) << " to yield its own state, got one of "
-                 << "worker " << home;
+    for (auto [i, expected] :
+         llvm::enumerate(homesOf(yield.getOperandTypes(), layout)))
+      if (uint32_t home = homeOf(yield.getOperand(i), taken); home != expected)
+        return yield.emitOpError("expected worker ")
+               << expected << " to yield its own state, got one of worker "
+               << home;
     return success();
   }
 

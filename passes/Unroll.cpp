@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/Steps.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
+#include "passes/Sections.h"
 #include "runtime/program/Layout.h"
 
 #include "mlir/IR/Builders.h"
@@ -39,8 +41,10 @@ int64_t times(int64_t bytes, int64_t count) {
 
 class Unroller {
 public:
-  Unroller(PipelineOp pipeline, const Layout &layout, int64_t tokenBytes)
-      : pipeline(pipeline), layout(layout), loc(pipeline.getLoc()),
+  Unroller(PipelineOp pipeline, const Layout &layout,
+           const schedule::Problem &problem, int64_t tokenBytes)
+      : pipeline(pipeline), layout(layout), problem(problem),
+        loc(pipeline.getLoc()),
         builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())),
         tokenBytes(tokenBytes),
         loss(LossType::get(pipeline.getContext(), kLossBytes)) {
@@ -56,9 +60,9 @@ public:
       numbers.push_back(builder.getI32IntegerAttr(i));
   }
 
-  void run(schedule::Updates updates) {
-    if (updates != schedule::Updates::Flush)
-      return overlap(updates);
+  void run() {
+    if (problem.updates != schedule::Updates::Flush)
+      return overlap();
     auto step = builder.create<StepOp>(loc);
     Block &block = step.getBody().emplaceBlock();
     for (size_t p = 0; p < layout.directions.size(); ++p)
@@ -274,8 +278,7 @@ private:
   /// Column j of a section has on every stage F of j + d and B of j. An
   /// activation is made a column before the one that takes it, so the last of
   /// each stage but the last is handed on, like the stashes.
-  void overlap(schedule::Updates when) {
-    updates = when;
+  void overlap() {
     stages = static_cast<int32_t>(layout.stages.size());
     microBatches = static_cast<int32_t>(pipeline.getMicroBatches());
     setParts(1);
@@ -298,7 +301,7 @@ private:
       Value weights = block.addArgument(types[s].weights, loc);
       flight.state = block.addArgument(types[s].state, loc);
       // Every version begins as the first.
-      for (int32_t k = 1; k < versionsKept(updates, stages, s); ++k)
+      for (int32_t k = 1; k < schedule::weightVersions(problem, s); ++k)
         flight.weights.push_back(builder.create<CopyOp>(
             loc, types[s].weights, weights, numbers[0], numbers[s],
             IntegerAttr(), DenseI32ArrayAttr()));
@@ -342,10 +345,10 @@ private:
   void take(Block &block, int32_t s) {
     Flight &flight = flights[s] = Flight();
     resize(flight);
-    for (int32_t k = 0; k < versionsKept(updates, stages, s); ++k)
+    for (int32_t k = 0; k < schedule::weightVersions(problem, s); ++k)
       flight.weights.push_back(block.addArgument(types[s].weights, loc));
     flight.state = block.addArgument(types[s].state, loc);
-    int32_t ahead = forwardsAhead(stages, s);
+    int32_t ahead = forwardsAhead(problem, s);
     for (int32_t m = 0; m < ahead; ++m)
       flight.stashes[m] = block.addArgument(pieces[s].stash, loc);
     if (s > 0)
@@ -358,10 +361,10 @@ private:
     SmallVector<Value> results;
     for (int32_t s = 0; s < stages; ++s) {
       Flight &flight = flights[s];
-      int32_t ahead = forwardsAhead(stages, s);
-      llvm::append_range(
-          results,
-          ArrayRef(flight.weights).take_back(versionsKept(updates, stages, s)));
+      int32_t ahead = forwardsAhead(problem, s);
+      llvm::append_range(results,
+                         ArrayRef(flight.weights)
+                             .take_back(schedule::weightVersions(problem, s)));
       results.push_back(flight.state);
       for (int32_t m = next; m < next + ahead; ++m)
         results.push_back(flight.stashes[m]);
@@ -375,15 +378,14 @@ private:
   void forwards(int32_t column, int32_t end) {
     const RangeTypes &range = typesOf(1, 1);
     for (int32_t s = 0; s < stages; ++s) {
-      int32_t m = column + forwardsAhead(stages, s);
+      int32_t m = column + forwardsAhead(problem, s);
       if (m < 0 || m >= end)
         continue;
       bool last = s + 1 == stages;
       Flight &flight = flights[s];
       Value input =
           s == 0 ? load(range.tokens, 0, 0, m, range.count) : flight.inputs[m];
-      Value target =
-          last ? load(range.labels, 0, s, m, range.count) : Value();
+      Value target = last ? load(range.labels, 0, s, m, range.count) : Value();
       auto forward = builder.create<ForwardOp>(
           loc, range.results[s], input, weightsFor(s, m), target, numbers[0],
           numbers[s], numbers[m], range.count, IntegerAttr(), IntegerAttr(),
@@ -394,13 +396,13 @@ private:
   }
 
   Value weightsFor(int32_t s, int32_t m) {
-    return flights[s].weights[versionRead(updates, m, microBatches)];
+    return flights[s].weights[versionRead(problem, s, m)];
   }
 
   /// The backward of a stage and, where each micro-batch has one, its update.
   Value backwardAt(int32_t s, int32_t m, Value gradient) {
     Flight &flight = flights[s];
-    bool updatesNow = updates == schedule::Updates::EachMicroBatch;
+    bool updatesNow = problem.updates == schedule::Updates::EachMicroBatch;
     if (updatesNow || !flight.sum)
       flight.sum =
           builder.create<ZeroOp>(loc, types[s].sum, numbers[0], numbers[s],
@@ -436,7 +438,7 @@ private:
 
   /// The losses' sum and, where each step has one, the updates.
   void finish() {
-    bool updatesNow = updates == schedule::Updates::EachStep;
+    bool updatesNow = problem.updates == schedule::Updates::EachStep;
     SmallVector<Value> sums(stages);
     for (int32_t s = stages; updatesNow && s-- > 0;)
       sums[s] = reduceOne(s);
@@ -449,6 +451,7 @@ private:
 
   PipelineOp pipeline;
   const Layout &layout;
+  const schedule::Problem &problem;
   Location loc;
   OpBuilder builder;
   int64_t tokenBytes;
@@ -463,7 +466,6 @@ private:
   std::vector<Value> losses;
   std::vector<SmallVector<Value>> replicas;
   /// Where steps overlap.
-  schedule::Updates updates = schedule::Updates::Flush;
   int32_t stages = 0, microBatches = 0;
   std::vector<Flight> flights;
 };
@@ -478,7 +480,8 @@ struct Unroll : impl::UnrollPassBase<Unroll> {
                            "and directions only");
             return signalPassFailure();
           }
-      if (failed(problemOf(pipeline)))
+      FailureOr<schedule::Problem> problem = problemOf(pipeline);
+      if (failed(problem))
         return signalPassFailure();
       FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
       if (failed(model))
@@ -487,7 +490,7 @@ struct Unroll : impl::UnrollPassBase<Unroll> {
       int64_t tokenBytes =
           *model ? program::tokenBytes(**model, pipeline.getMicroBatchSize())
                  : kBareTokenBytes;
-      Unroller(pipeline, *layout, tokenBytes).run(updatesOf(pipeline));
+      Unroller(pipeline, *layout, *problem, tokenBytes).run();
     }
   }
 };

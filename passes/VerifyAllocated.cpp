@@ -7,6 +7,7 @@
 
 #include "passes/Buffers.h"
 #include "passes/Passes.h"
+#include "passes/Sections.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -169,11 +170,14 @@ private:
 
 struct VerifyAllocated : impl::VerifyAllocatedPassBase<VerifyAllocated> {
   void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
+    for (auto pipeline : getOperation().getOps<PipelineOp>()) {
       pipeline.walk([&](WorkerOp worker) {
         if (mlir::failed(Verifier(worker).run()))
           signalPassFailure();
       });
+      if (mlir::failed(verifySections(pipeline)))
+        signalPassFailure();
+    }
   }
 };
 

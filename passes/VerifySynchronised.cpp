@@ -7,6 +7,7 @@
 
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
+#include "passes/Sections.h"
 
 #include <map>
 
@@ -21,11 +22,17 @@ namespace {
 
 class Verifier {
 public:
-  explicit Verifier(Block &section) : section(section) {}
+  /// `takenOn` and `leftOn` are the workers that have what the section takes
+  /// and yields; none are known for a step alone.
+  Verifier(Block &section, ArrayRef<uint32_t> takenOn,
+           ArrayRef<uint32_t> leftOn)
+      : section(section), takenOn(takenOn), leftOn(leftOn) {}
 
   LogicalResult run() {
     for (Operation &op : section.without_terminator())
       visit(op);
+    for (auto [i, worker] : llvm::enumerate(leftOn))
+      visitOperand(section.back(), section.back().getOperand(i), worker);
     for (auto &[channel, posts] : channels)
       match(channel.first, channel.second, posts.first, posts.second);
     return success(!failed);
@@ -61,12 +68,20 @@ private:
   }
 
   void visitOperands(Operation &op, uint32_t worker) {
-    for (Value operand : op.getOperands()) {
-      auto producer = dyn_cast_or_null<PlacedOp>(operand.getDefiningOp());
-      if (producer && producer.getWorker() && producer.getWorker() != worker)
-        report(&op, "expected values of worker ")
-            << worker << ", got one of worker " << *producer.getWorker();
-    }
+    for (Value operand : op.getOperands())
+      visitOperand(op, operand, worker);
+  }
+
+  void visitOperand(Operation &op, Value operand, uint32_t worker) {
+    std::optional<uint32_t> home;
+    if (auto producer = dyn_cast_or_null<PlacedOp>(operand.getDefiningOp()))
+      home = producer.getWorker();
+    else if (auto argument = dyn_cast<BlockArgument>(operand);
+             argument && !takenOn.empty())
+      home = takenOn[argument.getArgNumber()];
+    if (home && home != worker)
+      report(&op, "expected values of worker ")
+          << worker << ", got one of worker " << *home;
   }
 
   void post(Operation &op, uint32_t worker) {
@@ -105,23 +120,43 @@ private:
   }
 
   Block &section;
+  ArrayRef<uint32_t> takenOn, leftOn;
   bool failed = false;
   std::map<Channel,
            std::pair<std::vector<PostSendOp>, std::vector<PostReceiveOp>>>
       channels;
 };
 
+LogicalResult verify(PipelineOp pipeline) {
+  FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
+  if (failed(sections))
+    return failure();
+  FailureOr<Layout> layout;
+  if (stepsOverlap(*sections)) {
+    layout = layoutOf(pipeline);
+    if (failed(layout) || failed(verifyReplicas(*sections, *layout)))
+      return failure();
+  }
+  LogicalResult result = success();
+  for (SectionOp section : *sections) {
+    Block &block = section.getBody().front();
+    SmallVector<uint32_t> takenOn, leftOn;
+    if (succeeded(layout)) {
+      takenOn = homesOf(block.getArgumentTypes(), *layout);
+      leftOn = homesOf(block.back().getOperandTypes(), *layout);
+    }
+    if (failed(Verifier(block, takenOn, leftOn).run()))
+      result = failure();
+  }
+  return success(succeeded(result) && succeeded(verifySections(pipeline)));
+}
+
 struct VerifySynchronised
     : impl::VerifySynchronisedPassBase<VerifySynchronised> {
   void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>()) {
-      FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
-      if (mlir::failed(sections))
-        return signalPassFailure();
-      for (SectionOp section : *sections)
-        if (mlir::failed(Verifier(section.getBody().front()).run()))
-          signalPassFailure();
-    }
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (mlir::failed(verify(pipeline)))
+        signalPassFailure();
   }
 };
 

@@ -236,6 +236,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected a use of its sum}}
     %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected a summand of each of 2 pipelines, got 1}}
@@ -271,6 +272,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected a use of its sum}}
     %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected summand 1 to be the whole sum of pipeline 1, stage 0}}
@@ -305,6 +307,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
     %l1 = chimera.load pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
     %e1, %s1 = chimera.forward pipeline 0 stage 0 micro_batch 1 on 0 (%t1, %w, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    // expected-error@below {{expected a use of its sum}}
     %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 on 0 (%s1, %e1, %w, %g) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected summand 0 to be the whole sum of pipeline 0, stage 0}}
@@ -368,6 +371,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected a use of its sum}}
     %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected the gradient of pipeline 0, stage 0}}

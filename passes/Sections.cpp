@@ -1,0 +1,357 @@
+//===- Sections.cpp - Prologue, step and epilogue -------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Sections.h"
+
+#include "compiler/schedule/Steps.h"
+#include "dialect/State.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+int32_t versionRead(const schedule::Problem &problem, int32_t stage,
+                    int32_t microBatch) {
+  // Seen from a step before which there have been updates.
+  int64_t first = 2 * static_cast<int64_t>(problem.microBatches());
+  return static_cast<int32_t>(
+      schedule::weightVersion(problem, stage, first + microBatch) -
+      schedule::weightVersion(problem, stage, first));
+}
+
+namespace {
+
+/// What began the transfer that `value` comes from, null if it is of none.
+Operation *transferOf(Value value) {
+  auto wait = value.getDefiningOp<WaitOp>();
+  if (!wait)
+    return nullptr;
+  Value transfer = wait.getTransfer();
+  if (auto group = transfer.getDefiningOp<GroupOp>())
+    transfer = group.getPosts().front().getTerminator()->getOperand(
+        cast<OpResult>(transfer).getResultNumber());
+  return transfer.getDefiningOp();
+}
+
+class SectionVerifier {
+public:
+  SectionVerifier(const schedule::Problem &problem, Section section,
+                  Block &block, ArrayRef<int32_t> stages)
+      : problem(problem), section(section), block(block), stages(stages),
+        microBatches(problem.microBatches()), replicas(problem.stages.size()) {}
+
+  LogicalResult run() {
+    Operation *yield = block.getTerminator();
+    SmallVector<Carried> taken = *carriedBy(block.getArgumentTypes());
+    SmallVector<Carried> left = *carriedBy(yield->getOperandTypes());
+    if (taken.size() != stages.size() || left.size() != stages.size())
+      return report(block.getParentOp(), "expected what ")
+             << stages.size() << " replicas hand on, got that of "
+             << taken.size() << " taken and of " << left.size() << " yielded";
+    for (auto [index, s] : llvm::enumerate(stages)) {
+      replicas[s].isHeld = true;
+      replicas[s].taken = taken[index];
+      replicas[s].left = left[index];
+      if (failed(take(s)))
+        return failure();
+    }
+    for (Operation &op : block.without_terminator())
+      visit(op);
+    for (int32_t s : stages)
+      verifyLeft(s, yield->getOperands());
+    return success(!isBroken);
+  }
+
+private:
+  struct Replica {
+    bool isHeld = false;
+    Carried taken, left;
+    SmallVector<Value> weights; ///< versions, oldest first
+    Value state;
+    int32_t updates = 0;
+    /// By micro-batch of the section.
+    std::vector<Value> inputs, stashes, outputs;
+  };
+
+  InFlightDiagnostic report(Operation *op, const Twine &message) {
+    isBroken = true;
+    return op->emitOpError(message);
+  }
+
+  int32_t ahead(int32_t s) const { return forwardsAhead(problem, s); }
+  bool isRecomputed(int32_t s) const {
+    return problem.recomputeOf(s) != schedule::Recompute::None;
+  }
+
+  /// What stage `s` has at hand when the section begins. The prologue makes the
+  /// versions that it yields, all equal.
+  LogicalResult take(int32_t s) {
+    bool first = section == Section::Prologue;
+    Replica &replica = replicas[s];
+    const Carried &from = first ? replica.left : replica.taken;
+    int32_t kept = schedule::weightVersions(problem, s);
+    int32_t stashes = isRecomputed(s) ? 0 : ahead(s);
+    int32_t activations = s > 0 ? ahead(s) - stashes + 1 : 0;
+    if (static_cast<int32_t>(from.versions) != kept ||
+        static_cast<int32_t>(from.stashes) != stashes ||
+        static_cast<int32_t>(from.activations) != activations)
+      return report(block.getParentOp(), "expected stage ")
+             << s << " to hand on " << kept << " versions of its weights, "
+             << stashes << " stashes and " << activations << " activations";
+    ValueRange values = first ? ValueRange(block.getTerminator()->getOperands())
+                              : ValueRange(block.getArguments());
+    llvm::append_range(replica.weights, values.slice(from.first, kept));
+    replica.state = block.getArgument(replica.taken.state());
+    size_t count = microBatches + replicas.size();
+    replica.inputs.resize(count);
+    replica.stashes.resize(count);
+    replica.outputs.resize(count);
+    if (first) {
+      verifyCopies(s, block.getArgument(replica.taken.first));
+      return success();
+    }
+    for (int32_t m = 0; m < stashes; ++m)
+      replica.stashes[m] = values[from.firstStash() + m];
+    for (int32_t k = 0; k < activations; ++k)
+      replica.inputs[ahead(s) + 1 - activations + k] =
+          values[from.firstActivation() + k];
+    return success();
+  }
+
+  void verifyCopies(int32_t s, Value weights) {
+    for (Value version : replicas[s].weights) {
+      auto copy = version.getDefiningOp<CopyOp>();
+      if (version == replicas[s].weights.back()
+              ? version != weights
+              : !copy || copy.getWeights() != weights)
+        report(block.getParentOp(),
+               "expected it to yield copies of the weights of stage ")
+            << s << " and then these weights";
+    }
+  }
+
+  /// Null where another worker has stage `s`.
+  Replica *find(int64_t s) {
+    return s < static_cast<int64_t>(replicas.size()) && replicas[s].isHeld
+               ? &replicas[s]
+               : nullptr;
+  }
+
+  void visit(Operation &op) {
+    if (auto update = dyn_cast<OptimizerStepOp>(op))
+      return visit(update);
+    auto action = dyn_cast<ActionOp>(op);
+    if (!action)
+      return;
+    Replica *replica = find(action.getStage());
+    if (!replica || action.getMicroBatch() >= replica->stashes.size())
+      return;
+    auto s = static_cast<int32_t>(action.getStage());
+    auto m = static_cast<int32_t>(action.getMicroBatch());
+    auto index = static_cast<size_t>(versionRead(problem, s, m));
+    for (Value operand : op.getOperands())
+      if (isa<WeightsType>(operand.getType()) &&
+          (index >= replica->weights.size() ||
+           operand != replica->weights[index]))
+        report(&op, "expected it to read version ")
+            << index << " of the weights of stage " << s
+            << ", counted from the oldest that the section takes";
+    visitStashes(action, replica->stashes[m]);
+    if (isa<ForwardOp, RecomputeOp>(op))
+      visitInput(action, s, m);
+  }
+
+  /// A forward or recompute leaves a stash, and the others use and replace it.
+  void visitStashes(ActionOp action, Value &stash) {
+    for (Value operand : action->getOperands())
+      if (isa<StashType>(operand.getType()) && operand != stash)
+        report(action, "expected the stash that micro-batch ")
+            << action.getMicroBatch() << " left on stage " << action.getStage();
+    for (Value result : action->getResults())
+      if (isa<StashType>(result.getType()))
+        stash = result;
+  }
+
+  void visitInput(ActionOp action, int32_t s, int32_t m) {
+    Replica &replica = replicas[s];
+    for (Value operand : action->getOperands())
+      if (auto load = operand.getDefiningOp<LoadOp>();
+          load && load.getMicroBatch() != action.getMicroBatch())
+        report(action, "expected what was loaded for micro-batch ")
+            << m << ", got that for " << load.getMicroBatch();
+    if (isa<ForwardOp>(action))
+      replica.outputs[m] = action->getResult(0);
+    if (s == 0)
+      return;
+    Value input = action->getOperand(0);
+    Value &known = replica.inputs[m];
+    if (known ? input != known : !isActivation(input, s - 1, m))
+      report(action, "expected the activation of micro-batch ")
+          << m << " from stage " << s - 1;
+    known = input;
+  }
+
+  /// True if `value` is what stage `s` gave to the next for micro-batch `m` of
+  /// the section.
+  bool isActivation(Value value, int32_t s, int32_t m) {
+    if (Replica *replica = find(s); replica && replica->outputs[m] == value)
+      return true;
+    auto receive = dyn_cast_or_null<PostReceiveOp>(transferOf(value));
+    return receive && static_cast<int32_t>(receive.getStage()) == s &&
+           static_cast<int32_t>(receive.getMicroBatch()) == m;
+  }
+
+  void visit(OptimizerStepOp update) {
+    Replica *replica = find(update.getStage());
+    if (!replica)
+      return;
+    uint32_t s = update.getStage();
+    if (update.getWeights() != replica->weights.back() ||
+        update.getState() != replica->state)
+      report(update, "expected it to update the newest weights and the "
+                     "optimizer state of stage ")
+          << s;
+    replica->weights.push_back(update.getNewWeights());
+    replica->state = update.getNewState();
+    auto next = static_cast<uint32_t>(replica->updates++);
+    bool each = problem.updates == schedule::Updates::EachMicroBatch;
+    std::optional<uint32_t> label = update.getMicroBatch();
+    if (!each && label)
+      report(update, "expected no micro-batch, as it takes the gradient of "
+                     "all");
+    else if (each && label != next)
+      report(update, "expected the update of micro-batch ") << next << " next";
+    else if (each && !takesGradientOf(update.getGradient(), s, next))
+      report(update, "expected the gradient of micro-batch ") << next;
+  }
+
+  static bool takesGradientOf(Value gradient, uint32_t s, uint32_t m) {
+    if (auto reduce = gradient.getDefiningOp<AllReduceOp>())
+      gradient = reduce.getSummands().front();
+    if (auto start = dyn_cast_or_null<AllReduceStartOp>(transferOf(gradient)))
+      gradient = start.getContributions().front();
+    auto action = gradient.getDefiningOp<ActionOp>();
+    return action && action.getStage() == s && action.getMicroBatch() == m;
+  }
+
+  /// All updates of the section are there; what is handed on is what is newest,
+  /// and in flight.
+  void verifyLeft(int32_t s, ValueRange yielded) {
+    bool first = section == Section::Prologue;
+    bool last = section == Section::Epilogue;
+    const Replica &replica = replicas[s];
+    const Carried &left = replica.left;
+    bool each = problem.updates == schedule::Updates::EachMicroBatch;
+    int32_t updates = first ? 0 : each ? microBatches : 1;
+    if (replica.updates != updates)
+      report(block.getParentOp(), "expected ")
+          << updates << " updates of stage " << s << ", got "
+          << replica.updates;
+    auto expect = [&](unsigned at, bool good, const char *what) {
+      if (!good)
+        report(block.getTerminator(), "expected value ")
+            << at << " to be " << what << " of stage " << s;
+    };
+    ArrayRef<Value> weights =
+        ArrayRef(replica.weights).take_back(left.versions);
+    for (auto [k, version] : llvm::enumerate(weights))
+      expect(left.first + k, yielded[left.first + k] == version,
+             "one of the newest weights");
+    expect(left.state(), yielded[left.state()] == replica.state,
+           "the optimizer state");
+    if (last)
+      return;
+    // In flight behind the section, from this micro-batch on.
+    int32_t next = first ? 0 : microBatches;
+    constexpr const char *kStash = "the stash in flight, oldest first,";
+    constexpr const char *kInput = "the activation in flight, oldest first,";
+    for (unsigned k = 0; k < left.stashes; ++k)
+      expect(left.firstStash() + k,
+             yielded[left.firstStash() + k] == replica.stashes[next + k],
+             kStash);
+    if (left.activations == 0)
+      return;
+    unsigned sent = left.end() - 1;
+    for (unsigned at = left.firstActivation(); at < sent; ++at)
+      expect(at,
+             yielded[at] == replica.inputs[next + at - left.firstActivation()],
+             kInput);
+    expect(sent, isActivation(yielded[sent], s - 1, next + ahead(s)),
+           "the activation that was sent last, for the next forward");
+  }
+
+  const schedule::Problem &problem;
+  Section section;
+  Block &block;
+  ArrayRef<int32_t> stages; ///< those whose replicas are here
+  int32_t microBatches;
+  std::vector<Replica> replicas; ///< by stage
+  bool isBroken = false;
+};
+
+/// `stages` are those of the replicas that `blocks` have.
+LogicalResult verifySections(const schedule::Problem &problem,
+                             ArrayRef<Block *> blocks,
+                             ArrayRef<int32_t> stages) {
+  if (blocks.size() != 3)
+    return blocks.front()->getParentOp()->emitOpError(
+        "expected a prologue and an epilogue around the step, as steps "
+        "overlap: run chimera-unroll first");
+  constexpr Section kAll[] = {Section::Prologue, Section::Step,
+                              Section::Epilogue};
+  LogicalResult result = success();
+  for (auto [section, block] : llvm::zip(kAll, blocks))
+    if (failed(SectionVerifier(problem, section, *block, stages).run()))
+      result = failure();
+  return result;
+}
+
+/// The stages that a worker holds of the one pipeline.
+FailureOr<SmallVector<int32_t>> stagesOf(WorkerOp worker, int32_t count) {
+  SmallVector<int32_t> stages;
+  ArrayRef<int32_t> holds = worker.getHolds();
+  for (size_t i = 0; i < holds.size(); i += 2) {
+    if (holds[i] != 0 || holds[i + 1] < 0 || holds[i + 1] >= count)
+      return worker.emitOpError("expected replicas of pipeline 0 with stages "
+                                "below ")
+             << count << ", as steps overlap";
+    stages.push_back(holds[i + 1]);
+  }
+  return stages;
+}
+
+} // namespace
+
+LogicalResult verifySections(PipelineOp pipeline) {
+  if (updatesOf(pipeline) == schedule::Updates::Flush)
+    return success();
+  FailureOr<schedule::Problem> problem = problemOf(pipeline);
+  if (failed(problem))
+    return failure();
+  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
+  if (failed(schedule))
+    return failure();
+  applyRecompute(pipeline, *schedule, *problem);
+  auto count = static_cast<int32_t>(problem->stages.size());
+  Block &body = pipeline.getBody().front();
+  SmallVector<Block *, 3> blocks;
+  for (auto section : body.getOps<SectionOp>())
+    blocks.push_back(&section.getBody().front());
+  if (!blocks.empty())
+    return verifySections(*problem, blocks,
+                          llvm::to_vector(llvm::seq<int32_t>(0, count)));
+  LogicalResult result = success();
+  for (auto worker : body.getOps<WorkerOp>()) {
+    FailureOr<SmallVector<int32_t>> stages = stagesOf(worker, count);
+    if (failed(stages) ||
+        failed(verifySections(*problem, worker.getSections(), *stages)))
+      result = failure();
+  }
+  return result;
+}
+
+} // namespace chimera

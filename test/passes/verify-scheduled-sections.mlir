@@ -1,0 +1,82 @@
+// Steps that overlap, broken by an edit of a good schedule: each line changes
+// what it says, in the section of that name where it is not in all.
+//
+// RUN: sed 's/SCHEDULE/pipedream/' %s | chimera-opt --chimera-to-scheduled -o %t.each
+// RUN: sed 's/SCHEDULE/pipedream-2bw/' %s | chimera-opt --chimera-to-scheduled -o %t.step
+// RUN: chimera-opt %t.each --chimera-verify-scheduled -o /dev/null
+// RUN: chimera-opt %t.step --chimera-verify-scheduled -o /dev/null
+chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
+
+// A backward reads older weights than its forward.
+// RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg1,/%%arg0,/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=OLDER
+// OLDER: 'chimera.backward' op expected it to read version 1 of the weights of stage 0, counted from the oldest that the section takes
+
+// And where a step has one version: newer ones.
+// RUN: sed '/epilogue {/,${/backward .* stage 0 micro_batch 1 /s/%%arg0,/%%arg1,/}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=NEWER
+// NEWER: 'chimera.backward' op expected it to read version 0 of the weights of stage 0
+
+// A forward does.
+// RUN: sed '/forward .* stage 0 micro_batch 2 /s/%%arg2)/%%arg1)/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=FORWARD
+// FORWARD-COUNT-2: 'chimera.forward' op expected it to read version 2 of the weights of stage 0
+
+// A backward takes another micro-batch's stash.
+// RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg5/%%arg4/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=STASH
+// STASH: 'chimera.backward' op expected the stash that micro-batch 1 left on stage 0
+
+// Stashes in flight change places.
+// RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){4})(%%[a-z_0-9]+), (%%[a-z_0-9]+)/\1\4, \3/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=EXCHANGED
+// EXCHANGED: 'chimera.yield' op expected value 4 to be the stash in flight, oldest first, of stage 0
+// EXCHANGED: 'chimera.yield' op expected value 5 to be the stash in flight, oldest first, of stage 0
+
+// One is dropped for one that was used.
+// RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){4})(%%[a-z_0-9]+)/\1%%arg4/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=DROPPED
+// DROPPED: 'chimera.yield' op expected value 4 to be the stash in flight, oldest first, of stage 0
+// DROPPED-NOT: error:
+
+// Weights, optimizer state and the activation are not handed on.
+// RUN: sed -E '/step \{/,/epilogue \{/s/yield %%[a-z_0-9]+/yield %%arg0/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=WEIGHTS
+// WEIGHTS: 'chimera.yield' op expected value 0 to be one of the newest weights of stage 0
+// RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){3})%%[a-z_0-9]+/\1%%arg3/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=STATE
+// STATE: 'chimera.yield' op expected value 3 to be the optimizer state of stage 0
+// RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){10})%%[a-z_0-9]+/\1%%arg10/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SENT
+// SENT: 'chimera.yield' op expected value 10 to be the activation that was sent last, for the next forward of stage 1
+
+// A forward takes what the section took, once more.
+// RUN: sed -E '/step \{/,/epilogue \{/{/forward .* stage 1 micro_batch 2 /s/on 1\(%%[a-z_0-9]+/on 1(%%arg10/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=INPUT
+// INPUT: 'chimera.forward' op expected the activation of micro-batch 2 from stage 0
+
+// And what was loaded for another.
+// RUN: sed '/epilogue {/,${s/load pipeline 0 stage 2 micro_batch 1 /load pipeline 0 stage 2 micro_batch 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOAD
+// LOAD: 'chimera.forward' op expected what was loaded for micro-batch 1, got that for 2
+
+// The prologue's versions are not all the first.
+// RUN: sed 's/yield %%0, %%1, %%arg0/yield %%0, %%arg0, %%1/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=COPIES
+// COPIES: 'chimera.prologue' op expected it to yield copies of the weights of stage 0 and then these weights
+
+// An update takes older weights than the newest, or an older state.
+// RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 micro_batch 1 /s/on 0\(%%[a-z_0-9]+/on 0(%%arg2/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UPDATE
+// RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 micro_batch 1 /s/, %%[a-z_0-9]+, /, %%arg3, /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UPDATE
+// UPDATE: 'chimera.optimizer_step' op expected it to update the newest weights and the optimizer state of stage 0
+
+// Updates out of order, with another micro-batch's gradient, or without a label.
+// RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 2 micro_batch 1 /optimizer_step pipeline 0 stage 2 micro_batch 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ORDER
+// ORDER: 'chimera.optimizer_step' op expected the update of micro-batch 1 next
+// RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 2 micro_batch 1 /optimizer_step pipeline 0 stage 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ORDER
+// RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 2 micro_batch 1 /s/, %%new_sum[a-z_0-9]+\)/, %%new_sum)/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=GRADIENT
+// GRADIENT: 'chimera.backward' op expected a use of its sum
+// GRADIENT: 'chimera.optimizer_step' op expected the gradient of micro-batch 1
+// RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 1 /optimizer_step pipeline 0 stage 1 micro_batch 0 /}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LABEL
+// LABEL: 'chimera.optimizer_step' op expected no micro-batch, as it takes the gradient of all
+
+// The step's one update is missing, and what it took is handed on again.
+// RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 /d; s/yield (%%[a-z_0-9]+, ){3}/yield %%arg0, %%arg1, %%arg2, /}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MISSING
+// MISSING: 'chimera.backward' op expected a use of its sum
+// MISSING: 'chimera.step' op expected 1 updates of stage 0, got 0
+
+// Sections of another schedule.
+// RUN: sed 's/"pipedream"/"pipedream-2bw"/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SHAPE
+// SHAPE: 'chimera.prologue' op expected stage 0 to hand on 2 versions of its weights, 2 stashes and 0 activations
+// RUN: sed 's/SCHEDULE/1f1b/' %s | chimera-opt --chimera-to-scheduled -o - | sed 's/"1f1b"/"pipedream"/' | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ALONE
+// ALONE: 'chimera.step' op expected a prologue and an epilogue around the step, as steps overlap: run chimera-unroll first
+// RUN: sed -E '/(prologue|step|epilogue) \{/,/yield/{/\{/!{/yield/!d}; s/yield.*/yield/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: 'chimera.prologue' op expected what 3 replicas hand on, got that of 0 taken and of 0 yielded
