@@ -18,15 +18,21 @@ namespace chimera::schedule {
 struct Sizes {
   SchemeOptions options;
   int64_t stages, microBatches;
-  int64_t forward, backward; ///< of every stage
+  /// Of every stage; a backward with its recompute.
+  int64_t forward, backward;
+  bool recomputed = false;
+
+  bool operator==(const Sizes &) const = default;
 };
 
 /// The sizes of a problem that formulas speak of: stages of equal times, whole
-/// backwards, messages that take no time. None for any other.
+/// backwards, which halve evenly where they come in halves, no recomputation or
+/// a fused one, messages that take no time. None for any other.
 std::optional<Sizes> sizesOf(const Problem &problem,
                              const SchemeOptions &options);
 
-/// A closed form of the bubble ratio: idle time over all time, up to the flush.
+/// A closed form of the bubble ratio: idle time over all time, up to the flush,
+/// or in the steady state where there is none.
 struct BubbleFormula {
   const char *scheme;
   const char *formula; ///< in the letters given below
@@ -48,7 +54,8 @@ struct PeakFormula {
 
 /// All that the library knows; each equals what `simulate` finds wherever its
 /// conditions hold. In them D is the number of stages, N of micro-batches, p of
-/// pipelines, f and b are the times of a forward and a backward. A form that
+/// pipelines, f and b are the times of a forward and a backward, this with its
+/// recompute where that is fused. A form that
 /// holds in fewer cases stands before the one that contains it.
 std::span<const BubbleFormula> bubbleFormulas();
 std::span<const PeakFormula> peakFormulas();

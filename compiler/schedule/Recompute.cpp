@@ -33,4 +33,12 @@ Schedule insertRecompute(const Problem &problem, const Schedule &schedule) {
   });
 }
 
+Schedule removeRecompute(const Schedule &schedule) {
+  return replaceActions(schedule,
+                        [](std::vector<Action> &out, const Action &action) {
+                          if (action.kind != Kind::Recompute)
+                            out.push_back(action);
+                        });
+}
+
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- Recompute.h - Forwards that run again ------------------ -*- C++ -*-===//
+//===- Recompute.h - Forwards that run again --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,6 +23,10 @@ namespace chimera::schedule {
 /// that worker is the forward of the same micro-batch on the same stage.
 /// Requires a schedule of `problem` without recomputes.
 Schedule insertRecompute(const Problem &problem, const Schedule &schedule);
+
+/// `schedule` without its recomputes: one of the same problem without
+/// recomputation. Slots are dropped.
+Schedule removeRecompute(const Schedule &schedule);
 
 } // namespace chimera::schedule
 

@@ -8,11 +8,13 @@
 #include "compiler/schedule/Report.h"
 
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Recompute.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace chimera::schedule {
@@ -26,6 +28,7 @@ struct Column {
   const char *name; ///< in CSV and JSON
   const char *text; ///< in the table
   ordered_json (*value)(const Report &report);
+  bool share = false; ///< in percent in the table
 };
 
 template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
@@ -43,6 +46,28 @@ ordered_json costOf(const Report &report) {
                                                : ordered_json();
 }
 
+/// A word for all stages, or one for each.
+ordered_json recomputationOf(const Report &report) {
+  static constexpr const char *kWords[] = {"none", "early", "fused"};
+  std::vector<std::string> words;
+  for (Recompute how : report.problem.recompute)
+    words.push_back(kWords[static_cast<size_t>(how)]);
+  if (words.empty())
+    return {};
+  if (std::ranges::count(words, words.front()) == std::ssize(words))
+    return words.front();
+  return words;
+}
+
+ordered_json versionsOf(const Report &report) {
+  if (!report.steady)
+    return {};
+  std::vector<int32_t> versions;
+  for (size_t s = 0; s < report.problem.stages.size(); ++s)
+    versions.push_back(weightVersions(report.problem, static_cast<int32_t>(s)));
+  return versions;
+}
+
 ordered_json schemeOptionsOf(const Report &report) {
   ordered_json options = ordered_json::object();
   for (std::string_view name : report.scheme->options)
@@ -58,99 +83,193 @@ ordered_json boundsOf(const Report &report) {
   return bounds;
 }
 
+/// Whole times without a fraction, as others are.
+ordered_json number(double value) {
+  if (value == std::floor(value))
+    return static_cast<int64_t>(value);
+  return value;
+}
+
 ordered_json interval(const std::vector<int32_t> &values) {
   auto [least, most] = std::ranges::minmax(values);
   return {least, most};
 }
 
 /// Sizes, times, results; a table, a CSV row and a JSON object walk it.
-constexpr std::array<Column, 33> kColumns = {{
-    {"name", "pipeline",
-     [](const Report &r) -> ordered_json { return r.name; }},
-    {"schedule", "schedule",
-     [](const Report &r) -> ordered_json { return r.scheme->name; }},
-    {"options", "options", schemeOptionsOf},
-    {"stages", "stages (D)",
-     [](const Report &r) -> ordered_json { return r.problem.stages.size(); }},
-    {"micro_batches", "micro-batches (N)",
-     [](const Report &r) -> ordered_json { return r.problem.microBatches(); }},
-    {"width", "data-parallel width (W)",
-     [](const Report &r) -> ordered_json { return r.width; }},
-    {"pipelines", "pipelines (p)",
-     [](const Report &r) -> ordered_json {
-       return r.problem.pipelines.size();
-     }},
-    {"time_unit", "unit of time",
-     [](const Report &r) -> ordered_json { return r.unit->name; }},
-    {"forward", "forward (f)", cost<&StageCost::forward>},
-    {"backward", "backward (b)", costOf<&StageCost::backward, false>},
-    {"input_gradient", "input gradient",
-     costOf<&StageCost::inputGradient, true>},
-    {"weight_gradient", "weight gradient",
-     costOf<&StageCost::weightGradient, true>},
-    {"p2p", "p2p",
-     [](const Report &r) -> ordered_json { return r.problem.link.alpha; }},
-    {"makespan", "makespan",
-     [](const Report &r) -> ordered_json { return r.timing.makespan; }},
-    {"load", "load of the busiest worker",
-     [](const Report &r) -> ordered_json { return r.timing.load(); }},
-    {"idle", "idle per worker",
-     [](const Report &r) -> ordered_json { return r.timing.idle; }},
-    {"flush_bubble", "bubble to the flush",
-     [](const Report &r) -> ordered_json { return r.timing.flushBubble(); }},
-    {"bubble_ratio", "  ratio, simulated",
-     [](const Report &r) -> ordered_json { return r.timing.bubbleRatio(); }},
-    {"bubble_ratio_formula", "  ratio, by formula",
-     [](const Report &r) -> ordered_json {
-       return r.bubbleFormula ? ordered_json(r.bubbleValue) : ordered_json();
-     }},
-    {"bubble_formula", "  formula",
-     [](const Report &r) -> ordered_json {
-       return r.bubbleFormula ? ordered_json(r.bubbleFormula->formula)
+constexpr auto
+    kColumns =
+        std::to_array<Column>(
+            {
+                {"name", "pipeline",
+                 [](const Report &r) -> ordered_json { return r.name; }},
+                {"schedule", "schedule",
+                 [](const Report &r) -> ordered_json {
+                   return r.scheme->name;
+                 }},
+                {"options", "options", schemeOptionsOf},
+                {"stages", "stages (D)",
+                 [](const Report &r) -> ordered_json {
+                   return r.problem.stages.size();
+                 }},
+                {"micro_batches", "micro-batches (N)",
+                 [](const Report &r) -> ordered_json {
+                   return r.problem.microBatches();
+                 }},
+                {"width", "data-parallel width (W)",
+                 [](const Report &r) -> ordered_json { return r.width; }},
+                {"pipelines", "pipelines (p)",
+                 [](const Report &r) -> ordered_json {
+                   return r.problem.pipelines.size();
+                 }},
+                {"recomputation", "recomputation", recomputationOf},
+                {"time_unit", "unit of time",
+                 [](const Report &r) -> ordered_json { return r.unit->name; }},
+                {"forward", "forward (f)", cost<&StageCost::forward>},
+                {"backward", "backward (b)",
+                 costOf<&StageCost::backward, false>},
+                {"input_gradient", "input gradient",
+                 costOf<&StageCost::inputGradient, true>},
+                {"weight_gradient", "weight gradient",
+                 costOf<&StageCost::weightGradient, true>},
+                {"recompute", "recompute",
+                 [](const Report &r) {
+                   return r.kept ? cost<&StageCost::recompute>(r)
+                                 : ordered_json();
+                 }},
+                {"p2p", "p2p",
+                 [](const Report &r) -> ordered_json {
+                   return r.problem.link.alpha;
+                 }},
+                {"steps", "steps that overlap, shown",
+                 [](const Report &r) {
+                   return r.steady ? ordered_json(r.problem.steps)
+                                   : ordered_json();
+                 }},
+                {"makespan", "makespan",
+                 [](const Report &r) -> ordered_json {
+                   return r.timing.makespan;
+                 }},
+                {"makespan_without_recomputes", "  without recomputes",
+                 [](const Report &r) {
+                   return r.kept ? ordered_json(r.kept->makespan)
+                                 : ordered_json();
+                 }},
+                {"load", "load of the busiest worker",
+                 [](const Report &r) -> ordered_json {
+                   return r.timing.load();
+                 }},
+                {"idle", "idle per worker",
+                 [](const Report &r) -> ordered_json { return r.timing.idle; }},
+                {"flush_bubble", "bubble to the flush",
+                 [](const Report &r) -> ordered_json {
+                   return r.timing.flushBubble();
+                 }},
+                {"bubble_ratio", "  ratio, simulated",
+                 [](const Report &r) -> ordered_json {
+                   return r.timing.bubbleRatio();
+                 },
+                 true},
+                {"bubble_ratio_without_recomputes", "  without recomputes",
+                 [](const Report &r) {
+                   return r.kept ? ordered_json(r.kept->bubbleRatio())
+                                 : ordered_json();
+                 },
+                 true},
+                {"step_period", "steady state: a step takes",
+                 [](const Report &r) {
+                   return r.steady ? number(r.steady->period) : ordered_json();
+                 }},
+                {"step_bubble_ratio", "  bubble of that, simulated",
+                 [](const Report &r) {
+                   return r.steady ? ordered_json(r.steady->bubbleRatio)
+                                   : ordered_json();
+                 },
+                 true},
+                {"bubble_ratio_formula", "  ratio, by formula",
+                 [](const Report &r) -> ordered_json {
+                   return r.bubbleFormula ? ordered_json(r.bubbleValue)
+                                          : ordered_json();
+                 },
+                 true},
+                {"bubble_formula", "  formula",
+                 [](const Report &r) -> ordered_json {
+                   return r.bubbleFormula
+                              ? ordered_json(r.bubbleFormula->formula)
                               : ordered_json();
-     }},
-    {"bubble_formula_conditions", "  where",
-     [](const Report &r) -> ordered_json {
-       return r.bubbleFormula ? ordered_json(r.bubbleFormula->conditions)
+                 }},
+                {"bubble_formula_conditions", "  where",
+                 [](const Report &r) -> ordered_json {
+                   return r.bubbleFormula
+                              ? ordered_json(r.bubbleFormula->conditions)
                               : ordered_json();
-     }},
-    {"bubble_formula_source", "  source",
-     [](const Report &r) -> ordered_json {
-       return r.bubbleFormula ? ordered_json(r.bubbleFormula->source)
+                 }},
+                {"bubble_formula_source", "  source",
+                 [](const Report &r) -> ordered_json {
+                   return r.bubbleFormula
+                              ? ordered_json(r.bubbleFormula->source)
                               : ordered_json();
-     }},
-    {"internal_bubble", "bubble inside a worker's span",
-     [](const Report &r) -> ordered_json { return r.timing.internalBubble(); }},
-    {"internal_bubble_ratio", "  ratio, simulated",
-     [](const Report &r) -> ordered_json { return r.internalBubbleRatio(); }},
-    {"peak_activations", "peak activations per worker",
-     [](const Report &r) -> ordered_json { return r.timing.peakActivations; }},
-    {"peak_activations_interval", "  interval, simulated",
-     [](const Report &r) { return interval(r.timing.peakActivations); }},
-    {"peak_activations_formula_interval", "  interval, by formula",
-     [](const Report &r) -> ordered_json {
-       return r.peakFormula
-                  ? ordered_json{r.peakValue.first, r.peakValue.second}
-                  : ordered_json();
-     }},
-    {"peak_activations_formula", "  formula",
-     [](const Report &r) -> ordered_json {
-       return r.peakFormula ? ordered_json(std::string(r.peakFormula->formula) +
-                                           " (" + r.peakFormula->conditions +
-                                           "; " + r.peakFormula->source + ")")
-                            : ordered_json();
-     }},
-    {"resident_bytes", "resident bytes per worker",
-     [](const Report &r) -> ordered_json { return r.residentBytes; }},
-    {"peak_bytes", "peak bytes per worker",
-     [](const Report &r) -> ordered_json { return r.timing.peakBytes; }},
-    {"bounds", "lower bounds of the makespan", boundsOf},
-    {"gap", "gap to the highest",
-     [](const Report &r) -> ordered_json {
-       return gap(r.timing, best(r.bounds));
-     }},
-    {"notes", "note", [](const Report &r) -> ordered_json { return r.notes; }},
-}};
+                 }},
+                {"internal_bubble", "bubble inside a worker's span",
+                 [](const Report &r) -> ordered_json {
+                   return r.timing.internalBubble();
+                 }},
+                {"internal_bubble_ratio", "  ratio, simulated",
+                 [](const Report &r) -> ordered_json {
+                   return r.internalBubbleRatio();
+                 },
+                 true},
+                {"peak_activations", "peak activations per worker",
+                 [](const Report &r) -> ordered_json {
+                   return r.timing.peakActivations;
+                 }},
+                {"peak_activations_interval", "  interval, simulated",
+                 [](const Report &r) {
+                   return interval(r.timing.peakActivations);
+                 }},
+                {"peak_activations_formula_interval", "  interval, by formula",
+                 [](const Report &r) -> ordered_json {
+                   return r.peakFormula ? ordered_json{r.peakValue.first,
+                                                       r.peakValue.second}
+                                        : ordered_json();
+                 }},
+                {"peak_activations_formula", "  formula",
+                 [](const Report &r) -> ordered_json {
+                   return r.peakFormula
+                              ? ordered_json(
+                                    std::string(r.peakFormula->formula) + " (" +
+                                    r.peakFormula->conditions + "; " +
+                                    r.peakFormula->source + ")")
+                              : ordered_json();
+                 }},
+                {"peak_activations_without_recomputes", "  without recomputes",
+                 [](const Report &r) {
+                   return r.kept ? ordered_json(r.kept->peakActivations)
+                                 : ordered_json();
+                 }},
+                {"weight_versions", "versions of weights, by stage",
+                 versionsOf},
+                {"resident_bytes", "resident bytes per worker",
+                 [](const Report &r) -> ordered_json {
+                   return r.residentBytes;
+                 }},
+                {"peak_bytes", "peak bytes per worker",
+                 [](const Report &r) -> ordered_json {
+                   return r.timing.peakBytes;
+                 }},
+                {"peak_bytes_without_recomputes", "  without recomputes",
+                 [](const Report &r) {
+                   return r.kept ? ordered_json(r.kept->peakBytes)
+                                 : ordered_json();
+                 }},
+                {"bounds", "lower bounds of the makespan", boundsOf},
+                {"gap", "gap to the highest",
+                 [](const Report &r) -> ordered_json {
+                   return gap(r.timing, best(r.bounds));
+                 },
+                 true},
+                {"notes", "note",
+                 [](const Report &r) -> ordered_json { return r.notes; }},
+            });
 
 /// "25.0 %" in tables, where shares read better so.
 std::string percent(double ratio) {
@@ -160,15 +279,15 @@ std::string percent(double ratio) {
 }
 
 /// A value on one line: lists with blanks, pairs as "name = value".
-std::string flat(const ordered_json &value, bool shares) {
+std::string flat(const ordered_json &value, bool share) {
   std::string text;
   if (value.is_string())
     return value.get<std::string>();
-  if (value.is_number_float() && shares)
+  if (value.is_number_float() && share)
     return percent(value.get<double>());
   if (value.is_object()) {
     for (const auto &[key, item] : value.items())
-      text += (text.empty() ? "" : ", ") + key + " = " + flat(item, shares);
+      text += (text.empty() ? "" : ", ") + key + " = " + flat(item, share);
     return text;
   }
   if (!value.is_array())
@@ -177,7 +296,7 @@ std::string flat(const ordered_json &value, bool shares) {
     text += (text.empty()       ? ""
              : item.is_string() ? "; "
                                 : " ") +
-            flat(item, shares);
+            flat(item, share);
   return text;
 }
 
@@ -199,7 +318,7 @@ std::string renderTable(std::span<const Report> reports) {
         continue;
       std::string name = column.text;
       name.resize(width + 2, ' ');
-      text += name + flat(value, true) + "\n";
+      text += name + flat(value, column.share) + "\n";
     }
   }
   return text;
@@ -251,6 +370,14 @@ double Report::internalBubbleRatio() const {
          static_cast<double>(timing.internalBubble() + timing.load());
 }
 
+static bool isOwnOrder(const Scheme &scheme, const SchemeOptions &options,
+                       const Problem &problem, const Schedule &schedule) {
+  if (!checkPipelines(scheme, problem, options).empty())
+    return false;
+  Schedule own = makeSchedule(scheme, problem, options);
+  return insertRecompute(problem, own).workers == schedule.workers;
+}
+
 Report makeReport(std::string name, const Scheme &scheme,
                   const SchemeOptions &options, int32_t width,
                   const Problem &problem, const Schedule &schedule,
@@ -266,9 +393,15 @@ Report makeReport(std::string name, const Scheme &scheme,
   for (int32_t w = 0; w < problem.workers; ++w)
     report.residentBytes.push_back(residentBytes(problem, w));
   report.bounds = bounds(problem);
+  if (problem.updates != Updates::Flush)
+    report.steady = steadyState(problem, schedule);
+  if (!problem.recompute.empty()) {
+    Problem keeping = problem;
+    keeping.recompute.clear();
+    report.kept = simulate(keeping, removeRecompute(schedule));
+  }
 
-  if (!checkPipelines(scheme, problem, options).empty() ||
-      makeSchedule(scheme, problem, options).workers != schedule.workers) {
+  if (!isOwnOrder(scheme, options, problem, schedule)) {
     report.notes.push_back(
         "the order is not the scheme's own, so no formula is compared");
     return report;
@@ -281,6 +414,9 @@ Report makeReport(std::string name, const Scheme &scheme,
   if (std::optional<Sizes> sizes = sizesOf(problem, options)) {
     if ((report.bubbleFormula = findBubbleFormula(scheme, *sizes)))
       report.bubbleValue = report.bubbleFormula->value(*sizes);
+    if (report.bubbleFormula && sizes->recomputed)
+      report.notes.push_back(
+          "in the bubble's formula b is a recompute and a backward");
     if ((report.peakFormula = findPeakFormula(scheme, *sizes)))
       report.peakValue = report.peakFormula->value(*sizes);
   }

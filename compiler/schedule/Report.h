@@ -10,6 +10,7 @@
 
 #include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Formulas.h"
+#include "compiler/schedule/Steps.h"
 #include "compiler/schedule/Timeline.h"
 
 namespace chimera::schedule {
@@ -24,6 +25,10 @@ struct Report {
   const TimeUnit *unit;
   Timing timing;
   std::vector<int64_t> residentBytes; ///< of each worker, whatever it runs
+  /// Where steps overlap; `timing` is of two of them, filled and drained.
+  std::optional<SteadyState> steady;
+  /// The same order without its recomputes, where it has any.
+  std::optional<Timing> kept;
   std::vector<Bound> bounds;
 
   /// Null, or what holds for these sizes and times.
@@ -38,7 +43,8 @@ struct Report {
 };
 
 /// Simulates and compares. Formulas are looked for only where `schedule` is the
-/// order that the scheme itself gives with these options. Requires that
+/// order that the scheme itself gives with these options, recomputes inserted.
+/// Requires that
 /// `problem` and `schedule` are valid and that the schedule ends.
 Report makeReport(std::string name, const Scheme &scheme,
                   const SchemeOptions &options, int32_t width,

@@ -10,7 +10,6 @@
 #include "compiler/schedule/Simulate.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace chimera::schedule {
 
@@ -65,20 +64,85 @@ Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
   return result;
 }
 
-double stepPeriod(const Problem &problem, const Schedule &schedule) {
-  if (problem.updates == Updates::Flush)
-    return static_cast<double>(simulate(problem, schedule).makespan);
-  auto makespan = [&](int32_t steps) {
+namespace {
+
+/// Starts of actions in the bodies of a run of several steps.
+class BodyStarts {
+public:
+  BodyStarts(const Problem &problem, const Schedule &schedule, int32_t steps)
+      : schedule(schedule), bodies(steps - 1) {
     Problem longer = problem;
     longer.steps = steps;
-    return simulate(longer, unrollSteps(problem, schedule, steps)).makespan;
-  };
-  // Each step is at least a round, so three steps are enough to settle.
-  constexpr int32_t kSettled = 3;
-  auto stages = static_cast<int32_t>(problem.stages.size());
-  int32_t steps = stages / std::gcd(stages, problem.microBatches());
-  return static_cast<double>(makespan(kSettled + steps) - makespan(kSettled)) /
-         steps;
+    starts = simulate(longer, unrollSteps(problem, schedule, steps)).starts;
+  }
+
+  /// Time between the first actions of bodies `from` and `to`.
+  int64_t between(int32_t from, int32_t to) const {
+    return at(0, 0, to) - at(0, 0, from);
+  }
+  /// True if all actions of body `to` start after those of body `from` by the
+  /// same time. As an action needs nothing from further back than the body
+  /// before its own, all that follows repeats then too.
+  bool alike(int32_t from, int32_t to) const {
+    for (size_t w = 0; w < starts.size(); ++w)
+      for (int32_t i = 0; i < schedule.bodies[w].end - schedule.bodies[w].begin;
+           ++i)
+        if (at(w, i, to) - at(w, i, from) != between(from, to))
+          return false;
+    return true;
+  }
+
+  /// The mean time from body to body, over as few of the last as repeat. None
+  /// if none do.
+  std::optional<double> period() const {
+    int32_t last = bodies - 1;
+    for (int32_t count = 1; count <= last; ++count)
+      if (alike(last - count, last))
+        return static_cast<double>(between(last - count, last)) / count;
+    return std::nullopt;
+  }
+  double meanPeriod() const {
+    int32_t last = bodies - 1;
+    return static_cast<double>(between(last / 2, last)) / (last - last / 2);
+  }
+
+private:
+  int64_t at(size_t worker, int32_t index, int32_t body) const {
+    auto [begin, end] = schedule.bodies[worker];
+    return starts[worker]
+                 [begin + static_cast<size_t>(body) * (end - begin) + index];
+  }
+
+  const Schedule &schedule;
+  int32_t bodies;
+  std::vector<std::vector<int64_t>> starts;
+};
+
+} // namespace
+
+SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
+  if (problem.updates == Updates::Flush) {
+    Timing timing = simulate(problem, schedule);
+    return {static_cast<double>(timing.makespan), timing.bubbleRatio()};
+  }
+  int64_t busy = 0, actions = 0;
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    auto [begin, end] = schedule.bodies[w];
+    actions += end - begin;
+    for (int32_t i = begin; i < end; ++i)
+      busy += problem.cost(schedule.workers[w][i]);
+  }
+  constexpr int64_t kMostActions = int64_t{1} << 23;
+  for (int32_t steps = 4;; steps *= 2) {
+    BodyStarts starts(problem, schedule, steps);
+    std::optional<double> period = starts.period();
+    if (!period && 2 * steps * actions > kMostActions)
+      period = starts.meanPeriod();
+    if (period)
+      return {*period,
+              1 - static_cast<double>(busy) /
+                      (*period * static_cast<double>(schedule.workers.size()))};
+  }
 }
 
 } // namespace chimera::schedule

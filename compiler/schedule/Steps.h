@@ -1,4 +1,4 @@
-//===- Steps.h - Steps that overlap --------------------------- -*- C++ -*-===//
+//===- Steps.h - Steps that overlap -----------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,10 +34,18 @@ int32_t weightVersions(const Problem &problem, int32_t stage);
 Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
                      int32_t steps);
 
-/// Time from a step to the next once all are alike, the mean of as many steps
-/// as it takes until they begin at the same stage of a round of D
-/// micro-batches. With a flush the makespan. Requires a valid schedule.
-double stepPeriod(const Problem &problem, const Schedule &schedule);
+/// What a step takes once all are alike.
+struct SteadyState {
+  double period;      ///< time from a step to the next
+  double bubbleRatio; ///< idle share of it, over all workers
+};
+
+/// The steady state of steps that overlap: the mean over as many as it takes
+/// until every action starts as it did that many steps before, only later;
+/// where that takes more than some millions of actions, the mean over the later
+/// half of them. With a flush that of one step, its makespan. Requires a valid
+/// schedule of one step with a flush, else of two.
+SteadyState steadyState(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule
 

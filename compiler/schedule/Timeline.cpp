@@ -127,6 +127,8 @@ std::string describeTimes(const Problem &problem) {
         ", " + range("weight gradient", problem, &StageCost::weightGradient);
   else
     times += ", " + range("backward", problem, &StageCost::backward);
+  if (!problem.recompute.empty())
+    times += ", " + range("recompute", problem, &StageCost::recompute);
   times += ", p2p " + std::to_string(problem.link.alpha);
   if (problem.link.beta > 0)
     times += " and " + std::to_string(problem.link.beta) + " for each " +

@@ -27,7 +27,7 @@ namespace chimera::schedule {
 namespace {
 
 /// With b = (5/4) f, and R of another length.
-constexpr StageCost kCost = {4, 5, 2, 3, 6};
+constexpr StageCost kCost = {8, 10, 4, 6, 12};
 
 class EverySchedule : public testing::TestWithParam<int32_t> {
 protected:

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 namespace chimera::schedule {
 namespace {
@@ -94,9 +95,9 @@ TEST(Steps, TakeTheTimeOfTheirActions) {
       for (int32_t n : {d, d + 1, 2 * d, 3 * d + 2})
         for (auto [f, b] : {std::pair{1, 1}, {1, 2}, {3, 5}, {2, 1}}) {
           Case c = makeCase(name, d, n, {f, b, 1, 1});
-          if (d <= 8) {
-            EXPECT_EQ(stepPeriod(c.problem, c.schedule), n * (f + b));
-          }
+          SteadyState steady = steadyState(c.problem, c.schedule);
+          EXPECT_EQ(steady.period, n * (f + b));
+          EXPECT_EQ(steady.bubbleRatio, 0);
           // Exactly, from one step to the next.
           auto makespan = [&](int32_t steps) {
             return simulate(of(c.problem, steps),
@@ -111,22 +112,78 @@ TEST(Steps, TakeTheTimeOfTheirActions) {
 TEST(Steps, PayForMessages) {
   Case four = makeCase("pipedream", 4, 4, {1, 2, 1, 1});
   four.problem.link.alpha = 1;
-  EXPECT_EQ(stepPeriod(four.problem, four.schedule), 4 * 4.5);
+  EXPECT_EQ(steadyState(four.problem, four.schedule).period, 4 * 4.5);
   for (const char *name : kSchemes)
     for (int32_t d : {2, 3, 4, 5, 8})
       for (int32_t n : {d, d + 1, 2 * d, 3 * d - 1})
         for (int64_t alpha : {1, 2, 5}) {
           Case c = makeCase(name, d, n, {1, 2, 1, 1});
           c.problem.link.alpha = alpha;
-          EXPECT_NEAR(stepPeriod(c.problem, c.schedule),
+          EXPECT_NEAR(steadyState(c.problem, c.schedule).period,
                       n * (3 + 2.0 * alpha * (d - 1) / d), 1e-9)
               << d << " " << n << " " << alpha;
         }
 }
 
+/// A micro-batch goes to and fro over workers that follow each other, of which
+/// it passes as many rounds as they are: (sum of f + b + 2c (j-1)) / j over the
+/// j workers that take the most. Recomputes, fused, make backwards longer.
+TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
+  std::mt19937 random(1);
+  auto time = [&] { return static_cast<int64_t>(1 + random() % 9); };
+  for (int32_t d : {1, 2, 3, 5, 8})
+    for (int32_t trial = 0; trial < 20; ++trial) {
+      Case c = makeCase(kSchemes[trial % 2], d, d + trial % 4);
+      int64_t alpha = random() % 4;
+      c.problem.link.alpha = alpha;
+      for (StageCost &cost : c.problem.stages)
+        cost = {time(), time(), 1, 1, time()};
+      if (trial % 3 == 0) {
+        c.problem.recompute.assign(d, Recompute::Fused);
+        c.schedule = insertRecompute(c.problem, c.schedule);
+      }
+      double most = 0;
+      int64_t busy = 0;
+      for (int32_t w = 0; w < d; ++w) {
+        int64_t sum = 0;
+        for (int32_t j = 1; w + j <= d; ++j) {
+          const StageCost &cost = c.problem.stages[w + j - 1];
+          int64_t own = cost.forward + cost.backward +
+                        (trial % 3 == 0 ? cost.recompute : 0);
+          sum += own;
+          busy += j == 1 ? own : 0;
+          most = std::max(most,
+                          static_cast<double>(sum + 2 * alpha * (j - 1)) / j);
+        }
+      }
+      SteadyState steady = steadyState(c.problem, c.schedule);
+      int32_t n = c.problem.microBatches();
+      EXPECT_NEAR(steady.period, n * most, 1e-9) << d << " " << trial;
+      EXPECT_NEAR(steady.bubbleRatio,
+                  1 - static_cast<double>(busy) / (d * most), 1e-9);
+    }
+}
+
+/// Times of nearly equal stages: the steps are alike only after several, and
+/// then only each second; 3 (104+104+104+103 + 2 · 3) / 2 on the average.
+TEST(Steps, FindASteadyStateThatComesLate) {
+  Case c = makeCase("pipedream", 3, 3);
+  c.problem.stages = {{104, 104}, {104, 103}, {100, 102}};
+  c.problem.link.alpha = 3;
+  EXPECT_EQ(steadyState(c.problem, c.schedule).period, 631.5);
+  auto makespan = [&](int32_t steps) {
+    return simulate(of(c.problem, steps),
+                    unrollSteps(c.problem, c.schedule, steps))
+        .makespan;
+  };
+  EXPECT_EQ(makespan(4) - makespan(3), 634);
+}
+
 TEST(Steps, WithAFlushTakeTheMakespan) {
   Case c = makeCase("gpipe", 3, 4, {1, 2, 1, 1});
-  EXPECT_EQ(stepPeriod(c.problem, c.schedule), 18);
+  SteadyState steady = steadyState(c.problem, c.schedule);
+  EXPECT_EQ(steady.period, 18);
+  EXPECT_DOUBLE_EQ(steady.bubbleRatio, 2.0 / 6);
 }
 
 /// Li and Hoefler, Table 2: weights of M to D M, or 2 M; activations of 1 to D
