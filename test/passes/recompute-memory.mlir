@@ -11,12 +11,25 @@
 // CHECK: peak activations per worker 3 4 4 3{{$}}
 // CHECK: peak bytes per worker 19776 26240 26240 19776{{$}}
 // CHECK-LABEL: pipeline early
+// CHECK: recomputation early{{$}}
+// CHECK: recompute 1{{$}}
 // CHECK: makespan 19{{$}}
+// CHECK-NEXT: without recomputes 16{{$}}
+// CHECK: ratio, simulated 21.1 %{{$}}
+// CHECK-NEXT: without recomputes 25.0 %{{$}}
+// CHECK-NOT: formula
 // CHECK: peak activations per worker 1 1 1 1{{$}}
+// CHECK: without recomputes 3 4 4 3{{$}}
 // CHECK: peak bytes per worker 6976 7232 7232 6976{{$}}
+// CHECK-NEXT: without recomputes 19776 26240 26240 19776{{$}}
+// CHECK-NOT: not the scheme's own
 // CHECK-LABEL: pipeline fused
+// CHECK: recomputation fused{{$}}
 // CHECK: makespan 22{{$}}
+// CHECK-NEXT: without recomputes 16{{$}}
+// CHECK: ratio, by formula 27.3 %{{$}}
 // CHECK: peak activations per worker 1 1 1 1{{$}}
+// CHECK: note in the bubble's formula b is a recompute and a backward
 
 // The program's own peaks also hold messages and losses.
 // ALLOCATED-LABEL: chimera.pipeline @keep
@@ -32,7 +45,7 @@
 // TIMELINE-LABEL: early:
 // TIMELINE: P0 F0 F1 . f2 b2 = f3 b3 = R0 . B0 = R1 . . . B1 =
 // TIMELINE: P1 . F0 f2 F1 f3 r2 b2 = R0 B0 = r3 b3 = R1 B1 = . .
-// TIMELINE: makespan 19 (forward 1, backward 2, p2p 0)
+// TIMELINE: makespan 19 (forward 1, backward 2, recompute 1, p2p 0)
 chimera.pipeline @keep stages(4) micro_batches(4) schedule("chimera") {
   chimera.stage 0 cost <forward = 1, backward = 2>
       bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>

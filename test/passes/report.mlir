@@ -60,3 +60,20 @@ chimera.pipeline @split stages(2) micro_batches(2) schedule("1f1b") split_backwa
 // NOTE: options pipelines = 4, concatenation = direct
 // NOTE: note with as many pipelines as stages every worker holds the whole model: plain data parallelism does the same without messages
 chimera.pipeline @whole stages(4) micro_batches(4) schedule("chimera", {pipelines = 4})
+
+// Steps that overlap: two of them are timed, and what one takes in between.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="forward=1 p2p=1" -o /dev/null | FileCheck %s --check-prefix=STEADY
+// STEADY: pipeline endless
+// STEADY: steps that overlap, shown 2{{$}}
+// STEADY-NEXT: makespan 49{{$}}
+// STEADY: steady state: a step takes 18{{$}}
+// STEADY-NEXT: bubble of that, simulated 33.3 %
+// STEADY-NOT: formula
+// STEADY: versions of weights, by stage 4 3 2 1{{$}}
+// STEADY: note a gradient is applied to newer weights than those it was computed from: the first stage's are 3 updates older
+// RUN: chimera-opt %s --chimera-to-allocated --chimera-report=forward=1 -o /dev/null | FileCheck %s --check-prefix=ENDLESS
+// ENDLESS: pipeline endless
+// ENDLESS: steady state: a step takes 12{{$}}
+// ENDLESS-NEXT: bubble of that, simulated 0.0 %
+// ENDLESS-NEXT: ratio, by formula 0.0 %
+chimera.pipeline @endless stages(4) micro_batches(4) schedule("pipedream")
