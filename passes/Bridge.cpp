@@ -103,13 +103,8 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   problem.workers = static_cast<int32_t>(layout->workers());
   problem.splitBackward = pipeline.getSplitBackward();
   problem.updates = updatesOf(pipeline);
-  if (problem.updates != schedule::Updates::Flush) {
+  if (problem.updates != schedule::Updates::Flush)
     problem.steps = 2;
-    // What a recompute reads would be handed on instead of the stash.
-    if (pipeline.getRecompute())
-      return pipeline.emitOpError("expected no recompute with schedule \"")
-             << pipeline.getSchedule() << "\", whose steps overlap";
-  }
   for (StageOp stage : layout->stages) {
     CostAttr cost = stage.getCost();
     problem.stages.push_back({cost.getForward(), cost.getBackward(),

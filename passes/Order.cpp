@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <tuple>
 
+using namespace mlir;
+
 namespace chimera {
 
 std::vector<Turn> globalOrder(const schedule::Timing &timing) {
@@ -22,6 +24,45 @@ std::vector<Turn> globalOrder(const schedule::Timing &timing) {
     return std::tie(a.start, a.worker) < std::tie(b.start, b.worker);
   });
   return order;
+}
+
+std::vector<std::vector<Turn>> splitOrder(std::vector<Turn> order,
+                                          const schedule::Schedule &schedule) {
+  std::vector<std::vector<Turn>> sections;
+  if (schedule.bodies.empty()) {
+    sections.push_back(std::move(order));
+    return sections;
+  }
+  sections.resize(3);
+  for (const Turn &turn : order) {
+    const schedule::Schedule::Body &body = schedule.bodies[turn.worker];
+    sections[turn.index < body.begin ? 0
+             : turn.index < body.end ? 1
+                                     : 2]
+        .push_back(turn);
+  }
+  return sections;
+}
+
+bool standsAmongActions(Operation &op, schedule::Updates updates) {
+  if (isa<LoadOp, ZeroOp, CopyOp, ActionOp>(op))
+    return true;
+  if (updates != schedule::Updates::EachMicroBatch)
+    return false;
+  auto reduce = dyn_cast<AllReduceOp>(op);
+  return isa<OptimizerStepOp>(op) ||
+         (reduce && !isa<LossType>(reduce.getSummands().front().getType()));
+}
+
+SmallVector<Operation *, 2> updateOf(Value sum) {
+  SmallVector<Operation *, 2> ops;
+  for (Operation *user : sum.getUsers())
+    if (isa<AllReduceOp, OptimizerStepOp>(user)) {
+      ops.push_back(user);
+      if (isa<AllReduceOp>(user))
+        llvm::append_range(ops, updateOf(user->getResult(0)));
+    }
+  return ops;
 }
 
 } // namespace chimera

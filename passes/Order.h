@@ -9,6 +9,7 @@
 #define CHIMERA_PASSES_ORDER_H
 
 #include "compiler/schedule/Simulate.h"
+#include "dialect/Chimera.h"
 
 namespace chimera {
 
@@ -22,6 +23,18 @@ struct Turn {
 /// All actions by start, then worker. An action starts after what it depends
 /// on, since costs are positive, so this order respects every dependency.
 std::vector<Turn> globalOrder(const schedule::Timing &timing);
+
+/// The turns of each section in their order: all of them in that of a step, or
+/// what is before the bodies, in them and behind them.
+std::vector<std::vector<Turn>> splitOrder(std::vector<Turn> order,
+                                          const schedule::Schedule &schedule);
+
+/// True for what stands among the actions of a section: actions, what they
+/// read, and the updates behind each backward of a schedule that has those.
+bool standsAmongActions(mlir::Operation &op, schedule::Updates updates);
+
+/// What reduces `sum`, then what updates weights with it.
+llvm::SmallVector<mlir::Operation *, 2> updateOf(mlir::Value sum);
 
 } // namespace chimera
 

@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Recompute.h"
-#include "passes/Bridge.h"
+#include "dialect/State.h"
 #include "passes/Order.h"
 #include "passes/Passes.h"
+#include "passes/Sections.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 
@@ -22,18 +24,27 @@ namespace chimera {
 
 namespace {
 
-/// The actions of each worker in their order.
+/// The actions of each worker in their order, of all sections.
 using Streams = std::vector<std::vector<ActionOp>>;
 
-/// Makes the recomputes of a step.
+Streams streamsOf(ArrayRef<SectionOp> sections, size_t workers) {
+  Streams streams(workers);
+  for (SectionOp section : sections)
+    for (auto action : section.getBody().getOps<ActionOp>())
+      streams[*action.getWorker()].push_back(action);
+  return streams;
+}
+
+/// Makes the recomputes of a step, or of steps that overlap.
 class Recomputer {
 public:
-  explicit Recomputer(Block &block)
-      : builder(block.getParentOp()->getContext()), block(block) {}
+  Recomputer(MLIRContext *context, ArrayRef<SectionOp> sections,
+             const schedule::Problem &problem)
+      : builder(context), sections(sections), problem(problem) {}
 
-  /// Puts what `schedule` has more than the step into `streams`, so that both
-  /// have the same actions. Fails, with a diagnostic, where a backward's stash
-  /// does not come from a forward for it alone.
+  /// Puts what `schedule` has more than the sections into `streams`, so that
+  /// both have the same actions. Fails, with a diagnostic, where a backward's
+  /// stash does not come from a forward for it alone.
   LogicalResult insert(const schedule::Schedule &schedule, Streams &streams) {
     for (auto [w, stream] : llvm::enumerate(streams)) {
       std::vector<ActionOp> all;
@@ -50,6 +61,10 @@ public:
       }
       stream = std::move(all);
     }
+    if (stepsOverlap(sections))
+      for (SectionOp section : sections)
+        if (failed(handOnInputs(section.getBody().front())))
+          return failure();
     for (auto [w, stream] : llvm::enumerate(streams))
       for (ActionOp &action : stream) {
         action.setSlot(std::nullopt);
@@ -60,15 +75,13 @@ public:
     return success();
   }
 
-  /// Brings the block into the order of `order`; sums keep theirs, as each is
+  /// Brings a section into the order of `order`; sums keep theirs, as each is
   /// of one worker.
-  void reorder(Streams &streams, const std::vector<Turn> &order) {
-    Operation *anchor = &block.back();
-    for (Operation &op : block)
-      if (!isa<LoadOp, ZeroOp, ActionOp>(op)) {
-        anchor = &op;
-        break;
-      }
+  void reorder(SectionOp section, Streams &streams, ArrayRef<Turn> order) {
+    Operation *anchor =
+        &*llvm::find_if_not(section.getBody().front(), [&](Operation &op) {
+          return standsAmongActions(op, problem.updates);
+        });
     DenseSet<Operation *> brought;
     for (const Turn &turn : order) {
       ActionOp op = streams[turn.worker][turn.index];
@@ -78,6 +91,10 @@ public:
             brought.insert(source).second)
           source->moveBefore(anchor);
       op->moveBefore(anchor);
+      if (problem.updates == schedule::Updates::EachMicroBatch &&
+          op.getAccumulator())
+        for (Operation *update : updateOf(op->getResult(0)))
+          update->moveBefore(anchor);
     }
   }
 
@@ -86,7 +103,8 @@ private:
   FailureOr<RecomputeOp> recompute(ActionOp backward) {
     OpOperand &stash = backward->getOpOperand(0);
     auto forward = stash.get().getDefiningOp<ForwardOp>();
-    if (!forward || !stash.get().hasOneUse())
+    auto taken = dyn_cast<BlockArgument>(stash.get());
+    if ((!forward && !taken) || !stash.get().hasOneUse())
       return backward.emitOpError("expected a stash that a forward makes for "
                                   "it alone");
     IntegerAttr part, parts;
@@ -94,17 +112,85 @@ private:
       part = builder.getI32IntegerAttr(backward.getPart());
       parts = builder.getI32IntegerAttr(backward.getParts());
     }
+    IntegerAttr pipeline = builder.getI32IntegerAttr(backward.getPipeline());
+    IntegerAttr stage = builder.getI32IntegerAttr(backward.getStage());
+    IntegerAttr batch = builder.getI32IntegerAttr(backward.getMicroBatch());
+    IntegerAttr worker = builder.getI32IntegerAttr(*backward.getWorker());
     builder.setInsertionPoint(backward);
+    Location loc = backward.getLoc();
+    Value input, weights, labels;
+    if (forward) {
+      loc = forward.getLoc();
+      input = forward.getInput();
+      weights = forward.getWeights();
+      labels = forward.getLabels();
+      changed.insert(forward);
+    } else {
+      // Only the last stage needs labels, and it has nothing in flight.
+      input = taken;
+      if (backward.getStage() == 0)
+        input =
+            builder.create<LoadOp>(loc, inputType(0), pipeline, stage, worker,
+                                   DenseI32ArrayAttr(), batch, IntegerAttr());
+      weights = *llvm::find_if(backward->getOperands(), [](Value operand) {
+        return isa<WeightsType>(operand.getType());
+      });
+    }
+    Type type = stash.get().getType();
     auto op = builder.create<RecomputeOp>(
-        forward.getLoc(), stash.get().getType(), forward.getInput(),
-        forward.getWeights(), forward.getLabels(), forward.getPipelineAttr(),
-        forward.getStageAttr(),
-        builder.getI32IntegerAttr(backward.getMicroBatch()), part, parts,
-        IntegerAttr(), builder.getI32IntegerAttr(*backward.getWorker()),
-        DenseI32ArrayAttr());
+        loc, type, input, weights, labels, pipeline, stage, batch, part, parts,
+        IntegerAttr(), worker, DenseI32ArrayAttr());
     stash.set(op.getStash());
-    changed.insert(forward);
     return op;
+  }
+
+  /// What the forwards of a stage take.
+  Type inputType(int32_t s) {
+    inputTypes.resize(problem.stages.size());
+    if (!inputTypes[s])
+      for (SectionOp section : sections)
+        for (auto forward : section.getBody().getOps<ForwardOp>())
+          inputTypes[forward.getStage()] = forward.getInput().getType();
+    return inputTypes[s];
+  }
+
+  /// Lets a section take and yield what forwards took where it took and yielded
+  /// their stashes. Stage 0 loads that again.
+  LogicalResult handOnInputs(Block &block) {
+    Operation *yield = block.getTerminator();
+    SmallVector<Carried> taken = *carriedBy(block.getArgumentTypes());
+    SmallVector<Carried> left = *carriedBy(yield->getOperandTypes());
+    llvm::BitVector loaded(block.getNumArguments());
+    SmallVector<Value> yielded;
+    for (auto [stage, from, to] : llvm::enumerate(taken, left)) {
+      auto s = static_cast<int32_t>(stage);
+      bool again = problem.recomputeOf(s) != schedule::Recompute::None;
+      for (unsigned k = from.firstStash(); again && k < from.firstActivation();
+           ++k) {
+        if (s == 0)
+          loaded.set(k);
+        else
+          block.getArgument(k).setType(inputType(s));
+      }
+      for (unsigned k = to.first; k < to.end(); ++k) {
+        Value value = yield->getOperand(k);
+        if (!again || !isa<StashType>(value.getType())) {
+          yielded.push_back(value);
+          continue;
+        }
+        auto forward = value.getDefiningOp<ForwardOp>();
+        if (!forward)
+          return yield->emitOpError("expected a stash in flight that a forward "
+                                    "makes as value ")
+                 << k;
+        changed.insert(forward);
+        if (s > 0)
+          yielded.push_back(forward.getInput());
+      }
+    }
+    yield->setOperands(yielded);
+    block.eraseArguments(loaded);
+    return success();
   }
 
   /// The same forward without the stashes that nothing uses.
@@ -124,17 +210,11 @@ private:
   }
 
   OpBuilder builder;
-  Block &block;
+  ArrayRef<SectionOp> sections;
+  const schedule::Problem &problem;
   DenseSet<Operation *> changed; ///< forwards with a stash too many
+  SmallVector<Type> inputTypes;  ///< by stage, once one is asked for
 };
-
-/// The actions of a step by worker, as scheduleOf has them.
-Streams streamsOf(Block &step, size_t workers) {
-  Streams streams(workers);
-  for (auto action : step.getOps<ActionOp>())
-    streams[*action.getWorker()].push_back(action);
-  return streams;
-}
 
 LogicalResult recompute(PipelineOp pipeline) {
   std::vector<schedule::Recompute> stages = recomputeOf(pipeline);
@@ -146,12 +226,12 @@ LogicalResult recompute(PipelineOp pipeline) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
-  Block &block = sections->front().getBody().front();
-  for (auto op : block.getOps<RecomputeOp>())
-    return op.emitOpError("expected a scheduled step, which has no "
-                          "recomputes yet");
+  for (SectionOp section : *sections)
+    for (auto op : section.getBody().getOps<RecomputeOp>())
+      return op.emitOpError("expected a scheduled step, which has no "
+                            "recomputes yet");
   FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-  if (failed(schedule))
+  if (failed(schedule) || failed(verifySections(pipeline)))
     return failure();
   problem->recompute = std::move(stages);
   if (std::string error = schedule::check(*problem); !error.empty())
@@ -160,12 +240,14 @@ LogicalResult recompute(PipelineOp pipeline) {
   if (failed(report(pipeline,
                     "recompute: ", schedule::verify(*problem, *schedule))))
     return failure();
-  Streams streams = streamsOf(block, schedule->workers.size());
-  Recomputer recomputer(block);
+  Streams streams = streamsOf(*sections, schedule->workers.size());
+  Recomputer recomputer(pipeline.getContext(), *sections, *problem);
   if (failed(recomputer.insert(*schedule, streams)))
     return failure();
-  recomputer.reorder(streams,
-                     globalOrder(schedule::simulate(*problem, *schedule)));
+  std::vector<std::vector<Turn>> orders = splitOrder(
+      globalOrder(schedule::simulate(*problem, *schedule)), *schedule);
+  for (auto [section, order] : llvm::zip(*sections, orders))
+    recomputer.reorder(section, streams, order);
   return success();
 }
 

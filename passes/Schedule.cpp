@@ -20,26 +20,6 @@ namespace chimera {
 
 namespace {
 
-/// The turns of each section in their order: all of them in that of a step, or
-/// what is before the bodies, in them and behind them.
-std::vector<std::vector<Turn>> splitOrder(std::vector<Turn> order,
-                                          const schedule::Schedule &schedule) {
-  std::vector<std::vector<Turn>> sections;
-  if (schedule.bodies.empty()) {
-    sections.push_back(std::move(order));
-    return sections;
-  }
-  sections.resize(3);
-  for (const Turn &turn : order) {
-    const schedule::Schedule::Body &body = schedule.bodies[turn.worker];
-    sections[turn.index < body.begin ? 0
-             : turn.index < body.end ? 1
-                                     : 2]
-        .push_back(turn);
-  }
-  return sections;
-}
-
 /// Reorders the block of a section.
 class Reorder {
 public:
@@ -47,7 +27,8 @@ public:
   Reorder(const Layout &layout, const schedule::Problem &problem, Block &block,
           int32_t offset)
       : layout(layout), ids(problem), block(block), offset(offset),
-        threads(problem.updates != schedule::Updates::EachMicroBatch),
+        updates(problem.updates),
+        threads(updates != schedule::Updates::EachMicroBatch),
         sums(layout.directions.size() * layout.stages.size()),
         zeros(sums.size()) {}
 
@@ -65,7 +46,7 @@ public:
       if (!isa<LoadOp, ZeroOp, CopyOp, AllReduceOp, OptimizerStepOp, YieldOp>(
               op))
         return op.emitOpError("expected an op of an unrolled step");
-      if (!anchor && !isa<LoadOp, ZeroOp, CopyOp>(op) && !followsAction(op))
+      if (!anchor && !standsAmongActions(op, updates))
         anchor = &op;
       if (auto zero = dyn_cast<ZeroOp>(op))
         if (failed(collect(zero)))
@@ -127,15 +108,6 @@ private:
     return success();
   }
 
-  /// True for what updates weights behind each backward: it stands there.
-  bool followsAction(Operation &op) const {
-    if (threads)
-      return false;
-    auto reduce = dyn_cast<AllReduceOp>(op);
-    return isa<OptimizerStepOp>(op) ||
-           (reduce && !isa<LossType>(reduce.getSummands().front().getType()));
-  }
-
   LogicalResult collect(ZeroOp zero) {
     if (failed(checkReplica(zero)))
       return failure();
@@ -186,12 +158,10 @@ private:
 
   /// Puts what reduces `sum` and what updates weights with it next.
   void follow(Value sum, int32_t worker) {
-    for (Operation *user : llvm::make_early_inc_range(sum.getUsers())) {
-      user->moveBefore(anchor);
-      if (auto update = dyn_cast<OptimizerStepOp>(user))
+    for (Operation *op : updateOf(sum)) {
+      op->moveBefore(anchor);
+      if (auto update = dyn_cast<OptimizerStepOp>(op))
         update.setWorker(worker);
-      else if (isa<AllReduceOp>(user))
-        follow(user->getResult(0), worker);
     }
   }
 
@@ -224,6 +194,7 @@ private:
   schedule::ActionIds ids;
   Block &block;
   int32_t offset;
+  schedule::Updates updates;
   /// One sum for all backwards of a replica; else each has its own, and an
   /// update behind it.
   bool threads;

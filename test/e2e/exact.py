@@ -56,6 +56,8 @@ def cases():
             for batches in (stages, stages + 1, 2 * stages + 3):
                 split = "split_backward" if batches % 2 else ""
                 yield schedule, stages, batches, 1 + stages % 2, split
+                again = RECOMPUTES[1 + (stages + batches) % 3]
+                yield schedule, stages, batches, 1 + batches % 2, f"{again} {split}"
 
 
 def run(*command):

@@ -52,7 +52,7 @@ VARIANTS = {
 # Those whose steps overlap.
 WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
 # Those that are also run with recomputes.
-RECOMPUTED = {"chimera-direct", "chimera-doubling", "chimera-halving"}
+RECOMPUTED = {"chimera-direct", "chimera-doubling", "chimera-halving"} | WITHOUT_FLUSH
 # Those that are held against PyTorch although they are variants.
 AGAINST_TORCH = {"chimera-doubling", "chimera-halving"} | WITHOUT_FLUSH
 
