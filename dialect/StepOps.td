@@ -32,7 +32,9 @@ def Chimera_StepOp : Chimera_SectionOp<"step"> {
     `chimera.prologue` and a `chimera.epilogue`, and more is handed on for each
     stage: several versions of its weights, oldest first, the optimizer state,
     the stashes of micro-batches in flight, oldest first, and the activation
-    that the stage before has sent. Such a step runs the backwards of its own
+    that the stage before has sent. Where the stage is recomputed, the
+    activations that its forwards took stand for the stashes (none on stage 0,
+    which loads its tokens again). Such a step runs the backwards of its own
     micro-batches 0..N-1 and forwards of those and of the next step's, which are
     numbered from N on.
 

@@ -65,6 +65,10 @@ def RecomputePass : ChimeraPass<"chimera-recompute"> {
     unless recomputation is fused. Slots no longer apply and are dropped; the
     block is brought into the order of simulated starts again.
 
+    Where steps overlap, sections hand on the inputs of recomputed forwards in
+    flight instead of their stashes; stage 0 loads its tokens again. A recompute
+    reads the version of weights that its backward reads.
+
     Fails where the schedule is not valid without recomputes, and where a
     backward's stash does not come from a forward for it alone.
   }];

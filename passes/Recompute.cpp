@@ -63,8 +63,7 @@ public:
     }
     if (stepsOverlap(sections))
       for (SectionOp section : sections)
-        if (failed(handOnInputs(section.getBody().front())))
-          return failure();
+        handOnInputs(section.getBody().front());
     for (auto [w, stream] : llvm::enumerate(streams))
       for (ActionOp &action : stream) {
         action.setSlot(std::nullopt);
@@ -155,8 +154,9 @@ private:
   }
 
   /// Lets a section take and yield what forwards took where it took and yielded
-  /// their stashes. Stage 0 loads that again.
-  LogicalResult handOnInputs(Block &block) {
+  /// their stashes. Stage 0 loads that again. Requires that verifySections
+  /// holds, so that stashes in flight are forwards'.
+  void handOnInputs(Block &block) {
     Operation *yield = block.getTerminator();
     SmallVector<Carried> taken = *carriedBy(block.getArgumentTypes());
     SmallVector<Carried> left = *carriedBy(yield->getOperandTypes());
@@ -165,24 +165,18 @@ private:
     for (auto [stage, from, to] : llvm::enumerate(taken, left)) {
       auto s = static_cast<int32_t>(stage);
       bool again = problem.recomputeOf(s) != schedule::Recompute::None;
-      for (unsigned k = from.firstStash(); again && k < from.firstActivation();
-           ++k) {
-        if (s == 0)
-          loaded.set(k);
-        else
-          block.getArgument(k).setType(inputType(s));
-      }
+      if (again && s == 0)
+        loaded.set(from.firstStash(), from.firstActivation());
+      for (unsigned k = from.firstStash();
+           again && s > 0 && k < from.firstActivation(); ++k)
+        block.getArgument(k).setType(inputType(s));
       for (unsigned k = to.first; k < to.end(); ++k) {
         Value value = yield->getOperand(k);
         if (!again || !isa<StashType>(value.getType())) {
           yielded.push_back(value);
           continue;
         }
-        auto forward = value.getDefiningOp<ForwardOp>();
-        if (!forward)
-          return yield->emitOpError("expected a stash in flight that a forward "
-                                    "makes as value ")
-                 << k;
+        auto forward = cast<ForwardOp>(value.getDefiningOp());
         changed.insert(forward);
         if (s > 0)
           yielded.push_back(forward.getInput());
@@ -190,7 +184,6 @@ private:
     }
     yield->setOperands(yielded);
     block.eraseArguments(loaded);
-    return success();
   }
 
   /// The same forward without the stashes that nothing uses.

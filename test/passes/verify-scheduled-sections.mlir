@@ -73,6 +73,24 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // MISSING: 'chimera.backward' op expected a use of its sum
 // MISSING: 'chimera.step' op expected 1 updates of stage 0, got 0
 
+// RUN: sed 's/SCHEDULE")/pipedream") recompute(all)/; s/(3)/(4)/g' %s | chimera-opt --chimera-to-scheduled -o %t.again
+// RUN: chimera-opt %t.again --chimera-verify-scheduled -o /dev/null
+
+// A recompute reads other weights than its forward, or another input.
+// RUN: sed '/step {/,/epilogue {/{/recompute .* stage 1 micro_batch 1 /s/%%arg6)/%%arg5)/}' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=AGAIN
+// AGAIN: 'chimera.recompute' op expected it to read version 1 of the weights of stage 1
+// AGAIN-NOT: error:
+// RUN: sed -E '/step \{/,/epilogue \{/{/recompute .* stage 1 micro_batch 1 /s/on 1\(%%[a-z_0-9]+/on 1(%%arg9/}' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=READ
+// READ: 'chimera.recompute' op expected the activation of micro-batch 1 from stage 0
+// READ-NOT: error:
+// RUN: sed '/epilogue {/,${s/load pipeline 0 stage 0 micro_batch 0 /load pipeline 0 stage 0 micro_batch 1 /}' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOADED
+// LOADED: 'chimera.recompute' op expected what was loaded for micro-batch 0, got that for 1
+
+// Inputs in flight change places.
+// RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){9})(%%[a-z_0-9]+), (%%[a-z_0-9]+)/\1\4, \3/' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=INPUTS
+// INPUTS: 'chimera.yield' op expected value 9 to be the activation in flight, oldest first, of stage 1
+// INPUTS: 'chimera.yield' op expected value 10 to be the activation in flight, oldest first, of stage 1
+
 // Sections of another schedule.
 // RUN: sed 's/"pipedream"/"pipedream-2bw"/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SHAPE
 // SHAPE: 'chimera.prologue' op expected stage 0 to hand on 2 versions of its weights, 2 stashes and 0 activations

@@ -1,0 +1,61 @@
+// The same where steps overlap: a worker holds one stash where it held one for
+// each micro-batch in flight.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s
+// RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s --check-prefix=ALLOCATED
+
+// CHECK-LABEL: pipeline keep
+// CHECK: makespan 33{{$}}
+// CHECK: peak activations per worker 4 3 2 1{{$}}
+// CHECK: peak bytes per worker 26112 19712 13248 6720{{$}}
+// CHECK-LABEL: pipeline early
+// CHECK: makespan 39{{$}}
+// CHECK: peak activations per worker 1 1 1 1{{$}}
+// CHECK: peak bytes per worker 6912 7040 6912 6720{{$}}
+// CHECK-LABEL: pipeline fused
+// CHECK: makespan 44{{$}}
+// CHECK: peak activations per worker 1 1 1 1{{$}}
+
+// ALLOCATED-LABEL: chimera.pipeline @keep
+// ALLOCATED: chimera.worker 0 {{.*}} peak 26176 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 19840 at
+// ALLOCATED: chimera.worker 2 {{.*}} peak 13376 at
+// ALLOCATED: chimera.worker 3 {{.*}} peak 6792 at
+// ALLOCATED-LABEL: chimera.pipeline @early
+// ALLOCATED: chimera.worker 0 {{.*}} peak 7040 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 7168 at
+// ALLOCATED: chimera.worker 2 {{.*}} peak 7040 at
+// ALLOCATED: chimera.worker 3 {{.*}} peak 6816 at
+// ALLOCATED-LABEL: chimera.pipeline @fused
+// ALLOCATED: chimera.worker 0 {{.*}} peak 7040 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 7104 at
+chimera.pipeline @keep stages(4) micro_batches(4) schedule("pipedream") {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 2 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 3 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+}
+chimera.pipeline @early stages(4) micro_batches(4) schedule("pipedream") recompute(all) {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 2 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 3 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+}
+chimera.pipeline @fused stages(4) micro_batches(4) schedule("pipedream") recompute(all fused) {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 2 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+  chimera.stage 3 cost <forward = 1, backward = 2>
+      bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>
+}

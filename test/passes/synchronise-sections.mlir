@@ -1,0 +1,31 @@
+// Steps that overlap: each section has reductions of its own.
+//
+// RUN: chimera-opt %s --chimera-to-synchronised | FileCheck %s
+
+// CHECK-LABEL: @each
+// Reductions of gradients stand where their updates do: started and awaited
+// behind each backward. That of the losses is behind all.
+// CHECK: chimera.step
+// CHECK: %[[G:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 micro_batch 0 on 1
+// CHECK: %[[T:.*]] = chimera.all_reduce_start stage 1 width 2 workers [1] keys [0] on 1(%[[G]])
+// CHECK-NEXT: %[[R:.*]] = chimera.wait %[[T]] on 1
+// CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 1 micro_batch 0 on 1({{.*}}, %[[R]])
+// CHECK: chimera.optimizer_step pipeline 0 stage 0 micro_batch 1 on 0
+// CHECK-NEXT: %[[L:.*]] = chimera.all_reduce_start stage 1 width 2 workers [1, 1] keys [0, 1] on 1
+// CHECK-NEXT: chimera.wait %[[L]] on 1
+chimera.pipeline @each stages(2) micro_batches(2) schedule("pipedream") data_parallel(2)
+
+// One update a step: starts and waits behind all actions, later stages first.
+// CHECK-LABEL: @step
+// CHECK: chimera.step
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0
+// CHECK: %[[T1:.*]] = chimera.all_reduce_start stage 1 width 2 workers [1] keys [0] on 1
+// CHECK-NEXT: %[[T0:.*]] = chimera.all_reduce_start stage 0 width 2 workers [0] keys [0] on 0
+// CHECK-NEXT: chimera.all_reduce_start stage 1 width 2 workers [1, 1] keys [0, 1] on 1
+// CHECK-NEXT: %[[R1:.*]] = chimera.wait %[[T1]] on 1
+// CHECK-NEXT: %[[R0:.*]] = chimera.wait %[[T0]] on 0
+// CHECK: chimera.optimizer_step pipeline 0 stage 1 on 1({{.*}}, %[[R1]])
+// CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 on 0({{.*}}, %[[R0]])
+// CHECK: chimera.epilogue
+chimera.pipeline @step stages(2) micro_batches(2) schedule("pipedream-2bw") data_parallel(2)
+
