@@ -95,20 +95,27 @@ public:
     SmallVector<size_t> ends;
     bool fits = true;
     for (Block *section : sections) {
-      for (Operation &op : section->without_terminator())
-        if (!isa<PlacedOp>(op))
-          return op.emitOpError(
-              "expected an instruction of a projected worker");
       for (BlockArgument argument : section->getArguments())
         fits &= countBytes(argument.getType());
+      Operation *foreign = nullptr;
       forEachInstruction(*section, [&](Operation *op) {
-        position[op] = static_cast<int32_t>(instructions.size());
-        instructions.push_back(op);
+        auto placed = dyn_cast<PlacedOp>(op);
+        if (!placed) {
+          foreign = foreign ? foreign : op;
+          return;
+        }
+        instructions.push_back(placed);
         for (Type type : op->getResultTypes())
           fits &= countBytes(type);
       });
+      if (foreign)
+        return foreign->emitOpError(
+            "expected an instruction of a projected worker");
       ends.push_back(instructions.size());
     }
+    position.reserve(instructions.size());
+    for (auto [i, op] : llvm::enumerate(instructions))
+      position[op] = static_cast<int32_t>(i);
     if (!fits)
       return worker.emitOpError("expected values of less than 2^62 bytes in "
                                 "all");
@@ -319,7 +326,8 @@ private:
       roomFor(type).give(buffers[buffer].offset, bytesOf(type));
   }
 
-  LogicalResult allocate(Operation *op, int32_t now) {
+  LogicalResult allocate(PlacedOp placed, int32_t now) {
+    Operation *op = placed;
     SmallVector<int32_t> numbers;
     for (OpResult result : op->getResults()) {
       Type type = result.getType();
@@ -352,7 +360,7 @@ private:
       numbers.push_back(buffer);
     }
     if (!numbers.empty())
-      cast<PlacedOp>(op).setBuffers(ArrayRef<int32_t>(numbers));
+      placed.setBuffers(ArrayRef<int32_t>(numbers));
     return success();
   }
 
@@ -372,7 +380,7 @@ private:
   WorkerOp worker;
   SmallVector<Block *, 3> sections;
   bool overlaps; ///< steps do, so sections hand on more than states
-  std::vector<Operation *> instructions;
+  std::vector<PlacedOp> instructions;
   DenseMap<Operation *, int32_t> position;
   std::vector<Buffer> buffers;
   SmallVector<int32_t> pool; ///< the dedicated ones

@@ -27,18 +27,18 @@ public:
       : pipeline(pipeline), layout(layout),
         builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())) {}
 
+  /// Fails, with a diagnostic and a section half taken apart, where an op names
+  /// no worker or uses what another one has.
   LogicalResult run(ArrayRef<SectionOp> sections) {
     if (failed(verifyReplicas(sections, layout)))
       return failure();
-    for (SectionOp section : sections)
-      if (failed(check(section.getBody().front())))
-        return failure();
     makeWorkers();
     for (size_t i = 0; i < sections.size(); ++i) {
       SectionOp section = sections[i];
       // A step alone is a worker's body, else its first region is a prologue.
       size_t region = stepsOverlap(sections) ? i : 1;
-      split(section.getBody().front(), region);
+      if (failed(split(section.getBody().front(), region)))
+        return failure();
       section->erase();
     }
     return success();
@@ -48,52 +48,6 @@ private:
   /// What each replica hands on at an end of a section.
   static SmallVector<Carried> replicasOf(TypeRange types) {
     return *carriedBy(types);
-  }
-
-  /// The worker that has `value`, an argument of the section or a result in it.
-  static uint32_t homeOf(Value value, ArrayRef<uint32_t> homes) {
-    if (auto argument = dyn_cast<BlockArgument>(value))
-      return homes[argument.getArgNumber()];
-    return *cast<PlacedOp>(value.getDefiningOp()).getWorker();
-  }
-
-  /// `op` and, in a group, its posts use values of `worker` only.
-  LogicalResult checkHome(Operation *op, uint32_t worker,
-                          ArrayRef<uint32_t> homes) {
-    for (Value operand : op->getOperands())
-      if (uint32_t home = homeOf(operand, homes); home != worker)
-        return op->emitOpError("expected values of worker ")
-               << worker << ", got one of worker " << home
-               << ": run chimera-communicate and chimera-synchronise first";
-    if (auto group = dyn_cast<GroupOp>(op))
-      for (Operation &post : group.getPosts().front().without_terminator())
-        if (failed(checkHome(&post, worker, homes)))
-          return failure();
-    return success();
-  }
-
-  /// The section is one that its workers can take apart.
-  LogicalResult check(Block &block) {
-    SmallVector<uint32_t> taken = homesOf(block.getArgumentTypes(), layout);
-    for (Operation &op : block.without_terminator()) {
-      auto placed = dyn_cast<PlacedOp>(op);
-      if (!placed || !placed.getWorker())
-        return op.emitOpError("expected an op that names its worker: run "
-                              "chimera-synchronise first");
-      if (*placed.getWorker() >= layout.workers())
-        return op.emitOpError("expected a worker below ")
-               << layout.workers() << ", got " << *placed.getWorker();
-      if (failed(checkHome(&op, *placed.getWorker(), taken)))
-        return failure();
-    }
-    Operation &yield = block.back();
-    for (auto [i, expected] :
-         llvm::enumerate(homesOf(yield.getOperandTypes(), layout)))
-      if (uint32_t home = homeOf(yield.getOperand(i), taken); home != expected)
-        return yield.emitOpError("expected worker ")
-               << expected << " to yield its own state, got one of worker "
-               << home;
-    return success();
   }
 
   void makeWorkers() {
@@ -124,11 +78,11 @@ private:
   }
 
   /// Moves the ops of a section to the workers' region of that number.
-  void split(Block &block, size_t region) {
+  LogicalResult split(Block &block, size_t region) {
     auto yield = cast<YieldOp>(block.back());
     SmallVector<Carried> taken = replicasOf(block.getArgumentTypes());
     SmallVector<Carried> left = replicasOf(yield.getOperandTypes());
-    SmallVector<Block *> homes;
+    homes.clear();
     for (WorkerOp worker : workers) {
       Block &home = worker->getRegion(region).emplaceBlock();
       for (unsigned k : positions(worker, taken)) {
@@ -139,27 +93,71 @@ private:
     }
     for (Operation &op :
          llvm::make_early_inc_range(block.without_terminator())) {
-      auto placed = cast<PlacedOp>(op);
-      Block &home = *homes[*placed.getWorker()];
-      placed.setWorker(std::nullopt);
-      if (auto group = dyn_cast<GroupOp>(op))
-        for (Operation &post : group.getPosts().front().without_terminator())
-          cast<PlacedOp>(post).setWorker(std::nullopt);
-      op.moveBefore(&home, home.end());
+      auto placed = dyn_cast<PlacedOp>(op);
+      std::optional<uint32_t> worker;
+      if (placed)
+        worker = placed.getWorker();
+      if (!worker)
+        return op.emitOpError("expected an op that names its worker: run "
+                              "chimera-synchronise first");
+      if (*worker >= layout.workers())
+        return op.emitOpError("expected a worker below ")
+               << layout.workers() << ", got " << *worker;
+      if (failed(move(placed, *worker)))
+        return failure();
     }
-    for (auto [worker, home] : llvm::zip(workers, homes)) {
+    for (auto [w, worker] : llvm::enumerate(workers)) {
       SmallVector<Value> results;
-      for (unsigned k : positions(worker, left))
-        results.push_back(yield.getOperand(k));
-      builder.setInsertionPointToEnd(home);
+      for (unsigned k : positions(worker, left)) {
+        Value value = yield.getOperand(k);
+        if (value.getParentBlock() != homes[w])
+          return yield.emitOpError("expected worker ")
+                 << w << " to yield its own state, got one of worker "
+                 << homeOf(value);
+        results.push_back(value);
+      }
+      builder.setInsertionPointToEnd(homes[w]);
       builder.create<YieldOp>(yield.getLoc(), results);
     }
+    return success();
+  }
+
+  /// Moves `op` and what is inside it to its worker's block, where all that it
+  /// uses is already.
+  LogicalResult move(PlacedOp op, uint32_t worker) {
+    Block *home = homes[worker];
+    op.setWorker(std::nullopt);
+    if (auto group = dyn_cast<GroupOp>(op.getOperation()))
+      for (Operation &post : group.getPosts().front().without_terminator()) {
+        cast<PlacedOp>(post).setWorker(std::nullopt);
+        if (failed(checkOperands(&post, worker)))
+          return failure();
+      }
+    if (failed(checkOperands(op, worker)))
+      return failure();
+    op->moveBefore(home, home->end());
+    return success();
+  }
+
+  LogicalResult checkOperands(Operation *op, uint32_t worker) {
+    for (Value operand : op->getOperands())
+      if (operand.getParentBlock() != homes[worker])
+        return op->emitOpError("expected values of worker ")
+               << worker << ", got one of worker " << homeOf(operand)
+               << ": run chimera-communicate and chimera-synchronise first";
+    return success();
+  }
+
+  /// The worker that has `value`, which was moved already.
+  size_t homeOf(Value value) const {
+    return llvm::find(homes, value.getParentBlock()) - homes.begin();
   }
 
   PipelineOp pipeline;
   const Layout &layout;
   OpBuilder builder;
   SmallVector<WorkerOp> workers;
+  SmallVector<Block *> homes; ///< the workers' blocks for a section
 };
 
 LogicalResult project(PipelineOp pipeline) {

@@ -89,13 +89,6 @@ static int compile(TimingScope &timing) {
     return 1;
   if (timeline && !printTimeline(module))
     return 1;
-  // The one verification by MLIR: here its dominance check proves that the
-  // order respects every dependency. What later phases do, verifyProgram
-  // proves.
-  phase = timing.nest("verify the IR");
-  if (!check && failed(verify(module)))
-    return 1;
-  phase.stop();
   if (!lower(module, chimera::Phase::Scheduled, chimera::Phase::Allocated,
              timing, "lower"))
     return 1;
