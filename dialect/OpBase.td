@@ -22,14 +22,22 @@ defvar Chimera_Positive =
 defvar Chimera_Index = ConfinedAttr<I32Attr, [IntNonNegative]>;
 defvar Chimera_Size = ConfinedAttr<I64Attr, [IntNonNegative]>;
 
+/// A number that is `absent` where the attribute is. Unlike the getter of a
+/// DefaultValuedOptionalAttr, this one makes no attribute.
+class Chimera_NumberOr<string absent, Attr number> : OptionalAttr<number> {
+  let returnType = number.returnType;
+  let convertFromStorage =
+      "$_self ? " # number.convertFromStorage # " : " # absent;
+}
+
 /// What an action or a message covers besides its micro-batch: `count`
 /// consecutive ones from it on, or part `part` of `parts` equal parts of it.
 /// Most ops cover one whole micro-batch and have no attribute for it.
-defvar Chimera_Count = DefaultValuedOptionalAttr<
-    ConfinedAttr<I32Attr, [IntPositive, IntMaxValue<65535>]>, "1">;
-defvar Chimera_Part = DefaultValuedOptionalAttr<Chimera_Index, "0">;
-defvar Chimera_Parts = DefaultValuedOptionalAttr<
-    ConfinedAttr<I32Attr, [IntPositive, IntMaxValue<255>]>, "1">;
+defvar Chimera_Count = Chimera_NumberOr<"1",
+    ConfinedAttr<I32Attr, [IntPositive, IntMaxValue<65535>]>>;
+defvar Chimera_Part = Chimera_NumberOr<"0", Chimera_Index>;
+defvar Chimera_Parts = Chimera_NumberOr<"1",
+    ConfinedAttr<I32Attr, [IntPositive, IntMaxValue<255>]>>;
 
 /// An op that a worker runs. It has effects (none are declared), so that no
 /// pass merges, drops or reorders it.

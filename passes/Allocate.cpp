@@ -10,6 +10,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -395,16 +396,28 @@ private:
 
 struct Allocate : impl::AllocatePassBase<Allocate> {
   void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>()) {
-      if (pipeline.getBody().empty() ||
-          pipeline.getBody().front().getOps<WorkerOp>().empty()) {
-        pipeline.emitOpError("expected workers: run chimera-project first");
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(run(pipeline)))
         return signalPassFailure();
-      }
-      for (auto worker : pipeline.getBody().front().getOps<WorkerOp>())
-        if (failed(Allocator(worker).run()))
-          return signalPassFailure();
-    }
+  }
+
+  LogicalResult run(PipelineOp pipeline) {
+    SmallVector<WorkerOp> workers;
+    if (!pipeline.getBody().empty())
+      llvm::append_range(workers,
+                         pipeline.getBody().front().getOps<WorkerOp>());
+    if (workers.empty())
+      return pipeline.emitOpError(
+          "expected workers: run chimera-project first");
+    // Workers share no value. Their errors come in their order.
+    ParallelDiagnosticHandler diagnostics(&getContext());
+    std::vector<LogicalResult> results(workers.size(), success());
+    parallelFor(&getContext(), 0, workers.size(), [&](size_t i) {
+      diagnostics.setOrderIDForThread(i);
+      results[i] = Allocator(workers[i]).run();
+      diagnostics.eraseOrderIDForThread();
+    });
+    return success(llvm::all_of(results, llvm::succeeded));
   }
 };
 

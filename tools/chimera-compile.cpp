@@ -89,6 +89,8 @@ static int compile(TimingScope &timing) {
     return 1;
   if (timeline && !printTimeline(module))
     return 1;
+  // From here on phases work on many workers at a time.
+  context.enableMultithreading();
   if (!lower(module, chimera::Phase::Scheduled, chimera::Phase::Allocated,
              timing, "lower"))
     return 1;
