@@ -10,6 +10,7 @@
 #include "dialect/State.h"
 #include "passes/Bridge.h"
 #include "passes/Buffers.h"
+#include "passes/Workers.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -39,15 +40,42 @@ ValueKind kindOf(Type type) {
       .Default([](Type) { return ValueKind::OptimizerState; });
 }
 
+/// The location of what no source names.
+constexpr uint32_t kNowhere = UINT32_MAX;
+
+/// The source locations of one stream, numbered as they come.
+class Places {
+public:
+  uint32_t find(Location location) {
+    // Most ops come from where the one before came from.
+    if (LocationAttr(location) == last)
+      return lastIndex;
+    last = location;
+    lastIndex = kNowhere;
+    if (auto place = location->findInstanceOf<FileLineColLoc>()) {
+      auto [entry, isNew] = known.try_emplace(place, list.size());
+      if (isNew)
+        list.push_back(place);
+      lastIndex = entry->second;
+    }
+    return lastIndex;
+  }
+
+  ArrayRef<FileLineColLoc> all() const { return list; }
+
+private:
+  LocationAttr last;
+  uint32_t lastIndex = kNowhere;
+  SmallVector<FileLineColLoc> list;
+  DenseMap<Attribute, uint32_t> known;
+};
+
 /// The program's tables of source files and locations.
 class Locations {
 public:
   explicit Locations(program::ProgramT &program) : program(program) {}
 
-  uint32_t find(Location location) {
-    auto place = location->findInstanceOf<FileLineColLoc>();
-    if (!place)
-      return UINT32_MAX;
+  uint32_t find(FileLineColLoc place) {
     auto [entry, isNew] = known.try_emplace(place, program.locations.size());
     if (isNew)
       program.locations.emplace_back(fileIndex(place.getFilename()),
@@ -152,23 +180,21 @@ private:
   SmallVector<uint32_t> newest; ///< of each replica; empty with a flush
 };
 
-/// Writes one worker's stream.
+/// Writes one worker's stream. Others may do so at the same time; what is
+/// numbered across workers is filled in by `link`.
 class WorkerEmitter {
 public:
-  WorkerEmitter(WorkerOp worker, const Layout &layout, uint32_t microBatches,
-                Locations &locations, Communicators &communicators)
+  WorkerEmitter(WorkerOp worker, const Layout &layout, uint32_t microBatches)
       : worker(worker), layout(layout), microBatches(microBatches),
-        locations(locations), communicators(communicators),
         out(std::make_unique<program::WorkerT>()) {}
 
-  std::unique_ptr<program::WorkerT> run() {
+  LogicalResult run() {
     bool overlaps = !worker.getPrologue().empty();
     if (!worker.getArguments() || (overlaps && !worker.getCarried()) ||
         !worker.getArenaBytes() || !worker.getPeakBytes() ||
         !worker.getPeakInstruction()) {
-      worker.emitOpError("expected an allocated worker: run chimera-allocate "
-                         "first");
-      return nullptr;
+      return worker.emitOpError("expected an allocated worker: run "
+                                "chimera-allocate first");
     }
     // They stand first, and what follows is long.
     SmallVector<Block *, 3> sections = worker.getSections();
@@ -198,10 +224,29 @@ public:
       if (section == &worker.getBody().front())
         out->body_end = static_cast<uint32_t>(out->instructions.size());
     }
-    if (failed)
-      return nullptr;
     out->arena_bytes = *worker.getArenaBytes();
     out->peak_bytes = *worker.getPeakBytes();
+    return success(!failed);
+  }
+
+  /// Gives the stream the program's numbers of locations and communicators.
+  /// Null, with a diagnostic, where a start does not fit the others.
+  std::unique_ptr<program::WorkerT> link(Locations &locations,
+                                         Communicators &communicators) {
+    for (auto [index, start] : starts) {
+      FailureOr<uint32_t> communicator = communicators.find(start);
+      if (mlir::failed(communicator))
+        return nullptr;
+      out->instructions[index].mutate_target(*communicator);
+    }
+    SmallVector<uint32_t> numbers;
+    for (FileLineColLoc place : places.all())
+      numbers.push_back(locations.find(place));
+    if (llvm::equal(numbers, llvm::seq<uint32_t>(0, numbers.size())))
+      return std::move(out);
+    for (program::Instruction &instruction : out->instructions)
+      if (instruction.location() != kNowhere)
+        instruction.mutate_location(numbers[instruction.location()]);
     return std::move(out);
   }
 
@@ -285,12 +330,10 @@ private:
                         .target = transfers.lookup(o.getTransfer())};
         })
         .Case([&](AllReduceStartOp o) {
-          FailureOr<uint32_t> communicator = communicators.find(o);
-          failed |= mlir::failed(communicator);
+          starts.push_back({out->instructions.size(), o});
           return Fields{.opcode = Opcode::AllReduceStart,
                         .kind = kindOf(o.getTransfer().getType()),
-                        .stage = o.getStage(),
-                        .target = communicator.value_or(0)};
+                        .stage = o.getStage()};
         })
         .Default([&](Operation *o) {
           o->emitOpError("expected an instruction");
@@ -348,7 +391,7 @@ private:
         fields.opcode, fields.kind, fields.part, fields.parts, fields.pipeline,
         fields.stage, fields.microBatch, fields.microBatches, fields.target,
         first, operands, results, versions.readBy(op),
-        locations.find(op->getLoc()));
+        places.find(op->getLoc()));
   }
 
   /// Lets what the section yields take the places where the next one looks.
@@ -369,14 +412,14 @@ private:
         Opcode::Rename, ValueKind::Tokens, /*part=*/0, /*parts=*/1,
         /*pipeline=*/0, /*stage=*/0, /*micro_batch=*/0, /*micro_batches=*/0,
         /*target=*/0, first, moves.size(), moves.size(), /*weight_version=*/0,
-        locations.find(section.back().getLoc()));
+        places.find(section.back().getLoc()));
   }
 
   WorkerOp worker;
   const Layout &layout;
   uint32_t microBatches; ///< of a step
-  Locations &locations;
-  Communicators &communicators;
+  Places places;
+  SmallVector<std::pair<uint32_t, AllReduceStartOp>> starts;
   Versions versions;
   std::unique_ptr<program::WorkerT> out;
   /// The instruction that began each transfer.
@@ -469,21 +512,24 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   out->time_unit = out->model ? "flop" : "slot";
   emitTraining(pipeline, *out);
   emitLayout(*layout, *out);
-  Locations locations(*out);
-  Communicators communicators(*out);
-  for (auto worker : pipeline.getBody().front().getOps<WorkerOp>()) {
-    if (worker.getIndex() != out->workers.size()) {
+  std::vector<WorkerEmitter> emitters;
+  for (WorkerOp worker : workersOf(pipeline)) {
+    if (worker.getIndex() != emitters.size()) {
       worker.emitOpError("expected worker ")
-          << out->workers.size() << " next, in the order of workers";
+          << emitters.size() << " next, in the order of workers";
       return nullptr;
     }
-    std::unique_ptr<program::WorkerT> stream =
-        WorkerEmitter(worker, *layout, out->micro_batches, locations,
-                      communicators)
-            .run();
-    if (!stream)
+    emitters.emplace_back(worker, *layout, out->micro_batches);
+  }
+  if (failed(forEachWorker(module.getContext(), emitters.size(),
+                           [&](size_t i) { return emitters[i].run(); })))
+    return nullptr;
+  Locations locations(*out);
+  Communicators communicators(*out);
+  for (WorkerEmitter &emitter : emitters) {
+    out->workers.push_back(emitter.link(locations, communicators));
+    if (!out->workers.back())
       return nullptr;
-    out->workers.push_back(std::move(stream));
   }
   if (out->workers.size() != layout->workers()) {
     pipeline.emitOpError("expected ")

@@ -8,9 +8,9 @@
 #include "dialect/State.h"
 #include "passes/Buffers.h"
 #include "passes/Passes.h"
+#include "passes/Workers.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Threading.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -98,7 +98,9 @@ public:
     for (Block *section : sections) {
       for (BlockArgument argument : section->getArguments())
         fits &= countBytes(argument.getType());
-      Operation *foreign = nullptr;
+      // Buffers are none yet.
+      Operation *foreign =
+          isa<BufferOp>(section->front()) ? &section->front() : nullptr;
       forEachInstruction(*section, [&](Operation *op) {
         auto placed = dyn_cast<PlacedOp>(op);
         if (!placed) {
@@ -402,22 +404,12 @@ struct Allocate : impl::AllocatePassBase<Allocate> {
   }
 
   LogicalResult run(PipelineOp pipeline) {
-    SmallVector<WorkerOp> workers;
-    if (!pipeline.getBody().empty())
-      llvm::append_range(workers,
-                         pipeline.getBody().front().getOps<WorkerOp>());
+    SmallVector<WorkerOp> workers = workersOf(pipeline);
     if (workers.empty())
       return pipeline.emitOpError(
           "expected workers: run chimera-project first");
-    // Workers share no value. Their errors come in their order.
-    ParallelDiagnosticHandler diagnostics(&getContext());
-    std::vector<LogicalResult> results(workers.size(), success());
-    parallelFor(&getContext(), 0, workers.size(), [&](size_t i) {
-      diagnostics.setOrderIDForThread(i);
-      results[i] = Allocator(workers[i]).run();
-      diagnostics.eraseOrderIDForThread();
-    });
-    return success(llvm::all_of(results, llvm::succeeded));
+    return forEachWorker(&getContext(), workers.size(),
+                         [&](size_t i) { return Allocator(workers[i]).run(); });
   }
 };
 
