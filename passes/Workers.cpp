@@ -1,0 +1,38 @@
+//===- Workers.cpp - Work on all workers side by side ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Workers.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Threading.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+SmallVector<WorkerOp> workersOf(PipelineOp pipeline) {
+  SmallVector<WorkerOp> workers;
+  if (!pipeline.getBody().empty())
+    llvm::append_range(workers, pipeline.getBody().front().getOps<WorkerOp>());
+  return workers;
+}
+
+LogicalResult forEachWorker(MLIRContext *context, size_t workers,
+                            function_ref<LogicalResult(size_t)> work) {
+  ParallelDiagnosticHandler diagnostics(context);
+  // Not failableParallelForEach: which errors it reports depends on the
+  // threads.
+  std::vector<LogicalResult> results(workers, success());
+  parallelFor(context, 0, workers, [&](size_t i) {
+    diagnostics.setOrderIDForThread(i);
+    results[i] = work(i);
+    diagnostics.eraseOrderIDForThread();
+  });
+  return success(llvm::all_of(results, llvm::succeeded));
+}
+
+} // namespace chimera

@@ -1,0 +1,27 @@
+//===- Workers.h - Work on all workers side by side -------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_WORKERS_H
+#define CHIMERA_PASSES_WORKERS_H
+
+#include "dialect/Chimera.h"
+
+namespace chimera {
+
+/// The workers of a projected pipeline, in the order of the block.
+llvm::SmallVector<WorkerOp> workersOf(PipelineOp pipeline);
+
+/// Calls `work` with each index below `workers`, on several threads where the
+/// context allows it: workers share no value. Diagnostics come in the order of
+/// the indices. Fails if any of them does.
+mlir::LogicalResult
+forEachWorker(mlir::MLIRContext *context, size_t workers,
+              llvm::function_ref<mlir::LogicalResult(size_t)> work);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_WORKERS_H
