@@ -105,21 +105,34 @@ LogicalResult synchronise(ArrayRef<AllReduceOp> reduces) {
   return success();
 }
 
+/// The all-reduces of a section, in runs that stand one behind another. With a
+/// flush they stand behind all actions, where a walk from the end is short.
+SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block, bool behindActions) {
+  SmallVector<SmallVector<AllReduceOp>> runs;
+  for (Operation &op : llvm::reverse(block)) {
+    if (behindActions && isa<ActionOp>(op))
+      break;
+    auto reduce = dyn_cast<AllReduceOp>(op);
+    if (!reduce)
+      continue;
+    if (!isa_and_nonnull<AllReduceOp>(op.getNextNode()))
+      runs.emplace_back();
+    runs.back().push_back(reduce);
+  }
+  for (SmallVector<AllReduceOp> &run : runs)
+    std::reverse(run.begin(), run.end());
+  return runs;
+}
+
 LogicalResult synchronise(PipelineOp pipeline) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
-  for (SectionOp section : *sections) {
-    SmallVector<SmallVector<AllReduceOp>> runs;
-    for (auto reduce : section.getBody().front().getOps<AllReduceOp>()) {
-      if (!isa_and_nonnull<AllReduceOp>(reduce->getPrevNode()))
-        runs.emplace_back();
-      runs.back().push_back(reduce);
-    }
-    for (ArrayRef<AllReduceOp> run : runs)
+  for (SectionOp section : *sections)
+    for (ArrayRef<AllReduceOp> run :
+         runsOf(section.getBody().front(), !stepsOverlap(*sections)))
       if (failed(synchronise(run)))
         return failure();
-  }
   return success();
 }
 
