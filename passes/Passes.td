@@ -93,7 +93,9 @@ def SynchronisePass : ChimeraPass<"chimera-synchronise"> {
   let description = [{
     communicated → synchronised. The lazy policy: behind all local computation,
     each worker starts all its all-reduces and then waits for them, in the order
-    of the step (later stages first), which is one order for all workers.
+    of the step (later stages first), which is one order for all workers. In a
+    step that flushes, all-reduces stand behind all actions, as schedule leaves
+    them; in one that overlaps others, anywhere.
   }];
 }
 

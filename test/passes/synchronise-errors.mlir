@@ -47,13 +47,12 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // The sum of the losses is reported, not used.
-%s, %w, %g, %e = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>, !chimera.loss<1>)
+%e = "values"() : () -> !chimera.loss<1>
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     // expected-error@below {{expected no use of the sum of the losses}}
     %r = chimera.all_reduce stage 0 width 1 (%e) : (!chimera.loss<1>) -> !chimera.loss<1>
-    %h = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %r, %w, %g) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %q = chimera.all_reduce stage 0 width 1 (%r) : (!chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield
   }
 }
