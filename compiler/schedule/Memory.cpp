@@ -162,8 +162,9 @@ MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
                       int32_t worker) {
   MemoryPeak peak;
   peak.bytes = residentBytes(problem, worker);
+  peak.index = order.empty() ? -1 : 0;
   auto raise = [&](size_t i, int64_t bytes, int64_t, int32_t activations) {
-    if (bytes > peak.bytes || i == 0) {
+    if (bytes > peak.bytes) {
       peak.bytes = bytes;
       peak.index = static_cast<int32_t>(i);
     }

@@ -62,19 +62,10 @@ struct StageCost {
   int64_t recompute = 1;
 
   int64_t of(Kind kind) const {
-    switch (kind) {
-    case Kind::Forward:
-      return forward;
-    case Kind::Backward:
-      return backward;
-    case Kind::InputGradient:
-      return inputGradient;
-    case Kind::WeightGradient:
-      return weightGradient;
-    case Kind::Recompute:
-      return recompute;
-    }
-    return 0;
+    static constexpr int64_t StageCost::*times[] = {
+        &StageCost::forward, &StageCost::backward, &StageCost::inputGradient,
+        &StageCost::weightGradient, &StageCost::recompute};
+    return this->*times[static_cast<size_t>(kind)];
   }
 };
 

@@ -78,6 +78,7 @@ ActionIds::ActionIds(const Problem &problem)
   }
   eachPart = (split ? 2 : 1) + any;
   width = 1 + parts * eachPart;
+  row = microBatches * width;
   places[static_cast<int>(Kind::Forward)] = kForward;
   places[static_cast<int>(Kind::Backward)] = split ? -1 : kBackward;
   places[static_cast<int>(Kind::InputGradient)] = split ? kBackward : -1;

@@ -73,9 +73,7 @@ public:
   /// Requires check(problem).empty().
   explicit ActionIds(const Problem &problem);
 
-  int64_t count() const {
-    return static_cast<int64_t>(microBatches) * stages * width;
-  }
+  int64_t count() const { return stages * row; }
   /// How many actions a schedule has at least: all but those recomputes that it
   /// may leave out.
   int64_t required() const { return needed; }
@@ -115,6 +113,8 @@ public:
     return at(placeOf(action.kind), action.stage, action.microBatch,
               action.part);
   }
+  /// The number of the same action `stages` stages on; there is that stage.
+  int64_t onward(int64_t id, int32_t stages) const { return id + stages * row; }
   /// True if `id` stands for an action.
   bool has(int64_t id) const;
   /// True if a schedule may leave out the action `id`.
@@ -132,7 +132,7 @@ private:
   };
 
   int64_t base(int32_t stage, int32_t microBatch) const {
-    return (static_cast<int64_t>(stage) * microBatches + microBatch) * width;
+    return stage * row + microBatch * width;
   }
   /// Negative where the problem has no such kind.
   int32_t placeOf(Kind kind) const { return places[static_cast<size_t>(kind)]; }
@@ -141,8 +141,10 @@ private:
   }
 
   int32_t stages, microBatches;
-  /// Numbers of a micro-batch on a stage: its forward, then its parts.
-  int32_t width, eachPart;
+  /// Numbers of a stage, and of a micro-batch on it: its forward, then its
+  /// parts.
+  int64_t row, width;
+  int32_t eachPart;
   bool split;
   int32_t places[5];
   int32_t offsets[4]; ///< of each place in a part, behind the forward

@@ -22,14 +22,15 @@ void summarize(const Problem &problem, const Schedule &schedule, bool unitCosts,
   for (size_t w = 0; w < workers; ++w) {
     const std::vector<Action> &order = schedule.workers[w];
     const std::vector<int64_t> &starts = timing.starts[w];
-    int64_t end = 0;
+    int64_t end = 0, busy = 0;
     size_t ran = 0;
     for (; ran < order.size() && starts[ran] >= 0; ++ran) {
       const Action &action = order[ran];
       int64_t cost = unitCosts ? 1 : problem.cost(action);
-      timing.busy[w] += cost;
+      busy += cost;
       end = starts[ran] + cost;
     }
+    timing.busy[w] = busy;
     if (ran > 0)
       timing.span[w] = end - starts.front();
     timing.makespan = std::max(timing.makespan, end);
@@ -91,12 +92,13 @@ public:
   }
 
 private:
-  /// Calls `visit(id, transfer)` for each action that `action` on `worker`
-  /// depends on, usable `transfer` after its end. Stops, and gives false, where
-  /// a visit does. The recompute of a backward stands before it on its worker,
-  /// so the order sees to that.
+  /// Calls `visit(id, transfer)` for each action that `action`, number `own`,
+  /// on `worker` depends on, usable `transfer` after its end. Stops, and gives
+  /// false, where a visit does. The recompute of a backward stands before it on
+  /// its worker, so the order sees to that.
   template <typename Visit>
-  bool forEachNeed(const Action &action, int32_t worker, Visit visit) const {
+  bool forEachNeed(const Action &action, int64_t own, int32_t worker,
+                   Visit visit) const {
     using Ids = ActionIds;
     const std::vector<int32_t> &place =
         problem.pipelines[action.pipeline].workers;
@@ -109,22 +111,23 @@ private:
                  ? transfers[stage]
                  : problem.transfer(stage, action);
     };
-    auto gradient = [&] {
-      return s + 1 == stages || visit(ids.at(Ids::kBackward, s + 1, m, part),
-                                      transfer(s, place[s + 1]));
+    auto gradient = [&](int64_t backward) {
+      return s + 1 == stages ||
+             visit(ids.onward(backward, 1), transfer(s, place[s + 1]));
     };
     switch (action.kind) {
     case Kind::Forward:
-      return s == 0 || visit(ids.at(Ids::kForward, s - 1, m),
-                             transfer(s - 1, place[s - 1]));
+      return s == 0 ||
+             visit(ids.onward(own, -1), transfer(s - 1, place[s - 1]));
     case Kind::Backward:
     case Kind::InputGradient:
-      return visit(ids.at(Ids::kForward, s, m), 0) && gradient();
+      return visit(ids.at(Ids::kForward, s, m), 0) && gradient(own);
     case Kind::WeightGradient:
       return visit(ids.at(Ids::kBackward, s, m, part), 0);
     case Kind::Recompute:
       return visit(ids.at(Ids::kForward, s, m), 0) &&
-             (problem.recomputeOf(s) != Recompute::Fused || gradient());
+             (problem.recomputeOf(s) != Recompute::Fused ||
+              gradient(ids.at(Ids::kBackward, s, m, part)));
     }
     return true;
   }
@@ -137,18 +140,18 @@ private:
     for (; i < order.size(); ++i) {
       const Action &action = order[i];
       int64_t start = now;
-      bool can = forEachNeed(action, worker, [&](int64_t id, int64_t transfer) {
-        int64_t end = done[id];
+      int64_t id = ids.idOf(action);
+      auto isDone = [&](int64_t need, int64_t transfer) {
+        int64_t end = done[need];
         start = std::max(start, end + transfer);
         if (end < 0)
-          waitsFor[worker] = id;
+          waitsFor[worker] = need;
         return end >= 0;
-      });
-      if (!can)
+      };
+      if (!forEachNeed(action, id, worker, isDone))
         break;
       starts[i] = start;
       now = start + problem.cost(action);
-      int64_t id = ids.idOf(action);
       done[id] = now;
       wake(action, id);
     }
@@ -184,12 +187,13 @@ private:
           start)
         return {turn.worker, turn.index - 1};
     }
-    forEachNeed(action, turn.worker, [&](int64_t id, int64_t transfer) {
+    auto isNone = [&](int64_t id, int64_t transfer) {
       if (done[id] + transfer != start)
         return true;
       found = turnOf(timing, id);
       return false;
-    });
+    };
+    forEachNeed(action, ids.idOf(action), turn.worker, isNone);
     return found;
   }
 

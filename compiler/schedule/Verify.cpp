@@ -112,28 +112,38 @@ private:
         report(Constraint::Missing, describeId(id) + " is missing");
   }
 
-  /// Calls `visit(id)` for each action that `action` depends on, until one
-  /// gives false; gives false then too.
+  /// Calls `visit(worker, action, id)` for each action that the problem knows,
+  /// where it stands first.
+  template <typename Visit> void forEachKnown(Visit visit) const {
+    for (size_t w = 0; w < schedule.workers.size(); ++w)
+      for (size_t i = 0; i < schedule.workers[w].size(); ++i)
+        if (int64_t id = idAt[first[w] + i]; id != kNoAction)
+          visit(w, schedule.workers[w][i], id);
+  }
+
+  /// Calls `visit(id)` for each action that `action`, number `own`, depends on,
+  /// until one gives false; gives false then too.
   template <typename Visit>
-  bool forEachNeed(const Action &action, Visit visit) const {
+  bool forEachNeed(const Action &action, int64_t own, Visit visit) const {
     using Ids = ActionIds;
     int32_t s = action.stage, m = action.microBatch, part = action.part;
-    auto gradient = [&] {
-      return s + 1 == stages || visit(ids.at(Ids::kBackward, s + 1, m, part));
+    auto gradient = [&](int64_t backward) {
+      return s + 1 == stages || visit(ids.onward(backward, 1));
     };
     switch (action.kind) {
     case Kind::Forward:
-      return s == 0 || visit(ids.at(Ids::kForward, s - 1, m));
+      return s == 0 || visit(ids.onward(own, -1));
     case Kind::Backward:
     case Kind::InputGradient:
-      return visit(ids.at(Ids::kForward, s, m)) && gradient() &&
+      return visit(ids.at(Ids::kForward, s, m)) && gradient(own) &&
              (problem.recomputeOf(s) == Recompute::None ||
               visit(ids.at(Ids::kRecompute, s, m, part)));
     case Kind::WeightGradient:
       return visit(ids.at(Ids::kBackward, s, m, part));
     case Kind::Recompute:
       return visit(ids.at(Ids::kForward, s, m)) &&
-             (problem.recomputeOf(s) != Recompute::Fused || gradient());
+             (problem.recomputeOf(s) != Recompute::Fused ||
+              gradient(ids.at(Ids::kBackward, s, m, part)));
     }
     return true;
   }
@@ -147,18 +157,13 @@ private:
   /// Dependencies inside one worker: on the same stage, and on the neighbours
   /// of a stage that live beside it.
   void checkOrder() {
-    for (size_t w = 0; w < schedule.workers.size(); ++w)
-      for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
-        int64_t position = first[w] + static_cast<int64_t>(i);
-        if (idAt[position] == kNoAction)
-          continue;
-        const Action &action = schedule.workers[w][i];
-        forEachNeed(action, [&](int64_t need) {
-          if (standsLater(need, position, w))
-            reportOrder(w, action, ids.action(need));
-          return true;
-        });
-      }
+    forEachKnown([&](size_t w, const Action &action, int64_t id) {
+      forEachNeed(action, id, [&](int64_t need) {
+        if (standsLater(need, positionOf[id], w))
+          reportOrder(w, action, ids.action(need));
+        return true;
+      });
+    });
   }
 
   void reportOrder(size_t worker, const Action &action, const Action &need) {
@@ -206,7 +211,7 @@ private:
         int64_t id = idAt[position];
         if (id == kNoAction)
           continue;
-        forEachNeed(order[i], [&](int64_t need) {
+        forEachNeed(order[i], id, [&](int64_t need) {
           if (state[need] == kDone)
             return true;
           if (standsLater(need, position, w)) {
@@ -273,7 +278,7 @@ private:
                      std::to_string(slot) + " for " + describe(action));
         if (idAt[position] == kNoAction)
           continue;
-        forEachNeed(action, [&](int64_t need) {
+        forEachNeed(action, idAt[position], [&](int64_t need) {
           int64_t at = positionOf[need];
           // What stands on the same worker is ordered by the rule above.
           bool here = at >= first[w] && at < first[w + 1];
@@ -308,54 +313,46 @@ private:
     if (!fits)
       return report(Constraint::Period,
                     "expected a body in the order of each worker");
-    for (int64_t id = 0; id < ids.count(); ++id) {
-      if (!ids.has(id))
-        continue;
-      Action action = ids.action(id);
-      if (action.microBatch >= problem.microBatches())
-        continue;
-      action.microBatch += problem.microBatches();
-      int64_t next = *ids.find(action);
-      // What is missing is another violation, or may be.
-      if (positionOf[id] == kNowhere || positionOf[next] == kNowhere)
-        continue;
-      int in = (sectionOf(id) == kBody) + (sectionOf(next) == kBody);
-      if (in != 1)
-        report(Constraint::Period,
-               "expected the body to run " + describeId(id) + " or " +
-                   std::to_string(action.microBatch) + ", got " +
-                   (in == 0 ? "neither" : "both"));
-      else if (sectionOf(id) == kEpilogue || sectionOf(next) == kPrologue)
-        report(Constraint::Period, "expected " + describeId(id) +
-                                       " before the body or in it, got " +
-                                       std::to_string(action.microBatch) +
-                                       " there");
+    enum Section : uint8_t { kPrologue, kBody, kEpilogue };
+    std::vector<Section> sections(idAt.size(), kPrologue); // of each position
+    for (size_t w = 0; w < schedule.workers.size(); ++w) {
+      auto begin = sections.begin() + first[w];
+      std::fill(begin + schedule.bodies[w].begin,
+                begin + schedule.bodies[w].end, kBody);
+      std::fill(begin + schedule.bodies[w].end, sections.begin() + first[w + 1],
+                kEpilogue);
     }
-    for (size_t w = 0; w < schedule.workers.size(); ++w)
-      for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
-        int64_t id = idAt[first[w] + static_cast<int64_t>(i)];
-        if (id == kNoAction)
-          continue;
-        forEachNeed(schedule.workers[w][i], [&](int64_t need) {
-          if (positionOf[need] != kNowhere && sectionOf(need) > sectionOf(id))
-            report(Constraint::Period,
-                   onWorker(w) + describe(schedule.workers[w][i]) +
-                       " stands in a section before that of " +
-                       describeId(need) + ", which it needs");
-          return true;
-        });
-      }
-  }
-
-  enum Section { kPrologue, kBody, kEpilogue };
-  /// Requires that it stands somewhere.
-  Section sectionOf(int64_t id) const {
-    int64_t position = positionOf[id];
-    size_t worker = workerAt(position);
-    auto [begin, end] = schedule.bodies[worker];
-    return position - first[worker] < begin ? kPrologue
-           : position - first[worker] < end ? kBody
-                                            : kEpilogue;
+    forEachKnown([&](size_t, const Action &action, int64_t id) {
+      Action later = action;
+      later.microBatch += problem.microBatches();
+      std::optional<int64_t> next = ids.find(later);
+      // What is missing is another violation, or may be.
+      if (!next || positionOf[*next] == kNowhere)
+        return;
+      Section here = sections[positionOf[id]];
+      Section there = sections[positionOf[*next]];
+      if ((here == kBody) == (there == kBody))
+        report(Constraint::Period,
+               "expected the body to run " + describe(action) + " or " +
+                   std::to_string(later.microBatch) + ", got " +
+                   (here == kBody ? "both" : "neither"));
+      else if (here == kEpilogue || there == kPrologue)
+        report(Constraint::Period, "expected " + describe(action) +
+                                       " before the body or in it, got " +
+                                       std::to_string(later.microBatch) +
+                                       " there");
+    });
+    forEachKnown([&](size_t w, const Action &action, int64_t id) {
+      forEachNeed(action, id, [&](int64_t need) {
+        if (positionOf[need] != kNowhere &&
+            sections[positionOf[need]] > sections[positionOf[id]])
+          report(Constraint::Period,
+                 onWorker(w) + describe(action) +
+                     " stands in a section before that of " + describeId(need) +
+                     ", which it needs");
+        return true;
+      });
+    });
   }
 
   /// Runs each stage's updates as its worker does: after each micro-batch's
