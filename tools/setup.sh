@@ -18,7 +18,8 @@ light_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
 common=(g++ cmake ninja-build ccache git python3 python3-venv
         libflatbuffers-dev flatbuffers-compiler libcli11-dev
         nlohmann-json3-dev libgtest-dev)
-compiler=(llvm-19-dev libmlir-19-dev mlir-19-tools llvm-19-tools)
+compiler=(llvm-19-dev libmlir-19-dev mlir-19-tools llvm-19-tools
+          libbenchmark-dev)
 runtime=(libopenmpi-dev openmpi-bin fortunes)
 
 full=no part=all

@@ -1,0 +1,147 @@
+//===- schedule.cpp - What the schedule library costs ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Times what a client asks of the library, PHASE/CASE/D/N for
+//
+//   generate   sizes and options to an order: check, place, order, split,
+//              insert recomputes
+//   verify     all constraints, memory caps among them
+//   simulate   starts, makespan, idle times, peaks, critical path
+//
+// with costs, bytes, caps and message times set. Items are actions. The
+// arguments are those of Google Benchmark; `schedule.py` makes tables of it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/Verify.h"
+
+#include <benchmark/benchmark.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace {
+
+using namespace chimera::schedule;
+
+struct Case {
+  const char *name;
+  const char *scheme;
+  Concatenation concatenation = Concatenation::Direct;
+  bool splitBackward = false;
+  Recompute recompute = Recompute::None;
+};
+
+constexpr Case kCases[] = {
+    {"1f1b", "1f1b"},
+    {"1f1b-split", "1f1b", Concatenation::Direct, true},
+    {"1f1b-recompute", "1f1b", Concatenation::Direct, false, Recompute::Early},
+    {"gpipe", "gpipe"},
+    {"gems", "gems"},
+    {"pipedream", "pipedream"},
+    {"pipedream-2bw", "pipedream-2bw"},
+    {"chimera-direct", "chimera"},
+    {"chimera-doubling", "chimera", Concatenation::Doubling},
+    {"chimera-fine-tuned", "chimera", Concatenation::FineTunedDoubling},
+    {"chimera-halving", "chimera", Concatenation::Halving},
+    {"chimera-recompute", "chimera", Concatenation::Doubling, false,
+     Recompute::Early},
+};
+/// D and N.
+constexpr std::pair<int32_t, int32_t> kSizes[] = {
+    {8, 64},    {16, 256},  {32, 256},  {32, 1024},
+    {64, 1024}, {64, 4096}, {128, 8192}};
+
+/// What is to be scheduled and its order.
+std::pair<Problem, Schedule> generate(const Case &what, int32_t stages,
+                                      int32_t microBatches) {
+  const Scheme *scheme = findScheme(what.scheme);
+  SchemeOptions options;
+  options.concatenation = what.concatenation;
+  if (std::string error = scheme->check(stages, microBatches, options);
+      !error.empty())
+    throw std::invalid_argument(error);
+  Problem problem;
+  problem.workers = stages;
+  problem.stages.assign(stages, {.forward = 20,
+                                 .backward = 40,
+                                 .inputGradient = 20,
+                                 .weightGradient = 20,
+                                 .recompute = 20});
+  problem.bytes.assign(
+      stages,
+      {.weights = 4000, .optimizer = 8000, .stash = 400, .boundary = 100});
+  problem.link = {.alpha = 1, .beta = 1, .betaBytes = 100};
+  problem.memoryCaps.assign(stages, int64_t{1} << 40);
+  problem.splitBackward = what.splitBackward;
+  problem.recompute.assign(stages, what.recompute);
+  problem.updates = scheme->updates;
+  problem.steps = scheme->updates == Updates::Flush ? 1 : 2;
+  problem.pipelines = scheme->place(stages, microBatches, options);
+  Schedule schedule = makeSchedule(*scheme, problem, options);
+  if (what.recompute != Recompute::None)
+    schedule = insertRecompute(problem, schedule);
+  return {std::move(problem), std::move(schedule)};
+}
+
+int64_t count(const Schedule &schedule) {
+  int64_t actions = 0;
+  for (const std::vector<Action> &order : schedule.workers)
+    actions += std::ssize(order);
+  return actions;
+}
+
+/// Times `run` on the schedule of `what`.
+template <typename Run>
+void measure(benchmark::State &state, const Case &what, Run run) {
+  auto stages = static_cast<int32_t>(state.range(0));
+  auto microBatches = static_cast<int32_t>(state.range(1));
+  const auto [problem, schedule] = generate(what, stages, microBatches);
+  if (!check(problem).empty() || !verify(problem, schedule).empty() ||
+      !simulate(problem, schedule).complete)
+    return state.SkipWithError("expected a valid schedule");
+  for (auto _ : state)
+    benchmark::DoNotOptimize(run(problem, schedule));
+  state.counters["actions"] = static_cast<double>(count(schedule));
+  state.SetItemsProcessed(state.iterations() * count(schedule));
+}
+
+void enroll(const Case &what) {
+  auto add = [&](const char *phase, auto run) {
+    benchmark::internal::Benchmark *bench = benchmark::RegisterBenchmark(
+        (std::string(phase) + "/" + what.name).c_str(),
+        [&what, run](benchmark::State &state) { measure(state, what, run); });
+    for (auto [stages, microBatches] : kSizes)
+      bench->Args({stages, microBatches});
+    bench->Unit(benchmark::kMicrosecond);
+  };
+  add("generate", [&what](const Problem &problem, const Schedule &) {
+    return generate(what, problem.workers, problem.microBatches());
+  });
+  add("verify", [](const Problem &problem, const Schedule &schedule) {
+    return verify(problem, schedule);
+  });
+  add("simulate", [](const Problem &problem, const Schedule &schedule) {
+    return simulate(problem, schedule);
+  });
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  for (const Case &what : kCases)
+    enroll(what);
+  benchmark::Initialize(&count, arguments);
+  if (benchmark::ReportUnrecognizedArguments(count, arguments))
+    return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

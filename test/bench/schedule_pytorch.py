@@ -1,0 +1,72 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What PyTorch takes for the split 1F1B order of the sizes given as D N D N ….
+Needs torch. Prints, in JSON, its version and for each size how many actions the
+order has and the processor seconds of
+
+- add: putting sends and receives between them (_add_send_recv);
+- validate: forward, input and weight gradient of each micro-batch in this order
+  on their stage, each stage on one rank, as many as micro-batches
+  (_validate_schedule);
+- simulate: running actions, sends and receives, each one step long, on all
+  ranks until all are done or nothing moves (_simulate_comms_compute).
+
+They are PyTorch's own, for the author of a schedule, without a promise to stay.
+"""
+
+import json
+import sys
+import time
+
+import torch
+from torch.distributed.pipelining import schedules
+
+
+def order(stages, batches):
+    """Rank r runs D-1-r forwards, then forwards and backwards in turn."""
+    kind, action = schedules._ComputationType, schedules._Action
+    ranks = {}
+    for rank in range(stages):
+        row = ranks[rank] = []
+        ahead = min(batches, stages - 1 - rank)
+        for turn in range(batches + ahead):
+            if turn < batches:
+                row.append(action(rank, kind.FORWARD, turn))
+            if turn >= ahead:
+                row.append(action(rank, kind.BACKWARD_INPUT, turn - ahead))
+                row.append(action(rank, kind.BACKWARD_WEIGHT, turn - ahead))
+    return ranks
+
+
+def timed(call, *arguments):
+    start = time.process_time()
+    result = call(*arguments)
+    return time.process_time() - start, result
+
+
+def measure(stages, batches):
+    rows = order(stages, batches)
+    # It empties the lists that it is given.
+    copy = {rank: list(row) for rank, row in rows.items()}
+    add, sent = timed(schedules._add_send_recv, copy, int, stages)
+    validate, _ = timed(
+        schedules._validate_schedule, rows, stages, stages, batches
+    )
+    simulate, _ = timed(schedules._simulate_comms_compute, sent, int, stages)
+    return {
+        "actions": sum(map(len, rows.values())),
+        "add": add,
+        "validate": validate,
+        "simulate": simulate,
+    }
+
+
+def main():
+    numbers = list(map(int, sys.argv[1:]))
+    sizes = zip(numbers[::2], numbers[1::2])
+    result = {"torch": torch.__version__, "sizes": [measure(*s) for s in sizes]}
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
