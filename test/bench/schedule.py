@@ -198,7 +198,7 @@ def main():
     if pytorch:
         print_comparison(library, pytorch)
     else:
-        print(f"{args.python} has no torch to compare with (tools/setup.sh --full)")
+        print(f"no torch to compare with in {args.python}: tools/setup.sh --full")
 
 
 if __name__ == "__main__":
