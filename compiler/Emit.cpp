@@ -396,7 +396,15 @@ private:
 
   /// Lets what the section yields take the places where the next one looks.
   void emitRename(Block &section) {
-    SmallVector<std::pair<int32_t, int32_t>> moves = renames(worker, section);
+    std::optional<Renames> found = renames(worker, section);
+    if (!found) {
+      section.back().emitOpError("expected values in buffers of their own that "
+                                 "can change places: run chimera-allocate "
+                                 "first");
+      failed = true;
+      return;
+    }
+    Renames &moves = *found;
     if (moves.empty())
       return;
     // The stated peak counts instructions without this one.

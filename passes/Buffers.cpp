@@ -55,18 +55,19 @@ std::optional<ArrayRef<int32_t>> yieldedTo(WorkerOp worker, Block &section) {
   return last ? worker.getArguments() : worker.getCarried();
 }
 
-SmallVector<std::pair<int32_t, int32_t>> renames(WorkerOp worker,
-                                                 Block &section) {
-  SmallVector<std::pair<int32_t, int32_t>> result;
+std::optional<Renames> renames(WorkerOp worker, Block &section) {
   std::optional<ArrayRef<int32_t>> targets = yieldedTo(worker, section);
   if (!targets)
-    return result;
-  llvm::DenseSet<int32_t> from, to;
+    return std::nullopt;
+  Renames result;
+  llvm::DenseSet<int32_t> all, from, to;
   DenseMap<int32_t, Type> types;
   for (auto [value, target] :
        llvm::zip(section.getTerminator()->getOperands(), *targets)) {
     std::optional<int32_t> buffer = bufferOf(worker, value);
-    if (!buffer || *buffer == target)
+    if (!buffer || !all.insert(*buffer).second)
+      return std::nullopt;
+    if (*buffer == target)
       continue;
     result.push_back({*buffer, target});
     from.insert(*buffer);
@@ -84,6 +85,8 @@ SmallVector<std::pair<int32_t, int32_t>> renames(WorkerOp worker,
   for (int32_t source : left) {
     auto target = llvm::find_if(
         open, [&](int32_t b) { return types[b] == types[source]; });
+    if (target == open.end())
+      return std::nullopt;
     result.push_back({source, *target});
     open.erase(target);
   }

@@ -23,11 +23,14 @@ void forEachInstruction(mlir::Block &section,
 std::optional<llvm::ArrayRef<int32_t>> yieldedTo(WorkerOp worker,
                                                  mlir::Block &section);
 
+/// Pairs (from, to) of buffers.
+using Renames = llvm::SmallVector<std::pair<int32_t, int32_t>>;
+
 /// Which buffer's place each buffer takes at the end of an allocated section,
-/// where values do not lie where the next section finds them: pairs (from, to),
-/// a permutation. Buffers that hold nothing fill it up.
-llvm::SmallVector<std::pair<int32_t, int32_t>> renames(WorkerOp worker,
-                                                       mlir::Block &section);
+/// where values do not lie where the next section finds them: a permutation.
+/// Buffers that hold nothing fill it up. None where values have no buffers of
+/// their own, or not of the types of those where they are looked for.
+std::optional<Renames> renames(WorkerOp worker, mlir::Block &section);
 
 /// The operand whose buffer `result` takes over because the op updates it in
 /// place, null if it does not.

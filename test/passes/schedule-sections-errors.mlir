@@ -1,0 +1,30 @@
+// Sections that are not what unroll makes of the schedule: each line changes
+// what it says.
+//
+// RUN: chimera-opt %s --chimera-to-unrolled -o %t
+// RUN: chimera-opt %t --chimera-schedule -o /dev/null
+chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream")
+
+// A forward of the step stands in the prologue too.
+// RUN: sed '/prologue {/,/step {/{/forward .* stage 0 micro_batch 1/{p; s/micro_batch 1/micro_batch 2/; s/%%[a-z_0-9]*, %%[a-z_0-9]* =/%%y, %%z =/}}' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: 'chimera.prologue' op expected no action of another step: run chimera-unroll first
+
+// One of the epilogue is missing.
+// RUN: sed '/epilogue {/,${/weights.*, .*state.* = chimera.optimizer_step .* stage 0 micro_batch 2/d; /new_sum[_0-9]* = chimera.backward .* stage 0 micro_batch 2/d; s/yield %%[a-z_0-9]*, %%[a-z_0-9]*/yield %%arg0, %%arg3/}' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=MISSING
+// MISSING: 'chimera.epilogue' op expected every action of the step: run chimera-unroll first
+
+// A backward adds to another's sum, though each has an update.
+// RUN: sed -E '/step \{/,/epilogue \{/{/backward .* stage 2 micro_batch 1/s/, %%[0-9]+\)/, %%new_sum)/}' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=SUM
+// SUM: 'chimera.backward' op expected a chimera.zero to add to: run chimera-unroll first
+
+// A copy or an update of no replica.
+// RUN: sed 's/copy pipeline 0 stage 1/copy pipeline 0 stage 3/' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=COPY
+// COPY: 'chimera.copy' op expected a pipeline below 1 and a stage below 3
+// RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 1 /optimizer_step pipeline 1 stage 1 /}' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=UPDATE
+// UPDATE: 'chimera.optimizer_step' op expected a pipeline below 1 and a stage below 3
+
+// Unrolled for a schedule with a flush, or without one.
+// RUN: sed 's/"pipedream"/"1f1b"/' %s | chimera-opt --chimera-to-unrolled | sed 's/"1f1b"/"pipedream"/' | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=ALONE
+// ALONE: 'chimera.step' op expected a prologue, a step and an epilogue for schedule "pipedream": run chimera-unroll first
+// RUN: sed 's/"pipedream"/"1f1b"/' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=OVERLAP
+// OVERLAP: 'chimera.prologue' op expected a step alone for schedule "1f1b": run chimera-unroll first
