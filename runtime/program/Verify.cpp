@@ -38,7 +38,9 @@ std::vector<Violation> verifyProgram(const ProgramT &program) {
   if (!report.empty())
     return std::move(report.list);
   std::vector<verify::Footprint> footprints =
-      verify::verifyBuffers(program, facts, report);
+      verify::verifyBuffers(program, report);
+  if (report.empty())
+    verify::verifyValues(program, facts, report);
   if (report.empty())
     verify::verifyWeights(program, report);
   if (report.empty())

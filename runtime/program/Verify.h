@@ -32,6 +32,8 @@ struct Violation {
     /// A buffer is read before it is written, written while it is being sent,
     /// touched while it is being received into, or a stash used twice.
     Buffers,
+    /// An operand is not the value that the label of its instruction asks for.
+    Values,
     /// An action reads weights of another version or another stage than it
     /// must, or an update does not follow the one before with the gradients it
     /// names.
@@ -43,10 +45,10 @@ struct Violation {
   std::string message;
 };
 
-/// Decides whether `program` can run: well formed, every action there once and
-/// with the stash and loss of what it covers, every message and collective
-/// matched, free of deadlock under its message model, buffers used safely,
-/// memory as stated. Linear in the number of instructions. Returns every
+/// Decides whether `program` can run: well formed, every action there once,
+/// every message and collective matched, free of deadlock under its message
+/// model, buffers used safely and holding what each action must read, memory as
+/// stated. Linear in the number of instructions. Returns every
 /// violation of the first rule group that fails (later groups assume the
 /// earlier), at most 20, empty if there is none.
 ///
@@ -67,6 +69,13 @@ struct Violation {
 /// prologue, body, body, epilogue and prologue, epilogue. The body must leave
 /// what it found, one step later, which makes all further bodies equal.
 ///
+/// Values: a forward and its recomputes read the same, what was loaded for
+/// their micro-batches or what the stage before made of them; a backward reads
+/// the stash of its piece and the gradient that the stage behind made of it, or
+/// the loss of its micro-batch; a weight gradient what its input gradient left;
+/// a message carries what its label says, and the losses are summed by
+/// micro-batch. All are of the step that the label names.
+///
 /// Weights: a version is the number of updates behind it, followed through
 /// copies, renames and optimizer steps. A forward reads the one that
 /// `versionRead` states, its backward (and recompute) the same; each update
@@ -85,9 +94,9 @@ struct Violation {
 /// posts of what belongs to micro-batches: loads, forwards and messages of
 /// tokens, labels and activations name what one forward of the pipeline covers,
 /// backwards, recomputes and messages of gradients one piece, and buffers have
-/// that many boundaries, or that part of one; `kind` must be that of the buffers
-/// on loads, posts and starts and is free elsewhere. `location` is an index, or
-/// UINT32_MAX for none.
+/// that many boundaries, or that part of one; `kind` must be that of the
+/// buffers on loads, posts and starts and is free elsewhere. `location` is an
+/// index, or UINT32_MAX for none.
 ///
 /// The bytes that a worker holds at an instruction are those of
 /// - both buffers of each of its states, always;

@@ -9,9 +9,7 @@
 // instruction that writes it to the last that uses it. Two buffers that overlap
 // in the arena must not overlap in time, and the bytes of the intervals add up
 // to what the worker holds. Buffers that a rename permutes overlap with none at
-// any time, so that their values' intervals need no place. On the way it
-// follows stashes and losses, so that each backward gets those of what it
-// covers.
+// any time, so that their values' intervals need no place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,11 +32,10 @@ struct Interval {
 
 class BufferVerifier {
 public:
-  BufferVerifier(const ProgramT &program, const Facts &facts, uint32_t w,
+  BufferVerifier(const ProgramT &program, uint32_t w,
                  const std::vector<Run> &runs, Report &report)
-      : w(w), program(program), facts(facts), worker(*program.workers[w]),
-        report(report), runs(runs), slots(worker.buffers.size()),
-        permuted(worker.buffers.size()) {
+      : w(w), worker(*program.workers[w]), report(report), runs(runs),
+        slots(worker.buffers.size()), permuted(worker.buffers.size()) {
     for (const Run &run : runs) {
       Section range = sectionsOf(worker)[run.section];
       positions += range.end - range.begin;
@@ -81,10 +78,7 @@ private:
     bool isFilling = false; ///< a receive or an all-reduce writes it now
     bool isConsumed = false;
     bool isState = false;
-    uint64_t origin = kUnknown; ///< see originOf
   };
-
-  static constexpr uint64_t kUnknown = UINT64_MAX;
 
   uint32_t instructionAt(uint32_t position) const {
     for (const Run &run : runs) {
@@ -212,7 +206,6 @@ private:
     slot.isWritten = !fills;
     slot.isFilling = fills;
     slot.isConsumed = false;
-    slot.origin = kUnknown;
   }
 
   void close(uint32_t buffer) {
@@ -241,13 +234,9 @@ private:
                     resultsOf(worker, instruction));
     case Opcode::PostRecv:
       write(resultsOf(worker, instruction)[0], true);
-      if (instruction.kind() == ValueKind::Loss)
-        slots[resultsOf(worker, instruction)[0]].origin =
-            facts.pieces->inStep(instruction.micro_batch());
       return;
     case Opcode::AllReduceStart: {
       uint32_t sum = resultsOf(worker, instruction)[0];
-      verifyContributions(instruction);
       for (uint32_t buffer : operandsOf(worker, instruction))
         read(buffer);
       // The sum may take the place of a contribution.
@@ -258,119 +247,11 @@ private:
       return;
     }
     default:
-      verifyOrigins(instruction);
       for (uint32_t buffer : operandsOf(worker, instruction))
         read(buffer);
       for (uint32_t buffer : resultsOf(worker, instruction))
         write(buffer);
-      noteOrigins(instruction);
     }
-  }
-
-  // Where stashes and losses come from.
-
-  /// A number for what `made` a stash for a piece, the forward (or recompute)
-  /// or the input gradient.
-  uint64_t originOf(const Instruction &instruction, uint64_t piece,
-                    Opcode made) const {
-    return (instruction.stage() * facts.pieces->count() + piece) * 2 +
-           (made == Opcode::InputGradient);
-  }
-  uint64_t pieceOf(const Instruction &instruction) const {
-    return facts.pieces->numberOf(instruction.micro_batch(),
-                                  instruction.part());
-  }
-  bool isLast(const Instruction &instruction) const {
-    return instruction.stage() + size_t(1) == program.stages.size();
-  }
-
-  void noteOrigins(const Instruction &instruction) {
-    std::span<const uint32_t> results = resultsOf(worker, instruction);
-    switch (instruction.opcode()) {
-    case Opcode::Forward:
-      return noteForward(instruction);
-    case Opcode::Recompute:
-    case Opcode::InputGradient:
-      slots[results[0]].origin =
-          originOf(instruction, pieceOf(instruction), instruction.opcode());
-      return;
-    default:
-      return;
-    }
-  }
-
-  void noteForward(const Instruction &instruction) {
-    std::span<const uint32_t> results = resultsOf(worker, instruction);
-    const Pieces &pieces = *facts.pieces;
-    size_t next = isLast(instruction) ? instruction.micro_batches() : 1;
-    for (uint32_t k = 0; k < instruction.micro_batches(); ++k) {
-      uint32_t m = instruction.micro_batch() + k;
-      if (isLast(instruction))
-        slots[results[k]].origin = pieces.inStep(m);
-      for (uint32_t part = 0; part < pieces.partsOf(m); ++part) {
-        uint64_t piece = pieces.numberOf(m, part);
-        bool isKept =
-            facts.recomputed.empty() ||
-            !facts.recomputed[instruction.stage() * pieces.count() + piece];
-        if (isKept)
-          slots[results[next++]].origin =
-              originOf(instruction, piece, Opcode::Forward);
-      }
-    }
-  }
-
-  void verifyOrigins(const Instruction &instruction) {
-    std::span<const uint32_t> operands = operandsOf(worker, instruction);
-    Opcode opcode = instruction.opcode();
-    bool isSecondHalf = opcode == Opcode::WeightGradient;
-    if (opcode != Opcode::Backward && opcode != Opcode::InputGradient &&
-        !isSecondHalf)
-      return;
-    uint64_t made =
-        originOf(instruction, pieceOf(instruction),
-                 isSecondHalf ? Opcode::InputGradient : Opcode::Forward);
-    uint64_t stash = slots[operands[0]].origin;
-    if (stash != kUnknown && stash != made)
-      fail("expected what its " +
-               std::string(isSecondHalf ? "input gradient" : "forward") +
-               " left, got that of " + nameOfStash(stash),
-           operands[0]);
-    if (isSecondHalf || !isLast(instruction))
-      return;
-    uint32_t m = facts.pieces->inStep(instruction.micro_batch());
-    verifyLoss(operands[1], m);
-  }
-
-  void verifyLoss(uint32_t buffer, uint32_t microBatch) {
-    uint64_t loss = slots[buffer].origin;
-    if (loss != kUnknown && loss != microBatch)
-      fail("expected the loss of micro-batch " + text(microBatch) +
-               ", got that of micro-batch " + text(loss),
-           buffer);
-  }
-
-  /// Contributions are in the communicator's order, losses by micro-batch.
-  void verifyContributions(const Instruction &start) {
-    if (start.kind() != ValueKind::Loss)
-      return;
-    std::span<const uint32_t> operands = operandsOf(worker, start);
-    size_t next = 0;
-    for (const Contribution &each :
-         program.communicators[start.target()]->contributions)
-      if (each.worker() == w)
-        verifyLoss(operands[next++], each.key());
-  }
-
-  std::string nameOfStash(uint64_t origin) const {
-    const Pieces &pieces = *facts.pieces;
-    uint64_t piece = origin / 2 % pieces.count();
-    uint32_t m = pieces.microBatchOf(piece);
-    std::string name = origin % 2 ? "the input gradient of" : "the forward of";
-    name += " stage " + text(origin / 2 / pieces.count()) + " micro-batch " +
-            text(m);
-    return pieces.partsOf(m) == 1
-               ? name
-               : name + " part " + text(piece - pieces.numberOf(m));
   }
 
   /// Values change places, and their intervals with them.
@@ -521,8 +402,6 @@ private:
   }
 
   uint32_t w;
-  const ProgramT &program;
-  const Facts &facts;
   const WorkerT &worker;
   Report &report;
   const std::vector<Run> &runs;
@@ -537,12 +416,11 @@ private:
 
 } // namespace
 
-std::vector<Footprint> verifyBuffers(const ProgramT &program,
-                                     const Facts &facts, Report &report) {
+std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report) {
   std::vector<Footprint> footprints(program.workers.size(), {0, 0, 0});
   for (const std::vector<Run> &runs : runsOf(program)) {
     for (uint32_t w = 0; w < program.workers.size() && !report.full(); ++w) {
-      Footprint found = BufferVerifier(program, facts, w, runs, report).run();
+      Footprint found = BufferVerifier(program, w, runs, report).run();
       Footprint &most = footprints[w];
       most.atStated = std::max(most.atStated, found.atStated);
       if (found.peak > most.peak) {

@@ -128,10 +128,10 @@ struct Footprint {
   uint32_t peakInstruction; ///< the first at which it is reached
   uint64_t atStated;        ///< the most at the instruction that is stated
 };
-std::vector<Footprint> verifyBuffers(const ProgramT &program,
-                                     const Facts &facts, Report &report);
+std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
 /// Which version of the weights each action reads, and which gradients each
 /// update takes.
+void verifyValues(const ProgramT &program, const Facts &facts, Report &report);
 void verifyWeights(const ProgramT &program, Report &report);
 void verifyMemory(const ProgramT &program,
                   const std::vector<Footprint> &footprints, Report &report);

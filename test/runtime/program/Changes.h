@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <vector>
 
 namespace chimera::program {
@@ -70,6 +71,25 @@ inline void insert(ProgramT &program, uint32_t w, uint32_t index,
       each.mutate_target(each.target() + 1);
   stream.instructions.insert(stream.instructions.begin() + index, instruction);
   ++stream.body_end;
+}
+
+/// Takes an instruction away and puts it before the one that was at `to`.
+inline void move(ProgramT &program, uint32_t w, uint32_t from, uint32_t to) {
+  std::vector<Instruction> &stream = worker(program, w).instructions;
+  std::vector<uint32_t> order(stream.size());
+  std::iota(order.begin(), order.end(), 0);
+  order.erase(order.begin() + from);
+  order.insert(order.begin() + to - (from < to), from);
+  std::vector<Instruction> moved;
+  std::vector<uint32_t> now(stream.size());
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    moved.push_back(stream[order[i]]);
+    now[order[i]] = i;
+  }
+  for (Instruction &each : moved)
+    if (each.opcode() == Opcode::Wait)
+      each.mutate_target(now[each.target()]);
+  stream = std::move(moved);
 }
 
 inline void shrink(Buffer &buffer) { buffer.mutate_bytes(buffer.bytes() - 8); }

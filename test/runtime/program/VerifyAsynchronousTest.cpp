@@ -322,6 +322,17 @@ const Case kCases[] = {
      }},
 
     // Weights.
+    {"ActivationNotHandedOn", k2BW, Rule::Values,
+     "expected the activation of stage 2 micro-batch 0, got a value of no "
+     "action of this step",
+     [](ProgramT &p) {
+       // What is looked for and what has come change their ways.
+       uint32_t rename = inBody(p, 3, Opcode::Rename);
+       uint32_t k = operandOfKind(p, 3, rename, ValueKind::Activation);
+       uint32_t l = operandOfKind(p, 3, rename, ValueKind::Activation, 1);
+       std::swap(operand(p, 3, at(p, 3, rename), k),
+                 operand(p, 3, at(p, 3, rename), l));
+     }},
     {"PipeDreamOfOldWeights", kPipeDream, Rule::Weights,
      "expected micro-batch 3 of step 1 to read the weights after 5 updates, "
      "got "
@@ -355,9 +366,9 @@ const Case kCases[] = {
        operand(p, 0, backward, 2) = 2;
        backward.mutate_weight_version(2);
      }},
-    {"BackwardBeforeItsForward", kPipeDream, Rule::Buffers,
-     "expected what its forward left, got that of the forward of stage 3 "
-     "micro-batch 1",
+    {"ForwardsExchanged", kPipeDream, Rule::Values,
+     "expected the activation of stage 2 micro-batch 1, got the activation of "
+     "stage 2 micro-batch 0",
      [](ProgramT &p) {
        Instruction &forward = at(p, 3, inBody(p, 3, Opcode::Forward));
        Instruction &later = at(p, 3, inBody(p, 3, Opcode::Forward, 1));

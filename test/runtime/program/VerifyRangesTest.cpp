@@ -42,10 +42,22 @@ Instruction &lastForward(ProgramT &program) {
   return find(program, 0, Opcode::Forward, 1);
 }
 
-/// The first post on worker `w` of a gradient.
-Instruction &gradientPost(ProgramT &program, uint32_t w) {
+/// The first action of this kind on worker `w` for a pipeline's micro-batch.
+Instruction &action(ProgramT &program, uint32_t w, Opcode opcode,
+                    uint32_t pipeline, uint32_t microBatch) {
   for (Instruction &each : worker(program, w).instructions)
-    if (each.opcode() == Opcode::PostSend && each.kind() == ValueKind::Gradient)
+    if (each.opcode() == opcode && each.pipeline() == pipeline &&
+        each.micro_batch() == microBatch)
+      return each;
+  ADD_FAILURE() << "the sample has no such action";
+  return worker(program, w).instructions.front();
+}
+
+/// The first post on worker `w` of a gradient behind `skip` others.
+Instruction &gradientPost(ProgramT &program, uint32_t w, uint32_t skip = 0) {
+  for (Instruction &each : worker(program, w).instructions)
+    if (each.opcode() == Opcode::PostSend &&
+        each.kind() == ValueKind::Gradient && skip-- == 0)
       return each;
   ADD_FAILURE() << "the sample sends no gradient";
   return worker(program, w).instructions.front();
@@ -220,37 +232,29 @@ const Case kCases[] = {
      "stashes, one for each backward without a recompute, got 0",
      [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_results(1); }},
 
-    // Buffers.
-    {"StashOfAnotherPart", Rule::Buffers,
-     "expected what its forward left, got that of the forward of stage 0 "
-     "micro-batch 0 part 1",
+    // Values.
+    {"StashOfAnotherPart", Rule::Values,
+     "expected the stash of stage 0 micro-batch 0 part 0, got the stash of "
+     "stage 0 micro-batch 0 part 1",
      [](ProgramT &p) {
        // Both recomputes first, so that both stashes are there.
-       std::vector<Instruction> &stream = worker(p, 0).instructions;
-       uint32_t backward = indexOf(p, 0, Opcode::Backward);
-       uint32_t recompute = indexOf(p, 0, Opcode::Recompute);
-       std::rotate(stream.begin() + backward, stream.begin() + recompute,
-                   stream.begin() + recompute + 1);
-       for (Instruction &each : stream)
-         if (each.opcode() == Opcode::Wait && each.target() >= backward &&
-             each.target() < recompute)
-           each.mutate_target(each.target() + 1);
+       move(p, 0, indexOf(p, 0, Opcode::Recompute),
+            indexOf(p, 0, Opcode::Backward));
        swapOperands(p, 0, find(p, 0, Opcode::Backward, 0),
                     find(p, 0, Opcode::Backward, 1), 0);
      }},
-    {"WeightGradientOfAForwardsStash", Rule::Buffers,
-     "expected what its input gradient left, got that of the forward of stage "
-     "0",
+    {"RestOfAnotherInputGradient", Rule::Values,
+     "expected what the input gradient left of stage 0 micro-batch 0 part 0, "
+     "got what the input gradient left of stage 0 micro-batch 0 part 1",
      [](ProgramT &p) {
-       std::vector<Instruction> &stream = worker(p, 0).instructions;
-       uint32_t first = indexOf(p, 0, Opcode::InputGradient);
-       ASSERT_EQ(stream[first + 1].opcode(), Opcode::WeightGradient);
-       std::swap(stream[first], stream[first + 1]);
-       swapOperands(p, 0, stream[first], stream[first + 1], 0);
+       move(p, 0, indexOf(p, 0, Opcode::WeightGradient),
+            indexOf(p, 0, Opcode::WeightGradient, 1));
+       swapOperands(p, 0, find(p, 0, Opcode::WeightGradient, 0),
+                    find(p, 0, Opcode::WeightGradient, 1), 0);
      },
      true},
-    {"LossOfAnotherMicroBatch", Rule::Buffers,
-     "expected the loss of micro-batch 4, got that of micro-batch 5",
+    {"LossOfAnotherMicroBatch", Rule::Values,
+     "expected the loss of micro-batch 4, got the loss of micro-batch 5",
      [](ProgramT &p) {
        for (Instruction &each : worker(p, 0).instructions)
          if (each.opcode() == Opcode::Backward && each.pipeline() == 1) {
@@ -258,13 +262,68 @@ const Case kCases[] = {
            return;
          }
      }},
-    {"LossesInAnotherOrder", Rule::Buffers,
-     "expected the loss of micro-batch 4, got that of micro-batch 5",
+    {"LossesInAnotherOrder", Rule::Values,
+     "expected the loss of micro-batch 4, got the loss of micro-batch 5",
      [](ProgramT &p) {
        for (Instruction &each : worker(p, 0).instructions)
          if (each.opcode() == Opcode::AllReduceStart &&
              each.kind() == ValueKind::Loss)
            std::swap(operand(p, 0, each, 0), operand(p, 0, each, 1));
+     }},
+    {"ForwardOfAnotherActivation", Rule::Values,
+     "expected the activation of stage 0 micro-batch 2, got the activation of "
+     "stage 0 micro-batch 0",
+     [](ProgramT &p) {
+       operand(p, 1, action(p, 1, Opcode::Forward, 0, 2), 0) =
+           operand(p, 1, action(p, 1, Opcode::Forward, 0, 0), 0);
+     }},
+    {"RecomputeOfAnotherActivation", Rule::Values,
+     "expected the activation of stage 0 micro-batch 0, got the activation of "
+     "stage 0 micro-batch 2",
+     [](ProgramT &p) {
+       operand(p, 1, action(p, 1, Opcode::Recompute, 0, 1), 0) =
+           operand(p, 1, action(p, 1, Opcode::Forward, 0, 2), 0);
+     }},
+    {"RecomputeOfOtherTokens", Rule::Values,
+     "expected the tokens of micro-batch 0, got the tokens of micro-batch 2",
+     [](ProgramT &p) {
+       operand(p, 0, action(p, 0, Opcode::Recompute, 0, 1), 0) =
+           operand(p, 0, action(p, 0, Opcode::Forward, 0, 2), 0);
+     }},
+    {"RecomputeOfOtherLabels", Rule::Values,
+     "expected the labels of micro-batch 6, got the labels of micro-batch 4",
+     [](ProgramT &p) {
+       operand(p, 0, action(p, 0, Opcode::Recompute, 1, 7), 2) =
+           operand(p, 0, lastForward(p), 2);
+     }},
+    {"GradientOfAnotherPartSent", Rule::Values,
+     "expected the gradient of stage 1 micro-batch 0 part 1, got the gradient "
+     "of stage 1 micro-batch 0 part 0",
+     [](ProgramT &p) {
+       Instruction &second = gradientPost(p, 1, 1);
+       operand(p, 1, second, 0) = operand(p, 1, gradientPost(p, 1), 0);
+     }},
+    {"BackwardOfAnotherGradient", Rule::Values,
+     "expected the gradient of stage 1 micro-batch 0 part 1, got the gradient "
+     "of stage 1 micro-batch 0 part 0",
+     [](ProgramT &p) {
+       operand(p, 0, find(p, 0, Opcode::Backward, 1), 1) =
+           operand(p, 0, find(p, 0, Opcode::Backward), 1);
+     }},
+
+    // Weights.
+    {"RecomputeOfOtherWeights", Rule::Weights,
+     "expected the weights of pipeline 0 stage 0, got those of pipeline 1 "
+     "stage 3",
+     [](ProgramT &p) {
+       operand(p, 0, action(p, 0, Opcode::Recompute, 0, 1), 1) =
+           operand(p, 0, lastForward(p), 1);
+     }},
+    {"RecomputeBeforeItsForward", Rule::Weights,
+     "expected a forward of micro-batch 0 before it, got none",
+     [](ProgramT &p) {
+       move(p, 0, indexOf(p, 0, Opcode::Recompute),
+            indexOf(p, 0, Opcode::Forward));
      }},
 };
 
