@@ -1,0 +1,166 @@
+//===- StepMaker.cpp - The ops of a step ----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/StepMaker.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace chimera {
+
+static constexpr int64_t kLossBytes = 8;
+
+/// The bytes of several micro-batches. What does not fit is as good as the
+/// largest number, which allocate refuses.
+static int64_t times(int64_t bytes, int64_t count) {
+  int64_t result;
+  return __builtin_mul_overflow(bytes, count, &result)
+             ? std::numeric_limits<int64_t>::max()
+             : result;
+}
+
+StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
+                     int64_t tokenBytes)
+    : builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())),
+      loc(pipeline.getLoc()), pipeline(pipeline), layout(layout),
+      tokenBytes(tokenBytes),
+      loss(LossType::get(pipeline.getContext(), kLossBytes)) {
+  MLIRContext *context = pipeline.getContext();
+  for (StageOp stage : layout.stages) {
+    BytesAttr bytes = stage.getBytes();
+    types.push_back({WeightsType::get(context, bytes.getWeights()),
+                     OptimizerStateType::get(context, bytes.getOptimizer()),
+                     WeightGradientType::get(context, bytes.getWeights())});
+  }
+  for (int64_t i = 0, e = pipeline.getMicroBatches() + pipeline.getStages();
+       i < e; ++i)
+    numbers.push_back(builder.getI32IntegerAttr(i));
+}
+
+void StepMaker::setParts(uint32_t count) {
+  parts = count;
+  MLIRContext *context = pipeline.getContext();
+  pieces.clear();
+  ranges.clear();
+  for (StageOp stage : layout.stages) {
+    BytesAttr bytes = stage.getBytes();
+    auto part = [&](int64_t whole) {
+      return static_cast<int64_t>(llvm::divideCeil(whole, parts));
+    };
+    pieces.push_back(
+        {parts > 1 ? builder.getI32IntegerAttr(parts) : IntegerAttr(),
+         StashType::get(context, part(bytes.getStash())),
+         GradientType::get(context, part(bytes.getBoundary()))});
+  }
+}
+
+const StepMaker::RangeTypes &StepMaker::rangeOf(uint32_t count) {
+  auto [entry, isNew] = ranges.try_emplace(count);
+  RangeTypes &range = entry->second;
+  if (!isNew)
+    return range;
+  MLIRContext *context = pipeline.getContext();
+  range.count = count > 1 ? builder.getI32IntegerAttr(count) : IntegerAttr();
+  range.tokens = TokensType::get(context, times(tokenBytes, count));
+  range.labels = LabelsType::get(context, times(tokenBytes, count));
+  for (size_t s = 0; s < layout.stages.size(); ++s) {
+    StageOp stage = layout.stages[s];
+    SmallVector<Type> results(count, loss);
+    if (s + 1 < layout.stages.size())
+      results = {ActivationType::get(
+          context, times(stage.getBytes().getBoundary(), count))};
+    results.append(count * parts, pieces[s].stash);
+    range.results.push_back(results);
+  }
+  return range;
+}
+
+Value StepMaker::load(Type type, uint32_t p, uint32_t s, uint32_t m,
+                      IntegerAttr count) {
+  return builder.create<LoadOp>(loc, type, numbers[p], numbers[s],
+                                IntegerAttr(), DenseI32ArrayAttr(), numbers[m],
+                                count);
+}
+
+ForwardOp StepMaker::forward(uint32_t p, uint32_t s, uint32_t m, uint32_t count,
+                             Value input, Value weights) {
+  const RangeTypes &range = rangeOf(count);
+  if (s == 0)
+    input = load(range.tokens, p, 0, m, range.count);
+  Value target;
+  if (s + 1 == stages())
+    target = load(range.labels, p, s, m, range.count);
+  return builder.create<ForwardOp>(loc, range.results[s], input, weights,
+                                   target, numbers[p], numbers[s], numbers[m],
+                                   range.count, IntegerAttr(), IntegerAttr(),
+                                   DenseI32ArrayAttr());
+}
+
+Value StepMaker::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
+                          Value stash, Value gradient, Value weights,
+                          Value &sum) {
+  Type before = s > 0 ? pieces[s - 1].gradient : Type();
+  IntegerAttr parts = pieces[s].parts;
+  IntegerAttr part = parts ? builder.getI32IntegerAttr(k) : IntegerAttr();
+  if (!pipeline.getSplitBackward()) {
+    auto whole = builder.create<BackwardOp>(
+        loc, types[s].sum, before, stash, gradient, weights, sum, numbers[p],
+        numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
+        DenseI32ArrayAttr());
+    sum = whole.getNewSum();
+    return whole.getInputGradient();
+  }
+  auto first = builder.create<InputGradientOp>(
+      loc, pieces[s].stash, before, stash, gradient, weights, numbers[p],
+      numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
+      DenseI32ArrayAttr());
+  auto second = builder.create<WeightGradientOp>(
+      loc, types[s].sum, first.getRest(), weights, sum, numbers[p], numbers[s],
+      numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
+      DenseI32ArrayAttr());
+  sum = second.getNewSum();
+  return first.getInputGradient();
+}
+
+Value StepMaker::zero(uint32_t p, uint32_t s) {
+  return builder.create<ZeroOp>(loc, types[s].sum, numbers[p], numbers[s],
+                                IntegerAttr(), DenseI32ArrayAttr());
+}
+
+Value StepMaker::copy(uint32_t p, uint32_t s, Value weights) {
+  return builder.create<CopyOp>(loc, types[s].weights, weights, numbers[p],
+                                numbers[s], IntegerAttr(), DenseI32ArrayAttr());
+}
+
+SmallVector<Value> StepMaker::reduce(uint32_t s, ArrayRef<Value> gradients) {
+  auto width = static_cast<uint32_t>(pipeline.getDataParallel());
+  if (gradients.size() * width == 1)
+    return SmallVector<Value>(gradients);
+  SmallVector<Type> results(gradients.size(), types[s].sum);
+  return builder.create<AllReduceOp>(loc, results, gradients, s, width)
+      .getSums();
+}
+
+void StepMaker::reduceLosses(ArrayRef<Value> losses) {
+  builder.create<AllReduceOp>(
+      loc, TypeRange{loss}, losses, stages() - 1,
+      static_cast<uint32_t>(pipeline.getDataParallel()));
+}
+
+OptimizerStepOp StepMaker::update(uint32_t p, uint32_t s, Value weights,
+                                  Value state, Value gradient,
+                                  std::optional<uint32_t> m) {
+  return builder.create<OptimizerStepOp>(
+      loc, types[s].weights, types[s].state, weights, state, gradient,
+      m ? numbers[*m] : IntegerAttr(), numbers[p], numbers[s], IntegerAttr(),
+      DenseI32ArrayAttr());
+}
+
+} // namespace chimera

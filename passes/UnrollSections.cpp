@@ -1,0 +1,202 @@
+//===- UnrollSections.cpp - Steps that overlap as a graph -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Steps.h"
+#include "passes/Sections.h"
+#include "passes/StepMaker.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+namespace {
+
+/// Steps without a flush. Stage s is d = D-1-s forwards ahead of its
+/// backwards: D = 3 and N = 3, where 3 and 4 are 0 and 1 of the next step,
+///
+///            prologue | step              | epilogue
+///   stage 0  F0 F1    | F2 B0 F3 B1 F4 B2 | F2 B0 B1 B2
+///   stage 1  F0       | F1 B0 F2 B1 F3 B2 | F1 B0 F2 B1 B2
+///   stage 2           | F0 B0 F1 B1 F2 B2 | F0 B0 F1 B1 F2 B2
+///
+/// Column j of a section has on every stage F of j + d and B of j. An
+/// activation is made a column before the one that takes it, so the last of
+/// each stage but the last is handed on, like the stashes.
+class SectionUnroller {
+public:
+  SectionUnroller(StepMaker &make, const schedule::Problem &problem)
+      : make(make), problem(problem), builder(make.builder), loc(make.loc),
+        stages(static_cast<int32_t>(make.stages())),
+        microBatches(problem.microBatches()) {}
+
+  void run() {
+    make.setParts(1);
+    fill();
+    auto step = builder.create<StepOp>(loc);
+    runStep(step, 2 * microBatches, microBatches);
+    builder.setInsertionPointAfter(step);
+    auto epilogue = builder.create<EpilogueOp>(loc);
+    runStep(epilogue, microBatches, std::nullopt);
+  }
+
+private:
+  /// What a stage has at hand: versions of its weights, oldest first, and by
+  /// micro-batch of the section what its forwards take and leave.
+  struct Flight {
+    SmallVector<Value> weights;
+    Value state, sum;
+    std::vector<Value> inputs, stashes;
+  };
+
+  void fill() {
+    auto prologue = builder.create<PrologueOp>(loc);
+    Block &block = prologue.getBody().emplaceBlock();
+    builder.setInsertionPointToEnd(&block);
+    flights.assign(stages, Flight());
+    for (int32_t s = 0; s < stages; ++s) {
+      Flight &flight = flights[s];
+      resize(flight);
+      Value weights = block.addArgument(make.typesOf(s).weights, loc);
+      flight.state = block.addArgument(make.typesOf(s).state, loc);
+      // Every version begins as the first.
+      for (int32_t k = 1; k < schedule::weightVersions(problem, s); ++k)
+        flight.weights.push_back(make.copy(0, s, weights));
+      flight.weights.push_back(weights);
+    }
+    for (int32_t column = 1 - stages; column < 0; ++column)
+      forwards(column, microBatches);
+    handOn(0);
+    builder.setInsertionPointAfter(prologue);
+  }
+
+  /// A section of N backwards with the forwards below `end`. What is in flight
+  /// behind it begins with micro-batch `next`; none behind the last step.
+  void runStep(SectionOp section, int32_t end, std::optional<int32_t> next) {
+    Block &block = section.getBody().emplaceBlock();
+    builder.setInsertionPointToEnd(&block);
+    for (int32_t s = 0; s < stages; ++s)
+      take(block, s);
+    losses.assign(microBatches, Value());
+    for (int32_t j = 0; j < microBatches; ++j) {
+      forwards(j, end);
+      Value gradient = losses[j];
+      for (int32_t s = stages; s-- > 0;)
+        gradient = backwardAt(s, j, gradient);
+    }
+    finish();
+    if (next)
+      return handOn(*next);
+    SmallVector<Value> results;
+    for (Flight &flight : flights)
+      results.append({flight.weights.back(), flight.state});
+    builder.create<YieldOp>(loc, results);
+  }
+
+  void resize(Flight &flight) {
+    flight.inputs.assign(microBatches + stages, Value());
+    flight.stashes.assign(microBatches + stages, Value());
+  }
+
+  /// Adds to `block` what is handed on to stage `s`.
+  void take(Block &block, int32_t s) {
+    Flight &flight = flights[s] = Flight();
+    resize(flight);
+    for (int32_t k = 0; k < schedule::weightVersions(problem, s); ++k)
+      flight.weights.push_back(block.addArgument(make.typesOf(s).weights, loc));
+    flight.state = block.addArgument(make.typesOf(s).state, loc);
+    int32_t ahead = forwardsAhead(problem, s);
+    for (int32_t m = 0; m < ahead; ++m)
+      flight.stashes[m] = block.addArgument(make.stashOf(s), loc);
+    if (s > 0)
+      flight.inputs[ahead] = block.addArgument(make.activationOf(s - 1), loc);
+  }
+
+  /// Ends a section with what is in flight from micro-batch `next` on.
+  void handOn(int32_t next) {
+    SmallVector<Value> results;
+    for (int32_t s = 0; s < stages; ++s) {
+      Flight &flight = flights[s];
+      int32_t ahead = forwardsAhead(problem, s);
+      llvm::append_range(results,
+                         ArrayRef(flight.weights)
+                             .take_back(schedule::weightVersions(problem, s)));
+      results.push_back(flight.state);
+      for (int32_t m = next; m < next + ahead; ++m)
+        results.push_back(flight.stashes[m]);
+      if (s > 0)
+        results.push_back(flight.inputs[next + ahead]);
+    }
+    builder.create<YieldOp>(loc, results);
+  }
+
+  /// The forwards of a column, as far as their micro-batches are in [0, end).
+  void forwards(int32_t column, int32_t end) {
+    for (int32_t s = 0; s < stages; ++s) {
+      int32_t m = column + forwardsAhead(problem, s);
+      if (m < 0 || m >= end)
+        continue;
+      Flight &flight = flights[s];
+      ForwardOp forward = make.forward(0, s, m, /*count=*/1, flight.inputs[m],
+                                       weightsFor(s, m));
+      flight.stashes[m] = forward.getStashes().front();
+      (s + 1 == stages ? losses : flights[s + 1].inputs)[m] =
+          forward.getOutputs().front();
+    }
+  }
+
+  Value weightsFor(int32_t s, int32_t m) {
+    return flights[s].weights[versionRead(problem, s, m)];
+  }
+
+  /// The backward of a stage and, where each micro-batch has one, its update.
+  Value backwardAt(int32_t s, int32_t m, Value gradient) {
+    Flight &flight = flights[s];
+    bool updatesNow = problem.updates == schedule::Updates::EachMicroBatch;
+    if (updatesNow || !flight.sum)
+      flight.sum = make.zero(0, s);
+    Value before = make.backward(0, s, m, /*k=*/0, flight.stashes[m], gradient,
+                                 weightsFor(s, m), flight.sum);
+    if (updatesNow)
+      update(s, make.reduce(s, flight.sum).front(), m);
+    return before;
+  }
+
+  void update(int32_t s, Value gradient, std::optional<uint32_t> microBatch) {
+    Flight &flight = flights[s];
+    OptimizerStepOp update = make.update(0, s, flight.weights.back(),
+                                         flight.state, gradient, microBatch);
+    flight.weights.push_back(update.getNewWeights());
+    flight.state = update.getNewState();
+  }
+
+  /// The losses' sum and, where each step has one, the updates.
+  void finish() {
+    bool updatesNow = problem.updates == schedule::Updates::EachStep;
+    SmallVector<Value> sums(stages);
+    for (int32_t s = stages; updatesNow && s-- > 0;)
+      sums[s] = make.reduce(s, flights[s].sum).front();
+    make.reduceLosses(losses);
+    for (int32_t s = stages; updatesNow && s-- > 0;)
+      update(s, sums[s], std::nullopt);
+  }
+
+  StepMaker &make;
+  const schedule::Problem &problem;
+  OpBuilder &builder;
+  Location loc;
+  int32_t stages, microBatches;
+  std::vector<Flight> flights; ///< by stage
+  std::vector<Value> losses;   ///< by micro-batch of the section
+};
+
+} // namespace
+
+void unrollSections(StepMaker &make, const schedule::Problem &problem) {
+  SectionUnroller(make, problem).run();
+}
+
+} // namespace chimera
