@@ -41,6 +41,10 @@ def UnrollPass : ChimeraPass<"chimera-unroll"> {
     backward (or its two halves), accumulation, all-reduce and optimizer step.
     A gradient with one replica needs no all-reduce and gets none. The order of
     the block means nothing yet.
+
+    Where the scheme lets steps overlap, a `chimera.prologue` and a
+    `chimera.epilogue` stand around the step, and each action reads the version
+    of weights that the scheme states.
   }];
 }
 
@@ -50,7 +54,9 @@ def SchedulePass : ChimeraPass<"chimera-schedule"> {
     unrolled → scheduled. Asks the scheme for the order of actions on every
     worker, verifies it, and reorders the step's block by the simulated start of
     each action; sums of gradients are threaded anew in that order. Loads stand
-    before the action that needs them.
+    before the action that needs them, and an update for each micro-batch behind
+    the action that completes its gradient. Prologue and epilogue are ordered by
+    their parts of the schedule.
   }];
 }
 
@@ -82,9 +88,10 @@ def CommunicatePass : ChimeraPass<"chimera-communicate"> {
     action that makes it, once however many actions of the other use it; the
     receive is waited for right before the action that uses it first, the send
     right behind that. A fused recompute waits for the gradient of the backward
-    that it stands before. Executing the block in its order is
-    then a legal run even with rendezvous sends, so no order of waits on any
-    worker can form a cycle.
+    that it stands before. What is in flight at the end of a prologue or a step
+    is received before it. Executing the block in its order is then a legal run
+    even with rendezvous sends, so no order of waits on any worker can form a
+    cycle.
   }];
 }
 
@@ -111,9 +118,15 @@ def AllocatePass : ChimeraPass<"chimera-allocate"> {
   let summary = "Give every value a place in memory";
   let description = [{
     projected → allocated. Gives each value the first gap of the worker's arena
-    that it fits while it lives; values of one type in one place share a buffer. An action that updates a sum, weights or optimizer state updates them
-    in place; a transfer owns its buffer from post to wait, at both ends. States
+    that it fits while it lives; values of one type in one place share a buffer.
+    An action that updates a sum, weights or optimizer state updates them in
+    place; a transfer owns its buffer from post to wait, at both ends. States
     the arena and the peak of live bytes of each worker.
+
+    Where steps overlap, versions of weights and whatever else sections hand on
+    have places that they share with nothing, so that values can change places at
+    a section's end; an update takes another place where its old weights are
+    still read.
 
     Fails where a value would be updated in place while its old value is still
     needed.
