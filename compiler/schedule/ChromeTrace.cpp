@@ -52,13 +52,16 @@ void addActions(Events &events, const Timeline &timeline, size_t process) {
                                 {"pipeline", action.pipeline},
                                 {"stage", action.stage},
                                 {"micro_batch", action.microBatch}};
+      if (timeline.problem.steps > 1)
+        arguments["step"] = action.microBatch / timeline.problem.microBatches();
       if (action.microBatches > 1)
         arguments["micro_batches"] = action.microBatches;
       if (action.parts > 1) {
         arguments["part"] = action.part;
         arguments["parts"] = action.parts;
       }
-      events.add({{"name", std::string(kind) + " " + coverOf(action)},
+      events.add({{"name",
+                   std::string(kind) + " " + coverOf(timeline.problem, action)},
                   {"cat", kind},
                   {"ph", "X"},
                   {"ts", microseconds(timeline.timing.starts[w][i], timeline)},

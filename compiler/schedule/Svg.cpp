@@ -29,17 +29,20 @@ constexpr std::array<Style, 5> kStyles = {{
     {"recompute", "#6b46c1", "#ddd0f7"},
 }};
 
+constexpr const char *kBody = "what each step repeats";
+
 // Lengths in pixels.
 constexpr double kMargin = 20;
-constexpr double kHeader = 84;  ///< title, summary and legend
-constexpr double kLabels = 46;  ///< worker names, left of the rows
-constexpr double kFigures = 96; ///< idle time and peak, right of the rows
+constexpr double kHeader = 84;   ///< title, summary and legend
+constexpr double kLabels = 46;   ///< worker names, left of the rows
+constexpr double kFigures = 122; ///< name, idle and peak, right of the rows
 constexpr double kAxis = 44;
 constexpr double kRow = 26, kBox = 22;
 constexpr double kLeastPlot = 460;
-/// What the shortest action gets as long as the plot is not wider than kMost.
+/// What the shortest action gets as long as the plot is not wider than kMost;
+/// then so much that each action's words fit, up to kWidest.
 constexpr double kBoxWidth = 26;
-constexpr double kMost = 3600;
+constexpr double kMost = 3600, kWidest = 12000;
 /// What an action gets on average at least, even so.
 constexpr double kLeastBox = 3;
 /// Least distance of two ticks of the axis.
@@ -116,23 +119,31 @@ public:
       : timeline(timeline), timing(timeline.timing),
         workers(timeline.schedule.workers.size()) {
     int64_t shortest = timing.makespan;
+    double legible = 0; // pixels a unit of time
     size_t most = 1;
     for (const std::vector<Action> &row : timeline.schedule.workers) {
       most = std::max(most, row.size());
       for (const Action &action : row) {
-        shortest = std::min(shortest, timeline.duration(action));
+        int64_t duration = timeline.duration(action);
+        shortest = std::min(shortest, duration);
+        legible = std::max(legible, textWidth(action, kDigits.back().first) /
+                                        static_cast<double>(duration));
         kinds.insert({static_cast<size_t>(action.kind), isUp(action)});
       }
     }
-    double ideal = kBoxWidth * static_cast<double>(timing.makespan) /
-                   static_cast<double>(shortest);
+    auto makespan = static_cast<double>(timing.makespan);
+    double ideal = kBoxWidth * makespan / static_cast<double>(shortest);
     double least = std::max(kLeastPlot, kLeastBox * static_cast<double>(most));
-    plot = std::max(least, std::min(ideal, kMost));
+    // A hair more, that rounding does not take it away again.
+    double enough = std::min(legible * makespan * 1.0001, kWidest);
+    plot = std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
     scale = plot / static_cast<double>(timing.makespan);
   }
 
   double width() const {
     double legend = entryWidth("bubble");
+    if (!timeline.schedule.bodies.empty())
+      legend += entryWidth(kBody);
     for (auto [kind, up] : kinds)
       legend += entryWidth(legendName(kind, up));
     return std::max(kLabels + plot + kFigures, legend);
@@ -157,16 +168,22 @@ private:
   bool isUp(const Action &action) const {
     return timeline.problem.pipelines[action.pipeline].up;
   }
+  /// What the words of a box take, with a margin.
+  double textWidth(const Action &action, double digit) const {
+    return 3 + digit * static_cast<double>(
+                           coverOf(timeline.problem, action).size());
+  }
   double at(int64_t time) const { return static_cast<double>(time) * scale; }
 
   std::string header() const {
     std::string times =
         timeline.slots ? "one slot each" : describeTimes(timeline.problem);
+    std::string steps = describeSteps(timeline.problem, timeline.schedule);
     return text("title", 0, 14, timeline.title) +
            text("note", 0, 33,
                 "makespan " + std::to_string(timing.makespan) + " (" + times +
                     ") · bubble " + percent(timing.bubbleRatio()) +
-                    " of the makespan");
+                    " of the makespan" + (steps.empty() ? "" : " · " + steps));
   }
 
   static std::string legendName(size_t kind, bool up) {
@@ -189,6 +206,8 @@ private:
     for (auto [kind, up] : kinds)
       entry("class=\"" + classOf(kind, up) + "\"", legendName(kind, up));
     entry("class=\"bubble\"", "bubble");
+    if (!timeline.schedule.bodies.empty())
+      entry("class=\"body\"", kBody);
     return svg;
   }
 
@@ -205,8 +224,10 @@ private:
            number(y + (kRow - kBox) / 2) + "\" width=\"" + number(plot) +
            "\" height=\"" + number(kBox) + "\"/></g>\n" +
            text("worker", -10, y + kRow / 2 + 4, "P" + std::to_string(w)) +
-           text("figure", plot + 52, y + kRow / 2 + 4, percent(share)) +
-           text("figure", plot + 86, y + kRow / 2 + 4,
+           text("worker", plot + 32, y + kRow / 2 + 4,
+                "P" + std::to_string(w)) +
+           text("figure", plot + 78, y + kRow / 2 + 4, percent(share)) +
+           text("figure", plot + 112, y + kRow / 2 + 4,
                 std::to_string(timing.peakActivations[w]));
   }
 
@@ -234,8 +255,8 @@ private:
         break;
     }
     return svg + text("axis", plot / 2, bottom + 34, timeline.axis()) +
-           text("figure", plot + 52, -6, "idle") +
-           text("figure", plot + 86, -6, "peak");
+           text("figure", plot + 78, -6, "idle") +
+           text("figure", plot + 112, -6, "peak");
   }
 
   std::string row(size_t w) const {
@@ -245,7 +266,22 @@ private:
         number(kRow * static_cast<double>(w) + (kRow - kBox) / 2) + ")\">\n";
     for (size_t i = 0; i < actions.size(); ++i)
       svg += box(actions[i], w, timing.starts[w][i]);
+    if (!timeline.schedule.bodies.empty())
+      svg += body(w);
     return svg + "</g>\n";
+  }
+
+  /// A line below what a worker repeats.
+  std::string body(size_t w) const {
+    auto [begin, end] = timeline.schedule.bodies[w];
+    if (begin == end)
+      return {};
+    const Action &last = timeline.schedule.workers[w][end - 1];
+    int64_t from = timing.starts[w][begin];
+    int64_t to = timing.starts[w][end - 1] + timeline.duration(last);
+    return "<rect class=\"body\" x=\"" + number(at(from)) + "\" y=\"" +
+           number(kBox) + "\" width=\"" + number(at(to) - at(from)) +
+           "\" height=\"" + number(kRow - kBox) + "\"/>\n";
   }
 
   std::string box(const Action &action, size_t w, int64_t start) const {
@@ -253,7 +289,7 @@ private:
     // A hair between neighbours, as long as they are not hairs themselves.
     double width = at(duration), gap = width > 4 ? 1 : 0;
     auto kind = static_cast<size_t>(action.kind);
-    std::string name = coverOf(action);
+    std::string name = coverOf(timeline.problem, action);
     std::string svg =
         std::string("<g><title>") + styleOf(kind).name + " of " +
         coverInWords(action) + ", stage " + std::to_string(action.stage) +
@@ -266,7 +302,7 @@ private:
         "\" height=\"" + number(kBox) + "\"" + (gap > 0 ? " rx=\"2\"" : "") +
         "/>";
     for (auto [digit, size] : kDigits)
-      if (digit * static_cast<double>(name.size()) + 3 <= width) {
+      if (textWidth(action, digit) <= width) {
         svg += std::string("<text class=\"") + size +
                (isUp(action) ? " p" : "") + "\" x=\"" +
                number(at(start) + width / 2) + "\" y=\"" +
@@ -313,7 +349,8 @@ std::string styleSheet() {
       ".p{fill:#1a202c}\n"
       ".u{stroke-width:.8}\n"
       ".tick{stroke:#a0aec0;stroke-width:.6}\n"
-      ".bubble{fill:url(#bubble)}\n";
+      ".bubble{fill:url(#bubble)}\n"
+      ".body{fill:#1a202c}\n";
   for (size_t k = 0; k < kStyles.size(); ++k) {
     std::string name = ".k" + std::to_string(k);
     css += name + ".d{fill:" + kStyles[k].dark + "}\n" + name +

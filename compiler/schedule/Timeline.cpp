@@ -8,6 +8,7 @@
 #include "compiler/schedule/Timeline.h"
 
 #include "compiler/schedule/ChromeTrace.h"
+#include "compiler/schedule/Steps.h"
 #include "compiler/schedule/Svg.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ constexpr int64_t kWidest = 4096;
 std::string label(const Problem &problem, const Action &action) {
   const char *letters =
       problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
-  return letters[static_cast<int>(action.kind)] + coverOf(action);
+  return letters[static_cast<int>(action.kind)] + coverOf(problem, action);
 }
 
 void appendRow(std::string &text, const std::string &head,
@@ -51,13 +52,14 @@ std::string range(const char *name, const Problem &problem,
 
 } // namespace
 
-std::string coverOf(const Action &action) {
+std::string coverOf(const Problem &problem, const Action &action) {
   std::string text = std::to_string(action.microBatch);
   int32_t last = action.microBatch + action.microBatches - 1;
-  if (action.microBatches > 2 || (action.microBatches == 2 && last > 9))
-    return text + "-" + std::to_string(last);
-  if (action.microBatches == 2)
-    return text + std::to_string(last);
+  // 23 beside 2-3 would be read as two and three.
+  bool digits = problem.microBatches() * problem.steps <= 10;
+  if (action.microBatches > 1)
+    return text + (action.microBatches == 2 && digits ? "" : "-") +
+           std::to_string(last);
   if (action.parts <= 1)
     return text;
   // a … z, then the number.
@@ -136,13 +138,29 @@ std::string describeTimes(const Problem &problem) {
   return times;
 }
 
+static std::string percent(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
+  return text;
+}
+
+std::string describeSteps(const Problem &problem, const Schedule &schedule) {
+  if (problem.updates == Updates::Flush)
+    return {};
+  SteadyState steady = steadyState(problem, schedule);
+  char period[32];
+  std::snprintf(period, sizeof period, "%.10g", steady.period);
+  return std::to_string(problem.steps) +
+         " steps, which overlap; in the steady state one takes " + period +
+         ", bubble " + percent(steady.bubbleRatio);
+}
+
 std::string renderSummary(const Problem &problem, const Timing &timing,
                           bool slots) {
-  char ratio[32];
-  std::snprintf(ratio, sizeof ratio, "%.1f %%", 100 * timing.bubbleRatio());
   return "makespan " + std::to_string(timing.makespan) + " (" +
          (slots ? "one slot each" : describeTimes(problem)) + ")\nbubble " +
-         ratio + " of the makespan; idle per worker: " + join(timing.idle) +
+         percent(timing.bubbleRatio()) +
+         " of the makespan; idle per worker: " + join(timing.idle) +
          "\npeak activations per worker: " + join(timing.peakActivations) +
          "\n";
 }
@@ -158,6 +176,9 @@ std::string renderText(std::span<const Timeline> timelines) {
       text += renderGrid(timeline.problem, timeline.schedule, timeline.timing,
                          timeline.slots);
     text += renderSummary(timeline.problem, timeline.timing, timeline.slots);
+    if (std::string steps = describeSteps(timeline.problem, timeline.schedule);
+        !steps.empty())
+      text += steps + "\n";
   }
   return text;
 }

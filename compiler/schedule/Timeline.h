@@ -26,8 +26,9 @@ struct TimeUnit {
 /// The first is that of costs without a unit.
 std::span<const TimeUnit> timeUnits();
 
-/// What `action` covers, short: "3", "01", "8-11", "0a".
-std::string coverOf(const Action &action);
+/// What `action` covers, short: "3", "8-11", "0a"; "01" where one digit is
+/// enough for each micro-batch of the problem.
+std::string coverOf(const Problem &problem, const Action &action);
 
 /// A schedule with its times, to be shown. Requires a complete timing.
 struct Timeline {
@@ -75,6 +76,10 @@ std::string renderSummary(const Problem &problem, const Timing &timing,
 
 /// "forward 1, backward 2, p2p 0"; "forward 3 to 5" where stages differ.
 std::string describeTimes(const Problem &problem);
+
+/// "2 steps, which overlap; in the steady state one takes 18, bubble 0.0 %";
+/// empty where a flush ends each. Requires a valid schedule.
+std::string describeSteps(const Problem &problem, const Schedule &schedule);
 
 /// A title, grid and summary for each; no grid where it has more columns than
 /// anybody reads.

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/ChromeTrace.h"
+
+#include "compiler/schedule/Recompute.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>
@@ -53,6 +55,44 @@ TEST(ChromeTrace, HasOneCompleteEventForEachAction) {
                                      {"micro_batch", action.microBatch}}));
     }
   EXPECT_EQ(next, actions.size());
+}
+
+/// Beside them what is a range, a part, and which step of two it is.
+TEST(ChromeTrace, SaysWhatAnActionCovers) {
+  using How = Concatenation;
+  json first = events(trace(makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
+                                     choose(2, How::Doubling))),
+                      "X")
+                   .front();
+  EXPECT_EQ(first["name"], "forward 01");
+  EXPECT_EQ(first["args"], (json{{"worker", 0},
+                                 {"kind", "forward"},
+                                 {"pipeline", 0},
+                                 {"stage", 0},
+                                 {"micro_batch", 0},
+                                 {"micro_batches", 2}}));
+  Case halves =
+      makeCase("chimera", 2, 2, {1, 2, 1, 1}, false, choose(2, How::Halving));
+  json last = events(trace(halves), "X").back();
+  EXPECT_EQ(last["name"], "backward 1b");
+  EXPECT_EQ(last["args"], (json{{"worker", 1},
+                                {"kind", "backward"},
+                                {"pipeline", 1},
+                                {"stage", 0},
+                                {"micro_batch", 1},
+                                {"part", 1},
+                                {"parts", 2}}));
+  Case again = makeCase("pipedream", 1, 2, {1, 2, 1, 1, 1});
+  again.problem.recompute = {Recompute::Fused};
+  again.schedule = insertRecompute(again.problem, again.schedule);
+  std::vector<json> found = events(trace(again), "X");
+  ASSERT_EQ(found.size(), 12u);
+  EXPECT_EQ(found[7]["args"], (json{{"worker", 0},
+                                    {"kind", "recompute"},
+                                    {"pipeline", 0},
+                                    {"stage", 0},
+                                    {"micro_batch", 2},
+                                    {"step", 1}}));
 }
 
 TEST(ChromeTrace, NamesWorkers) {

@@ -104,6 +104,22 @@ TEST(Timeline, AlignsItsColumns) {
   EXPECT_NE(grid.find(" B10 =\n"), std::string::npos);
 }
 
+/// Behind the two steps' summary.
+TEST(Timeline, SaysWhatAStepTakesWhereStepsOverlap) {
+  Case c = makeCase("pipedream", 4, 5, {1, 2, 1, 1, 3});
+  c.problem.link.alpha = 1;
+  Timing timing = simulate(c.problem, c.schedule);
+  Timeline timeline{"p", "title", c.problem, c.schedule, timing};
+  std::string text = renderText({&timeline, 1});
+  EXPECT_TRUE(text.ends_with("\npeak activations per worker: 4 3 2 1\n2 steps, "
+                             "which overlap; in the steady state one takes "
+                             "22.5, bubble 33.3 %\n"))
+      << text;
+  c.problem.recompute.assign(4, Recompute::Fused);
+  EXPECT_EQ(describeTimes(c.problem),
+            "forward 1, backward 2, recompute 3, p2p 1");
+}
+
 TEST(Timeline, SaysWhatItsNumbersHoldFor) {
   Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
   c.problem.link.alpha = 1;

@@ -114,10 +114,13 @@ TEST(Pieces, AreDescribedInFull) {
             "forward of pipeline 1, stage 2, micro-batches 4 to 5");
   EXPECT_EQ(describe({Kind::Backward, 1, 2, 4, 1, 1, 2}),
             "backward of pipeline 1, stage 2, micro-batch 4, part 1 of 2");
-  EXPECT_EQ(coverOf({Kind::Forward, 0, 0, 8, 2}), "89");
-  EXPECT_EQ(coverOf({Kind::Forward, 0, 0, 9, 2}), "9-10");
-  EXPECT_EQ(coverOf({Kind::Forward, 0, 0, 0, 3}), "0-2");
-  EXPECT_EQ(coverOf({Kind::Backward, 0, 0, 12, 1, 1, 2}), "12b");
+  // 2-3 beside 23 only where there is a 23.
+  Problem ten = doubling(2, 10).problem, twelve = doubling(2, 12).problem;
+  EXPECT_EQ(coverOf(ten, {Kind::Forward, 0, 0, 8, 2}), "89");
+  EXPECT_EQ(coverOf(twelve, {Kind::Forward, 0, 0, 8, 2}), "8-9");
+  EXPECT_EQ(coverOf(ten, {Kind::Forward, 0, 0, 0, 3}), "0-2");
+  EXPECT_EQ(coverOf(twelve, {Kind::Backward, 0, 0, 12, 1, 1, 2}), "12b");
+  EXPECT_EQ(coverOf(ten, {Kind::Backward, 0, 0, 3, 1, 27, 30}), "3.27");
 }
 
 /// No action for the second of a pair, for a whole of what is cut, for a part

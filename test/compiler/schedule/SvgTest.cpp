@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Svg.h"
+
+#include "compiler/schedule/Recompute.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>
@@ -78,12 +80,76 @@ TEST(Svg, DrawsEveryActionWhereItRuns) {
             2u * 32 * 64);
 }
 
+/// At that size each box has its words, whatever a scheme runs.
+TEST(Svg, IsLegibleWithPairsHalvesRecomputesAndSteps) {
+  auto of = [](const char *scheme, Concatenation how, Recompute recompute,
+               bool split) {
+    Case c = makeCase(scheme, 32, 64, {2, 4, 2, 2, 2}, split, choose(2, how));
+    if (recompute != Recompute::None) {
+      c.problem.recompute.assign(32, recompute);
+      c.schedule = insertRecompute(c.problem, c.schedule);
+    }
+    return c;
+  };
+  for (const Case &c :
+       {of("chimera", Concatenation::Direct, Recompute::Early, false),
+        of("chimera", Concatenation::Direct, Recompute::Fused, true),
+        of("chimera", Concatenation::Doubling, Recompute::Fused, false),
+        of("chimera", Concatenation::FineTunedDoubling, Recompute::Early, true),
+        of("chimera", Concatenation::Halving, Recompute::None, true),
+        of("gpipe", Concatenation::Direct, Recompute::Early, true),
+        of("1f1b", Concatenation::Direct, Recompute::Fused, true),
+        of("pipedream", Concatenation::Direct, Recompute::Fused, true)}) {
+    SCOPED_TRACE(nameOf(*c.scheme, 32, 64, c.options));
+    std::string svg = draw(c).svg;
+    size_t actions = 0, words = 0;
+    for (const std::vector<Action> &row : c.schedule.workers)
+      actions += row.size();
+    for (const char *style : {"n", "n p", "s", "s p"})
+      words += count(svg, "<text class=\"" + std::string(style) + "\"");
+    EXPECT_EQ(words, actions);
+  }
+}
+
+/// Pairs are so called, and named with a dash where there are two digits.
+TEST(Svg, NamesWhatActionsCover) {
+  std::string svg = draw(makeCase("chimera", 4, 16, {1, 2, 1, 1}, false,
+                                  choose(2, Concatenation::Doubling)))
+                        .svg;
+  EXPECT_NE(
+      svg.find("<title>forward of micro-batches 0 to 1, stage 0, pipeline "
+               "0 (down), P0, time 0 to 2</title>"),
+      std::string::npos);
+  EXPECT_NE(svg.find(">0-1</text>"), std::string::npos);
+  svg = draw(makeCase("chimera", 4, 4, {1, 2, 1, 1}, false,
+                      choose(2, Concatenation::Halving)))
+            .svg;
+  EXPECT_NE(
+      svg.find("<title>backward of part 1 of 2 of micro-batch 1, stage 3, "
+               "pipeline 1 (up), P0, time 6 to 7</title>"),
+      std::string::npos);
+  EXPECT_NE(svg.find(">1b</text>"), std::string::npos);
+}
+
+/// Two of them, a line below what each worker repeats, and what a step takes.
+TEST(Svg, ShowsStepsThatOverlap) {
+  Drawing d = draw(makeCase("pipedream", 3, 3, {2, 4, 1, 1}));
+  EXPECT_NE(d.svg.find("2 steps, which overlap; in the steady state one takes "
+                       "18, bubble 0.0 %"),
+            std::string::npos);
+  EXPECT_EQ(count(d.svg, ">what each step repeats<"), 1u);
+  // 3 workers and the legend.
+  EXPECT_EQ(count(d.svg, "<rect class=\"body\""), 4u);
+}
+
 TEST(Svg, ShowsKindsAndDirectionsInItsLegend) {
   std::string svg = draw(makeCase("chimera", 4, 4, {1, 2, 1, 1})).svg;
   for (const char *name :
        {">forward, down<", ">forward, up<", ">backward, down<",
-        ">backward, up<", ">bubble<", ">time<", ">P3<"})
+        ">backward, up<", ">bubble<", ">time<"})
     EXPECT_EQ(count(svg, name), 1u) << name;
+  EXPECT_EQ(count(svg, ">P3<"), 2u); // at both ends of its row
+  EXPECT_EQ(count(svg, "repeats"), 0u);
   EXPECT_EQ(count(svg, "gradient, "), 0u);
   svg = draw(makeCase("gpipe", 2, 2, {1, 2, 1, 1}, true)).svg;
   for (const char *name : {">input gradient, down<", ">weight gradient, down<"})
