@@ -283,6 +283,45 @@ const Broken kBroken[] = {
      },
      {"order: worker 1: B1.0 stands before the forward it needs",
       "memory: worker 0 holds 22 bytes at F0.1, more than its cap of 21"}},
+    {"RepeatsAndUnknownOnesHoldNoMemory",
+     [] {
+       Case c = line();
+       c.problem.bytes = {{1, 0, 10, 0}, {1, 0, 10, 0}};
+       c.problem.memoryCaps = {22, 22};
+       c.schedule.workers[0].insert(c.schedule.workers[0].begin() + 1, 2,
+                                    {Kind::Forward, 0, 0, 0});
+       c.schedule.workers[1].insert(c.schedule.workers[1].begin(), 2,
+                                    {Kind::Forward, 0, 1, 7});
+       return c;
+     },
+     {"duplicate: worker 0: F0.0 stands twice",
+      "duplicate: worker 0: F0.0 stands twice",
+      "unknown-action: worker 1: F1.7 is no action of the problem",
+      "unknown-action: worker 1: F1.7 is no action of the problem"}},
+    {"TwoHalvesOfOneBackwardForAnother",
+     [] {
+       Case c = halves();
+       c.schedule.slots.clear();
+       for (auto &row : c.schedule.workers)
+         for (Action &action : row)
+           if (action.kind == Kind::Backward && action.microBatch == 1 &&
+               action.part == 1)
+             action.part = 2;
+       return c;
+     },
+     {"unknown-action: worker 0: B1.1, part 2 of 2 is no action of the problem",
+      "unknown-action: worker 1: B0.1, part 2 of 2 is no action of the problem",
+      "missing: B0.1b is missing", "missing: B1.1b is missing"}},
+    {"HalvesMayComeInAnyOrder",
+     [] {
+       Case c = halves();
+       c.schedule.slots.clear();
+       for (Action &action : c.schedule.workers[1])
+         if (action.kind == Kind::Backward && action.microBatch == 0)
+           action.part = 1 - action.part;
+       return c;
+     },
+     {}},
     {"APairApart",
      [] {
        Case c = pairs();
@@ -360,6 +399,22 @@ const Broken kBroken[] = {
        return c;
      },
      {}},
+    {"AnEarlyRecomputeAndItsBackwardMissing",
+     [] {
+       Case c = again(Recompute::Early);
+       auto &row = c.schedule.workers[0];
+       row.erase(row.begin() + 2, row.begin() + 4);
+       return c;
+     },
+     {"missing: B0.0 is missing"}},
+    {"ARecomputeOfAnotherStage",
+     [] {
+       Case c = again(Recompute::Early);
+       c.problem.recompute[0] = Recompute::None;
+       return c;
+     },
+     {"unknown-action: worker 0: R0.0 is no action of the problem",
+      "unknown-action: worker 0: R0.1 is no action of the problem"}},
     {"ARecomputeTwice",
      [] {
        Case c = again(Recompute::Early);

@@ -256,6 +256,14 @@ TEST(VerifySteps, Period) {
   c.schedule.bodies.pop_back();
   EXPECT_EQ(violations(c, Period),
             "expected a body in the order of each worker\n");
+  // Bodies outside the orders.
+  for (Schedule::Body body :
+       {Schedule::Body{-1, 4}, {5, 4}, {1, 9}, {1, INT32_MAX}}) {
+    c = makeCase("pipedream", 2, 2);
+    c.schedule.bodies[0] = body;
+    EXPECT_EQ(violations(c, Period),
+              "expected a body in the order of each worker\n");
+  }
   // One forward too few.
   c = makeCase("pipedream", 2, 2);
   c.schedule.bodies[0].begin += 1;
@@ -278,6 +286,17 @@ TEST(VerifySteps, Period) {
   EXPECT_EQ(violations(c, Period),
             "expected forward of pipeline 0, stage 0, micro-batch 0 before the "
             "body or in it, got 1 there\n");
+  // All of the first step behind the body.
+  c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
+                           {Kind::Backward, 0, 0, 1},
+                           {Kind::Forward, 0, 0, 0},
+                           {Kind::Backward, 0, 0, 0}};
+  c.schedule.bodies = {{0, 2}};
+  EXPECT_EQ(violations(c, Period),
+            "expected forward of pipeline 0, stage 0, micro-batch 0 before the "
+            "body or in it, got 1 there\n"
+            "expected backward of pipeline 0, stage 0, micro-batch 0 before "
+            "the body or in it, got 1 there\n");
   c = makeCase("pipedream", 2, 2);
   c.problem.steps = 3;
   EXPECT_EQ(violations(c, Period), "expected no bodies for 3 steps: two have "

@@ -24,12 +24,17 @@ bool has(const Case &c, Constraint constraint, const std::string &message) {
 }
 
 TEST(Verify, UnknownAction) {
-  // Of another pipeline than the micro-batch's, beyond the sizes, and a half of
-  // a backward that is whole.
+  // Of another pipeline than the micro-batch's, beyond the sizes, half of what
+  // is whole, more than what is one, and of kinds that the problem has not.
   for (Action action :
        {Action{Kind::Forward, 1, 0, 0}, Action{Kind::Forward, 0, 4, 0},
         Action{Kind::Forward, 0, 0, 4}, Action{Kind::Forward, 0, -1, 0},
-        Action{Kind::InputGradient, 0, 0, 0}}) {
+        Action{Kind::Forward, 0, 0, 0, 2}, Action{Kind::Forward, 0, 0, 0, 0},
+        Action{Kind::Backward, 0, 0, 0, 1, 0, 2},
+        Action{Kind::Backward, 0, 0, 0, 1, 1, 1},
+        Action{Kind::InputGradient, 0, 0, 0},
+        Action{Kind::WeightGradient, 0, 0, 0},
+        Action{Kind::Recompute, 0, 0, 0}}) {
     Case c = makeCase("chimera", 4, 4);
     c.schedule.workers[0][0] = action;
     EXPECT_TRUE(
@@ -144,6 +149,25 @@ TEST(Verify, SlotsAscendOnAWorker) {
                   "worker 0: expected a slot after that of the action before, "
                   "got slot 0 for forward of pipeline 1, stage 1, "
                   "micro-batch 1"));
+}
+
+TEST(Verify, SlotsBeginAtZero) {
+  Case c = makeCase("gpipe", 1, 1);
+  c.schedule.slots = {{-1, 0}};
+  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+            "worker 0: expected a slot after that of the action before, got "
+            "slot -1 for forward of pipeline 0, stage 0, micro-batch 0\n");
+}
+
+/// What an action needs stands in a slot before its own.
+TEST(Verify, SlotsAreNotSharedWithWhatIsNeeded) {
+  Case c = makeCase("gpipe", 2, 1);
+  c.schedule.slots = {{0, 3}, {1, 2}};
+  EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+  c.schedule.slots = {{0, 3}, {0, 2}};
+  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+            "forward of pipeline 0, stage 1, micro-batch 0 in slot 0 needs "
+            "forward of pipeline 0, stage 0, micro-batch 0 in slot 0\n");
 }
 
 TEST(Verify, SlotsRespectDependencies) {
