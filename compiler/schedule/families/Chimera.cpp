@@ -288,7 +288,8 @@ std::string noteChimera(int32_t stages, int32_t, const SchemeOptions &options) {
 
 const Scheme kChimera = {
     "chimera",
-    "bidirectional pipelines: two copies of the model, one down and one up",
+    "bidirectional pipelines: 2f copies of the model, half of them down and "
+    "half up",
     "any D >= 2, any N >= 1",
     kOptions,
     checkChimera,

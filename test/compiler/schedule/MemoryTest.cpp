@@ -76,6 +76,9 @@ TEST(Memory, IsNothingWithoutSizes) {
   Case c = makeCase("1f1b", 2, 2);
   EXPECT_EQ(simulate(c.problem, c.schedule).peakBytes,
             (std::vector<int64_t>{0, 0}));
+  // Its first action is where it is reached.
+  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[0], 0).index, 0);
+  EXPECT_EQ(memoryPeak(c.problem, {}, 0).index, -1);
 }
 
 } // namespace

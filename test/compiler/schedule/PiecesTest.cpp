@@ -197,6 +197,9 @@ TEST(Pieces, HaveToFit) {
   c.problem.pipelines[0].forwards = {0, 2};
   EXPECT_EQ(check(c.problem), "expected forwards of pipeline 0 over 1 to 65535 "
                               "micro-batches, got 0");
+  c.problem.pipelines[0].forwards = {65536};
+  EXPECT_EQ(check(c.problem), "expected forwards of pipeline 0 over 1 to 65535 "
+                              "micro-batches, got 65536");
   c = makeCase("chimera", 2, 4, {}, false, choose(2));
   c.problem.pipelines[0].forwards = {2};
   EXPECT_EQ(check(c.problem), "expected each forward of pipeline 0 to cover "
@@ -208,6 +211,22 @@ TEST(Pieces, HaveToFit) {
   c.problem.pipelines[0].backwardParts = 0;
   EXPECT_EQ(check(c.problem),
             "expected backwards of pipeline 0 in 1 to 255 parts, got 0");
+  c.problem.pipelines[0].backwardParts = 256;
+  EXPECT_EQ(check(c.problem),
+            "expected backwards of pipeline 0 in 1 to 255 parts, got 256");
+  // So do a recompute and either half of a split backward, where they run.
+  for (auto [split, again, cost] :
+       {std::tuple{false, true, StageCost{1, 2, 1, 1, 1}},
+        {true, false, {1, 1, 1, 2, 1}},
+        {true, false, {1, 1, 2, 1, 1}}}) {
+    c = halving(2, 2);
+    c.problem.splitBackward = split;
+    if (again)
+      c.problem.recompute = {Recompute::None, Recompute::Early};
+    c.problem.stages = {{1, 2, 2, 2, again ? 1 : 2}, cost};
+    EXPECT_EQ(check(c.problem), "expected costs of at least 2 on stage 1 for "
+                                "what runs in 2 parts, got 1");
+  }
   c = halving(2, 2);
   c.problem.recompute = {Recompute::Early};
   EXPECT_EQ(check(c.problem),

@@ -130,15 +130,19 @@ TEST(Steps, PayForMessages) {
 /// j workers that take the most. Recomputes, fused, make backwards longer.
 TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
   std::mt19937 random(1);
-  auto time = [&] { return static_cast<int64_t>(1 + random() % 9); };
+  // Of very and of hardly different lengths.
+  int64_t least = 1;
+  auto time = [&] { return static_cast<int64_t>(least + random() % 9); };
   for (int32_t d : {1, 2, 3, 5, 8})
-    for (int32_t trial = 0; trial < 20; ++trial) {
+    for (int32_t trial = 0; trial < 60; ++trial) {
+      least = trial % 3 == 1 ? 1 : 100;
       Case c = makeCase(kSchemes[trial % 2], d, d + trial % 4);
       int64_t alpha = random() % 4;
       c.problem.link.alpha = alpha;
       for (StageCost &cost : c.problem.stages)
         cost = {time(), time(), 1, 1, time()};
-      if (trial % 3 == 0) {
+      bool again = trial % 5 == 0;
+      if (again) {
         c.problem.recompute.assign(d, Recompute::Fused);
         c.schedule = insertRecompute(c.problem, c.schedule);
       }
@@ -148,8 +152,8 @@ TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
         int64_t sum = 0;
         for (int32_t j = 1; w + j <= d; ++j) {
           const StageCost &cost = c.problem.stages[w + j - 1];
-          int64_t own = cost.forward + cost.backward +
-                        (trial % 3 == 0 ? cost.recompute : 0);
+          int64_t own =
+              cost.forward + cost.backward + (again ? cost.recompute : 0);
           sum += own;
           busy += j == 1 ? own : 0;
           most = std::max(most,
@@ -232,10 +236,16 @@ TEST(Steps, AreChecked) {
   EXPECT_NE(check(of(problem, INT32_MAX)), "");
   EXPECT_EQ(check(of(makeCase("gpipe", 2, 2).problem, 2)),
             "expected one step where a flush ends it, got 2");
-  problem.pipelines[0].backwardParts = 2;
   problem.stages.assign(2, {2, 2, 2, 2, 2});
-  EXPECT_EQ(check(problem), "expected forwards and backwards of one "
-                            "micro-batch where steps overlap");
+  for (bool pairs : {false, true}) {
+    Problem covered = problem;
+    if (pairs)
+      covered.pipelines[0].forwards = {2};
+    else
+      covered.pipelines[0].backwardParts = 2;
+    EXPECT_EQ(check(covered), "expected forwards and backwards of one "
+                              "micro-batch where steps overlap");
+  }
   problem = makeCase("chimera", 2, 2).problem;
   problem.updates = Updates::EachStep;
   problem.steps = 2;
