@@ -7,7 +7,7 @@
 // Two steps of three micro-batches.
 // CHECK-LABEL: endless: pipedream-2bw, 2 stages, 3 micro-batches
 // CHECK-NEXT: t 0 1 2
-// CHECK-NEXT: P0 F0 F1 . B0 = F2 B1 = F3 B2 = F4 B3 = F5 B4 = . B5 ={{$}}
+// CHECK-NEXT: P0 F0 F1 . . B0 = F2 B1 = F3 B2 = F4 B3 = F5 B4 = . B5 ={{$}}
 // CHECK-NEXT: P1 . F0 B0 = F1 B1 = F2 B2 = F3 B3 = F4 B4 = F5 B5 = . .{{$}}
 // CHECK-NEXT: makespan 21 (forward 1, backward 2, p2p 0)
 // CHECK-NEXT: bubble
@@ -31,7 +31,7 @@ chimera.pipeline @endless stages(2) micro_batches(3) schedule("pipedream-2bw")
 chimera.pipeline @pairs stages(2) micro_batches(12) schedule("chimera", {concatenation = "doubling"}) recompute(all fused)
 
 // CHECK-LABEL: halves: chimera, 2 stages, 2 micro-batches
-// CHECK: P0 F0 f1 b1a b1b B0a B0b{{$}}
+// CHECK: P0 F0 f1 b1a B0a b1b B0b{{$}}
 // TRACE: "name":"backward 1b",{{.*}}"micro_batch":1,"part":1,"parts":2}
 // SVG: <title>backward of part 1 of 2 of micro-batch 1, stage 1, pipeline 1 (up), P0,
 chimera.pipeline @halves stages(2) micro_batches(2) schedule("chimera", {concatenation = "halving"})
