@@ -179,6 +179,11 @@ constexpr auto
                  [](const Report &r) {
                    return r.steady ? number(r.steady->period) : ordered_json();
                  }},
+                {"step_period_without_recomputes", "  without recomputes",
+                 [](const Report &r) {
+                   return r.keptSteady ? number(r.keptSteady->period)
+                                       : ordered_json();
+                 }},
                 {"step_bubble_ratio", "  bubble of that, simulated",
                  [](const Report &r) {
                    return r.steady ? ordered_json(r.steady->bubbleRatio)
@@ -398,7 +403,10 @@ Report makeReport(std::string name, const Scheme &scheme,
   if (!problem.recompute.empty()) {
     Problem keeping = problem;
     keeping.recompute.clear();
-    report.kept = simulate(keeping, removeRecompute(schedule));
+    Schedule kept = removeRecompute(schedule);
+    report.kept = simulate(keeping, kept);
+    if (report.steady)
+      report.keptSteady = steadyState(keeping, kept);
   }
 
   if (!isOwnOrder(scheme, options, problem, schedule)) {

@@ -29,6 +29,7 @@ struct Report {
   std::optional<SteadyState> steady;
   /// The same order without its recomputes, where it has any.
   std::optional<Timing> kept;
+  std::optional<SteadyState> keptSteady;
   std::vector<Bound> bounds;
 
   /// Null, or what holds for these sizes and times.
