@@ -222,6 +222,13 @@ TEST(Report, HasTheSteadyState) {
   EXPECT_EQ(object["step_period"], 22.5);
   EXPECT_EQ(object["weight_versions"], (std::vector<int>{2, 2, 2, 2}));
   EXPECT_NE(render("table", report(c)).find(" 22.5\n"), std::string::npos);
+  // Fused: N (f + b + R) without messages.
+  c.problem.link.alpha = 0;
+  c.problem.recompute.assign(4, Recompute::Fused);
+  c.schedule = insertRecompute(c.problem, c.schedule);
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["step_period"], 20);
+  EXPECT_EQ(object["step_period_without_recomputes"], 15);
   EXPECT_TRUE(nlohmann::json::parse(render(
       "json", report(makeCase("gpipe", 2, 2))))[0]["weight_versions"]
                   .is_null());
