@@ -141,7 +141,8 @@ def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
   let summary = "Check that the step is a valid schedule";
   let description = [{
     Every action stands once, on the worker where its pipeline's placement puts
-    its stage, in an order that respects every dependency; the whole gradient of
+    its stage, in an order that respects every dependency, and reads the weights
+    that the step takes for its replica; the whole gradient of
     every replica is reduced, over all copies, before its optimizer step. Where
     steps overlap, sections read and hand on the versions of weights, stashes and
     activations that the schedule states, and update in its order.

@@ -77,6 +77,23 @@ LogicalResult verifyUsed(ActionOp action) {
   return action.emitOpError("expected a use of its sum");
 }
 
+/// In a step that flushes, forward, recompute and backward read the weights
+/// that the step takes for their replica.
+LogicalResult verifyWeights(ActionOp action, Block &step,
+                            const Layout &layout) {
+  uint32_t p = action.getPipeline(), s = action.getStage();
+  // Others the schedule library reports.
+  if (p >= layout.directions.size() || s >= layout.stages.size())
+    return success();
+  unsigned index = 2 * replicaIndex(layout, p, s);
+  for (Value operand : action->getOperands())
+    if (isa<WeightsType>(operand.getType()) &&
+        (index >= step.getNumArguments() || operand != step.getArgument(index)))
+      return action.emitOpError("expected the weights of pipeline ")
+             << p << ", stage " << s << " that the step takes";
+  return success();
+}
+
 LogicalResult verifyReduced(PipelineOp pipeline, Block &section,
                             const Layout &layout) {
   bool replicated = layout.directions.size() * pipeline.getDataParallel() > 1;
@@ -108,6 +125,12 @@ LogicalResult verify(PipelineOp pipeline) {
   applyRecompute(pipeline, *schedule, *problem);
   FailureOr<Layout> layout = layoutOf(pipeline);
   LogicalResult result = success();
+  if (!stepsOverlap(*sections)) {
+    Block &step = sections->front().getBody().front();
+    for (auto action : step.getOps<ActionOp>())
+      if (failed(verifyWeights(action, step, *layout)))
+        result = failure();
+  }
   for (SectionOp section : *sections)
     if (failed(verifyReduced(pipeline, section.getBody().front(), *layout)))
       result = failure();

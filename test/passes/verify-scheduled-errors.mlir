@@ -380,3 +380,40 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
+
+// -----
+
+// A backward reads the weights of another replica than its forward.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.direction 1 up on [0] micro_batches [1]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
+    %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
+    %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{expected the weights of pipeline 1, stage 0 that the step takes}}
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %w, %z1) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %r:2 = chimera.all_reduce stage 0 width 1 (%g, %g1) :
+        (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#1) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+        !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
