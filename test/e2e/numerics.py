@@ -49,6 +49,8 @@ VARIANTS = {
     "pipedream": ('"pipedream"', 2),
     "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
+# What the number of stages must be a multiple of.
+NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "gems": 2}
 # Those whose steps overlap.
 WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
 # Those that are also run with recomputes.
@@ -175,6 +177,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for schedule in VARIANTS if args.variants else SCHEDULES:
+            if args.stages % NEEDS_MULTIPLE.get(schedule, 1):
+                continue
             sequential = None
             for split in ("", "split_backward"):
                 sequential, kept = train(
