@@ -135,44 +135,71 @@ Stage &Interpreter::stageOf(const Instruction &instruction) {
   return *stages.at({instruction.pipeline(), instruction.stage()});
 }
 
-void Interpreter::run(
-    uint64_t steps,
-    const std::function<void(uint64_t, std::optional<Loss>)> &onStep) {
+void Interpreter::run(uint64_t steps, const OnStep &onStep) {
+  begin(steps, onStep);
+  while (next())
+    advance();
+}
+
+void Interpreter::begin(uint64_t count, OnStep callback) {
+  onStep = std::move(callback);
+  steps = count;
   lastStep = steps ? steps - 1 : 0;
   status.at(0, 0);
   status.enter(Status::Running);
   if (steps == 0)
     return;
-  auto size = static_cast<uint32_t>(worker.instructions.size());
+  inPrologue = true;
+  enter(0, worker.body_begin);
+  leaveSections();
+}
+
+std::optional<Interpreter::Position> Interpreter::next() const {
+  if (step == steps)
+    return std::nullopt;
+  return Position{step, index};
+}
+
+void Interpreter::enter(uint32_t sectionBegin, uint32_t sectionEnd) {
+  index = sectionBegin;
+  end = sectionEnd;
+  stashBefore = stashBytes();
+}
+
+/// Goes on to the next section with an instruction where this one has no more.
+void Interpreter::leaveSections() {
   bool flushes = program.updates == program::Updates::Flush;
-  execute(0, worker.body_begin, 0);
-  for (uint64_t step = 0; step < steps; ++step) {
+  while (index == end) {
+    if (!inPrologue) {
+      onStep(step, loss);
+      if (++step == steps)
+        return;
+    }
+    inPrologue = false;
     loss.reset();
     if (flushes || step < lastStep)
-      execute(worker.body_begin, worker.body_end, step);
+      enter(worker.body_begin, worker.body_end);
     else
-      execute(worker.body_end, size, step);
-    onStep(step, loss);
+      enter(worker.body_end, static_cast<uint32_t>(worker.instructions.size()));
   }
 }
 
-void Interpreter::execute(uint32_t begin, uint32_t end, uint64_t step) {
-  uint64_t stashBefore = stashBytes();
-  for (uint32_t index = begin; index < end; ++index) {
-    const Instruction &instruction = worker.instructions[index];
-    status.at(step, index);
-    executeOne(instruction, index, step);
-    if (index + 1 == groupEnd) {
-      transport.endGroup();
-      groupEnd = 0;
-    }
-    uint64_t stashAfter = stashBytes();
-    uint64_t stash = std::max(stashBefore, stashAfter);
-    peakStash = std::max(peakStash, stash);
-    peak = std::max(peak, arenaInUse[index] + stash);
-    stashBefore = stashAfter;
+void Interpreter::advance() {
+  const Instruction &instruction = worker.instructions[index];
+  status.at(step, index);
+  executeOne(instruction, index, step);
+  if (index + 1 == groupEnd) {
+    transport.endGroup();
+    groupEnd = 0;
   }
-  executed += end - begin;
+  uint64_t stashAfter = stashBytes();
+  uint64_t stash = std::max(stashBefore, stashAfter);
+  peakStash = std::max(peakStash, stash);
+  peak = std::max(peak, arenaInUse[index] + stash);
+  stashBefore = stashAfter;
+  ++executed;
+  ++index;
+  leaveSections();
 }
 
 void Interpreter::executeOne(const Instruction &instruction, uint32_t index,

@@ -59,11 +59,22 @@ public:
               const Options &options);
   ~Interpreter();
 
+  using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
+
   /// Runs `steps` times the body or, without a flush, the prologue, the body
   /// for each step but the last, and the epilogue; calls `onStep` after each
   /// step with its loss, if this worker has one. To be called once.
-  void run(uint64_t steps,
-           const std::function<void(uint64_t, std::optional<Loss>)> &onStep);
+  void run(uint64_t steps, const OnStep &onStep);
+
+  /// The same an instruction at a time, for who wants to decide when: `begin`,
+  /// then `advance` as long as there is a `next`.
+  struct Position {
+    uint64_t step;
+    uint32_t instruction;
+  };
+  void begin(uint64_t steps, OnStep onStep);
+  std::optional<Position> next() const;
+  void advance();
 
   /// The weights of this worker's replicas, and, if kept, the gradient sums of
   /// their last update, times its scale where they are floating-point numbers.
@@ -82,7 +93,8 @@ private:
   using Key = std::pair<uint32_t, uint32_t>;
 
   void findRecomputes();
-  void execute(uint32_t begin, uint32_t end, uint64_t step);
+  void enter(uint32_t sectionBegin, uint32_t sectionEnd);
+  void leaveSections();
   void executeOne(const program::Instruction &instruction, uint32_t index,
                   uint64_t step);
   void load(const program::Instruction &instruction, uint64_t step);
@@ -129,10 +141,21 @@ private:
   std::vector<std::byte> shares; // of a loss
   std::optional<Loss> loss;
   uint32_t groupEnd = 0;
+
+  // Where the run is: before instruction `index` of the section that ends at
+  // `end`.
+  OnStep onStep;
+  bool inPrologue = false;
+  uint32_t index = 0;
+  uint32_t end = 0;
+  uint64_t step = 0;
+  uint64_t steps = 0;
   uint64_t lastStep = 0;
+
   uint64_t executed = 0;
   int64_t meterStart = 0;
   std::vector<uint64_t> arenaInUse; // by instruction
+  uint64_t stashBefore = 0;         // the next instruction
   uint64_t peakStash = 0;
   uint64_t peak = 0;
 };

@@ -1,0 +1,32 @@
+//===- Peaks.h - States the peaks of a changed program ----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_HOSTILE_PEAKS_H
+#define CHIMERA_TEST_RUNTIME_HOSTILE_PEAKS_H
+
+#include "runtime/program/VerifyInternal.h"
+
+namespace chimera::runtime::hostile {
+
+/// Makes each worker state the peak that it has, so that a change is not
+/// refused for that. Requires a program that the rules before those of buffers
+/// accept; does nothing where those refuse it.
+inline void statePeaks(program::ProgramT &program) {
+  program::verify::Report report(program);
+  std::vector<program::verify::Footprint> found =
+      program::verify::verifyBuffers(program, report);
+  if (!report.empty())
+    return;
+  for (size_t w = 0; w < program.workers.size(); ++w) {
+    program.workers[w]->peak_bytes = found[w].peak;
+    program.workers[w]->peak_instruction = found[w].peakInstruction;
+  }
+}
+
+} // namespace chimera::runtime::hostile
+
+#endif // CHIMERA_TEST_RUNTIME_HOSTILE_PEAKS_H

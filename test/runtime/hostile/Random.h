@@ -1,0 +1,37 @@
+//===- Random.h - Numbers from a seed ---------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_HOSTILE_RANDOM_H
+#define CHIMERA_TEST_RUNTIME_HOSTILE_RANDOM_H
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace chimera::runtime::hostile {
+
+/// The same numbers for a seed on every machine, which the distributions of the
+/// standard library do not promise.
+class Random {
+public:
+  explicit Random(uint64_t seed) : engine(seed) {}
+
+  uint64_t next() { return engine(); }
+  /// One of 0..count-1, and 0 where there is none.
+  uint64_t below(uint64_t count) { return count ? engine() % count : 0; }
+  bool oneIn(uint64_t count) { return below(count) == 0; }
+  template <typename T> T &any(std::vector<T> &list) {
+    return list[below(list.size())];
+  }
+
+private:
+  std::mt19937_64 engine;
+};
+
+} // namespace chimera::runtime::hostile
+
+#endif // CHIMERA_TEST_RUNTIME_HOSTILE_RANDOM_H

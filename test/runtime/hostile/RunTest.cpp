@@ -1,0 +1,119 @@
+//===- RunTest.cpp - Any order that a seed chooses gives equal integers ---===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/hostile/Run.h"
+
+#include "runtime/program/Verify.h"
+#include "test/runtime/hostile/Peaks.h"
+#include "test/runtime/program/AsynchronousPrograms.h"
+#include "test/runtime/program/Changes.h"
+
+#include <set>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::Opcode;
+using program::ProgramT;
+using program::SampleOptions;
+
+namespace {
+void expectEqualUnderSeeds(const ProgramT &program, uint64_t seeds) {
+  for (const program::Violation &violation : program::verifyProgram(program))
+    FAIL() << violation.message;
+  SequentialResult expected = hostile::runSequentially(program, 3);
+  for (uint64_t seed = 0; seed < seeds; ++seed)
+    ASSERT_EQ(
+        hostile::difference(
+            program,
+            hostile::run(program,
+                         {.seed = seed, .steps = 3, .buffered = seed % 2 == 1}),
+            expected),
+        "")
+        << "seed " << seed;
+}
+
+TEST(HostileRun, SamplesEqualTheSequentialRun) {
+  for (uint32_t workers : {1, 2, 3, 4})
+    for (uint32_t microBatches : {1, 2, 5})
+      for (bool other : {false, true})
+        expectEqualUnderSeeds(
+            program::samplePipeline(
+                {.workers = workers,
+                 .microBatches = microBatches,
+                 .bidirectional = other,
+                 .splitBackward = !other,
+                 .doubledForwards = other,
+                 .backwardParts = 1 + microBatches % 2,
+                 .recompute = other ? SampleOptions::Recompute::AllButFirst
+                                    : SampleOptions::Recompute::None,
+                 .dataParallel = 1 + microBatches / 2 % 2}),
+            20);
+  for (program::Updates updates :
+       {program::Updates::EachMicroBatch, program::Updates::EachStep})
+    for (uint32_t workers : {1, 2, 4})
+      expectEqualUnderSeeds(
+          program::sampleAsynchronous(
+              {.workers = workers, .microBatches = workers + 1}, updates),
+          20);
+}
+
+TEST(HostileRun, ASeedIsARun) {
+  ProgramT program =
+      program::samplePipeline({.workers = 4, .bidirectional = true});
+  std::set<uint64_t> orders;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    hostile::Outcome first = hostile::run(program, {.seed = seed});
+    hostile::Outcome second = hostile::run(program, {.seed = seed});
+    EXPECT_EQ(first.order, second.order);
+    EXPECT_EQ(first.time, second.time);
+    orders.insert(first.order);
+  }
+  EXPECT_EQ(orders.size(), 20u);
+}
+
+/// Two workers that both wait for their first send before they post a receive.
+ProgramT bothSendFirst() {
+  ProgramT program = program::samplePipeline(
+      {.workers = 2, .microBatches = 2, .bidirectional = true});
+  // Worker 0 does; what worker 1 does up to its first send goes to the front.
+  uint32_t send = indexOf(program, 1, Opcode::PostSend);
+  uint32_t load = send;
+  while (worker(program, 1).instructions[load].opcode() != Opcode::Load)
+    --load;
+  for (uint32_t to = 0; load + to <= send + 1; ++to)
+    move(program, 1, load + to, to);
+  hostile::statePeaks(program);
+  return program;
+}
+
+TEST(HostileRun, ADeadlockIsToldWithEveryRank) {
+  ProgramT program = bothSendFirst();
+  EXPECT_FALSE(program::verifyProgram(program).empty());
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    std::string failure = hostile::run(program, {.seed = seed}).failure;
+    for (const char *part : {"deadlock\n  rank 0: step 0, instruction ",
+                             " (wait ", "\n  rank 1: step 0, instruction "})
+      EXPECT_NE(failure.find(part), std::string::npos) << failure << part;
+  }
+  program.message_model = program::MessageModel::Buffered;
+  expectEqualUnderSeeds(program, 10);
+}
+
+TEST(HostileRun, ReadingBeforeTheWaitGivesOtherNumbers) {
+  ProgramT program = program::samplePipeline({.workers = 2, .microBatches = 2});
+  SequentialResult expected = hostile::runSequentially(program, 3);
+  // The samples wait straight behind the post.
+  uint32_t wait = indexOf(program, 1, Opcode::PostRecv) + 1;
+  uint32_t forward = indexOf(program, 1, Opcode::Forward);
+  move(program, 1, wait, forward + 1);
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    hostile::Outcome outcome = hostile::run(program, {.seed = seed});
+    EXPECT_EQ(outcome.failure, "");
+    EXPECT_NE(hostile::difference(program, outcome, expected), "");
+  }
+}
+} // namespace
