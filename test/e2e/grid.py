@@ -1,0 +1,76 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every scheme of the registry with every option, for the scripts that compile
+and run them all."""
+
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+CONCATENATIONS = ("direct", "doubling", "fine-tuned-doubling", "halving")
+WITHOUT_FLUSH = ("pipedream", "pipedream-2bw")
+SPLITS = ("", "split_backward")
+RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
+
+
+def schedules(stages):
+    """(scheme, schedule with options) that take this number of stages."""
+    if stages >= 2:
+        for pipelines in range(2, stages + 1, 2):
+            if pipelines > 2 and stages % pipelines:
+                continue
+            for concatenation in CONCATENATIONS:
+                yield "chimera", (
+                    f'"chimera", {{pipelines = {pipelines}, '
+                    f'concatenation = "{concatenation}"}}'
+                )
+        yield "gems", '"gems"'
+    for scheme in ("gpipe", "1f1b") + WITHOUT_FLUSH:
+        yield scheme, f'"{scheme}"'
+
+
+def grid(most_stages):
+    """Descriptions for D <= most_stages and N <= 4 D."""
+    for stages in range(1, most_stages + 1):
+        for batches in range(1, 4 * stages + 1):
+            for scheme, schedule in schedules(stages):
+                if scheme in WITHOUT_FLUSH and batches < stages:
+                    continue
+                for split in SPLITS:
+                    for recompute in RECOMPUTES:
+                        for width in (1, 2):
+                            yield (
+                                f"chimera.pipeline @p stages({stages}) "
+                                f"micro_batches({batches}) "
+                                f"schedule({schedule}) data_parallel({width}) "
+                                f"{recompute} {split}\n"
+                            )
+
+
+def run(*command):
+    result = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True
+    )
+    if result.returncode != 0:
+        raise RuntimeError(
+            f"{' '.join(map(str, command))}\nended with {result.returncode}:\n"
+            f"{result.stdout}{result.stderr}"
+        )
+    return result.stdout
+
+
+def compile_to(tools, description, program):
+    source = program.with_suffix(".mlir")
+    source.write_text(description)
+    run(tools / "chimera-compile", source, "-o", program)
+
+
+def in_parallel(function, items):
+    """The results in order; a failure ends the script with its text."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            yield from pool.map(function, items)
+        except RuntimeError as error:
+            pool.shutdown(cancel_futures=True)
+            sys.exit(str(error))

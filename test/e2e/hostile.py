@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles every scheme of the registry (D <= 8, N <= 4 D, every option, whole
+and split backwards, recomputes, W = 1 and 2) and runs each program by
+`hostile-run` under many seeds: no deadlock, and the losses, weights and
+gradients of one device. The short form takes a sample of the grid, the full one
+all of it. A failure names the description and the seed."""
+
+import argparse
+import pathlib
+import random
+import re
+import sys
+import tempfile
+
+import grid
+
+COUNTS = re.compile(r"(\d+) programs, (\d+) runs, (\d+) instructions, 0 runs failed")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--full", action="store_true", help="the whole grid")
+    parser.add_argument("--programs", type=int, default=300, help="of a sample")
+    parser.add_argument("--seeds", type=int, help="a program; 4, or 10 in full")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    options = parser.parse_args()
+    seeds = options.seeds or (10 if options.full else 4)
+    descriptions = list(grid.grid(8))
+    whole = len(descriptions)
+    if not options.full:
+        random.Random(options.first).shuffle(descriptions)
+        descriptions = descriptions[: options.programs]
+
+    with tempfile.TemporaryDirectory() as name:
+
+        def one(numbered):
+            number, description = numbered
+            program = pathlib.Path(name) / f"{number}.chimera"
+            try:
+                grid.compile_to(options.tools, description, program)
+                # No two programs have the same seeds.
+                first = options.first + number * seeds
+                # fmt: off
+                text = grid.run(options.tools / "hostile-run", program,
+                                "--first", first, "--seeds", seeds)
+                # fmt: on
+            except RuntimeError as error:
+                raise RuntimeError(f"{description}{error}") from None
+            program.unlink()
+            return tuple(map(int, COUNTS.search(text).groups()))
+
+        counts = list(grid.in_parallel(one, enumerate(descriptions)))
+    programs, runs, instructions = map(sum, zip(*counts))
+    print(
+        f"{programs} of {whole} programs ran under {runs} seeds, "
+        f"{instructions} instructions: no deadlock, every run equals one device"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

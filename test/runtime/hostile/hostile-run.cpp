@@ -1,0 +1,61 @@
+//===- hostile-run.cpp - Runs program files under many seeds --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs each file under each seed (odd ones buffered) and holds losses, weights
+// and gradients against one device. The last line counts; a file and a seed
+// that give anything else are told with what every rank was at.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/File.h"
+#include "test/runtime/hostile/Run.h"
+
+#include <CLI/CLI.hpp>
+#include <cinttypes>
+#include <cstdio>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+int main(int argc, char **argv) {
+  CLI::App app("Runs programs by one thread in virtual time", "hostile-run");
+  std::vector<std::string> files;
+  uint64_t seeds = 10, first = 0, steps = 3;
+  app.add_option("FILE", files)->required();
+  app.add_option("--seeds", seeds, "how many, from --first on");
+  app.add_option("--first", first, "the first seed");
+  app.add_option("--steps", steps, "training steps of each run");
+  CLI11_PARSE(app, argc, argv);
+
+  uint64_t runs = 0, failures = 0, instructions = 0;
+  for (const std::string &file : files) {
+    std::string error;
+    std::optional<program::ProgramT> program =
+        program::readProgramFile(file, error);
+    if (!program) {
+      std::fprintf(stderr, "hostile-run: %s\n", error.c_str());
+      return 1;
+    }
+    SequentialResult expected = hostile::runSequentially(*program, steps);
+    for (uint64_t seed = first; seed < first + seeds; ++seed) {
+      hostile::Outcome outcome = hostile::run(
+          *program, {.seed = seed, .steps = steps, .buffered = seed % 2 == 1});
+      std::string found = hostile::difference(*program, outcome, expected);
+      ++runs;
+      instructions += outcome.instructions;
+      if (found.empty())
+        continue;
+      ++failures;
+      std::printf("FAIL %s --first %" PRIu64 " --seeds 1: %s\n", file.c_str(),
+                  seed, found.c_str());
+    }
+  }
+  std::printf("%zu programs, %" PRIu64 " runs, %" PRIu64
+              " instructions, %" PRIu64 " runs failed\n",
+              files.size(), runs, instructions, failures);
+  return failures != 0;
+}
