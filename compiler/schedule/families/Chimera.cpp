@@ -277,8 +277,9 @@ Schedule orderChimera(const Problem &problem, const SchemeOptions &options) {
   return schedule;
 }
 
-std::string noteChimera(int32_t stages, int32_t, const SchemeOptions &options) {
-  if (options.pipelines != stages)
+std::string noteChimera(int32_t stages, int32_t microBatches,
+                        const SchemeOptions &options) {
+  if (std::ssize(placeChimera(stages, microBatches, options)) != stages)
     return {};
   return "with as many pipelines as stages every worker holds the whole model: "
          "plain data parallelism does the same without messages";

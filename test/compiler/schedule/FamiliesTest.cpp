@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // Closed forms of every family over ranges of sizes: D workers, N
 // micro-batches, f and b the times of a forward and a backward.
@@ -130,6 +129,9 @@ TEST(Chimera, SaysWhereDataParallelismIsSimpler) {
   EXPECT_EQ(scheme->note(2, 2, {}),
             "with as many pipelines as stages every worker holds the whole "
             "model: plain data parallelism does the same without messages");
+  // Pipelines without micro-batches are not there.
+  EXPECT_EQ(scheme->note(2, 1, {}), "");
+  EXPECT_EQ(scheme->note(8, 7, choose(8)), "");
 }
 
 class Linear : public testing::TestWithParam<const char *> {};
