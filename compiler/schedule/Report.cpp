@@ -96,185 +96,137 @@ ordered_json interval(const std::vector<int32_t> &values) {
 }
 
 /// Sizes, times, results; a table, a CSV row and a JSON object walk it.
-constexpr auto
-    kColumns =
-        std::to_array<Column>(
-            {
-                {"name", "pipeline",
-                 [](const Report &r) -> ordered_json { return r.name; }},
-                {"schedule", "schedule",
-                 [](const Report &r) -> ordered_json {
-                   return r.scheme->name;
-                 }},
-                {"options", "options", schemeOptionsOf},
-                {"stages", "stages (D)",
-                 [](const Report &r) -> ordered_json {
-                   return r.problem.stages.size();
-                 }},
-                {"micro_batches", "micro-batches (N)",
-                 [](const Report &r) -> ordered_json {
-                   return r.problem.microBatches();
-                 }},
-                {"width", "data-parallel width (W)",
-                 [](const Report &r) -> ordered_json { return r.width; }},
-                {"pipelines", "pipelines (p)",
-                 [](const Report &r) -> ordered_json {
-                   return r.problem.pipelines.size();
-                 }},
-                {"recomputation", "recomputation", recomputationOf},
-                {"time_unit", "unit of time",
-                 [](const Report &r) -> ordered_json { return r.unit->name; }},
-                {"forward", "forward (f)", cost<&StageCost::forward>},
-                {"backward", "backward (b)",
-                 costOf<&StageCost::backward, false>},
-                {"input_gradient", "input gradient",
-                 costOf<&StageCost::inputGradient, true>},
-                {"weight_gradient", "weight gradient",
-                 costOf<&StageCost::weightGradient, true>},
-                {"recompute", "recompute",
-                 [](const Report &r) {
-                   return r.kept ? cost<&StageCost::recompute>(r)
-                                 : ordered_json();
-                 }},
-                {"p2p", "p2p",
-                 [](const Report &r) -> ordered_json {
-                   return r.problem.link.alpha;
-                 }},
-                {"steps", "steps that overlap, shown",
-                 [](const Report &r) {
-                   return r.steady ? ordered_json(r.problem.steps)
-                                   : ordered_json();
-                 }},
-                {"makespan", "makespan",
-                 [](const Report &r) -> ordered_json {
-                   return r.timing.makespan;
-                 }},
-                {"makespan_without_recomputes", "  without recomputes",
-                 [](const Report &r) {
-                   return r.kept ? ordered_json(r.kept->makespan)
-                                 : ordered_json();
-                 }},
-                {"load", "load of the busiest worker",
-                 [](const Report &r) -> ordered_json {
-                   return r.timing.load();
-                 }},
-                {"idle", "idle per worker",
-                 [](const Report &r) -> ordered_json { return r.timing.idle; }},
-                {"flush_bubble", "bubble to the flush",
-                 [](const Report &r) -> ordered_json {
-                   return r.timing.flushBubble();
-                 }},
-                {"bubble_ratio", "  ratio, simulated",
-                 [](const Report &r) -> ordered_json {
-                   return r.timing.bubbleRatio();
-                 },
-                 true},
-                {"bubble_ratio_without_recomputes", "  without recomputes",
-                 [](const Report &r) {
-                   return r.kept ? ordered_json(r.kept->bubbleRatio())
-                                 : ordered_json();
-                 },
-                 true},
-                {"step_period", "steady state: a step takes",
-                 [](const Report &r) {
-                   return r.steady ? number(r.steady->period) : ordered_json();
-                 }},
-                {"step_period_without_recomputes", "  without recomputes",
-                 [](const Report &r) {
-                   return r.keptSteady ? number(r.keptSteady->period)
-                                       : ordered_json();
-                 }},
-                {"step_bubble_ratio", "  bubble of that, simulated",
-                 [](const Report &r) {
-                   return r.steady ? ordered_json(r.steady->bubbleRatio)
-                                   : ordered_json();
-                 },
-                 true},
-                {"bubble_ratio_formula", "  ratio, by formula",
-                 [](const Report &r) -> ordered_json {
-                   return r.bubbleFormula ? ordered_json(r.bubbleValue)
-                                          : ordered_json();
-                 },
-                 true},
-                {"bubble_formula", "  formula",
-                 [](const Report &r) -> ordered_json {
-                   return r.bubbleFormula
-                              ? ordered_json(r.bubbleFormula->formula)
+constexpr Column kColumns[] = {
+    {"name", "pipeline",
+     [](const Report &r) -> ordered_json { return r.name; }},
+    {"schedule", "schedule",
+     [](const Report &r) -> ordered_json { return r.scheme->name; }},
+    {"options", "options", schemeOptionsOf},
+    {"stages", "stages (D)",
+     [](const Report &r) -> ordered_json { return r.problem.stages.size(); }},
+    {"micro_batches", "micro-batches (N)",
+     [](const Report &r) -> ordered_json { return r.problem.microBatches(); }},
+    {"width", "data-parallel width (W)",
+     [](const Report &r) -> ordered_json { return r.width; }},
+    {"pipelines", "pipelines (p)",
+     [](const Report &r) -> ordered_json {
+       return r.problem.pipelines.size();
+     }},
+    {"recomputation", "recomputation", recomputationOf},
+    {"time_unit", "unit of time",
+     [](const Report &r) -> ordered_json { return r.unit->name; }},
+    {"forward", "forward (f)", cost<&StageCost::forward>},
+    {"backward", "backward (b)", costOf<&StageCost::backward, false>},
+    {"input_gradient", "input gradient",
+     costOf<&StageCost::inputGradient, true>},
+    {"weight_gradient", "weight gradient",
+     costOf<&StageCost::weightGradient, true>},
+    {"recompute", "recompute",
+     [](const Report &r) {
+       return r.kept ? cost<&StageCost::recompute>(r) : ordered_json();
+     }},
+    {"p2p", "p2p",
+     [](const Report &r) -> ordered_json { return r.problem.link.alpha; }},
+    {"steps", "steps that overlap, shown",
+     [](const Report &r) {
+       return r.steady ? ordered_json(r.problem.steps) : ordered_json();
+     }},
+    {"makespan", "makespan",
+     [](const Report &r) -> ordered_json { return r.timing.makespan; }},
+    {"makespan_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->makespan) : ordered_json();
+     }},
+    {"load", "load of the busiest worker",
+     [](const Report &r) -> ordered_json { return r.timing.load(); }},
+    {"idle", "idle per worker",
+     [](const Report &r) -> ordered_json { return r.timing.idle; }},
+    {"flush_bubble", "bubble to the flush",
+     [](const Report &r) -> ordered_json { return r.timing.flushBubble(); }},
+    {"bubble_ratio", "  ratio, simulated",
+     [](const Report &r) -> ordered_json { return r.timing.bubbleRatio(); },
+     true},
+    {"bubble_ratio_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->bubbleRatio()) : ordered_json();
+     },
+     true},
+    {"step_period", "steady state: a step takes",
+     [](const Report &r) {
+       return r.steady ? number(r.steady->period) : ordered_json();
+     }},
+    {"step_period_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.keptSteady ? number(r.keptSteady->period) : ordered_json();
+     }},
+    {"step_bubble_ratio", "  bubble of that, simulated",
+     [](const Report &r) {
+       return r.steady ? ordered_json(r.steady->bubbleRatio) : ordered_json();
+     },
+     true},
+    {"bubble_ratio_formula", "  ratio, by formula",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleValue) : ordered_json();
+     },
+     true},
+    {"bubble_formula", "  formula",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->formula)
                               : ordered_json();
-                 }},
-                {"bubble_formula_conditions", "  where",
-                 [](const Report &r) -> ordered_json {
-                   return r.bubbleFormula
-                              ? ordered_json(r.bubbleFormula->conditions)
+     }},
+    {"bubble_formula_conditions", "  where",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->conditions)
                               : ordered_json();
-                 }},
-                {"bubble_formula_source", "  source",
-                 [](const Report &r) -> ordered_json {
-                   return r.bubbleFormula
-                              ? ordered_json(r.bubbleFormula->source)
+     }},
+    {"bubble_formula_source", "  source",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->source)
                               : ordered_json();
-                 }},
-                {"internal_bubble", "bubble inside a worker's span",
-                 [](const Report &r) -> ordered_json {
-                   return r.timing.internalBubble();
-                 }},
-                {"internal_bubble_ratio", "  ratio, simulated",
-                 [](const Report &r) -> ordered_json {
-                   return r.internalBubbleRatio();
-                 },
-                 true},
-                {"peak_activations", "peak activations per worker",
-                 [](const Report &r) -> ordered_json {
-                   return r.timing.peakActivations;
-                 }},
-                {"peak_activations_interval", "  interval, simulated",
-                 [](const Report &r) {
-                   return interval(r.timing.peakActivations);
-                 }},
-                {"peak_activations_formula_interval", "  interval, by formula",
-                 [](const Report &r) -> ordered_json {
-                   return r.peakFormula ? ordered_json{r.peakValue.first,
-                                                       r.peakValue.second}
-                                        : ordered_json();
-                 }},
-                {"peak_activations_formula", "  formula",
-                 [](const Report &r) -> ordered_json {
-                   return r.peakFormula
-                              ? ordered_json(
-                                    std::string(r.peakFormula->formula) + " (" +
-                                    r.peakFormula->conditions + "; " +
-                                    r.peakFormula->source + ")")
-                              : ordered_json();
-                 }},
-                {"peak_activations_without_recomputes", "  without recomputes",
-                 [](const Report &r) {
-                   return r.kept ? ordered_json(r.kept->peakActivations)
-                                 : ordered_json();
-                 }},
-                {"weight_versions", "versions of weights, by stage",
-                 versionsOf},
-                {"resident_bytes", "resident bytes per worker",
-                 [](const Report &r) -> ordered_json {
-                   return r.residentBytes;
-                 }},
-                {"peak_bytes", "peak bytes per worker",
-                 [](const Report &r) -> ordered_json {
-                   return r.timing.peakBytes;
-                 }},
-                {"peak_bytes_without_recomputes", "  without recomputes",
-                 [](const Report &r) {
-                   return r.kept ? ordered_json(r.kept->peakBytes)
-                                 : ordered_json();
-                 }},
-                {"bounds", "lower bounds of the makespan", boundsOf},
-                {"gap", "gap to the highest",
-                 [](const Report &r) -> ordered_json {
-                   return gap(r.timing, best(r.bounds));
-                 },
-                 true},
-                {"notes", "note",
-                 [](const Report &r) -> ordered_json { return r.notes; }},
-            });
+     }},
+    {"internal_bubble", "bubble inside a worker's span",
+     [](const Report &r) -> ordered_json { return r.timing.internalBubble(); }},
+    {"internal_bubble_ratio", "  ratio, simulated",
+     [](const Report &r) -> ordered_json { return r.internalBubbleRatio(); },
+     true},
+    {"peak_activations", "peak activations per worker",
+     [](const Report &r) -> ordered_json { return r.timing.peakActivations; }},
+    {"peak_activations_interval", "  interval, simulated",
+     [](const Report &r) { return interval(r.timing.peakActivations); }},
+    {"peak_activations_formula_interval", "  interval, by formula",
+     [](const Report &r) -> ordered_json {
+       return r.peakFormula
+                  ? ordered_json{r.peakValue.first, r.peakValue.second}
+                  : ordered_json();
+     }},
+    {"peak_activations_formula", "  formula",
+     [](const Report &r) -> ordered_json {
+       return r.peakFormula ? ordered_json(std::string(r.peakFormula->formula) +
+                                           " (" + r.peakFormula->conditions +
+                                           "; " + r.peakFormula->source + ")")
+                            : ordered_json();
+     }},
+    {"peak_activations_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->peakActivations) : ordered_json();
+     }},
+    {"weight_versions", "versions of weights, by stage", versionsOf},
+    {"resident_bytes", "resident bytes per worker",
+     [](const Report &r) -> ordered_json { return r.residentBytes; }},
+    {"peak_bytes", "peak bytes per worker",
+     [](const Report &r) -> ordered_json { return r.timing.peakBytes; }},
+    {"peak_bytes_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->peakBytes) : ordered_json();
+     }},
+    {"bounds", "lower bounds of the makespan", boundsOf},
+    {"gap", "gap to the highest",
+     [](const Report &r) -> ordered_json {
+       return gap(r.timing, best(r.bounds));
+     },
+     true},
+    {"notes", "note", [](const Report &r) -> ordered_json { return r.notes; }},
+};
 
 /// "25.0 %" in tables, where shares read better so.
 std::string percent(double ratio) {
@@ -348,7 +300,7 @@ std::string renderCsv(std::span<const Report> reports) {
     std::string row;
     for (const Column &column : kColumns) {
       ordered_json value = column.value(report);
-      row += (&column == kColumns.data() ? "" : ",") +
+      row += (&column == kColumns ? "" : ",") +
              (isEmpty(value) ? "" : quoted(flat(value, false)));
     }
     text += row + "\n";
