@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // The family makes its orders from a table of slots. Here they are made from
 // formulas and from loops without a table, and have to be the same.

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // D workers, N micro-batches, 2f pipelines; f and b in the formulas' bodies are
 // the times of a forward and a backward, with b >= f. No messages, equal

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // Closed forms of Chimera's other ways to follow one unit by the next, in the
 // letters of ClosedFormsTest: D even, h = D/f, and U units, N = 2DU with

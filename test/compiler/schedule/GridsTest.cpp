@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // The grids of Li and Hoefler's paper (Figures 3, 7 and 8) and those that later
 // papers compare it with, and what the library makes of the same sizes.

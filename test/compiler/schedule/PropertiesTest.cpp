@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // Every scheme with every choice of options, D from 2 to 32, N from 1 to 4D+3:
 // of each case what the scheme itself makes, and of every fourth case (of all
