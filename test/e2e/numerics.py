@@ -50,7 +50,7 @@ VARIANTS = {
     "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
 # What the number of stages must be a multiple of.
-NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "gems": 2}
+NEEDS_MULTIPLE = {"chimera-4-pipelines": 4}
 # Those whose steps overlap.
 WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
 # Those that are also run with recomputes.
