@@ -61,11 +61,14 @@ FailureOr<Layout> layoutOf(PipelineOp pipeline) {
   if (layout.stages.size() != stages ||
       llvm::is_contained(layout.stages, StageOp()))
     return pipeline.emitOpError("expected ")
-           << stages << " stages: run chimera-partition first, or give all";
+           << stages
+           << " stages: run chimera-partition first "
+              "(--chimera-to-scheduled does), or give all";
   if (layout.directions.empty() ||
       llvm::is_contained(layout.directions, DirectionOp()))
     return pipeline.emitOpError(
-        "expected directions: run chimera-partition first");
+        "expected directions: run chimera-partition first "
+        "(--chimera-to-scheduled does)");
   return layout;
 }
 

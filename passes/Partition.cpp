@@ -218,7 +218,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
     for (Operation &op : body)
       if (!isa<StageOp>(op))
         return op.emitOpError("expected a described pipeline, which has stages "
-                              "at most");
+                              "at most: this one has been partitioned already");
     FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
     if (failed(model))
       return failure();

@@ -225,7 +225,7 @@ def ReportPass : ChimeraPass<"chimera-report"> {
     equal stages, whole backwards, messages that take no time, the order that
     the scheme itself gives, and those printed with it.
 
-    The bubble to the flush is makespan less load, its ratio the idle time of
+    The bubble is makespan less load, its ratio the idle time of
     all workers over workers times makespan. The bubble inside a worker's span
     lets the next step start on each worker as soon as it is done: longest span
     less load, its ratio over the sum of both.

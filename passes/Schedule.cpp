@@ -28,7 +28,7 @@ public:
           int32_t offset)
       : layout(layout), ids(problem), block(block), offset(offset),
         updates(problem.updates),
-        threads(updates != schedule::Updates::EachMicroBatch),
+        oneSum(updates != schedule::Updates::EachMicroBatch),
         sums(layout.directions.size() * layout.stages.size()),
         zeros(sums.size()) {}
 
@@ -67,7 +67,7 @@ public:
       if (!op)
         return block.getParentOp()->emitOpError(
             "expected every action of the step: run chimera-unroll first");
-      needsZeros |= threads && op.getAccumulator();
+      needsZeros |= oneSum && op.getAccumulator();
     }
     if (found != order.size())
       return block.getParentOp()->emitOpError(
@@ -102,7 +102,7 @@ private:
     actions[*id] = action;
     ++found;
     OpOperand *accumulator = action.getAccumulator();
-    if (accumulator && !threads && !accumulator->get().getDefiningOp<ZeroOp>())
+    if (accumulator && !oneSum && !accumulator->get().getDefiningOp<ZeroOp>())
       return action.emitOpError("expected a chimera.zero to add to: run "
                                 "chimera-unroll first");
     return success();
@@ -111,7 +111,7 @@ private:
   LogicalResult collect(ZeroOp zero) {
     if (failed(checkReplica(zero)))
       return failure();
-    if (!threads)
+    if (!oneSum)
       return success();
     ZeroOp &known =
         zeros[zero.getPipeline() * layout.stages.size() + zero.getStage()];
@@ -141,10 +141,10 @@ private:
     for (OpOperand &operand : op->getOpOperands()) {
       Operation *producer = operand.get().getDefiningOp();
       if (isa_and_nonnull<LoadOp>(producer) ||
-          (!threads && isa_and_nonnull<ZeroOp>(producer)))
+          (!oneSum && isa_and_nonnull<ZeroOp>(producer)))
         bring(cast<PlacedOp>(producer), worker);
     }
-    if (accumulator && threads) {
+    if (accumulator && oneSum) {
       Value &sum = sumOf(op.getPipeline(), op.getStage());
       if (!sum)
         sum = firstSum(op, worker);
@@ -152,7 +152,7 @@ private:
       sum = op->getResult(0);
     }
     op->moveBefore(anchor);
-    if (accumulator && !threads)
+    if (accumulator && !oneSum)
       follow(op->getResult(0), worker);
   }
 
@@ -197,7 +197,7 @@ private:
   schedule::Updates updates;
   /// One sum for all backwards of a replica; else each has its own, and an
   /// update behind it.
-  bool threads;
+  bool oneSum;
   std::vector<ActionOp> actions;
   size_t found = 0; ///< of them
   /// The first op that needs all actions done.

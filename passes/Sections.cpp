@@ -16,7 +16,8 @@ namespace chimera {
 
 int32_t versionRead(const schedule::Problem &problem, int32_t stage,
                     int32_t microBatch) {
-  // Seen from a step before which there have been updates.
+  // In a step before which there have been updates: in the first ones all read
+  // the version that they start from.
   int64_t first = 2 * static_cast<int64_t>(problem.microBatches());
   return static_cast<int32_t>(
       schedule::weightVersion(problem, stage, first + microBatch) -

@@ -141,9 +141,9 @@ constexpr Column kColumns[] = {
      [](const Report &r) -> ordered_json { return r.timing.load(); }},
     {"idle", "idle per worker",
      [](const Report &r) -> ordered_json { return r.timing.idle; }},
-    {"flush_bubble", "bubble to the flush",
+    {"flush_bubble", "bubble (makespan less load)",
      [](const Report &r) -> ordered_json { return r.timing.flushBubble(); }},
-    {"bubble_ratio", "  ratio, simulated",
+    {"bubble_ratio", "  ratio over all workers",
      [](const Report &r) -> ordered_json { return r.timing.bubbleRatio(); },
      true},
     {"bubble_ratio_without_recomputes", "  without recomputes",
@@ -220,6 +220,12 @@ constexpr Column kColumns[] = {
        return r.kept ? ordered_json(r.kept->peakBytes) : ordered_json();
      }},
     {"bounds", "lower bounds of the makespan", boundsOf},
+    {"highest_bound", "  the highest",
+     [](const Report &r) -> ordered_json {
+       const Bound &bound = best(r.bounds);
+       return std::string(bound.name) + ": " + bound.formula + " (" +
+              bound.conditions + "; " + bound.reason + ")";
+     }},
     {"gap", "gap to the highest",
      [](const Report &r) -> ordered_json {
        return gap(r.timing, best(r.bounds));

@@ -45,12 +45,17 @@ VARIANTS = {
     "chimera-doubling": ('"chimera", {concatenation = "doubling"}', 2),
     "chimera-halving": ('"chimera", {concatenation = "halving"}', 2),
     "chimera-4-pipelines": ('"chimera", {pipelines = 4}', 1),
+    "chimera-few": ('"chimera"', 1 / 2),
+    "chimera-rest": ('"chimera"', 7 / 4),
+    "chimera-all-pipelines": ('"chimera", {pipelines = STAGES}', 3 / 2),
+    "1f1b-rest": ('"1f1b"', 7 / 4),
+    "gpipe-few": ('"gpipe"', 1 / 2),
     "gems": ('"gems"', 1),
     "pipedream": ('"pipedream"', 2),
     "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
 # What the number of stages must be a multiple of.
-NEEDS_MULTIPLE = {"chimera-4-pipelines": 4}
+NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "chimera-all-pipelines": 2}
 # Those whose steps overlap.
 WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
 # Those that are also run with recomputes.
@@ -202,9 +207,9 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     source.write_text(
         DESCRIPTION.format(
             stages=args.stages,
-            batches=factor * args.stages,
+            batches=max(1, int(factor * args.stages)),
             width=args.width,
-            schedule=clause,
+            schedule=clause.replace("STAGES", str(args.stages)),
             options=options,
         )
     )

@@ -65,7 +65,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_bat
 // -----
 
 // Not all stages are given.
-// expected-error@below {{expected 2 stages: run chimera-partition first, or give all}}
+// expected-error@below {{expected 2 stages: run chimera-partition first (--chimera-to-scheduled does), or give all}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -73,7 +73,7 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// expected-error@below {{expected 2 stages: run chimera-partition first, or give all}}
+// expected-error@below {{expected 2 stages: run chimera-partition first (--chimera-to-scheduled does), or give all}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 1 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

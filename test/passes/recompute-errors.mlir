@@ -2,7 +2,7 @@
 //
 // RUN: chimera-opt %s --chimera-recompute --verify-diagnostics --split-input-file -o /dev/null
 
-// expected-error@below {{expected 1 stages: run chimera-partition first, or give all}}
+// expected-error@below {{expected 1 stages: run chimera-partition first (--chimera-to-scheduled does), or give all}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all)
 
 // -----

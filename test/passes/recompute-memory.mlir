@@ -15,7 +15,7 @@
 // CHECK: recompute 1{{$}}
 // CHECK: makespan 19{{$}}
 // CHECK-NEXT: without recomputes 16{{$}}
-// CHECK: ratio, simulated 21.1 %{{$}}
+// CHECK: ratio over all workers 21.1 %{{$}}
 // CHECK-NEXT: without recomputes 25.0 %{{$}}
 // CHECK-NOT: formula
 // CHECK: peak activations per worker 1 1 1 1{{$}}

@@ -16,8 +16,8 @@
 // TABLE-NEXT: makespan 30
 // TABLE-NEXT: load of the busiest worker 24
 // TABLE-NEXT: idle per worker 6 6 6 6
-// TABLE-NEXT: bubble to the flush 6
-// TABLE-NEXT: ratio, simulated 20.0 %
+// TABLE-NEXT: bubble (makespan less load) 6
+// TABLE-NEXT: ratio over all workers 20.0 %
 // TABLE-NEXT: ratio, by formula 20.0 %
 // TABLE-NEXT: formula (K+1)(D-2)/(3N+(K+1)(D-2))
 // TABLE-NEXT: where D even, N = KD, p = 2, b = 2f
@@ -31,6 +31,7 @@
 // TABLE-NEXT: resident bytes per worker 512 512 512 512
 // TABLE-NEXT: peak bytes per worker 768 896 896 768
 // TABLE-NEXT: lower bounds of the makespan LB1 = 24, LB2 = 27, LB3 = 12
+// TABLE-NEXT: the highest LB2: T >= {{.*}} (always; before the first of Q comes its head, after the last its tail, and none of Q overlap)
 // TABLE-NEXT: gap to the highest 11.1 %
 // TABLE: pipeline split
 // TABLE-NEXT: schedule 1f1b

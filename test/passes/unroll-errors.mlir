@@ -2,12 +2,12 @@
 //
 // RUN: chimera-opt %s --chimera-unroll --verify-diagnostics --split-input-file -o /dev/null
 
-// expected-error@below {{expected 1 stages: run chimera-partition first, or give all}}
+// expected-error@below {{expected 1 stages: run chimera-partition first (--chimera-to-scheduled does), or give all}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{expected directions: run chimera-partition first}}
+// expected-error@below {{expected directions: run chimera-partition first (--chimera-to-scheduled does)}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
