@@ -15,6 +15,7 @@
 #include "runtime/core/Gather.h"
 #include "runtime/core/Launch.h"
 #include "runtime/core/Progress.h"
+#include "runtime/core/Report.h"
 #include "runtime/core/Run.h"
 #include "runtime/core/Sequential.h"
 #include "runtime/program/File.h"
@@ -114,16 +115,20 @@ public:
   }
 
   void finish(const std::vector<std::byte> &weights,
-              const std::vector<std::byte> &gradients, double seconds,
-              nlohmann::json summary) {
-    summary["steps"] = settings.steps;
+              const std::vector<std::byte> &gradients, uint64_t steps,
+              double seconds, nlohmann::json summary) {
+    summary["steps"] = steps;
     summary["seconds"] = seconds;
+    if (steps < settings.steps)
+      std::printf("stopped by SIGUSR1 after step %llu of %llu\n",
+                  static_cast<unsigned long long>(steps),
+                  static_cast<unsigned long long>(settings.steps));
     if (loss) {
       summary["loss"] = loss->mean;
       if (load.text)
         std::printf("final loss %.6f after ", loss->mean);
       std::printf("%llu steps in %.1f s\n",
-                  static_cast<unsigned long long>(settings.steps), seconds);
+                  static_cast<unsigned long long>(steps), seconds);
     }
     if (!weights.empty()) {
       char digest[20];
@@ -203,6 +208,16 @@ int runSequentially(const RunSettings &settings,
   uint32_t threads = settings.threads ? settings.threads : threadsPerRank(1);
   if (load.kind == kTransformer)
     letThreadsSleep(threads);
+  Signals signals;
+  std::atomic<uint64_t> stepsDone = 0;
+  std::atomic<bool> stop = false;
+  Listening listening(&signals, [&](int signal) {
+    if (signal == SIGUSR1)
+      return stop.store(true);
+    writeReport("ended by " + signalName(signal) + " in step " +
+                std::to_string(stepsDone.load() + 1) + "\n");
+    _exit(128 + signal);
+  });
   setThreads(static_cast<int>(threads));
   std::vector<std::unique_ptr<Stage>> stages;
   if (load.kind == kTransformer)
@@ -219,8 +234,11 @@ int runSequentially(const RunSettings &settings,
       trainSequentially(program, stages, *load.data, settings.steps,
                         [&](uint64_t step, Loss loss) {
                           results.onStep({step, loss, seconds()});
+                          stepsDone.store(step + 1);
+                          return !stop.load();
                         });
-  results.finish(trained.weights, trained.gradients, seconds(), {});
+  results.finish(trained.weights, trained.gradients, stepsDone.load(),
+                 seconds(), {});
   return 0;
 }
 
@@ -273,7 +291,9 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
       settings.threads ? settings.threads : threadsPerRank(onHost);
   if (load.kind == kTransformer)
     letThreadsSleep(threads);
+  Signals signals;
   TrainingRun run = makeRun(settings, program, load, threads);
+  run.signals = &signals;
   checkStages(run);
 
   // The root opens the log and prints; it may be any rank of a job.
@@ -285,7 +305,8 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     run.onResult = [&](const RunResult &result) {
       if (settings.checkReplicas && !settings.quiet)
         std::printf("all replicas are bit-identical\n");
-      results->finish(result.weights, result.gradients, result.seconds,
+      results->finish(result.weights, result.gradients, result.steps,
+                      result.seconds,
                       summarize(program, result,
                                 // A launcher binds each rank to some.
                                 overMpi ? hostCores() : usableCores()));

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/Signals.h"
 #include "tools/RunCommand.h"
 
 #include <CLI/CLI.hpp>
@@ -15,10 +16,13 @@
 using namespace chimera;
 
 int main(int argc, char **argv) {
+  runtime::Signals::holdBack();
   CLI::App app(
       "Runs the training step of a compiled program.\n\n"
       "All ranks are threads of this process, or, under mpirun (or srun with\n"
-      "MPI), each process is one rank.",
+      "MPI), each process is one rank.\n\n"
+      "SIGUSR1 stops the run at the end of the step, with its results; SIGINT\n"
+      "and SIGTERM end it at once and say what every rank was doing.",
       "chimera-run");
   app.set_version_flag("--version", "chimera-run " CHIMERA_VERSION);
   RunSettings settings;
@@ -48,8 +52,8 @@ int main(int argc, char **argv) {
                  "share of the cores, at least 1)")
       ->check(CLI::Range(1, 4096));
   app.add_option("--timeout", settings.timeout,
-                 "Seconds after which a wait for another rank fails "
-                 "(default: none)")
+                 "Seconds after which a wait for another rank fails, from the "
+                 "start to the end of the run (default: none)")
       ->check(CLI::Range(0.001, 1e9));
   app.add_flag("--sequential", settings.sequential,
                "Train the same description on one device without a pipeline");

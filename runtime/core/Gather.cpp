@@ -8,6 +8,7 @@
 #include "runtime/core/Gather.h"
 
 #include "runtime/stage/Mix.h"
+#include "runtime/transport/Deadline.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,14 +17,10 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-namespace {
-// A rank may save or evaluate for long before it comes; the watcher, not a
-// timeout, notices one that never does.
-constexpr std::chrono::hours kForever(24 * 366);
-} // namespace
-
 void chimera::runtime::meet(const program::ProgramT &program,
-                            Transport &transport) {
+                            Transport &transport,
+                            std::chrono::milliseconds timeout,
+                            const char *what) try {
   // The first number that no communicator of the program has.
   ReduceGroup everyone{static_cast<uint32_t>(program.communicators.size()),
                        std::vector<uint32_t>(transport.ranks())};
@@ -33,13 +30,17 @@ void chimera::runtime::meet(const program::ProgramT &program,
       transport.startAllReduce(everyone, ElementType::UInt64,
                                {std::as_bytes(std::span(&one, 1))},
                                std::as_writable_bytes(std::span(&sum, 1))),
-      kForever);
+      timeout);
+} catch (const TransportError &error) {
+  if (error.reason != TransportError::Reason::TimedOut)
+    throw;
+  // The number of the group says nothing to anybody.
+  throw TransportError(error.reason, timedOut(timeout, what));
 }
 
-std::vector<std::byte>
-chimera::runtime::gatherStages(const program::ProgramT &program,
-                               Transport &transport, uint32_t root,
-                               const Replicas &replicas) {
+std::vector<std::byte> chimera::runtime::gatherStages(
+    const program::ProgramT &program, Transport &transport, uint32_t root,
+    const Replicas &replicas, std::chrono::milliseconds timeout) {
   std::vector<std::byte> whole;
   uint64_t total = 0;
   for (const program::Stage &stage : program.stages)
@@ -53,13 +54,13 @@ chimera::runtime::gatherStages(const program::ProgramT &program,
     if (transport.rank() == holder) {
       ConstBytes own = replicas.at({0, s});
       if (holder != root)
-        transport.wait(transport.postSend(root, own), kForever);
+        transport.wait(transport.postSend(root, own), timeout);
       else if (!own.empty())
         std::memcpy(whole.data() + at, own.data(), own.size());
     } else if (transport.rank() == root) {
       transport.wait(
           transport.postReceive(holder, Bytes(whole).subspan(at, bytes)),
-          kForever);
+          timeout);
     }
     at += bytes;
   }
@@ -68,14 +69,15 @@ chimera::runtime::gatherStages(const program::ProgramT &program,
 
 void chimera::runtime::checkReplicas(const program::ProgramT &program,
                                      Transport &transport, uint32_t root,
-                                     const Replicas &replicas) {
+                                     const Replicas &replicas,
+                                     std::chrono::milliseconds timeout) {
   auto workers = static_cast<uint32_t>(program.workers.size());
   std::vector<uint64_t> own;
   for (const auto &[key, bytes] : replicas)
     own.push_back(digestOf(bytes));
   if (transport.rank() != root) {
     transport.wait(transport.postSend(root, std::as_bytes(std::span(own))),
-                   kForever);
+                   timeout);
     return;
   }
   struct First {
@@ -94,7 +96,7 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
       digests.resize(keys.size());
       transport.wait(transport.postReceive(
                          rank, std::as_writable_bytes(std::span(digests))),
-                     kForever);
+                     timeout);
     }
     for (size_t i = 0; i < keys.size(); ++i) {
       std::string name = "pipeline " + std::to_string(keys[i].first) +

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What ranks exchange outside the program, before its first and after its last
-// instruction. Every rank makes the same calls in the same order.
+// instruction. Every rank makes the same calls in the same order. All throw
+// TransportError where a wait for another rank exceeds `timeout`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,30 +18,35 @@
 
 namespace chimera::runtime {
 
-/// Returns once every rank has called it.
-void meet(const program::ProgramT &program, Transport &transport);
+/// Longer than any run.
+constexpr std::chrono::hours kForever(24 * 366);
+
+/// Returns once every rank has called it. `what` ends "timed out waiting for".
+void meet(const program::ProgramT &program, Transport &transport,
+          std::chrono::milliseconds timeout, const char *what);
 
 /// At `root` all stages' bytes in stage order, from pipeline 0 of copy 0;
 /// elsewhere nothing.
 std::vector<std::byte> gatherStages(const program::ProgramT &program,
                                     Transport &transport, uint32_t root,
-                                    const Replicas &replicas);
+                                    const Replicas &replicas,
+                                    std::chrono::milliseconds timeout);
 
 /// Compares, at `root`, all replicas of each stage over pipelines and copies.
 /// Throws std::runtime_error there, naming the first that differs.
 void checkReplicas(const program::ProgramT &program, Transport &transport,
-                   uint32_t root, const Replicas &replicas);
+                   uint32_t root, const Replicas &replicas,
+                   std::chrono::milliseconds timeout);
 
 /// At `root` the `value` of every rank in rank order; elsewhere nothing.
 /// `Value` is plain memory.
 template <typename Value>
 std::vector<Value> gatherValues(Transport &transport, uint32_t root,
-                                const Value &value) {
-  constexpr std::chrono::hours kForever(24 * 366);
+                                const Value &value,
+                                std::chrono::milliseconds timeout) {
   if (transport.rank() != root) {
     transport.wait(
-        transport.postSend(root, std::as_bytes(std::span(&value, 1))),
-        kForever);
+        transport.postSend(root, std::as_bytes(std::span(&value, 1))), timeout);
     return {};
   }
   std::vector<Value> values(transport.ranks());
@@ -51,7 +57,7 @@ std::vector<Value> gatherValues(Transport &transport, uint32_t root,
       transport.wait(
           transport.postReceive(
               rank, std::as_writable_bytes(std::span(&values[rank], 1))),
-          kForever);
+          timeout);
   return values;
 }
 

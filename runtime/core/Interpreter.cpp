@@ -144,7 +144,6 @@ void Interpreter::run(uint64_t steps, const OnStep &onStep) {
 void Interpreter::begin(uint64_t count, OnStep callback) {
   onStep = std::move(callback);
   steps = count;
-  lastStep = steps ? steps - 1 : 0;
   status.at(0, 0);
   status.enter(Status::Running);
   if (steps == 0)
@@ -172,12 +171,15 @@ void Interpreter::leaveSections() {
   while (index == end) {
     if (!inPrologue) {
       onStep(step, loss);
-      if (++step == steps)
+      ++step;
+      if (step < steps && options.mayBegin && !options.mayBegin(step))
+        steps = flushes ? step : step + 1;
+      if (step == steps)
         return;
     }
     inPrologue = false;
     loss.reset();
-    if (flushes || step < lastStep)
+    if (flushes || step + 1 < steps)
       enter(worker.body_begin, worker.body_end);
     else
       enter(worker.body_end, static_cast<uint32_t>(worker.instructions.size()));
@@ -338,7 +340,8 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   std::span<const uint32_t> in = program::operandsOf(worker, instruction);
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);
   double scale = gradientScale(program, instruction.micro_batches());
-  if (options.keepGradients && step == lastStep)
+  // Any step may turn out to be the last.
+  if (options.keepGradients)
     keepGradient(instruction, bytesOf(in[2]), scale);
   // Where older weights are still needed the new ones have a place of their
   // own.

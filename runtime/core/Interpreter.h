@@ -47,8 +47,12 @@ public:
   struct Options {
     /// For every wait.
     std::chrono::milliseconds timeout = std::chrono::hours(24 * 366);
-    /// Keep a copy of the last update's gradient sums.
+    /// Keep a copy of each update's gradient sums until the next.
     bool keepGradients = false;
+    /// Asked before each step but the first. Where it says no, the step before
+    /// was the last; without a flush that one has begun this one already, which
+    /// is then the last.
+    std::function<bool(uint64_t)> mayBegin = {};
     const MemoryMeter *meter = nullptr;
   };
 
@@ -82,6 +86,8 @@ public:
   Replicas gradients() const;
 
   uint64_t instructionsRun() const { return executed; }
+  /// The steps that ended.
+  uint64_t stepsRun() const { return step; }
   /// The arena and the most bytes of stashes at any time.
   uint64_t arenaBytes() const { return worker.arena_bytes; }
   uint64_t peakStashBytes() const { return peakStash; }
@@ -150,7 +156,6 @@ private:
   uint32_t end = 0;
   uint64_t step = 0;
   uint64_t steps = 0;
-  uint64_t lastStep = 0;
 
   uint64_t executed = 0;
   int64_t meterStart = 0;

@@ -8,7 +8,9 @@
 #include "runtime/core/Report.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <unistd.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -67,15 +69,20 @@ std::string lineOf(const program::ProgramT &program, const StatusPage &page,
                 static_cast<double>(steadyNanoseconds() - status.since.load()) *
                     1e-9);
   std::string text = "  " + nameOf(program, rank) + ": ";
-  switch (status.state.load()) {
+  std::string stopped =
+      isStopped(status.pid.load()) ? "; its process is stopped" : "";
+  uint32_t state = status.state.load();
+  switch (state == Status::Failed ? status.failedIn.load() : state) {
   case Status::Absent:
-    return text + "has not started";
+    return text + "has not started" + stopped;
   case Status::Starting:
-    return text + "starting, since " + since;
+    return text + "starting, since " + since + stopped;
   case Status::Finishing:
-    return text + "past its last step, since " + since;
+    return text + "past its last step, since " + since + stopped;
+  case Status::Saving:
+    return text + "saving and evaluating, since " + since + stopped;
   case Status::Done:
-    return text + "done";
+    return text + "done" + stopped;
   default:
     break;
   }
@@ -85,7 +92,8 @@ std::string lineOf(const program::ProgramT &program, const StatusPage &page,
     text += awaited.size() == 1 ? "; waits for rank" : "; waits for ranks";
   for (size_t i = 0; i < awaited.size(); ++i)
     text += (i ? ", " : " ") + std::to_string(awaited[i]);
-  return text + (awaited.empty() ? "; there since " : " since ") + since;
+  return text + (awaited.empty() ? "; there since " : " since ") + since +
+         stopped;
 }
 } // namespace
 
@@ -120,6 +128,7 @@ chimera::runtime::awaitedBy(const program::ProgramT &program,
       const Status &status = page.of(member);
       bool started =
           status.state.load() == Status::Finishing ||
+          status.state.load() == Status::Saving ||
           status.state.load() == Status::Done ||
           std::pair(status.step.load(), int64_t(status.instruction.load())) >
               std::pair(step, start);
@@ -148,8 +157,9 @@ std::string chimera::runtime::report(const program::ProgramT &program,
     add(nameOf(program, rank) + ", process " + pid + ", died; " +
         (state == Status::Running
              ? "its last instruction was " + placeOf(program, status, rank)
-         : state == Status::Finishing ? std::string("it was past its last step")
-                                      : "it had not begun its first step"));
+         : state == Status::Finishing || state == Status::Saving
+             ? std::string("it was past its last step")
+             : "it had not begun its first step"));
   }
   bool failed = false;
   for (uint32_t rank : ranks) {
@@ -166,4 +176,16 @@ std::string chimera::runtime::report(const program::ProgramT &program,
     if (!isDead(rank))
       add(lineOf(program, page, rank));
   return text;
+}
+
+void chimera::runtime::writeReport(const std::string &report) {
+  std::string text = "\nchimera-run: " + report;
+  for (size_t at = 0; at < text.size();) {
+    ssize_t written = write(STDERR_FILENO, text.data() + at, text.size() - at);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return;
+    at += static_cast<size_t>(written);
+  }
 }

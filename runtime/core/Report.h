@@ -25,12 +25,17 @@ std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
 
 /// The ranks of `dead` that died, then those that failed with their reasons,
 /// then every other rank of `ranks`: the instruction it is in and where that
-/// comes from, for whom it waits and since when. A line each, the last one
-/// ended. `headline` opens the report where nothing died or failed.
+/// comes from, for whom it waits and since when, and whether its process is
+/// stopped (by SIGSTOP, a debugger). A line each, the last one ended.
+/// `headline` opens the report where nothing died or failed.
 std::string report(const program::ProgramT &program, const StatusPage &page,
                    const std::vector<uint32_t> &ranks,
                    const std::vector<uint32_t> &dead,
                    const std::string &headline);
+
+/// Writes a report to standard error at once, past stdio, whose locks a thread
+/// that is stuck may hold.
+void writeReport(const std::string &report);
 
 } // namespace chimera::runtime
 

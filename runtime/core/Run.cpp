@@ -9,11 +9,11 @@
 
 #include "runtime/core/Gather.h"
 #include "runtime/core/Report.h"
+#include "runtime/core/StopVote.h"
 #include "runtime/core/Watcher.h"
 #include "runtime/transport/InProcess.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 #include <system_error>
 #include <unistd.h>
@@ -36,7 +36,9 @@ void chimera::runtime::checkStages(const TrainingRun &run) {
 }
 
 namespace {
-void runRank(const TrainingRun &run, Transport &transport, Status &status) {
+/// `mayBegin` is asked before each step but the first.
+void runRank(const TrainingRun &run, Transport &transport, Status &status,
+             const std::function<bool(uint64_t)> &mayBegin) {
   if (run.onThread)
     run.onThread();
   uint32_t root = rootOf(run.program);
@@ -48,35 +50,42 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status) {
   Interpreter interpreter(run.program, run.stages, run.data, transport, status,
                           options);
 
-  meet(run.program, transport);
+  meet(run.program, transport, run.timeout, "all ranks to start");
   int64_t begin = steadyNanoseconds();
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
-  interpreter.run(run.steps, [&](uint64_t step, std::optional<Loss> loss) {
-    if (isRoot && run.onStep)
-      run.onStep({step, loss, seconds()});
-  });
-  status.enter(Status::Finishing);
-  meet(run.program, transport);
-
   RunResult result;
+  result.steps = interpreter.run(run.steps, mayBegin,
+                                 [&](uint64_t step, std::optional<Loss> loss) {
+                                   if (isRoot && run.onStep)
+                                     run.onStep({step, loss, seconds()});
+                                 });
+  status.enter(Status::Finishing);
+  meet(run.program, transport, run.timeout, "all ranks to end their last step");
+
   result.seconds = seconds();
   result.ranks = gatherValues(
       transport, root,
       RankUse{interpreter.instructionsRun(), interpreter.arenaBytes(),
-              interpreter.peakStashBytes(), interpreter.peakBytes()});
+              interpreter.peakStashBytes(), interpreter.peakBytes()},
+      run.timeout);
   if (run.checkReplicas)
-    checkReplicas(run.program, transport, root, interpreter.weights());
+    checkReplicas(run.program, transport, root, interpreter.weights(),
+                  run.timeout);
   if (run.gatherWeights)
-    result.weights =
-        gatherStages(run.program, transport, root, interpreter.weights());
+    result.weights = gatherStages(run.program, transport, root,
+                                  interpreter.weights(), run.timeout);
   if (run.gatherGradients)
-    result.gradients =
-        gatherStages(run.program, transport, root, interpreter.gradients());
-  if (isRoot && run.onResult)
+    result.gradients = gatherStages(run.program, transport, root,
+                                    interpreter.gradients(), run.timeout);
+  if (isRoot && run.onResult) {
+    status.enter(Status::Saving);
     run.onResult(result);
-  meet(run.program, transport);
+  }
+  // The root may save and evaluate for long: a watcher, not a timeout, notices
+  // one that never comes.
+  meet(run.program, transport, kForever, "the root to save");
   status.enter(Status::Done);
 }
 
@@ -108,9 +117,22 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     failure.report = report(run.program, page, all, {}, "");
     transports[rank]->abort("rank " + std::to_string(rank) + " failed");
   };
+  Listening listening(run.signals, [&](int signal) {
+    if (signal == SIGUSR1)
+      return page.askToStop();
+    std::lock_guard lock(failure.mutex);
+    if (!failure.report.empty()) {
+      writeReport(failure.report);
+      _exit(1);
+    }
+    writeReport(
+        report(run.program, page, all, {}, "ended by " + signalName(signal)));
+    _exit(128 + signal);
+  });
   auto runThread = [&](uint32_t rank) {
     try {
-      runRank(run, *transports[rank], page.of(rank));
+      runRank(run, *transports[rank], page.of(rank),
+              [&](uint64_t step) { return page.mayBegin(step); });
     } catch (const std::exception &error) {
       fail(rank, error.what());
     }
@@ -138,8 +160,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     constexpr std::chrono::seconds kPatience(3);
     if (!failure.ended.wait_for(lock, kPatience,
                                 [&] { return failure.running == 0; })) {
-      std::fprintf(stderr, "chimera-run: %s", failure.report.c_str());
-      std::fflush(nullptr);
+      writeReport(failure.report);
       _exit(1);
     }
   }
@@ -152,7 +173,10 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
 void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
                                 const std::vector<uint32_t> &hostRanks) {
   StatusPage page(transport, hostRanks);
-  Watcher watcher(run.program, page, transport.rank(), hostRanks);
+  Watcher watcher(run.program, page, transport.rank(), hostRanks, run.timeout);
+  Listening listening(run.signals, [&](int signal) {
+    signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
+  });
   auto failed = [&](const std::exception &error) {
     // Ranks of other hosts cannot see the page.
     watcher.fail(error.what(), [&] {
@@ -160,8 +184,16 @@ void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
                       " failed: " + error.what());
     });
   };
+  // The numbers of groups before it are the program's and that of meetings.
+  StopVote vote(
+      transport, static_cast<uint32_t>(run.program.communicators.size()) + 1,
+      [&] { return page.askedToStop(); }, run.timeout);
+  bool oneHost = hostRanks.size() == transport.ranks();
   try {
-    runRank(run, transport, page.of(transport.rank()));
+    runRank(run, transport, page.of(transport.rank()), [&](uint64_t step) {
+      return oneHost ? page.mayBegin(step) : vote.mayBegin();
+    });
+    vote.finish();
   } catch (const TransportError &error) {
     if (error.reason == TransportError::Reason::Aborted)
       watcher.leave(error.what());

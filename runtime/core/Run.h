@@ -15,6 +15,7 @@
 #define CHIMERA_RUNTIME_CORE_RUN_H
 
 #include "runtime/core/Interpreter.h"
+#include "runtime/core/Signals.h"
 
 namespace chimera::runtime {
 
@@ -36,6 +37,7 @@ struct RunResult {
   std::vector<std::byte> weights;   ///< the whole model, if asked for
   std::vector<std::byte> gradients; ///< of the last step, scaled, if asked for
   std::vector<RankUse> ranks;
+  uint64_t steps; ///< fewer than asked for where a signal stopped the run
   double seconds; ///< from the first step's begin to the last one's end
 };
 
@@ -44,8 +46,12 @@ struct TrainingRun {
   StageFactory stages;
   DataSource &data;
   uint64_t steps = 1;
-  /// For every wait of the program.
+  /// For every wait for another rank, but for the root while it saves and
+  /// evaluates.
   std::chrono::milliseconds timeout = std::chrono::hours(24 * 366);
+  /// SIGINT and SIGTERM end the process with a report and status 128 + signal,
+  /// SIGUSR1 stops all ranks after the same step. Without it nothing is heard.
+  Signals *signals = nullptr;
   bool gatherWeights = false;
   bool gatherGradients = false;
   bool checkReplicas = false;
@@ -75,7 +81,8 @@ void runInProcess(const TrainingRun &run);
 
 /// Runs this process's rank of a job. Requires as many ranks as the program
 /// has. If any rank of the host fails or dies, the process ends with status 1
-/// and one of them reports.
+/// and one of them reports. With a timeout, a process that is stopped for
+/// longer is a failure too.
 void runInJob(const TrainingRun &run, Transport &transport,
               const std::vector<uint32_t> &hostRanks);
 

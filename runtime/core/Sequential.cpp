@@ -116,7 +116,7 @@ void append(Memory &whole, const Memory &part) {
 SequentialResult chimera::runtime::trainSequentially(
     const program::ProgramT &program,
     const std::vector<std::unique_ptr<Stage>> &stages, DataSource &data,
-    uint64_t steps, const std::function<void(uint64_t, Loss)> &onStep) {
+    uint64_t steps, const std::function<bool(uint64_t, Loss)> &onStep) {
   size_t count = stages.size();
   if (count != 1 && count != program.stages.size())
     throw std::invalid_argument(
@@ -208,8 +208,8 @@ SequentialResult chimera::runtime::trainSequentially(
       each.push_back(losses.data() + m * sum.size());
     fold(type, each, sum.data(), sum.size());
     result.losses.push_back(readLoss(sum, type, microBatches));
-    if (onStep)
-      onStep(step, result.losses.back());
+    if (onStep && !onStep(step, result.losses.back()))
+      break;
   }
   for (size_t s = 0; s < count; ++s) {
     scaleElements(stages[s]->weightType(), memory[s].gradient, scale);

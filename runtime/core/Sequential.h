@@ -23,13 +23,14 @@ struct SequentialResult {
 /// `stages`, in the parts that the program's backwards cover, and then steps
 /// each. `stages` are the program's, in order, or one
 /// stage that is all of them. Uses the program's sizes, none of its streams.
-/// Calls `onStep` after each step. Throws what the stages throw, and
-/// std::invalid_argument for any other number of stages.
+/// Calls `onStep` after each step, and ends early if that returns false. Throws
+/// what the stages throw, and std::invalid_argument for any other number of
+/// stages.
 SequentialResult
 trainSequentially(const program::ProgramT &program,
                   const std::vector<std::unique_ptr<Stage>> &stages,
                   DataSource &data, uint64_t steps,
-                  const std::function<void(uint64_t, Loss)> &onStep = {});
+                  const std::function<bool(uint64_t, Loss)> &onStep = {});
 
 } // namespace chimera::runtime
 

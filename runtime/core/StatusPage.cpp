@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -24,14 +25,33 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free &&
               "processes share these");
 
 struct alignas(64) StatusPage::Head {
-  std::atomic<uint32_t> claimed;
+  /// The exit status of whoever claimed the report, 0 before.
+  std::atomic<int32_t> exitStatus;
   std::atomic<uint32_t> reported;
+  /// The last step that any rank has begun and, in the top bit, whether it is
+  /// to be the last. One word, so that both change together.
+  std::atomic<uint64_t> begun;
 };
+
+namespace {
+constexpr uint64_t kStop = uint64_t(1) << 63;
+} // namespace
 
 int64_t chimera::runtime::steadyNanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+bool chimera::runtime::isStopped(int32_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  if (pid == 0 || !std::getline(file, text))
+    return false;
+  // The state follows the name, which is in parentheses and may hold any.
+  size_t name = text.rfind(") ");
+  return name != std::string::npos && name + 2 < text.size() &&
+         (text[name + 2] == 'T' || text[name + 2] == 't');
 }
 
 void Status::fail(const std::string &text) {
@@ -40,6 +60,7 @@ void Status::fail(const std::string &text) {
   size_t size = std::min(text.size(), reason.size() - 1);
   std::memcpy(reason.data(), text.data(), size);
   reason[size] = 0;
+  failedIn.store(state.load());
   state.store(Failed);
 }
 
@@ -117,12 +138,25 @@ Status *StatusPage::entries() const {
   return reinterpret_cast<Status *>(static_cast<char *>(memory) + sizeof(Head));
 }
 
-bool StatusPage::claimReport() {
-  return static_cast<Head *>(memory)->claimed.exchange(1) == 0;
+bool StatusPage::mayBegin(uint64_t step) {
+  uint64_t seen = head().begun.load();
+  while ((seen & ~kStop) < step) {
+    if (seen & kStop)
+      return false;
+    if (head().begun.compare_exchange_weak(seen, step))
+      return true;
+  }
+  return true;
 }
-void StatusPage::setReported() {
-  static_cast<Head *>(memory)->reported.store(1);
+void StatusPage::askToStop() { head().begun.fetch_or(kStop); }
+bool StatusPage::askedToStop() const {
+  return (head().begun.load() & kStop) != 0;
 }
-bool StatusPage::reported() const {
-  return static_cast<Head *>(memory)->reported.load() != 0;
+
+bool StatusPage::claimReport(int exitStatus) {
+  int32_t none = 0;
+  return head().exitStatus.compare_exchange_strong(none, exitStatus);
 }
+int StatusPage::exitStatus() const { return head().exitStatus.load(); }
+void StatusPage::setReported() { head().reported.store(1); }
+bool StatusPage::reported() const { return head().reported.load() != 0; }

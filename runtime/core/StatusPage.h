@@ -30,6 +30,10 @@ namespace chimera::runtime {
 /// Nanoseconds of the host's steady clock, comparable between processes.
 int64_t steadyNanoseconds();
 
+/// Whether a process of this host is stopped (SIGSTOP, a debugger); false for 0
+/// and where that cannot be known.
+bool isStopped(int32_t pid);
+
 /// One rank's entry. Lives in shared memory: no pointers, zero is a valid start
 /// value.
 struct alignas(64) Status {
@@ -37,7 +41,8 @@ struct alignas(64) Status {
     Absent,    ///< not started, or on another host
     Starting,  ///< allocating, initialising weights
     Running,   ///< at `instruction` of step `step`
-    Finishing, ///< after the last step: gathering, saving
+    Finishing, ///< after the last step: gathering
+    Saving,    ///< the root: saving, evaluating
     Done,      ///< may leave
     Failed     ///< ended by an error, which `reason` tells
   };
@@ -48,6 +53,8 @@ struct alignas(64) Status {
   std::atomic<uint32_t> instruction;
   /// When it got there, in steadyNanoseconds.
   std::atomic<int64_t> since;
+  /// The state in which it failed.
+  std::atomic<uint32_t> failedIn;
   /// Terminated text, valid once the state is Failed.
   std::array<char, 1000> reason;
 
@@ -85,14 +92,25 @@ public:
     return const_cast<StatusPage *>(this)->entries()[rank];
   }
 
-  /// True for the first caller on the host: it alone reports.
-  bool claimReport();
+  /// Whether `step`, not the first, may begin. Every rank asks before it begins
+  /// a step, in order. Once askToStop was called no rank begins a step that
+  /// none had begun: all stop after the same one.
+  bool mayBegin(uint64_t step);
+  /// Any thread may call it, more than once.
+  void askToStop();
+  bool askedToStop() const;
+
+  /// True for the first caller on the host: it alone reports. Its `exitStatus`
+  /// is the one with which all processes leave.
+  bool claimReport(int exitStatus);
+  int exitStatus() const;
   /// Set by the reporter when its report is written.
   void setReported();
   bool reported() const;
 
 private:
   struct Head;
+  Head &head() const { return *static_cast<Head *>(memory); }
   Status *entries() const;
   void map(int file);
 

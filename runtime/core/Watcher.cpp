@@ -8,10 +8,12 @@
 #include "runtime/core/Watcher.h"
 
 #include "runtime/core/Report.h"
+#include "runtime/core/Signals.h"
+#include "runtime/transport/Deadline.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <unistd.h>
 
 using namespace chimera;
@@ -19,29 +21,15 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::milliseconds kPeriod(50);
-volatile std::sig_atomic_t toldToStop = 0;
-
-void writeAll(const std::string &text) {
-  for (size_t at = 0; at < text.size();) {
-    ssize_t written = write(STDERR_FILENO, text.data() + at, text.size() - at);
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written <= 0)
-      return;
-    at += static_cast<size_t>(written);
-  }
-}
+/// In how many periods a watcher asks once whether its neighbour is stopped.
+constexpr unsigned kStoppedEvery = 5;
 } // namespace
 
 Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
-                 uint32_t self, const std::vector<uint32_t> &hostRanks)
-    : program(program), page(page), self(self), ranks(hostRanks) {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { toldToStop = 1; };
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-  thread = std::thread([this] { watch(); });
-}
+                 uint32_t self, const std::vector<uint32_t> &hostRanks,
+                 std::chrono::milliseconds timeout)
+    : program(program), page(page), self(self), ranks(hostRanks),
+      timeout(timeout), thread([this] { watch(); }) {}
 
 Watcher::~Watcher() {
   {
@@ -65,21 +53,30 @@ std::vector<uint32_t> Watcher::findDead() const {
   return dead;
 }
 
+bool Watcher::anyFailed() const {
+  return std::any_of(ranks.begin(), ranks.end(), [&](uint32_t rank) {
+    return page.of(rank).state.load() == Status::Failed;
+  });
+}
+
 void Watcher::watch() {
+  size_t place = std::find(ranks.begin(), ranks.end(), self) - ranks.begin();
+  uint32_t next = ranks[(place + 1) % ranks.size()];
+  Deadline patience(timeout); // from when the next rank was last not stopped
   std::unique_lock lock(mutex);
-  while (!condition.wait_for(lock, kPeriod, [this] { return stopping; })) {
+  for (unsigned turn = 0;
+       !condition.wait_for(lock, kPeriod, [this] { return stopping; });
+       ++turn) {
+    if (next != self && turn % kStoppedEvery == 0) {
+      if (!isStopped(page.of(next).pid.load()))
+        patience = Deadline(timeout);
+      else if (patience.passed())
+        page.of(self).fail(timedOut(timeout, "the stopped process of rank " +
+                                                 std::to_string(next)));
+    }
     std::vector<uint32_t> dead = findDead();
-    bool failed = false;
-    for (uint32_t rank : ranks)
-      failed |= page.of(rank).state.load() == Status::Failed;
-    if (!dead.empty() || failed) {
-      tell(dead, "");
-      _exit(1);
-    }
-    if (toldToStop) {
-      tell({}, "rank " + std::to_string(self) + " was stopped by SIGTERM");
-      _exit(128 + SIGTERM);
-    }
+    if (!dead.empty() || anyFailed())
+      _exit(tell(1, dead, ""));
   }
 }
 
@@ -91,27 +88,36 @@ void Watcher::fail(const std::string &reason,
     stopping = true;
   }
   page.of(self).fail(reason);
-  tell(findDead(), "");
+  int exitStatus = tell(1, findDead(), "");
   afterReport();
-  _exit(1);
+  _exit(exitStatus);
 }
 
 void Watcher::leave(const std::string &reason) {
   std::this_thread::sleep_for(4 * kPeriod);
-  tell(findDead(), reason);
-  _exit(1);
+  _exit(tell(1, findDead(), reason));
 }
 
-/// Reports, or waits until another process has.
-void Watcher::tell(const std::vector<uint32_t> &dead,
-                   const std::string &headline) {
-  if (page.claimReport()) {
-    writeAll("\nchimera-run: " + report(program, page, ranks, dead, headline));
+void Watcher::end(int signal) {
+  // A launcher sends the same signal for a dead rank and for a user's stop.
+  std::vector<uint32_t> dead = findDead();
+  int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
+  _exit(tell(exitStatus, dead,
+             "ended by " + signalName(signal) + ", which rank " +
+                 std::to_string(self) + " received"));
+}
+
+/// Reports, or waits until another process has. Returns the exit status.
+int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
+                  const std::string &headline) {
+  if (page.claimReport(exitStatus)) {
+    writeReport(report(program, page, ranks, dead, headline));
     page.setReported();
-    return;
+    return exitStatus;
   }
   // Whoever leaves first makes mpirun end the others: let the report come
   // through.
   for (int i = 0; i < 50 && !page.reported(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return page.exitStatus();
 }

@@ -8,9 +8,12 @@
 // Where each rank is a process, nothing tells the others that one died: mpirun
 // ends them a second later without a word. This thread looks every 50 ms at the
 // processes of its host and their entries on the status page. When one is dead
-// or has failed, or this process is told to stop, the first watcher to see it
-// writes the report and every process of the host leaves by _exit, at once:
-// there is nothing to be saved and MPI's own ways out take seconds.
+// or has failed, the first watcher to see it writes the report and every
+// process of the host leaves by _exit, at once: there is nothing to be saved
+// and MPI's own ways out take seconds.
+//
+// A stopped process (SIGSTOP) cannot say so itself, and not every wait for it
+// times out: the next rank of the host watches for that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,10 +30,11 @@ namespace chimera::runtime {
 
 class Watcher {
 public:
-  /// Starts watching `hostRanks` from `self`, and takes over SIGTERM. The
-  /// arguments must outlive this.
+  /// Starts watching `hostRanks` from `self`. A process that is stopped for
+  /// longer than `timeout` is a failure. The arguments must outlive this.
   Watcher(const program::ProgramT &program, StatusPage &page, uint32_t self,
-          const std::vector<uint32_t> &hostRanks);
+          const std::vector<uint32_t> &hostRanks,
+          std::chrono::milliseconds timeout);
   /// Stops watching. Requires that this rank is done.
   ~Watcher();
   Watcher(const Watcher &) = delete;
@@ -45,15 +49,23 @@ public:
   /// like fail, but leaves it to the watcher to report what this host knows.
   [[noreturn]] void leave(const std::string &reason);
 
+  /// `signal` tells this process to end: sees to a report, which names the dead
+  /// if there are any, and ends it with status 128 + signal. Any thread may
+  /// call it.
+  [[noreturn]] void end(int signal);
+
 private:
   void watch();
+  bool anyFailed() const;
   std::vector<uint32_t> findDead() const;
-  void tell(const std::vector<uint32_t> &dead, const std::string &headline);
+  int tell(int exitStatus, const std::vector<uint32_t> &dead,
+           const std::string &headline);
 
   const program::ProgramT &program;
   StatusPage &page;
   const uint32_t self;
   const std::vector<uint32_t> ranks;
+  const std::chrono::milliseconds timeout;
   std::mutex mutex;
   std::condition_variable condition;
   bool stopping = false;

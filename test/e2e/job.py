@@ -1,0 +1,101 @@
+"""A chimera-run in the middle of something, for the tests that disturb it."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+# A shell's background jobs ignore SIGINT, and so would what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def stat_of(pid):
+    """State and parent of a process, or None."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    return fields[0], int(fields[1])
+
+
+def running(pid):
+    stat = stat_of(pid)
+    return stat is not None and stat[0] != "Z"
+
+
+def rank_of(pid):
+    with open(f"/proc/{pid}/environ", "rb") as environment:
+        for entry in environment.read().split(b"\0"):
+            name, _, value = entry.partition(b"=")
+            if name == b"OMPI_COMM_WORLD_RANK":
+                return int(value)
+    return None
+
+
+class Job:
+    """`chimera-run PROGRAM ARGUMENTS` over MPI, or with 0 ranks alone."""
+
+    def __init__(self, chimera_run, program, ranks, *arguments):
+        launch = ["mpirun", "-n", str(ranks), "--oversubscribe"]
+        self.process = subprocess.Popen(
+            [*(launch if ranks else []), chimera_run, program, *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+                     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"))
+        self.expected = ranks
+        self.ranks = {}  # processes, by rank
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        for pid in self.ranks.values():
+            if running(pid):
+                os.kill(pid, signal.SIGKILL)
+
+    def wait_for_steps(self):
+        """Returns once the first progress line says that all ranks train."""
+        line = ""
+        for line in self.process.stdout:
+            if line.startswith("step "):
+                break
+        check(line.startswith("step "), "the job did not start",
+              line if self.process.poll() is None else
+              self.process.stderr.read())
+        if not self.expected:
+            return
+        children = [int(entry) for entry in os.listdir("/proc")
+                    if entry.isdigit() and stat_of(entry)
+                    and stat_of(entry)[1] == self.process.pid]
+        self.ranks = {rank_of(pid): pid for pid in children if running(pid)}
+        check(set(self.ranks) == set(range(self.expected)),
+              f"found ranks {self.ranks}")
+
+    def end(self, limit=5):
+        """Waits until all processes have ended. Returns output, errors and the
+        seconds that it took the ranks, and all, to end."""
+        begin = time.monotonic()
+        pids = list(self.ranks.values()) or [self.process.pid]
+        while any(running(pid) for pid in pids):
+            check(time.monotonic() - begin < limit,
+                  f"expected all ranks to end within {limit} s")
+            time.sleep(0.002)
+        ranks_took = time.monotonic() - begin
+        output, errors = self.process.communicate(timeout=30)
+        return output, errors, ranks_took, time.monotonic() - begin
+
+
+def check(condition, message, report=""):
+    if not condition:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {message}\n{report}")
+
+
+def lines_on(report, rank):
+    """The report's lines on a rank that is at an instruction."""
+    return re.findall(
+        rf"^  rank {rank} \(worker {rank}\): step \d+, instruction \d+: "
+        r"\w+.* since [\d.]+ s(?:; its process is stopped)?$", report,
+        re.MULTILINE)
