@@ -46,6 +46,7 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
   Interpreter::Options options;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
+  options.mayBegin = mayBegin;
   options.meter = run.meter;
   Interpreter interpreter(run.program, run.stages, run.data, transport, status,
                           options);
@@ -55,16 +56,16 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
-  RunResult result;
-  result.steps = interpreter.run(run.steps, mayBegin,
-                                 [&](uint64_t step, std::optional<Loss> loss) {
-                                   if (isRoot && run.onStep)
-                                     run.onStep({step, loss, seconds()});
-                                 });
+  interpreter.run(run.steps, [&](uint64_t step, std::optional<Loss> loss) {
+    if (isRoot && run.onStep)
+      run.onStep({step, loss, seconds()});
+  });
   status.enter(Status::Finishing);
   meet(run.program, transport, run.timeout, "all ranks to end their last step");
 
+  RunResult result;
   result.seconds = seconds();
+  result.steps = interpreter.stepsRun();
   result.ranks = gatherValues(
       transport, root,
       RankUse{interpreter.instructionsRun(), interpreter.arenaBytes(),

@@ -21,8 +21,10 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::milliseconds kPeriod(50);
-/// In how many periods a watcher asks once whether its neighbour is stopped.
+/// How often a watcher asks whether its neighbour is stopped, and how much
+/// later than the waits for it the watcher gives up: they have more to say.
 constexpr unsigned kStoppedEvery = 5;
+constexpr std::chrono::milliseconds kAfterWaits(500);
 } // namespace
 
 Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
@@ -62,14 +64,15 @@ bool Watcher::anyFailed() const {
 void Watcher::watch() {
   size_t place = std::find(ranks.begin(), ranks.end(), self) - ranks.begin();
   uint32_t next = ranks[(place + 1) % ranks.size()];
-  Deadline patience(timeout); // from when the next rank was last not stopped
+  // From when the next rank was last not stopped.
+  Deadline patience(timeout + kAfterWaits);
   std::unique_lock lock(mutex);
   for (unsigned turn = 0;
        !condition.wait_for(lock, kPeriod, [this] { return stopping; });
        ++turn) {
     if (next != self && turn % kStoppedEvery == 0) {
       if (!isStopped(page.of(next).pid.load()))
-        patience = Deadline(timeout);
+        patience = Deadline(timeout + kAfterWaits);
       else if (patience.passed())
         page.of(self).fail(timedOut(timeout, "the stopped process of rank " +
                                                  std::to_string(next)));

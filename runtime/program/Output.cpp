@@ -22,6 +22,13 @@ std::string reason(int code) {
   return std::error_code(code, std::generic_category()).message();
 }
 
+std::string folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "."
+         : slash == 0               ? "/"
+                                    : path.substr(0, slash);
+}
+
 /// An open file that is closed, and if it is temporary removed, on every path.
 class Descriptor {
 public:
@@ -61,18 +68,47 @@ bool writeAll(int descriptor, std::span<const std::byte> bytes) {
   return true;
 }
 
-/// A new file in the folder of `path`, removed unless `temporary` is cleared.
-/// Without a descriptor, errno set, where it cannot be made.
-Descriptor createBeside(const std::string &path) {
+/// Calls `make` with names beside `path` until one is free. Empty, with errno
+/// set, where none can be made.
+template <typename Make>
+std::string nameBeside(const std::string &path, Make make) {
   for (int attempt = 0;; ++attempt) {
     std::string name = path + "." + std::to_string(::getpid()) + "." +
                        std::to_string(attempt) + ".tmp";
-    int number =
-        ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (number < 0 && errno == EEXIST && attempt < 100)
-      continue;
-    return Descriptor(number, number < 0 ? std::string() : name);
+    if (make(name.c_str()))
+      return name;
+    if (errno != EEXIST || attempt >= 100)
+      return {};
   }
+}
+
+/// A new file in the folder of `path`. It has no name yet, so that nothing is
+/// left of it should the process be killed; where the file system knows no such
+/// files it has one, and is removed unless `temporary` is cleared. Without a
+/// descriptor, errno set, where it cannot be made.
+Descriptor createBeside(const std::string &path) {
+  int number =
+      ::open(folderOf(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (number >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+    return Descriptor(number);
+  std::string name = nameBeside(path, [&](const char *candidate) {
+    number = ::open(candidate, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return number >= 0;
+  });
+  return Descriptor(number, name);
+}
+
+/// Gives the file a name beside `path` if it has none. False, with errno set,
+/// where that fails.
+bool nameIt(Descriptor &file, const std::string &path) {
+  if (!file.temporary.empty())
+    return true;
+  std::string self = "/proc/self/fd/" + std::to_string(file.get());
+  file.temporary = nameBeside(path, [&](const char *candidate) {
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, candidate,
+                    AT_SYMLINK_FOLLOW) == 0;
+  });
+  return !file.temporary.empty();
 }
 
 } // namespace
@@ -116,7 +152,11 @@ bool writeWhole(const std::string &path,
   if (file.get() < 0)
     return fail("create a file beside it");
   if ((exists && ::fchmod(file.get(), status.st_mode & 0777) != 0) ||
-      !writeParts(file.get()) || ::fsync(file.get()) != 0 || !file.close())
+      !writeParts(file.get()) || ::fsync(file.get()) != 0)
+    return fail("write");
+  if (!nameIt(file, target))
+    return fail("name the finished file beside it");
+  if (!file.close())
     return fail("write");
   if (::rename(file.temporary.c_str(), target.c_str()) != 0)
     return fail("rename the finished file to it");
@@ -137,10 +177,7 @@ std::string checkOutput(const std::string &path) {
     if (!S_ISREG(status.st_mode))
       return ::access(path.c_str(), W_OK) == 0 ? "" : problem(errno);
   }
-  size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "."
-                       : slash == 0               ? "/"
-                                                  : path.substr(0, slash);
+  std::string folder = folderOf(path);
   if (::stat(folder.c_str(), &status) != 0)
     return problem(errno);
   if (!S_ISDIR(status.st_mode))

@@ -26,11 +26,15 @@ def running(pid):
 
 
 def rank_of(pid):
-    with open(f"/proc/{pid}/environ", "rb") as environment:
-        for entry in environment.read().split(b"\0"):
-            name, _, value = entry.partition(b"=")
-            if name == b"OMPI_COMM_WORLD_RANK":
-                return int(value)
+    """None for what is no rank, or has ended."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as environment:
+            for entry in environment.read().split(b"\0"):
+                name, _, value = entry.partition(b"=")
+                if name == b"OMPI_COMM_WORLD_RANK":
+                    return int(value)
+    except OSError:
+        pass
     return None
 
 
@@ -65,14 +69,24 @@ class Job:
         check(line.startswith("step "), "the job did not start",
               line if self.process.poll() is None else
               self.process.stderr.read())
-        if not self.expected:
-            return
-        children = [int(entry) for entry in os.listdir("/proc")
-                    if entry.isdigit() and stat_of(entry)
-                    and stat_of(entry)[1] == self.process.pid]
-        self.ranks = {rank_of(pid): pid for pid in children if running(pid)}
-        check(set(self.ranks) == set(range(self.expected)),
-              f"found ranks {self.ranks}")
+        if self.expected:
+            self.wait_for_ranks()
+
+    def wait_for_ranks(self):
+        """Finds the processes of all ranks."""
+        begin = time.monotonic()
+        while len(self.ranks) != self.expected:
+            check(time.monotonic() - begin < 20 and self.process.poll() is None,
+                  f"found only the ranks {self.ranks}")
+            for entry in os.listdir("/proc"):
+                stat = stat_of(entry) if entry.isdigit() else None
+                if stat and stat[1] == self.process.pid and stat[0] != "Z":
+                    rank = rank_of(int(entry))
+                    if rank is not None:
+                        self.ranks[rank] = int(entry)
+
+    def alive(self, rank):
+        return running(self.ranks[rank])
 
     def end(self, limit=5):
         """Waits until all processes have ended. Returns output, errors and the

@@ -1,120 +1,180 @@
 #!/usr/bin/env python3
-"""Kills one rank of an mpirun job and looks at how the others end.
+"""Kills or stops one rank of a job over MPI and looks at how the others end.
 
-usage: kill.py CHIMERA_RUN PROGRAM [stop] (a program of 4 ranks)
+usage: kill.py CHIMERA_RUN PROGRAM [--kills N] [--seed S] [--data TEXT]
+       kill.py CHIMERA_RUN PROGRAM --stop
 
-Passes if every other rank is gone within 5 s, the status is not 0, and one
-report names the dead rank with its last instruction, and every survivor with
-the instruction it was in. With `stop` the rank is stopped, not killed, and a
-wait for it must time out and name it.
+Each time a rank and a moment are chosen at random, and `kill -9` ends the rank.
+Passes if all others are gone within 5 s, the status is not 0, one report names
+the dead rank with its last instruction and every survivor with the instruction
+it was in and whom it waited for, and no half-written file is left. With --data
+the program trains on TEXT for a few steps over and over, with a good file of
+weights to be replaced: then a kill may also come before the first step or while
+the weights are gathered and saved.
+
+With --stop the rank is stopped (SIGSTOP): a wait for it must time out, and the
+report must name it. PROGRAM has only workers, no copies. Prints counts, seeds
+and times.
 """
+import argparse
+import collections
+import json
 import os
+import random
 import re
 import signal
 import subprocess
-import sys
+import tempfile
 import time
 
-RANKS = 4
+from job import Job, check, lines_on
+
+# Actions of 2 and 4 ms for an hour: always in the middle of something.
+SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000"]
+ONE_REPORT = "the ranks at that moment:"
 
 
-def children(pid):
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/stat") as stat:
-                    fields = stat.read().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if int(fields[1]) == pid and fields[0] != "Z":
-                found.append(int(entry))
-    return found
+def check_report(report, victim, pid, ranks):
+    """The report on a rank that died in a step. Returns its last opcode."""
+    deaths = re.findall(
+        rf"rank (\d+) \(worker \d+\), process {pid}, died; its last "
+        r"instruction was step \d+, instruction \d+: (\w+).*, from "
+        r"\S+:\d+:\d+$", report, re.MULTILINE)
+    check(len(deaths) == 1 and deaths[0][0] == str(victim),
+          f"expected one report on the death of rank {victim}", report)
+    check(report.count(ONE_REPORT) == 1, "expected one report", report)
+    for rank in range(ranks):
+        lines = lines_on(report, rank)
+        check(len(lines) == (rank != victim),
+              f"expected one line on each survivor, got {lines} for {rank}",
+              report)
+    return deaths[0][1]
 
 
-def rank_of(pid):
-    with open(f"/proc/{pid}/environ", "rb") as environment:
-        for entry in environment.read().split(b"\0"):
-            name, _, value = entry.partition(b"=")
-            if name == b"OMPI_COMM_WORLD_RANK":
-                return int(value)
-    return None
+def check_files(folder, old):
+    """No file but whole ones, and logs that are still growing."""
+    names = set(os.listdir(folder))
+    check(names <= {"log", "log.part", "weights"},
+          f"expected nothing half-written, found {sorted(names)}")
+    for name in names & {"log", "log.part"}:
+        with open(os.path.join(folder, name)) as file:
+            lines = file.read().split("\n")
+        # What has no end yet is a line that grows.
+        steps = [json.loads(line) for line in lines[:-1]]
+        check(name == "log.part" or (lines[-1] == "" and "summary" in steps[-1]),
+              "expected a log without a summary to be called .part")
+    if old is None:
+        return
+    with open(os.path.join(folder, "weights"), "rb") as file:
+        new = file.read()
+    check(new == old or len(new) == len(old),
+          f"expected {len(old)} bytes of weights, got {len(new)}")
+    head = int.from_bytes(new[:8], "little")
+    json.loads(new[8:8 + head])
 
 
-def running(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+def kill(options, ranks, seed, folder, old):
+    """One kill. Returns where it hit and the seconds that the others lived."""
+    rng = random.Random(seed)
+    victim = rng.randrange(ranks)
+    log = ["--log", os.path.join(folder, "log")]
+    arguments = SLEEPING
+    if options.data:
+        arguments = ["--data", options.data, "--steps", "30", "--save",
+                     os.path.join(folder, "weights")]
+    with Job(options.chimera_run, options.program, ranks, *arguments,
+             *log) as job:
+        if options.data:
+            job.wait_for_ranks()
+            time.sleep(rng.random() * options.span)
+        else:
+            job.wait_for_steps()
+            time.sleep(rng.random() * 0.2)
+        if job.process.poll() is not None or not job.alive(victim):
+            job.end()
+            return "nothing: it had ended", 0
+        os.kill(job.ranks[victim], signal.SIGKILL)
+        _, report, took, _ = job.end()
+    check_files(folder, old)
+    ended = "ended" if job.process.returncode else "had saved and ended"
+    pid = job.ranks[victim]
+    if not options.data or "its last instruction was" in report:
+        check(job.process.returncode != 0, "expected a status other than 0")
+        return check_report(report, victim, pid, ranks), took
+    check(report.count(ONE_REPORT) <= 1, "expected one report", report)
+    for where in ("it was past its last step", "it had not begun"):
+        if where in report:
+            return where, took
+    # Before the ranks know of each other, and once they have nothing more to do
+    # with each other, mpirun ends them.
+    return f"outside the run, and the job {ended}", took
 
 
-def check(condition, message, report=""):
-    if not condition:
-        sys.exit(f"kill.py: {message}\n{report}")
+def stop(options, ranks):
+    victim = 2
+    with Job(options.chimera_run, options.program, ranks, *SLEEPING,
+             "--timeout", "1.5") as job:
+        job.wait_for_steps()
+        begin = time.monotonic()
+        os.kill(job.ranks[victim], signal.SIGSTOP)
+        _, report, took, _ = job.end(limit=6.5)
+    print(f"{report}\nended {took:.2f} s after the stop with status "
+          f"{job.process.returncode}")
+    check(took < 6.5, f"expected the job to end within 6.5 s, took {took:.1f}")
+    check(job.process.returncode != 0, "expected a status other than 0")
+    check(re.search(r"failed: timed out after 1\.5 s waiting for ", report),
+          "expected a wait to time out", report)
+    check(report.count(ONE_REPORT) == 1, "expected one report", report)
+    for rank in range(ranks):
+        lines = lines_on(report, rank)
+        check(len(lines) == 1, f"expected one line on rank {rank}", report)
+        check(lines[0].endswith("; its process is stopped")
+              == (rank == victim),
+              f"expected rank {victim} to be called stopped", report)
+    check(re.search(rf"; waits for ranks? [^;]*\b{victim}\b", report),
+          f"expected a survivor to wait for rank {victim}", report)
 
 
 def main():
-    chimera_run, program, *mode = sys.argv[1:]
-    stop = mode == ["stop"]
-    victim = 2
-    # Actions of 2 and 4 ms for an hour: the job is in the middle of something.
-    job = subprocess.Popen(
-        ["mpirun", "-n", str(RANKS), "--oversubscribe", chimera_run, program,
-         "--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000",
-         "--timeout", "1" if stop else "100"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
-                 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"))
-    try:
-        # The first progress line says that all ranks train.
-        line = ""
-        for line in job.stdout:
-            if line.startswith("step "):
-                break
-        check(line.startswith("step "), "the job did not start",
-              line if job.poll() is None else job.stderr.read())
-        ranks = {rank_of(pid): pid for pid in children(job.pid)}
-        check(set(ranks) == set(range(RANKS)), f"found ranks {ranks}")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("chimera_run")
+    parser.add_argument("program")
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--stop", action="store_true")
+    parser.add_argument("--kills", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--data")
+    options = parser.parse_args()
+    if options.stop:
+        return stop(options, options.ranks)
 
-        killed = time.monotonic()
-        os.kill(ranks[victim], signal.SIGSTOP if stop else signal.SIGKILL)
-        _, report = job.communicate(timeout=30)
-        took = time.monotonic() - killed
-    finally:
-        job.kill()
-    print(report)
-    print(f"ended {took:.2f} s after the kill with status {job.returncode}")
-
-    check(took < 5, f"expected the job to end within 5 s, took {took:.1f} s")
-    check(job.returncode != 0, "expected a status other than 0")
-    while (any(running(pid) for pid in ranks.values())
-           and time.monotonic() - killed < 5):
-        time.sleep(0.01)
-    check(not any(running(pid) for pid in ranks.values()),
-          "expected no rank to be left after 5 s", report)
-    if stop:
-        failures = re.findall(r"failed: timed out after 1 s waiting for .*",
-                              report)
-        check(failures, "expected a wait to time out", report)
-        check(report.count("the ranks at that moment:") == 1,
-              "expected one report", report)
-    else:
-        deaths = re.findall(
-            rf"rank (\d+) \(worker \d+\), process {ranks[victim]}, died; its last "
-            r"instruction was step \d+, instruction \d+: \w+.*, from "
-            r"sample\.mlir:\d+:\d+", report)
-        check(deaths == [str(victim)],
-              f"expected one report on the death of rank {victim}", report)
-    for rank in range(RANKS):
-        lines = re.findall(
-            rf"^  rank {rank} \(worker {rank}\): step \d+, instruction \d+: "
-            r"\w+.* since [\d.]+ s$", report, re.MULTILINE)
-        check(len(lines) == (0 if rank == victim and not stop else 1),
-              f"expected one line on each survivor, got {lines} for {rank}",
-              report)
-    check(re.search(rf"; waits for ranks? [^;]*\b{victim}\b", report),
-          f"expected a survivor to wait for rank {victim}", report)
+    hits = collections.Counter()
+    times = []
+    with tempfile.TemporaryDirectory() as folder:
+        old = None
+        if options.data:
+            weights = os.path.join(folder, "weights")
+            begin = time.monotonic()
+            with Job(options.chimera_run, options.program, options.ranks,
+                     "--data", options.data, "--steps", "30", "--save",
+                     weights) as job:
+                job.wait_for_ranks()
+                begin = time.monotonic()
+                job.end(limit=60)
+            options.span = time.monotonic() - begin
+            with open(weights, "rb") as file:
+                old = file.read()
+        for seed in range(options.seed, options.seed + options.kills):
+            where, took = kill(options, options.ranks, seed, folder, old)
+            hits[where] += 1
+            times.append(took)
+            print(f"seed {seed}: {where}, {took:.3f} s", flush=True)
+    print(f"{options.kills} kills, seeds {options.seed} to "
+          f"{options.seed + options.kills - 1}: all ranks ended within "
+          f"{max(times):.2f} s (median {sorted(times)[len(times) // 2]:.2f} s); "
+          f"no half-written file")
+    for where, count in hits.most_common():
+        print(f"  {count:4d}  {where}")
 
 
 main()

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Sends signals to chimera-run, as threads and over MPI.
+
+usage: signals.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
+
+SIGINT and SIGTERM: one report on every rank, status 128 + signal, within 0.5 s
+of the ranks' getting it (mpirun passes on a SIGTERM for both, after 1 s).
+SIGUSR1: status 0, and the log and weights of a run of exactly so many steps.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from job import Job, check, lines_on
+
+CHIMERA_RUN, WRITE_SAMPLE, *MPIRUN = sys.argv[1:]
+RANKS = 4
+# Actions of 2 and 4 ms for an hour: always in the middle of something.
+SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000"]
+
+
+def check_report(errors, headline):
+    check(errors.count("the ranks at that moment:") == 1,
+          "expected one report", errors)
+    check(re.search(rf"^chimera-run: {headline}$", errors, re.MULTILINE),
+          f"expected the report to open with {headline!r}", errors)
+    for rank in range(RANKS):
+        lines = lines_on(errors, rank)
+        check(len(lines) == 1, f"expected one line on rank {rank}", errors)
+        check(", from sample.mlir:" in lines[0],
+              f"expected the source of rank {rank}'s action", errors)
+    check(re.search(r"; waits for rank \d since", errors),
+          "expected some rank to wait for another", errors)
+
+
+def end(program, number, ranks, to_ranks):
+    """Sends the signal to mpirun or this process, or to each rank."""
+    with Job(CHIMERA_RUN, program, ranks, *SLEEPING) as job:
+        job.wait_for_steps()
+        for pid in job.ranks.values() if to_ranks else [job.process.pid]:
+            os.kill(pid, number)
+        _, errors, took, _ = job.end()
+    received = signal.SIGTERM if ranks and not to_ranks else number
+    print(f"{number.name} to {'each rank' if to_ranks else 'the job'}, "
+          f"{ranks or 'no'} processes: ended after {took:.3f} s with status "
+          f"{job.process.returncode}")
+    check_report(errors, f"ended by {received.name}"
+                 + (r", which rank \d received" if ranks else ""))
+    direct = to_ranks or not ranks
+    check(took < (0.5 if direct else 2.5),
+          f"expected the ranks to end sooner than after {took:.2f} s", errors)
+    check(job.process.returncode == 128 + number if direct
+          else job.process.returncode != 0,
+          f"got status {job.process.returncode}", errors)
+
+
+def summary_of(log):
+    with open(log) as lines:
+        *steps, last = [json.loads(line) for line in lines]
+    return steps, last["summary"]
+
+
+def stop(program, folder, ranks, one_only=False, sequential=False):
+    log = os.path.join(folder, "log")
+    options = ["--sequential"] if sequential else []
+    with Job(CHIMERA_RUN, program, ranks, "--steps", "100000000", "--log", log,
+             *options) as job:
+        job.wait_for_steps()
+        time.sleep(0.2)
+        os.kill(job.ranks[2] if one_only else job.process.pid, signal.SIGUSR1)
+        output, errors, took, _ = job.end()
+    check(job.process.returncode == 0,
+          f"expected status 0, got {job.process.returncode}", errors)
+    check("the ranks at that moment" not in errors, "expected no report",
+          errors)
+    steps, summary = summary_of(log)
+    check(0 < len(steps) == summary["steps"] < 100000000,
+          f"{len(steps)} steps in the log, {summary['steps']} in its summary")
+    check(f"stopped by SIGUSR1 after step {len(steps)} of" in output,
+          "expected to be told of the stop", output)
+    subprocess.run([CHIMERA_RUN, program, "--steps", str(len(steps)), "--log",
+                    log, "--quiet", *options], check=True,
+                   capture_output=True)
+    whole, whole_summary = summary_of(log)
+    check([step["loss"] for step in steps] == [step["loss"] for step in whole],
+          "expected the losses of an undisturbed run")
+    check(summary["weights_digest"] == whole_summary["weights_digest"],
+          "expected the weights of an undisturbed run")
+    print(f"SIGUSR1, {ranks or 'no'} processes{', one told' * one_only}"
+          f"{', sequential' * sequential}: stopped within {took:.3f} s after "
+          f"step {len(steps)}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "sample.chimera")
+        subprocess.run([WRITE_SAMPLE, program, "--bidirectional"], check=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            end(program, number, 0, False)
+            if MPIRUN:
+                end(program, number, RANKS, False)
+        if MPIRUN:
+            end(program, signal.SIGTERM, RANKS, True)
+        stop(program, folder, 0)
+        stop(program, folder, 0, sequential=True)
+        if MPIRUN:
+            stop(program, folder, RANKS)
+            stop(program, folder, RANKS, one_only=True)
+
+
+main()
