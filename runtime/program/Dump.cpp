@@ -33,12 +33,6 @@ const char *nameOf(Direction direction) {
                                       : "unknown";
 }
 
-const char *nameOf(MessageModel model) {
-  return model == MessageModel::Rendezvous ? "rendezvous"
-         : model == MessageModel::Buffered ? "buffered"
-                                           : "unknown";
-}
-
 const char *nameOf(Updates updates) {
   return updates == Updates::Flush            ? "flush"
          : updates == Updates::EachMicroBatch ? "each_micro_batch"

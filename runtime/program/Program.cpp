@@ -26,6 +26,10 @@ constexpr const char *kKindNames[] = {
     "loss",   "weights", "weight gradient", "optimizer state"};
 static_assert(std::size(kKindNames) == size_t(ValueKind::MAX) + 1);
 
+constexpr const char *kModelNames[] = {
+    "rendezvous", "buffered", "stream-per-direction", "stream-per-pair"};
+static_assert(std::size(kModelNames) == size_t(MessageModel::MAX) + 1);
+
 std::string number(uint64_t value) { return std::to_string(value); }
 
 std::string replica(const Instruction &instruction) {
@@ -114,6 +118,11 @@ const char *nameOf(Opcode opcode) {
 const char *nameOf(ValueKind kind) {
   auto index = size_t(kind);
   return index < std::size(kKindNames) ? kKindNames[index] : "unknown";
+}
+
+const char *nameOf(MessageModel model) {
+  auto index = size_t(model);
+  return index < std::size(kModelNames) ? kModelNames[index] : "unknown";
 }
 
 std::string describe(const ProgramT &program, uint32_t worker, uint32_t index) {

@@ -35,6 +35,7 @@ std::span<const uint32_t> resultsOf(const WorkerT &worker,
 /// "post_send" and "weight gradient". "unknown" for a value out of range.
 const char *nameOf(Opcode opcode);
 const char *nameOf(ValueKind kind);
+const char *nameOf(MessageModel model);
 
 /// One line that names what instruction `index` of worker `worker` does, for
 /// example "post_send activation pipeline 0 stage 1 micro-batch 2 to worker 2".

@@ -43,6 +43,10 @@ struct Violation {
   };
   Rule rule;
   std::string message;
+  /// The instruction that is wrong, or the first of those that do not go
+  /// together; UINT32_MAX where it is none.
+  uint32_t worker = UINT32_MAX;
+  uint32_t instruction = UINT32_MAX;
 };
 
 /// Decides whether `program` can run: well formed, every action there once,
@@ -59,6 +63,18 @@ struct Violation {
 /// after every member has started. No execution deadlocks if and only if this
 /// graph has no cycle, given that computations end, matched operations complete
 /// and posting never blocks.
+///
+/// Under a stream model a post or start has two more events, e taking effect
+/// and f finished, which the posts of a group on one communicator share:
+/// s(post)→e→f→c(wait), f of the operation before on its communicator→e, and e
+/// of each matched operation→f. A program that is free of deadlock under
+/// stream-per-pair is so under stream-per-direction, one that is free there
+/// under rendezvous, and one that is free there under buffered.
+///
+/// Of a deadlock one cycle is shown: in the state in which every execution ends
+/// up, the one of the fewest links, and of these the smallest by its workers.
+/// A link is a worker at a wait, or under a stream model a communicator at an
+/// operation, and what it waits for.
 ///
 /// Each section is matched by itself and leaves no message behind, so the body
 /// may run any number of times: all edges of the graph lead from a section to

@@ -96,7 +96,12 @@ public:
   void add(Rule rule, uint32_t worker, uint32_t index,
            const std::string &message) {
     if (!full())
-      add(rule, name(worker, index) + ": " + message);
+      addAt(rule, worker, index, name(worker, index) + ": " + message);
+  }
+  /// Leaves it to `message` to name the instruction.
+  void addAt(Rule rule, uint32_t worker, uint32_t index, std::string message) {
+    if (!full())
+      list.push_back({rule, std::move(message), worker, index});
   }
 
   /// "worker 1 instruction 5 (forward …) at model.mlir:3:1".

@@ -166,8 +166,9 @@ private:
                            text(bytesOf(site)) + " bytes"
                      : std::string("no ") + what;
         };
-        report.add(
-            Rule::Matching,
+        Site first = hasSend ? sends[s] : receives[r];
+        report.addAt(
+            Rule::Matching, first.worker, first.index,
             "channel from worker " + text(source) + " to worker " +
                 text(destination) + ": expected send " + text(k) +
                 " and receive " + text(k) + " to agree, got " +
@@ -212,16 +213,20 @@ private:
             expected.push_back(starts[next]);
           else if (k < expected.size() &&
                    bytesOf(expected[k]) != bytesOf(starts[next]))
-            fail(c, "start " + text(k) + " of equal bytes, got " +
-                        report.name(expected[k].worker, expected[k].index) +
-                        " with " + text(bytesOf(expected[k])) + " and " +
-                        report.name(starts[next].worker, starts[next].index) +
-                        " with " + text(bytesOf(starts[next])));
+            fail(c, starts[next],
+                 "start " + text(k) + " of equal bytes, got " +
+                     report.name(expected[k].worker, expected[k].index) +
+                     " with " + text(bytesOf(expected[k])) + " and " +
+                     report.name(starts[next].worker, starts[next].index) +
+                     " with " + text(bytesOf(starts[next])));
         }
         if (k != expected.size())
-          fail(c, text(expected.size()) + " starts at worker " +
-                      text(member.worker) + " as at worker " +
-                      text(members.front().worker) + ", got " + text(k));
+          fail(c,
+               k > expected.size() ? starts[next - k + expected.size()]
+                                   : expected[k],
+               text(expected.size()) + " starts at worker " +
+                   text(member.worker) + " as at worker " +
+                   text(members.front().worker) + ", got " + text(k));
       }
       facts.communicatorOf.resize(first + expected.size(), c);
       if (report.full())
@@ -229,9 +234,10 @@ private:
     }
   }
 
-  void fail(uint32_t communicator, const std::string &message) {
-    report.add(Rule::Matching,
-               "communicator " + text(communicator) + ": expected " + message);
+  void fail(uint32_t communicator, Site site, const std::string &message) {
+    report.addAt(Rule::Matching, site.worker, site.index,
+                 "communicator " + text(communicator) + ": expected " +
+                     message);
   }
 
   const ProgramT &program;

@@ -268,29 +268,35 @@ inline const char *EnumNameOpcode(Opcode e) {
 enum class MessageModel : uint8_t {
   Rendezvous = 0,
   Buffered = 1,
+  StreamPerDirection = 2,
+  StreamPerPair = 3,
   MIN = Rendezvous,
-  MAX = Buffered
+  MAX = StreamPerPair
 };
 
-inline const MessageModel (&EnumValuesMessageModel())[2] {
+inline const MessageModel (&EnumValuesMessageModel())[4] {
   static const MessageModel values[] = {
     MessageModel::Rendezvous,
-    MessageModel::Buffered
+    MessageModel::Buffered,
+    MessageModel::StreamPerDirection,
+    MessageModel::StreamPerPair
   };
   return values;
 }
 
 inline const char * const *EnumNamesMessageModel() {
-  static const char * const names[3] = {
+  static const char * const names[5] = {
     "Rendezvous",
     "Buffered",
+    "StreamPerDirection",
+    "StreamPerPair",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameMessageModel(MessageModel e) {
-  if (flatbuffers::IsOutRange(e, MessageModel::Rendezvous, MessageModel::Buffered)) return "";
+  if (flatbuffers::IsOutRange(e, MessageModel::Rendezvous, MessageModel::StreamPerPair)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesMessageModel()[index];
 }

@@ -30,7 +30,9 @@ TEST(VerifyAsynchronous, AcceptsPipeDreamAnd2BW) {
       for (uint32_t more : {0, 1, 3, 9})
         for (bool split : {false, true})
           for (MessageModel model :
-               {MessageModel::Rendezvous, MessageModel::Buffered}) {
+               {MessageModel::Rendezvous, MessageModel::Buffered,
+                MessageModel::StreamPerDirection,
+                MessageModel::StreamPerPair}) {
             ProgramT program =
                 sampleAsynchronous({.workers = workers,
                                     .microBatches = workers + more,

@@ -27,7 +27,9 @@ TEST(Verify, AcceptsSamplePipelines) {
         for (bool splitBackward : {false, true})
           for (uint32_t dataParallel : {1, 2})
             for (MessageModel model :
-                 {MessageModel::Rendezvous, MessageModel::Buffered}) {
+                 {MessageModel::Rendezvous, MessageModel::Buffered,
+                  MessageModel::StreamPerDirection,
+                  MessageModel::StreamPerPair}) {
               ProgramT program = samplePipeline({.workers = workers,
                                                  .microBatches = microBatches,
                                                  .bidirectional = bidirectional,
@@ -196,17 +198,56 @@ TEST(VerifyDeadlock, MessageShowsTheCycle) {
   ASSERT_EQ(violations.size(), 1u);
   EXPECT_EQ(
       violations[0].message,
-      "workers that wait for each other, under the rendezvous model:\n"
-      "    worker 0 instruction 2 (wait for post_send tokens pipeline 0 stage "
+      "expected nothing that waits for itself under the rendezvous model, got "
+      "a cycle of 2:\n"
+      "    rank 0: worker 0 instruction 2 (wait for post_send tokens pipeline "
       "0 "
-      "micro-batch 0 to worker 1) at sample.mlir:1:3 waits until worker 1 "
-      "reaches its instruction 3 (post_recv tokens pipeline 0 stage 0 "
-      "micro-batch 0 from worker 0)\n"
-      "    worker 1 instruction 2 (wait for post_send tokens pipeline 1 stage "
-      "0 "
-      "micro-batch 1 to worker 0) at sample.mlir:1:3 waits until worker 0 "
-      "reaches its instruction 3 (post_recv tokens pipeline 1 stage 0 "
-      "micro-batch 1 from worker 1)");
+      "stage 0 micro-batch 0 to worker 1) at sample.mlir:1:3\n"
+      "      waits until worker 1 instruction 3 (post_recv tokens pipeline 0 "
+      "stage 0 micro-batch 0 from worker 0) at sample.mlir:1:3 is reached\n"
+      "    rank 1: worker 1 instruction 2 (wait for post_send tokens pipeline "
+      "1 "
+      "stage 0 micro-batch 1 to worker 0) at sample.mlir:1:3\n"
+      "      waits until worker 0 instruction 3 (post_recv tokens pipeline 1 "
+      "stage 0 micro-batch 1 from worker 1) at sample.mlir:1:3 is reached");
+  EXPECT_EQ(violations[0].worker, 0u);
+  EXPECT_EQ(violations[0].instruction, 2u);
+}
+
+TEST(VerifyDeadlock, MessageNamesTheRanksOfAllCopies) {
+  for (auto [copies, ranks] :
+       {std::pair(2, "ranks 1, 3: "), std::pair(3, "ranks 1, 3, 5: "),
+        std::pair(4, "ranks 1, 3, 5, 7: "),
+        std::pair(9, "ranks 1, 3, 5, ..., 17: ")}) {
+    ProgramT program =
+        exchange(kSendFirst, kSendFirst, MessageModel::Rendezvous);
+    program.data_parallel = copies;
+    EXPECT_NE(firstMessage(program).find(ranks), std::string::npos)
+        << firstMessage(program);
+  }
+}
+
+TEST(VerifyDeadlock, OneCommunicatorForBothDirectionsNeedsOneOrder) {
+  EXPECT_TRUE(
+      rulesOf(exchange(kPostBoth, kPostBoth, MessageModel::StreamPerDirection))
+          .empty());
+  ProgramT program =
+      exchange(kPostBoth, kPostBoth, MessageModel::StreamPerPair);
+  EXPECT_EQ(rulesOf(program), kDeadlock);
+  EXPECT_EQ(
+      firstMessage(program),
+      "expected nothing that waits for itself under the stream-per-pair model, "
+      "got a cycle of 2:\n"
+      "    rank 0: worker 0 instruction 1 (post_send tokens pipeline 0 stage 0 "
+      "micro-batch 0 to worker 1) at sample.mlir:1:3\n"
+      "      waits until worker 1 instruction 2 (post_recv tokens pipeline 0 "
+      "stage 0 micro-batch 0 from worker 0) at sample.mlir:1:3 takes effect, "
+      "behind instruction 1 on its communicator\n"
+      "    rank 1: worker 1 instruction 1 (post_send tokens pipeline 1 stage 0 "
+      "micro-batch 1 to worker 0) at sample.mlir:1:3\n"
+      "      waits until worker 0 instruction 2 (post_recv tokens pipeline 1 "
+      "stage 0 micro-batch 1 from worker 1) at sample.mlir:1:3 takes effect, "
+      "behind instruction 1 on its communicator");
 }
 
 TEST(VerifyDeadlock, AllReducesAwaitedInDifferentOrders) {
