@@ -7,6 +7,7 @@
 
 #include "compiler/Pipelines.h"
 
+#include "compiler/VerifyProgram.h"
 #include "passes/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -74,6 +75,7 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked) {
 
 void registerPipelines() {
   registerChimeraPasses();
+  registerVerifyProgramPass();
 
   static constexpr std::array<std::pair<Phase, const char *>, 7> kPhases = {{
       {Phase::Partitioned, "partitioned"},

@@ -7,6 +7,7 @@
 
 #include "compiler/Emit.h"
 #include "compiler/Pipelines.h"
+#include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
 #include "passes/Passes.h"
 #include "runtime/program/File.h"
@@ -39,6 +40,11 @@ static cl::opt<bool> check("check",
                            cl::desc("Verify the IR at every phase, not only "
                                     "the schedule and the program"),
                            cl::cat(category));
+static cl::opt<chimera::program::MessageModel> messages(
+    "messages",
+    cl::desc("The semantics of messages under which the program is proven"),
+    chimera::messageModels(),
+    cl::init(chimera::program::MessageModel::Rendezvous), cl::cat(category));
 static cl::opt<bool> timing("timing",
                             cl::desc("Print how long each phase took"),
                             cl::cat(category));
@@ -99,6 +105,7 @@ static int compile(TimingScope &timing) {
       chimera::emitProgram(module);
   if (!program)
     return 1;
+  program->message_model = messages;
   phase = timing.nest("verify and write the program");
   std::string target = output == "-" ? std::string("/dev/stdout") : output;
   if (!chimera::program::writeProgramFile(*program, target, error)) {

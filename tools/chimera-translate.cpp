@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Emit.h"
+#include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
 #include "runtime/program/File.h"
-#include "runtime/program/Verify.h"
 #include "tools/Arguments.h"
 
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
@@ -23,11 +23,7 @@ static LogicalResult writeProgram(ModuleOp module, llvm::raw_ostream &os) {
       chimera::emitProgram(module);
   if (!program)
     return failure();
-  std::vector<chimera::program::Violation> violations =
-      chimera::program::verifyProgram(*program);
-  for (const chimera::program::Violation &violation : violations)
-    module.emitError(violation.message);
-  if (!violations.empty())
+  if (failed(chimera::verifyProgram(module, *program)))
     return failure();
   std::vector<std::byte> bytes = chimera::program::serialize(*program);
   os.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());

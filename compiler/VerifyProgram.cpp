@@ -1,0 +1,96 @@
+//===- VerifyProgram.cpp - Verdicts on allocated IR -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/VerifyProgram.h"
+
+#include "compiler/Emit.h"
+#include "dialect/Chimera.h"
+#include "runtime/program/Verify.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+llvm::cl::ValuesClass messageModels() {
+  using program::MessageModel;
+  auto value = [](MessageModel model, const char *meaning) {
+    return llvm::cl::OptionEnumValue{program::nameOf(model), int(model),
+                                     meaning};
+  };
+  return llvm::cl::values(
+      value(MessageModel::Rendezvous, "a send may wait for its receive"),
+      value(MessageModel::Buffered, "a send waits for nothing"),
+      value(MessageModel::StreamPerDirection,
+            "as NCCL, with a communicator for each channel"),
+      value(MessageModel::StreamPerPair,
+            "as NCCL, with a communicator for each pair of workers"));
+}
+
+/// Where the violation's instruction comes from.
+static Location placeOf(ModuleOp module, const program::ProgramT &program,
+                        const program::Violation &violation) {
+  if (violation.worker >= program.workers.size())
+    return module.getLoc();
+  const auto &stream = program.workers[violation.worker]->instructions;
+  if (violation.instruction >= stream.size() ||
+      stream[violation.instruction].location() >= program.locations.size())
+    return module.getLoc();
+  const program::Location &place =
+      program.locations[stream[violation.instruction].location()];
+  return FileLineColLoc::get(module.getContext(), program.files[place.file()],
+                             place.line(), place.column());
+}
+
+LogicalResult verifyProgram(ModuleOp module, const program::ProgramT &program) {
+  std::vector<program::Violation> violations = program::verifyProgram(program);
+  for (const program::Violation &violation : violations)
+    emitError(placeOf(module, program, violation), violation.message);
+  return success(violations.empty());
+}
+
+namespace {
+
+struct VerifyProgramPass
+    : PassWrapper<VerifyProgramPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyProgramPass)
+
+  VerifyProgramPass() = default;
+  // Options are not copied; the pass manager copies their values.
+  VerifyProgramPass(const VerifyProgramPass &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const final { return "chimera-verify-program"; }
+  StringRef getDescription() const final {
+    return "Prove the program that allocated IR is: matching, deadlock, "
+           "buffers, values, weights and memory";
+  }
+
+  void runOnOperation() override {
+    std::unique_ptr<program::ProgramT> program = emitProgram(getOperation());
+    if (!program)
+      return signalPassFailure();
+    program->message_model = messages;
+    if (failed(verifyProgram(getOperation(), *program)))
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+  Option<program::MessageModel> messages{
+      *this, "messages", llvm::cl::desc("The semantics of messages"),
+      llvm::cl::init(program::MessageModel::Rendezvous), messageModels()};
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createVerifyProgramPass() {
+  return std::make_unique<VerifyProgramPass>();
+}
+
+void registerVerifyProgramPass() { PassRegistration<VerifyProgramPass>(); }
+
+} // namespace chimera

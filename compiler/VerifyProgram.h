@@ -1,0 +1,38 @@
+//===- VerifyProgram.h - Verdicts on allocated IR ---------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_VERIFYPROGRAM_H
+#define CHIMERA_COMPILER_VERIFYPROGRAM_H
+
+#include "runtime/program/Program.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/Support/CommandLine.h"
+
+#include <memory>
+
+namespace chimera {
+
+/// The values of an option that names the semantics of messages, to be proven
+/// under.
+llvm::cl::ValuesClass messageModels();
+
+/// Runs verifyProgram on what emitProgram made of `module`. Fails if that finds
+/// anything, with a diagnostic for each violation at the source location of the
+/// instruction that is wrong, at the module's where there is none.
+mlir::LogicalResult verifyProgram(mlir::ModuleOp module,
+                                  const program::ProgramT &program);
+
+/// The pass `chimera-verify-program`: does so for allocated IR, whoever wrote
+/// it, and changes nothing.
+std::unique_ptr<mlir::Pass> createVerifyProgramPass();
+void registerVerifyProgramPass();
+
+} // namespace chimera
+
+#endif // CHIMERA_COMPILER_VERIFYPROGRAM_H

@@ -1,0 +1,46 @@
+// What takes effect one after another on one communicator, as with NCCL.
+//
+// RUN: chimera-opt %s --chimera-to-allocated -o %t.mlir
+//
+// What the compiler makes is safe under every model.
+// RUN: chimera-opt %t.mlir --chimera-verify-program=messages=rendezvous -o /dev/null
+// RUN: chimera-opt %t.mlir --chimera-verify-program=messages=buffered -o /dev/null
+// RUN: chimera-opt %t.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null
+// RUN: chimera-opt %t.mlir --chimera-verify-program=messages=stream-per-pair -o /dev/null
+//
+// Both post their send first. With a communicator for each direction the
+// receives are posted in time; with one for both they stand behind the sends.
+// RUN: %python %S/Inputs/edit.py move 1 '%%0 = chimera.post_receive' '%%2 = chimera.post_send' , \
+// RUN:   move 1 'chimera.wait %%2 ' '%%3 = chimera.load' < %t.mlir > %t.first.mlir
+// RUN: chimera-opt %t.first.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null
+// RUN: not chimera-opt %t.first.mlir --chimera-verify-program=messages=stream-per-pair -o /dev/null 2>&1 | FileCheck %s
+// CHECK: {{:[0-9]+:12}}: error: expected nothing that waits for itself under the stream-per-pair model, got a cycle of 2:
+// CHECK-NEXT: rank 0: worker 0 instruction 2 (post_send activation pipeline 0 stage 0 micro-batch 0 to worker 1) at
+// CHECK-NEXT: waits until worker 1 instruction 3 (post_recv activation pipeline 0 stage 0 micro-batch 0 from worker 0) at {{.*}} takes effect, behind instruction 2 on its communicator
+// CHECK-NEXT: rank 1: worker 1 instruction 2 (post_send activation pipeline 1 stage 0 micro-batch 1 to worker 0) at
+// CHECK-NEXT: waits until worker 0 instruction 3 (post_recv activation pipeline 1 stage 0 micro-batch 1 from worker 1) at {{.*}} takes effect, behind instruction 2 on its communicator
+// CHECK-NEXT: chimera.post_send
+// CHECK-NOT: error
+//
+// All-reduces with the same members share a communicator: their order counts as
+// soon as they are started.
+// RUN: %python %S/Inputs/edit.py swap 1 '%%10 = chimera.all_reduce' '%%11 = chimera.all_reduce' < %t.mlir > %t.starts.mlir
+// RUN: chimera-opt %t.starts.mlir --chimera-verify-program=messages=rendezvous -o /dev/null
+// RUN: not chimera-opt %t.starts.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARTS
+// STARTS: error: expected nothing that waits for itself under the stream-per-direction model, got a cycle of 2:
+// STARTS-NEXT: rank 0: worker 0 instruction 16 (all_reduce_start weight gradient stage 1 communicator 0) at
+// STARTS-NEXT: waits until worker 1 instruction 17 (all_reduce_start weight gradient stage 1 communicator 0) at {{.*}} takes effect, behind instruction 16 on its communicator
+// STARTS-NEXT: rank 1: worker 1 instruction 16 (all_reduce_start weight gradient stage 0 communicator 1) at
+// STARTS-NEXT: waits until worker 0 instruction 17 (all_reduce_start weight gradient stage 0 communicator 1) at {{.*}} takes effect, behind instruction 16 on its communicator
+//
+// Elsewhere, where the first is awaited before the second is started.
+// RUN: %python %S/Inputs/edit.py move 0 '%%13 = chimera.wait' '%%10 = chimera.all_reduce' , \
+// RUN:   move 1 '%%14 = chimera.wait' '%%11 = chimera.all_reduce' , \
+// RUN:   move 1 '%%10 = chimera.all_reduce' '%%14 = chimera.wait' < %t.mlir > %t.collectives.mlir
+// RUN: not chimera-opt %t.collectives.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=ALL
+// ALL: error: expected nothing that waits for itself under the rendezvous model, got a cycle of 2:
+// ALL-NEXT: rank 0: worker 0 instruction 17 (wait for all_reduce_start weight gradient stage 1 communicator 0) at
+// ALL-NEXT: waits until worker 1 instruction 18 (all_reduce_start weight gradient stage 1 communicator 0) at {{.*}} is reached
+// ALL-NEXT: rank 1: worker 1 instruction 17 (wait for all_reduce_start weight gradient stage 0 communicator 1) at
+// ALL-NEXT: waits until worker 0 instruction 18 (all_reduce_start weight gradient stage 0 communicator 1) at {{.*}} is reached
+chimera.pipeline @p stages(2) micro_batches(2) schedule("chimera")
