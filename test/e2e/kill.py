@@ -9,8 +9,8 @@ Passes if all others are gone within 5 s, the status is not 0, one report names
 the dead rank with its last instruction and every survivor with the instruction
 it was in and whom it waited for, and no half-written file is left. With --data
 the program trains on TEXT for a few steps over and over, with a good file of
-weights to be replaced: then a kill may also come before the first step or while
-the weights are gathered and saved.
+weights to be replaced: then a kill may also come before the first step and, with
+every third seed, comes when the weights are about to be gathered and saved.
 
 With --stop the rank is stopped (SIGSTOP): a wait for it must time out, and the
 report must name it. PROGRAM has only workers, no copies. Prints counts, seeds
@@ -31,6 +31,7 @@ from job import Job, check, lines_on
 
 # Actions of 2 and 4 ms for an hour: always in the middle of something.
 SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000"]
+STEPS = 40
 ONE_REPORT = "the ranks at that moment:"
 
 
@@ -44,7 +45,10 @@ def check_report(report, victim, pid, ranks):
           f"expected one report on the death of rank {victim}", report)
     check(report.count(ONE_REPORT) == 1, "expected one report", report)
     for rank in range(ranks):
-        lines = lines_on(report, rank)
+        lines = lines_on(report, rank) + re.findall(
+            rf"^  rank {rank} \(worker {rank}\): (?:starting|past its last "
+            r"step|saving and evaluating), since [\d.]+ s$", report,
+            re.MULTILINE)
         check(len(lines) == (rank != victim),
               f"expected one line on each survivor, got {lines} for {rank}",
               report)
@@ -73,20 +77,39 @@ def check_files(folder, old):
     json.loads(new[8:8 + head])
 
 
+def training(options, folder):
+    return ["--data", options.data, "--steps", str(STEPS), "--save",
+            os.path.join(folder, "weights")]
+
+
+def all_steps_in(log):
+    """Whether the log of a run that goes on has its last step."""
+    try:
+        with open(log + ".part") as file:
+            return file.read().count("\n") >= STEPS
+    except OSError:
+        return False
+
+
 def kill(options, ranks, seed, folder, old):
     """One kill. Returns where it hit and the seconds that the others lived."""
     rng = random.Random(seed)
     victim = rng.randrange(ranks)
-    log = ["--log", os.path.join(folder, "log")]
+    log = os.path.join(folder, "log")
     arguments = SLEEPING
     if options.data:
-        arguments = ["--data", options.data, "--steps", "30", "--save",
-                     os.path.join(folder, "weights")]
+        arguments = training(options, folder)
     with Job(options.chimera_run, options.program, ranks, *arguments,
-             *log) as job:
+             "--log", log) as job:
         if options.data:
             job.wait_for_ranks()
-            time.sleep(rng.random() * options.span)
+            if seed % 3 == 0:
+                # What comes after the last step is short.
+                while job.process.poll() is None and not all_steps_in(log):
+                    time.sleep(0.001)
+                time.sleep(rng.random() * 0.005)
+            else:
+                time.sleep(rng.random() * options.span)
         else:
             job.wait_for_steps()
             time.sleep(rng.random() * 0.2)
@@ -154,10 +177,8 @@ def main():
         old = None
         if options.data:
             weights = os.path.join(folder, "weights")
-            begin = time.monotonic()
             with Job(options.chimera_run, options.program, options.ranks,
-                     "--data", options.data, "--steps", "30", "--save",
-                     weights) as job:
+                     *training(options, folder)) as job:
                 job.wait_for_ranks()
                 begin = time.monotonic()
                 job.end(limit=60)

@@ -87,6 +87,38 @@ TEST(Run, AWaitTimesOut) {
   expectContains(report, "load tokens pipeline 0 stage 0 micro-batch 3");
 }
 
+TEST(Run, MeetingsTimeOut) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 200ms;
+  std::atomic<bool> first = true;
+  run.onThread = [&] {
+    if (first.exchange(false))
+      std::this_thread::sleep_for(1s);
+  };
+  std::string report = failureOf(run);
+  expectContains(report, "failed: timed out after 0.2 s waiting for all ranks "
+                         "to start");
+  expectContains(report, ": starting, since 0.");
+
+  run.onThread = nullptr;
+  // Only the root has it.
+  run.onStep = [](const StepEvent &) { std::this_thread::sleep_for(1s); };
+  expectContains(failureOf(run),
+                 "rank 0 (worker 0) failed: timed out after 0.2 s waiting for "
+                 "all ranks to end their last step");
+}
+
+TEST(Run, TheRootMaySaveForLong) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 100ms;
+  run.onResult = [](const RunResult &) { std::this_thread::sleep_for(500ms); };
+  EXPECT_EQ(failureOf(run), "");
+}
+
 TEST(Run, WhatTheRootThrowsFailsTheRun) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
