@@ -90,16 +90,18 @@ struct Violation {
 /// the stash of its piece and the gradient that the stage behind made of it, or
 /// the loss of its micro-batch; a weight gradient what its input gradient left;
 /// a message carries what its label says, and the losses are summed by
-/// micro-batch. All are of the step that the label names.
+/// micro-batch: all of them, in every step, where a communicator is for them.
+/// All are of the step that the label names.
 ///
 /// Weights: a version is the number of updates behind it, followed through
 /// copies, renames and optimizer steps. A forward reads the one that
 /// `versionRead` states, its backward (and recompute) the same; each update
-/// takes the newest and, summed over all pipelines, exactly the gradients of
-/// the micro-batches that its label names; at the end each state's weights are
-/// the newest. `weight_version` is how many updates older than the newest an
-/// action's weights are, once the pipeline is full: before the first update
-/// there are only copies of the first version.
+/// takes the newest and its stage's newest optimizer state and, summed once
+/// over all pipelines and copies, exactly the gradients of the micro-batches
+/// that its label names; every step updates each replica, and at the end each
+/// state holds the newest. `weight_version` is how many updates older than the
+/// newest an action's weights are, once the pipeline is full: before the first
+/// update there are only copies of the first version.
 ///
 /// A rename is the last instruction of its section. Its buffers share bytes
 /// with no other buffer, so that they can change places with nothing in the

@@ -66,7 +66,7 @@ public:
     if (!report.empty())
       return {};
     verifyOverlaps();
-    return footprint();
+    return report.empty() ? footprint() : Footprint();
   }
 
 private:

@@ -87,7 +87,7 @@ public:
     for (size_t section = 0; section < kSections; ++section) {
       collect(section);
       matchChannels();
-      matchStarts();
+      matchStarts(section);
     }
   }
 
@@ -194,7 +194,7 @@ private:
            bytesOf(send) == bytesOf(receive);
   }
 
-  void matchStarts() {
+  void matchStarts(size_t section) {
     sortBy(starts, program.communicators.size(),
            [this](Site site) { return peerOf(site); });
     size_t next = 0;
@@ -228,12 +228,34 @@ private:
                    text(member.worker) + " as at worker " +
                    text(members.front().worker) + ", got " + text(k));
       }
+      // What a step reports. Gradients are asked for by their updates.
+      const CommunicatorT &communicator = *program.communicators[c];
+      size_t summed = communicator.contributions.size();
+      if (communicator.kind == ValueKind::Loss &&
+          summed != program.micro_batches)
+        fail(c, "the losses of all " + text(program.micro_batches) +
+                    " micro-batches, got " + text(summed));
+      if (communicator.kind == ValueKind::Loss && expected.empty() &&
+          reports(section))
+        fail(c, std::string("the losses to be summed in ") +
+                    (section == kBody ? "the body" : "the epilogue") +
+                    ", got no start");
       facts.communicatorOf.resize(first + expected.size(), c);
       if (report.full())
         return;
     }
   }
 
+  /// Whether a section is a step, or the end of one.
+  bool reports(size_t section) const {
+    return section == kBody ||
+           (section == kEpilogue && program.updates != Updates::Flush);
+  }
+
+  void fail(uint32_t communicator, const std::string &message) {
+    report.add(Rule::Matching,
+               "communicator " + text(communicator) + ": expected " + message);
+  }
   void fail(uint32_t communicator, Site site, const std::string &message) {
     report.addAt(Rule::Matching, site.worker, site.index,
                  "communicator " + text(communicator) + ": expected " +

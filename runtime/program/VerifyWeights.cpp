@@ -22,16 +22,17 @@ namespace {
 
 constexpr int64_t kNoUpdate = -1;
 
-/// What a buffer of weights or of a gradient holds.
+/// What a buffer of weights, of optimizer state or of a gradient holds.
 struct Value {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
-  int64_t version = -1;     ///< of weights
+  int64_t version = -1;     ///< of weights and optimizer state
   // Of a sum the lowest and the highest micro-batch, how many backwards, and,
   // over all pipelines, the update that it is for.
   int64_t first = INT64_MAX;
   int64_t last = INT64_MIN;
   uint64_t backwards = 0;
   int64_t update = kNoUpdate;
+  bool isReduced = false; ///< a sum of several workers or copies
 
   /// The same a step of `microBatches` and `updates` later.
   Value later(int64_t microBatches, int64_t updates) const {
@@ -51,8 +52,10 @@ struct Value {
 
 class WeightsVerifier {
 public:
-  WeightsVerifier(const ProgramT &program, uint32_t w, Report &report)
-      : program(program), report(report), w(w), worker(*program.workers[w]),
+  WeightsVerifier(const ProgramT &program, uint32_t w, bool trains,
+                  Report &report)
+      : program(program), report(report), w(w), trains(trains),
+        worker(*program.workers[w]),
         stages(static_cast<uint32_t>(program.stages.size())),
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))) {
@@ -67,9 +70,10 @@ public:
     taken.assign(held.size(), 0);
     forwards.assign(held.size() * count, Forward());
     for (const State &state : worker.states) {
-      Value &weights = values[state.weights()];
-      weights.replica = state.pipeline() * stages + state.stage();
-      weights.version = 0;
+      for (uint32_t buffer : {state.weights(), state.optimizer_state()}) {
+        values[buffer].replica = state.pipeline() * stages + state.stage();
+        values[buffer].version = 0;
+      }
     }
     for (const Run &part : runs) {
       step = static_cast<int64_t>(part.step);
@@ -77,21 +81,15 @@ public:
       Section range = sectionsOf(worker)[section];
       for (i = range.begin; i < range.end && !report.full(); ++i)
         verifyOne(worker.instructions[i]);
-      if (program.updates != Updates::Flush)
+      // A step that is messages alone trains nothing.
+      if (trains)
         verifySectionEnd();
       if (!report.empty())
         return;
     }
     for (const State &state : worker.states) {
-      int64_t newest = taken[local(values[state.weights()].replica)];
-      if (values[state.weights()].version != newest)
-        report.add(Rule::Weights,
-                   "worker " + text(w) + " state of pipeline " +
-                       text(state.pipeline()) + " stage " +
-                       text(state.stage()) +
-                       ": expected the newest weights at the end, after " +
-                       text(newest) + " updates, got those after " +
-                       text(values[state.weights()].version));
+      verifyEnd(state, state.weights());
+      verifyEnd(state, state.optimizer_state());
     }
   }
 
@@ -240,6 +238,9 @@ private:
                   nameOfReplica(sum.replica));
     int64_t microBatch = numberOf(instruction);
     ++sum.backwards;
+    if (sum.isReduced)
+      return fail("expected a gradient sum of this worker alone to add to, got "
+                  "one that is reduced");
     sum.first = std::min(sum.first, microBatch);
     sum.last = std::max(sum.last, microBatch);
     sum.update = kNoUpdate;
@@ -276,6 +277,9 @@ private:
       if (given.replica != replica)
         return fail("expected the gradient sum of " + nameOfReplica(replica) +
                     ", got that of " + nameOfReplica(given.replica));
+      if (given.isReduced)
+        return fail("expected the gradient sum of this worker alone, got one "
+                    "that is reduced");
       int64_t update = updateOfSum(given);
       if (next == 1)
         result = given;
@@ -288,6 +292,7 @@ private:
     }
     if (communicator.contributions.size() != program.pipelines.size())
       result.update = kNoUpdate;
+    result.isReduced = true;
     sum = result;
   }
 
@@ -303,6 +308,12 @@ private:
                   ", after " + text(newest) + " updates, got those of " +
                   nameOfReplica(weights.replica) + " after " +
                   text(weights.version));
+    const Value &state = values[in[1]];
+    if (state.replica != replica || state.version != newest)
+      return fail("expected the newest optimizer state of " +
+                  nameOfReplica(replica) + ", after " + text(newest) +
+                  " updates, got that of " + nameOfReplica(state.replica) +
+                  " after " + text(state.version));
     auto update = static_cast<int64_t>(updateOf(program, instruction, step));
     if (update != newest)
       return fail("expected the label of the update after " + text(newest) +
@@ -315,7 +326,7 @@ private:
                   describeSum(sum));
     Value result = weights;
     result.version = ++newest;
-    values[out[0]] = result;
+    values[out[0]] = values[out[1]] = result;
   }
 
   std::string describeSum(const Value &sum) const {
@@ -338,7 +349,7 @@ private:
                                       nameOfReplica(held[k]) +
                                       " by the end of step " + text(step) +
                                       ", got " + text(taken[k]));
-    if (section != kBody)
+    if (section != kBody || program.updates == Updates::Flush)
       return;
     for (size_t b = 0; step == 1 && b < values.size(); ++b) {
       const Value &before = found[b];
@@ -353,11 +364,25 @@ private:
     found = values;
   }
 
+  void verifyEnd(const State &state, uint32_t buffer) {
+    uint32_t replica = state.pipeline() * stages + state.stage();
+    int64_t newest = taken[local(replica)];
+    const Value &left = values[buffer];
+    if (left.replica != replica || left.version != newest)
+      report.add(
+          Rule::Weights,
+          "worker " + text(w) + " state of " + nameOfReplica(replica) +
+              ": expected the newest " + nameOf(worker.buffers[buffer].kind()) +
+              " at the end, after " + text(newest) + " updates, got those of " +
+              nameOfReplica(left.replica) + " after " + text(left.version));
+  }
+
   static std::string text(int64_t value) { return std::to_string(value); }
 
   const ProgramT &program;
   Report &report;
   uint32_t w;
+  bool trains; ///< whether the program has a forward
   const WorkerT &worker;
   uint32_t stages;
   int64_t count;              ///< micro-batches of a step
@@ -378,9 +403,14 @@ private:
 } // namespace
 
 void verifyWeights(const ProgramT &program, Report &report) {
+  bool trains = std::ranges::any_of(program.workers, [](const auto &worker) {
+    return std::ranges::any_of(worker->instructions, [](const Instruction &i) {
+      return i.opcode() == Opcode::Forward;
+    });
+  });
   for (const std::vector<Run> &runs : runsOf(program))
     for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
-      WeightsVerifier(program, w, report).run(runs);
+      WeightsVerifier(program, w, trains, report).run(runs);
 }
 
 } // namespace chimera::program::verify

@@ -413,7 +413,7 @@ const Case kCases[] = {
      }},
     {"NewestNotInTheStateAtTheEnd", k2BW, Rule::Weights,
      "worker 0 state of pipeline 0 stage 0: expected the newest weights at the "
-     "end, after 3 updates, got those after 2",
+     "end, after 3 updates, got those of pipeline 0 stage 0 after 2",
      [](ProgramT &p) {
        // A last rename exchanges the two versions.
        uint32_t last = static_cast<uint32_t>(worker(p, 0).instructions.size());

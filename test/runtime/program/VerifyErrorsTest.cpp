@@ -477,6 +477,37 @@ const Case kCases[] = {
            each = zero;
        worker(p, 3).instructions[start] = zero;
      }},
+    {"LossesNotSummed", Rule::Matching,
+     "communicator 4: expected the losses to be summed in the body, got no "
+     "start",
+     [](ProgramT &p) {
+       for (uint32_t w : {0u, 3u}) {
+         Instruction zero = worker(p, w).instructions[0];
+         uint32_t start = 0;
+         while (worker(p, w).instructions[start].opcode() !=
+                    Opcode::AllReduceStart ||
+                worker(p, w).instructions[start].target() != 4)
+           ++start;
+         for (Instruction &each : worker(p, w).instructions)
+           if (each.opcode() == Opcode::Wait && each.target() == start)
+             each = zero;
+         worker(p, w).instructions[start] = zero;
+       }
+     }},
+    {"LossNotInTheSum", Rule::Matching,
+     "communicator 4: expected the losses of all 4 micro-batches, got 3",
+     [](ProgramT &p) {
+       auto &list = p.communicators[4]->contributions;
+       uint32_t w = list.back().worker();
+       list.pop_back();
+       for (Instruction &each : worker(p, w).instructions)
+         if (each.opcode() == Opcode::AllReduceStart && each.target() == 4) {
+           // One operand less; the result follows them.
+           uint32_t k = each.operands() - 1u;
+           operand(p, w, each, k) = operand(p, w, each, k + 1);
+           each.mutate_operands(static_cast<uint16_t>(k));
+         }
+     }},
     {"StartsOfDifferentBytes", Rule::Matching,
      "expected start 0 of equal bytes",
      [](ProgramT &p) {
@@ -597,7 +628,7 @@ const Case kCases[] = {
      }},
     {"StepIntoAnotherPlace", Rule::Weights,
      "worker 0 state of pipeline 0 stage 0: expected the newest weights at the "
-     "end, after 1 updates, got those after 0",
+     "end, after 1 updates, got those of pipeline 0 stage 0 after 0",
      [](ProgramT &p) {
        WorkerT &w = worker(p, 0);
        operand(p, 0, find(p, 0, Opcode::OptimizerStep), 3) =
@@ -611,6 +642,55 @@ const Case kCases[] = {
      [](ProgramT &p) {
        insert(p, 0, indexOf(p, 0, Opcode::OptimizerStep),
               find(p, 0, Opcode::OptimizerStep));
+     }},
+    {"NoUpdate", Rule::Weights,
+     "worker 0: expected 1 updates of pipeline 0 stage 0 by the end of step 0, "
+     "got 0",
+     [](ProgramT &p) {
+       // It becomes something harmless.
+       find(p, 0, Opcode::OptimizerStep) = find(p, 0, Opcode::ZeroGradient);
+     }},
+    {"GradientsReducedTwice", Rule::Weights,
+     "expected the gradient sum of this worker alone, got one that is reduced",
+     [](ProgramT &p) {
+       // Each member sums the sum once more, into its contribution.
+       uint32_t c = find(p, 0, Opcode::AllReduceStart).target();
+       for (uint32_t w = 0; w < p.workers.size(); ++w)
+         for (uint32_t i = 0; i < worker(p, w).instructions.size(); ++i) {
+           Instruction start = worker(p, w).instructions[i];
+           if (start.opcode() != Opcode::AllReduceStart || start.target() != c)
+             continue;
+           std::vector<uint32_t> &pool = worker(p, w).operands;
+           uint32_t given = operand(p, w, start, 0);
+           uint32_t sum = operand(p, w, start, start.operands());
+           start.mutate_first_operand(static_cast<uint32_t>(pool.size()));
+           pool.insert(pool.end(), {sum, given});
+           uint32_t wait = i;
+           while (worker(p, w).instructions[wait].opcode() != Opcode::Wait ||
+                  worker(p, w).instructions[wait].target() != i)
+             ++wait;
+           Instruction again = worker(p, w).instructions[wait];
+           insert(p, w, wait + 1, start);
+           again.mutate_target(wait + 1);
+           insert(p, w, wait + 2, again);
+           break;
+         }
+     }},
+    {"AnotherStagesOptimizerState", Rule::Weights,
+     "expected the newest optimizer state of pipeline 0 stage 0, after 0 "
+     "updates, got that of pipeline 1 stage 3 after 0",
+     [](ProgramT &p) {
+       // Both of stages of one size: exchanged at all uses.
+       for (uint32_t w : {0u, 3u})
+         for (State &state : worker(p, w).states)
+           worker(p, w).buffers[state.optimizer_state()].mutate_bytes(256);
+       p.stages[3].mutate_optimizer_bytes(256);
+       std::vector<State> &states = worker(p, 0).states;
+       for (uint32_t k : {0u, 1u}) {
+         Instruction &step = find(p, 0, Opcode::OptimizerStep, k);
+         for (uint32_t o : {1u, 4u})
+           operand(p, 0, step, o) = states[1 - k].optimizer_state();
+       }
      }},
 
     // Memory.

@@ -93,6 +93,17 @@ TEST(Verify, ReportsAtMostTwentyViolations) {
   EXPECT_EQ(verifyProgram(program).size(), 20u);
 }
 
+// The list ends while values of a worker still enter the arena.
+TEST(Verify, ReportsAtMostTwentyOverlaps) {
+  ProgramT program = samplePipeline();
+  for (Buffer &buffer : program.workers[0]->buffers)
+    buffer.mutate_offset(0);
+  std::vector<Violation> violations = verifyProgram(program);
+  EXPECT_EQ(violations.size(), 20u);
+  for (const Violation &violation : violations)
+    EXPECT_EQ(violation.rule, Violation::Rule::Buffers) << violation.message;
+}
+
 // Programs of two workers that exchange an activation and a gradient (both ways
 // at once), each stream given as posts and waits in order.
 

@@ -1,0 +1,603 @@
+//===- Breaking.cpp - Mutations that may break a program ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/hostile/Mutate.h"
+
+#include <algorithm>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace chimera::runtime::hostile;
+using program::Buffer;
+using program::Instruction;
+using program::Opcode;
+using program::ProgramT;
+using program::WorkerT;
+
+namespace {
+WorkerT &anyWorker(ProgramT &program, Random &random) {
+  return *random.any(program.workers);
+}
+
+template <typename Predicate>
+std::vector<uint32_t> indicesOf(const WorkerT &worker, Predicate predicate) {
+  std::vector<uint32_t> found;
+  for (uint32_t i = 0; i < worker.instructions.size(); ++i)
+    if (predicate(worker.instructions[i]))
+      found.push_back(i);
+  return found;
+}
+
+bool isMessage(const Instruction &instruction) {
+  return instruction.opcode() == Opcode::PostSend ||
+         instruction.opcode() == Opcode::PostRecv;
+}
+bool isPost(const Instruction &instruction) {
+  return isMessage(instruction) ||
+         instruction.opcode() == Opcode::AllReduceStart;
+}
+
+/// The index of the wait for `post`, or that of `post` itself.
+uint32_t waitOf(const WorkerT &worker, uint32_t post) {
+  for (uint32_t i = 0; i < worker.instructions.size(); ++i)
+    if (worker.instructions[i].opcode() == Opcode::Wait &&
+        worker.instructions[i].target() == post)
+      return i;
+  return post;
+}
+
+void remove(WorkerT &worker, std::vector<uint32_t> indices) {
+  rewrite(worker, [&](Sections &sections) {
+    for (std::vector<uint32_t> &section : sections)
+      std::erase_if(section, [&](uint32_t i) {
+        return std::ranges::find(indices, i) != indices.end();
+      });
+  });
+}
+
+std::vector<uint32_t> &anySection(Sections &sections, Random &random) {
+  std::vector<uint32_t> *filled = nullptr;
+  uint64_t seen = 0;
+  for (std::vector<uint32_t> &section : sections)
+    if (!section.empty() && random.oneIn(++seen))
+      filled = &section;
+  return filled ? *filled : sections[1];
+}
+
+/// Near an index as often as anywhere.
+size_t placeNear(const std::vector<uint32_t> &section, size_t at,
+                 Random &random) {
+  if (random.oneIn(2))
+    return random.below(section.size() + 1);
+  size_t least = at > 6 ? at - 6 : 0;
+  return std::min(least + random.below(13), section.size());
+}
+
+bool swapNeighbours(ProgramT &program, Random &random) {
+  bool swapped = false;
+  rewrite(anyWorker(program, random), [&](Sections &sections) {
+    std::vector<uint32_t> &section = anySection(sections, random);
+    if (section.size() < 2)
+      return;
+    size_t k = random.below(section.size() - 1);
+    std::swap(section[k], section[k + 1]);
+    swapped = true;
+  });
+  return swapped;
+}
+
+bool swapAny(ProgramT &program, Random &random) {
+  rewrite(anyWorker(program, random), [&](Sections &sections) {
+    std::vector<uint32_t> &section = anySection(sections, random);
+    if (!section.empty())
+      std::swap(random.any(section), random.any(section));
+  });
+  return true;
+}
+
+bool drop(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  if (worker.instructions.empty())
+    return false;
+  remove(worker,
+         {static_cast<uint32_t>(random.below(worker.instructions.size()))});
+  return true;
+}
+
+bool dropTransfer(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  std::vector<uint32_t> posts = indicesOf(worker, isPost);
+  if (posts.empty())
+    return false;
+  uint32_t post = random.any(posts);
+  remove(worker, {post, waitOf(worker, post)});
+  return true;
+}
+
+/// The k-th message of a kind of post to or from `peer`, or none.
+std::vector<uint32_t> messagesOf(const WorkerT &worker, Opcode opcode,
+                                 uint32_t peer) {
+  return indicesOf(worker, [&](const Instruction &each) {
+    return each.opcode() == opcode && each.target() == peer;
+  });
+}
+
+/// A channel with messages: its source, destination and posts at both.
+struct Channel {
+  WorkerT *source, *destination;
+  std::vector<uint32_t> sends, receives;
+};
+Channel anyChannel(ProgramT &program, Random &random) {
+  auto from = static_cast<uint32_t>(random.below(program.workers.size()));
+  Channel channel{program.workers[from].get(), nullptr, {}, {}};
+  std::vector<uint32_t> sends =
+      indicesOf(*channel.source, [](const Instruction &each) {
+        return each.opcode() == Opcode::PostSend;
+      });
+  if (sends.empty())
+    return channel;
+  uint32_t to = channel.source->instructions[random.any(sends)].target();
+  if (to >= program.workers.size())
+    return channel;
+  channel.destination = program.workers[to].get();
+  channel.sends = messagesOf(*channel.source, Opcode::PostSend, to);
+  channel.receives = messagesOf(*channel.destination, Opcode::PostRecv, from);
+  // Others may have unmatched them.
+  size_t both = std::min(channel.sends.size(), channel.receives.size());
+  channel.sends.resize(both);
+  channel.receives.resize(both);
+  return channel;
+}
+
+bool dropMessage(ProgramT &program, Random &random) {
+  Channel channel = anyChannel(program, random);
+  if (channel.sends.empty())
+    return false;
+  size_t k = random.below(channel.sends.size());
+  uint32_t send = channel.sends[k], receive = channel.receives[k];
+  remove(*channel.source, {send, waitOf(*channel.source, send)});
+  remove(*channel.destination,
+         {receive, waitOf(*channel.destination, receive)});
+  return true;
+}
+
+bool duplicate(ProgramT &program, Random &random) {
+  rewrite(anyWorker(program, random), [&](Sections &sections) {
+    std::vector<uint32_t> &section = anySection(sections, random);
+    if (section.empty())
+      return;
+    size_t k = random.below(section.size());
+    size_t to = placeNear(section, k, random);
+    section.insert(section.begin() + static_cast<ptrdiff_t>(to), section[k]);
+  });
+  return true;
+}
+
+/// A post and its wait once more, both straight behind the first wait.
+bool duplicateAt(WorkerT &worker, uint32_t post) {
+  uint32_t wait = waitOf(worker, post);
+  if (wait == post)
+    return false;
+  uint32_t again = 0;
+  rewrite(worker, [&](Sections &sections) {
+    for (std::vector<uint32_t> &section : sections) {
+      auto at = std::ranges::find(section, wait);
+      if (at != section.end())
+        section.insert(at + 1, {post, wait});
+    }
+  });
+  for (uint32_t i = 0; i < worker.instructions.size(); ++i)
+    if (worker.instructions[i].opcode() == Opcode::Wait &&
+        worker.instructions[i].target() == post && ++again == 2)
+      worker.instructions[i].mutate_target(i - 1);
+  return true;
+}
+
+bool duplicateTransfer(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  std::vector<uint32_t> posts = indicesOf(worker, isPost);
+  return !posts.empty() && duplicateAt(worker, random.any(posts));
+}
+
+bool duplicateMessage(ProgramT &program, Random &random) {
+  Channel channel = anyChannel(program, random);
+  if (channel.sends.empty())
+    return false;
+  size_t k = random.below(channel.sends.size());
+  return duplicateAt(*channel.source, channel.sends[k]) &&
+         duplicateAt(*channel.destination, channel.receives[k]);
+}
+
+/// All members once more, straight behind.
+bool duplicateReduce(ProgramT &program, Random &random) {
+  if (program.communicators.empty())
+    return false;
+  uint64_t c = random.below(program.communicators.size());
+  bool any = false;
+  for (const auto &worker : program.workers) {
+    std::vector<uint32_t> starts =
+        messagesOf(*worker, Opcode::AllReduceStart, static_cast<uint32_t>(c));
+    any |= !starts.empty() && duplicateAt(*worker, starts.back());
+  }
+  return any;
+}
+
+bool retarget(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  std::vector<uint32_t> targets =
+      indicesOf(worker, [](const Instruction &each) {
+        return isPost(each) || each.opcode() == Opcode::Wait;
+      });
+  if (targets.empty())
+    return false;
+  Instruction &each = worker.instructions[random.any(targets)];
+  uint64_t most = isMessage(each) ? program.workers.size()
+                  : isPost(each)  ? program.communicators.size()
+                                  : worker.instructions.size();
+  each.mutate_target(static_cast<uint32_t>(random.below(most)));
+  return true;
+}
+
+bool exchangeWaits(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  std::vector<uint32_t> waits = indicesOf(worker, [](const Instruction &each) {
+    return each.opcode() == Opcode::Wait;
+  });
+  if (waits.size() < 2)
+    return false;
+  Instruction &left = worker.instructions[random.any(waits)];
+  Instruction &right = worker.instructions[random.any(waits)];
+  uint32_t target = left.target();
+  left.mutate_target(right.target());
+  right.mutate_target(target);
+  return true;
+}
+
+bool resize(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  if (worker.buffers.empty() || worker.instructions.empty())
+    return false;
+  Buffer &buffer = random.any(worker.buffers);
+  Instruction &each = random.any(worker.instructions);
+  auto off = static_cast<uint16_t>(random.oneIn(2) ? 1 : UINT16_MAX);
+  switch (random.below(7)) {
+  case 0:
+    buffer.mutate_bytes(buffer.bytes() + 8 * (1 + random.below(8)));
+    break;
+  case 1:
+    buffer.mutate_bytes(buffer.bytes() / 2);
+    break;
+  case 2:
+    buffer.mutate_bytes(random.any(worker.buffers).bytes());
+    break;
+  case 3:
+    worker.arena_bytes += random.oneIn(2) ? 64 : -uint64_t(64);
+    break;
+  case 4:
+    each.mutate_operands(static_cast<uint16_t>(each.operands() + off));
+    break;
+  case 5:
+    each.mutate_results(static_cast<uint16_t>(each.results() + off));
+    break;
+  default:
+    each.mutate_micro_batches(each.micro_batches() + int16_t(off));
+    break;
+  }
+  return true;
+}
+
+bool move(ProgramT &program, Random &random) {
+  rewrite(anyWorker(program, random), [&](Sections &sections) {
+    std::vector<uint32_t> &from = anySection(sections, random);
+    if (from.empty())
+      return;
+    size_t k = random.below(from.size());
+    uint32_t moved = from[k];
+    from.erase(from.begin() + static_cast<ptrdiff_t>(k));
+    std::vector<uint32_t> &to =
+        random.oneIn(8) ? anySection(sections, random) : from;
+    size_t place = placeNear(to, k, random);
+    to.insert(to.begin() + static_cast<ptrdiff_t>(place), moved);
+  });
+  return true;
+}
+
+/// A place in the operand pool of one instruction alone.
+uint32_t *anyOperand(WorkerT &worker, Random &random) {
+  std::vector<uint32_t> with = indicesOf(worker, [](const Instruction &each) {
+    return each.operands() + each.results() > 0;
+  });
+  if (with.empty())
+    return nullptr;
+  Instruction &each = worker.instructions[random.any(with)];
+  uint32_t first = each.first_operand();
+  uint32_t count = uint32_t(each.operands()) + each.results();
+  if (first + uint64_t(count) > worker.operands.size())
+    return nullptr;
+  each.mutate_first_operand(static_cast<uint32_t>(worker.operands.size()));
+  for (uint32_t k = 0; k < count; ++k) {
+    uint32_t operand = worker.operands[first + k];
+    worker.operands.push_back(operand);
+  }
+  return &worker.operands[each.first_operand() + random.below(count)];
+}
+
+bool exchangeOperands(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  uint32_t *left = anyOperand(worker, random);
+  if (!left)
+    return false;
+  auto at = left - worker.operands.data();
+  // Of one kind, or there would be little to prove.
+  for (uint32_t tries = 0; tries < 30; ++tries) {
+    uint32_t *right = anyOperand(worker, random);
+    left = &worker.operands[static_cast<size_t>(at)];
+    if (!right || *left >= worker.buffers.size() ||
+        *right >= worker.buffers.size())
+      return false;
+    if (*left != *right &&
+        worker.buffers[*left].kind() == worker.buffers[*right].kind()) {
+      std::swap(*left, *right);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool replaceOperand(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  uint32_t *operand = anyOperand(worker, random);
+  if (!operand || *operand >= worker.buffers.size())
+    return false;
+  std::vector<uint32_t> others;
+  for (uint32_t b = 0; b < worker.buffers.size(); ++b)
+    if (b != *operand &&
+        worker.buffers[b].kind() == worker.buffers[*operand].kind())
+      others.push_back(b);
+  if (others.empty())
+    return false;
+  *operand = random.any(others);
+  return true;
+}
+
+/// Everywhere in a worker, or from some instruction on.
+bool exchangeBuffers(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  if (worker.buffers.empty())
+    return false;
+  auto a = static_cast<uint32_t>(random.below(worker.buffers.size()));
+  auto b = static_cast<uint32_t>(random.below(worker.buffers.size()));
+  Buffer &left = worker.buffers[a], &right = worker.buffers[b];
+  uint64_t offset = left.offset();
+  switch (random.below(4)) {
+  case 0:
+    left.mutate_offset(right.offset());
+    right.mutate_offset(offset);
+    return true;
+  case 1:
+    left.mutate_offset(right.offset());
+    return true;
+  case 2:
+    left.mutate_offset(8 * random.below(worker.arena_bytes / 8 + 1));
+    return true;
+  default: {
+    if (left.kind() != right.kind())
+      return false;
+    size_t from = random.below(worker.operands.size() + 1);
+    for (size_t o = from; o < worker.operands.size(); ++o)
+      if (worker.operands[o] == a || worker.operands[o] == b)
+        worker.operands[o] ^= a ^ b;
+    return true;
+  }
+  }
+}
+
+bool relabel(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  if (worker.instructions.empty())
+    return false;
+  Instruction &each = random.any(worker.instructions);
+  auto small = static_cast<uint16_t>(random.below(3));
+  switch (random.below(6)) {
+  case 0:
+    each.mutate_micro_batch(
+        static_cast<uint32_t>(random.below(2 * program.micro_batches)));
+    break;
+  case 1:
+    each.mutate_stage(
+        static_cast<uint16_t>(random.below(program.stages.size())));
+    break;
+  case 2:
+    each.mutate_pipeline(
+        static_cast<uint16_t>(random.below(program.pipelines.size())));
+    break;
+  case 3:
+    each.mutate_part(static_cast<uint8_t>(small));
+    break;
+  case 4:
+    each.mutate_weight_version(small);
+    break;
+  default:
+    each.mutate_kind(static_cast<program::ValueKind>(
+        random.below(static_cast<uint64_t>(program::ValueKind::MAX) + 1)));
+  }
+  return true;
+}
+
+void exchangeLabels(Instruction &left, Instruction &right) {
+  Instruction other = left;
+  auto take = [](Instruction &to, const Instruction &from) {
+    to.mutate_pipeline(from.pipeline());
+    to.mutate_stage(from.stage());
+    to.mutate_micro_batch(from.micro_batch());
+    to.mutate_micro_batches(from.micro_batches());
+    to.mutate_part(from.part());
+    to.mutate_parts(from.parts());
+    to.mutate_kind(from.kind());
+  };
+  take(left, right);
+  take(right, other);
+}
+
+/// What two messages of a channel say that they carry.
+bool exchangeMessageLabels(ProgramT &program, Random &random) {
+  Channel channel = anyChannel(program, random);
+  if (channel.sends.size() < 2)
+    return false;
+  size_t a = random.below(channel.sends.size());
+  size_t b = random.below(channel.sends.size());
+  std::vector<Instruction> &source = channel.source->instructions;
+  std::vector<Instruction> &destination = channel.destination->instructions;
+  exchangeLabels(source[channel.sends[a]], source[channel.sends[b]]);
+  exchangeLabels(destination[channel.receives[a]],
+                 destination[channel.receives[b]]);
+  return true;
+}
+
+/// Two messages of a channel change places at both ends.
+bool exchangeMessages(ProgramT &program, Random &random) {
+  Channel channel = anyChannel(program, random);
+  if (channel.sends.size() < 2)
+    return false;
+  size_t a = random.below(channel.sends.size());
+  size_t b = random.below(channel.sends.size());
+  auto swap = [](WorkerT &worker, uint32_t left, uint32_t right) {
+    std::swap(worker.instructions[left], worker.instructions[right]);
+  };
+  swap(*channel.source, channel.sends[a], channel.sends[b]);
+  swap(*channel.destination, channel.receives[a], channel.receives[b]);
+  return true;
+}
+
+/// Two computations of one opcode change places, or only labels, or operands.
+bool exchangeActions(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  if (worker.instructions.empty())
+    return false;
+  Instruction &left = random.any(worker.instructions);
+  std::vector<uint32_t> same = indicesOf(worker, [&](const Instruction &each) {
+    return each.opcode() == left.opcode() && &each != &left;
+  });
+  if (same.empty() || left.opcode() == Opcode::Wait)
+    return false;
+  Instruction &right = worker.instructions[random.any(same)];
+  switch (random.below(3)) {
+  case 0:
+    std::swap(left, right);
+    break;
+  case 1:
+    exchangeLabels(left, right);
+    break;
+  default: {
+    uint32_t first = left.first_operand();
+    left.mutate_first_operand(right.first_operand());
+    right.mutate_first_operand(first);
+  }
+  }
+  return true;
+}
+
+bool changeTables(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  switch (random.below(6)) {
+  case 0: {
+    if (worker.states.size() < 2)
+      return false;
+    program::State &left = worker.states[0];
+    program::State &right =
+        worker.states[1 + random.below(worker.states.size() - 1)];
+    uint32_t weights = left.weights(), state = left.optimizer_state();
+    if (random.oneIn(2)) {
+      left.mutate_weights(right.weights());
+      right.mutate_weights(weights);
+    } else {
+      left.mutate_optimizer_state(right.optimizer_state());
+      right.mutate_optimizer_state(state);
+    }
+    return true;
+  }
+  case 1: {
+    uint32_t &end = random.oneIn(2) ? worker.body_begin : worker.body_end;
+    end += random.oneIn(2) ? 1 : UINT32_MAX;
+    return true;
+  }
+  case 2: {
+    if (program.communicators.empty())
+      return false;
+    auto &list = random.any(program.communicators)->contributions;
+    if (list.empty())
+      return false;
+    auto at = static_cast<ptrdiff_t>(random.below(list.size()));
+    if (random.oneIn(2))
+      list.erase(list.begin() + at);
+    else
+      std::swap(list[static_cast<size_t>(at)], random.any(list));
+    return true;
+  }
+  case 3: {
+    if (program.communicators.empty())
+      return false;
+    program::CommunicatorT &each = *random.any(program.communicators);
+    each.stage = static_cast<uint32_t>(random.below(program.stages.size()));
+    return true;
+  }
+  case 4: {
+    program::PipelineT &pipeline = *random.any(program.pipelines);
+    std::swap(random.any(pipeline.workers), random.any(pipeline.workers));
+    return true;
+  }
+  default: {
+    // Of a gradient all contributions of a worker, and their operands.
+    if (program.communicators.size() < 2)
+      return false;
+    std::swap(random.any(program.communicators),
+              random.any(program.communicators));
+    return true;
+  }
+  }
+}
+} // namespace
+
+std::span<const Mutation> hostile::breakingMutations() {
+  static constexpr Mutation kAll[] = {
+      {"swap", "neighbours exchanged", false, swapNeighbours},
+      {"swap-any", "two instructions of a section exchanged", false, swapAny},
+      {"drop", "an instruction removed", false, drop},
+      {"drop-transfer", "a post or start removed with its wait", false,
+       dropTransfer},
+      {"drop-message", "a message removed at both ends", false, dropMessage},
+      {"duplicate", "an instruction twice", false, duplicate},
+      {"duplicate-transfer", "a post or start twice, with its wait", false,
+       duplicateTransfer},
+      {"duplicate-message", "a message twice at both ends", false,
+       duplicateMessage},
+      {"duplicate-reduce", "an all-reduce twice at all members", false,
+       duplicateReduce},
+      {"retarget", "another peer, communicator or post to wait for", false,
+       retarget},
+      {"exchange-waits", "two waits complete each other's posts", false,
+       exchangeWaits},
+      {"resize", "other bytes, counts or ranges", false, resize},
+      {"move", "an instruction elsewhere", false, move},
+      {"exchange-operands", "two buffers of one kind change places", false,
+       exchangeOperands},
+      {"replace-operand", "another buffer of the kind", false, replaceOperand},
+      {"exchange-buffers", "other bytes or buffers from somewhere on", false,
+       exchangeBuffers},
+      {"relabel", "another label of an instruction", false, relabel},
+      {"relabel-messages", "two messages carry each other's labels", false,
+       exchangeMessageLabels},
+      {"exchange-messages", "two messages of a channel change places", false,
+       exchangeMessages},
+      {"exchange-actions",
+       "two instructions of an opcode change places, "
+       "labels or operands",
+       false, exchangeActions},
+      {"tables", "other states, sections, communicators or placement", false,
+       changeTables}};
+  return kAll;
+}

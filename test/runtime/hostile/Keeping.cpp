@@ -1,0 +1,164 @@
+//===- Keeping.cpp - Mutations that keep a program's meaning --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/hostile/Mutate.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace chimera::runtime::hostile;
+using program::Instruction;
+using program::Opcode;
+using program::ProgramT;
+using program::WorkerT;
+
+namespace {
+WorkerT &anyWorker(ProgramT &program, Random &random) {
+  return *random.any(program.workers);
+}
+
+void exchange(WorkerT &worker, uint32_t i) {
+  rewrite(worker, [&](Sections &sections) {
+    for (std::vector<uint32_t> &section : sections)
+      for (size_t k = 0; k + 1 < section.size(); ++k)
+        if (section[k] == i)
+          return std::swap(section[k], section[k + 1]);
+  });
+}
+
+bool renumberBuffers(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  std::vector<uint32_t> now(worker.buffers.size());
+  std::iota(now.begin(), now.end(), 0);
+  for (size_t b = now.size(); b > 1; --b)
+    std::swap(now[b - 1], now[random.below(b)]);
+  std::vector<program::Buffer> buffers = worker.buffers;
+  for (size_t b = 0; b < now.size(); ++b)
+    buffers[now[b]] = worker.buffers[b];
+  worker.buffers = std::move(buffers);
+  for (uint32_t &operand : worker.operands)
+    operand = now[operand];
+  for (program::State &state : worker.states) {
+    state.mutate_weights(now[state.weights()]);
+    state.mutate_optimizer_state(now[state.optimizer_state()]);
+  }
+  return true;
+}
+
+bool reorderOperandPool(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  std::vector<uint32_t> order(worker.instructions.size()), pool;
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[random.below(i)]);
+  for (uint32_t i : order) {
+    Instruction &each = worker.instructions[i];
+    auto begin = worker.operands.begin() + each.first_operand();
+    uint32_t count = uint32_t(each.operands()) + each.results();
+    if (count == 0)
+      continue;
+    each.mutate_first_operand(static_cast<uint32_t>(pool.size()));
+    pool.insert(pool.end(), begin, begin + count);
+  }
+  worker.operands = std::move(pool);
+  return true;
+}
+
+/// Bytes of its own for every buffer, in any order.
+bool spreadBuffers(ProgramT &program, Random &random) {
+  WorkerT &worker = anyWorker(program, random);
+  std::vector<uint32_t> order(worker.buffers.size());
+  std::iota(order.begin(), order.end(), 0);
+  uint64_t end = 0;
+  for (size_t b = order.size(); b > 0; --b) {
+    std::swap(order[b - 1], order[random.below(b)]);
+    program::Buffer &buffer = worker.buffers[order[b - 1]];
+    if (buffer.kind() == program::ValueKind::Stash)
+      continue;
+    buffer.mutate_offset(end);
+    end += (buffer.bytes() + 63) / 64 * 64 + 64 * random.below(2);
+  }
+  worker.arena_bytes = end;
+  return true;
+}
+
+bool exchangeIndependent(ProgramT &program, Random &random) {
+  bool any = false;
+  for (uint64_t k = 1 + random.below(20); k > 0; --k) {
+    WorkerT &worker = anyWorker(program, random);
+    auto i = static_cast<uint32_t>(random.below(worker.instructions.size()));
+    if (!areIndependent(worker, i))
+      continue;
+    exchange(worker, i);
+    any = true;
+  }
+  return any;
+}
+
+/// Exchanges the instruction of an opcode with what stands before it (after
+/// it), as often as that is independent.
+bool shift(ProgramT &program, Random &random,
+           bool (*moves)(const WorkerT &, uint32_t), bool earlier) {
+  WorkerT &worker = anyWorker(program, random);
+  std::vector<uint32_t> candidates;
+  for (uint32_t i = 0; i < worker.instructions.size(); ++i)
+    if (moves(worker, i))
+      candidates.push_back(i);
+  if (candidates.empty())
+    return false;
+  uint32_t i = random.any(candidates);
+  uint64_t most = random.oneIn(2) ? UINT64_MAX : 1 + random.below(5), done = 0;
+  while (done < most && (earlier ? i > 0 && areIndependent(worker, i - 1)
+                                 : areIndependent(worker, i))) {
+    exchange(worker, earlier ? i - 1 : i);
+    i = earlier ? i - 1 : i + 1;
+    ++done;
+  }
+  return done > 0;
+}
+
+bool postReceivesEarlier(ProgramT &program, Random &random) {
+  if (random.oneIn(2))
+    spreadBuffers(program, random);
+  bool any = false;
+  for (uint64_t k = 1 + random.below(8); k > 0; --k)
+    any |= shift(
+        program, random,
+        [](const WorkerT &worker, uint32_t i) {
+          return worker.instructions[i].opcode() == Opcode::PostRecv;
+        },
+        true);
+  return any;
+}
+
+bool moveSendsWaits(ProgramT &program, Random &random) {
+  auto isSendWait = [](const WorkerT &worker, uint32_t i) {
+    const Instruction &each = worker.instructions[i];
+    return each.opcode() == Opcode::Wait &&
+           worker.instructions[each.target()].opcode() == Opcode::PostSend;
+  };
+  return shift(program, random, isSendWait, random.oneIn(2));
+}
+} // namespace
+
+std::span<const Mutation> hostile::keepingMutations() {
+  static constexpr Mutation kAll[] = {
+      {"renumber", "buffers of a worker get other numbers", true,
+       renumberBuffers},
+      {"repool", "operands stand elsewhere in the pool", true,
+       reorderOperandPool},
+      {"spread", "each buffer of a worker gets bytes of its own", true,
+       spreadBuffers},
+      {"commute", "independent neighbours exchanged", true,
+       exchangeIndependent},
+      {"earlier", "receives posted earlier", true, postReceivesEarlier},
+      {"rewait", "the wait of a send at another independent place", true,
+       moveSendsWaits}};
+  return kAll;
+}

@@ -1,0 +1,107 @@
+//===- MutateTest.cpp - Mutants are refused or run to equal integers ------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/hostile/Judge.h"
+
+#include "test/runtime/hostile/Peaks.h"
+#include "test/runtime/program/AsynchronousPrograms.h"
+
+#include <gtest/gtest.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::Opcode;
+using program::ProgramT;
+using program::SampleOptions;
+
+namespace {
+std::vector<ProgramT> samples() {
+  std::vector<ProgramT> programs;
+  programs.push_back(program::samplePipeline(
+      {.workers = 2, .microBatches = 4, .bidirectional = true}));
+  programs.push_back(program::samplePipeline(
+      {.workers = 3,
+       .microBatches = 3,
+       .doubledForwards = true,
+       .backwardParts = 2,
+       .recompute = SampleOptions::Recompute::AllButFirst}));
+  programs.push_back(program::samplePipeline({.workers = 2,
+                                              .microBatches = 2,
+                                              .splitBackward = true,
+                                              .dataParallel = 2}));
+  for (program::Updates updates :
+       {program::Updates::EachMicroBatch, program::Updates::EachStep})
+    programs.push_back(program::sampleAsynchronous(
+        {.workers = 3, .microBatches = 3}, updates));
+  return programs;
+}
+
+TEST(Mutate, MutantsAreRefusedOrRunToEqualIntegers) {
+  hostile::Judge judge(samples());
+  for (uint64_t number = 0; number < 2000; ++number)
+    EXPECT_EQ(judge.judge(number), "");
+  // Neither a verifier that refuses all nor one that accepts all would do.
+  hostile::Counts total = judge.total();
+  EXPECT_EQ(total.all(), 2000u);
+  EXPECT_GT(total.equal, 300u);
+  EXPECT_LT(total.equal, 1500u);
+}
+
+TEST(Mutate, ANumberIsAMutant) {
+  hostile::Judge first(samples()), second(samples());
+  for (uint64_t number = 0; number < 200; ++number) {
+    first.judge(number);
+    second.judge(number);
+    EXPECT_STREQ(first.current(), second.current());
+  }
+  EXPECT_EQ(first.table(), second.table());
+}
+
+TEST(Mutate, EachMutationAppliesToSomeSample) {
+  std::vector<ProgramT> programs = samples();
+  for (const hostile::Mutation &mutation : hostile::mutations()) {
+    hostile::Random random(5);
+    bool applied = false;
+    for (uint32_t tries = 0; tries < 40 && !applied; ++tries) {
+      ProgramT mutant = programs[tries % programs.size()];
+      applied = mutation.apply(mutant, random);
+    }
+    EXPECT_TRUE(applied) << mutation.name;
+  }
+}
+
+TEST(Mutate, WaitsFollowTheirPosts) {
+  ProgramT program = program::samplePipeline({.workers = 2, .microBatches = 2});
+  program::WorkerT &worker = *program.workers[1];
+  hostile::rewrite(worker, [](hostile::Sections &sections) {
+    sections[1].insert(sections[1].begin(), sections[1].back());
+    sections[1].pop_back();
+  });
+  for (uint32_t i = 0; i < worker.instructions.size(); ++i)
+    if (worker.instructions[i].opcode() == Opcode::Wait) {
+      Opcode of = worker.instructions[worker.instructions[i].target()].opcode();
+      EXPECT_TRUE(of == Opcode::PostSend || of == Opcode::PostRecv ||
+                  of == Opcode::AllReduceStart);
+    }
+}
+
+// What the words above mean, held against a program in which one neighbour
+// needs the other.
+TEST(Mutate, AConsumerIsNotIndependentOfItsWait) {
+  ProgramT program = program::samplePipeline({.workers = 2, .microBatches = 2});
+  const program::WorkerT &worker = *program.workers[1];
+  uint32_t pairs = 0;
+  for (uint32_t i = 0; i + 1 < worker.instructions.size(); ++i) {
+    const program::Instruction &first = worker.instructions[i];
+    if (first.opcode() == Opcode::PostRecv) {
+      EXPECT_FALSE(hostile::areIndependent(worker, i));
+      ++pairs;
+    }
+  }
+  EXPECT_EQ(pairs, 2u);
+}
+} // namespace
