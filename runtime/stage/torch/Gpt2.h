@@ -58,8 +58,8 @@ public:
   /// `input`: tokens [B, T] on the embedding, else [B, T, C]. `labels`: [B, T]
   /// on the head, else undefined. The result is [B, T, C], or the mean
   /// cross-entropy. Dropout acts where `dropped` says which micro-batch or part
-  /// of one this is, and not at all without it. `uses`, if given, receives where the
-  /// parameters, each once, were used.
+  /// of one this is, and not at all without it. `uses`, if given, receives
+  /// where the parameters, each once, were used.
   at::Tensor run(at::Tensor input, const at::Tensor &labels,
                  const std::vector<at::Tensor> &parameters,
                  const std::optional<MicroBatch> &dropped,

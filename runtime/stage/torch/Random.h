@@ -16,8 +16,8 @@
 // torch.Generator().manual_seed(mix). (That Mersenne twister uses the lower 32
 // bits.) Weights are drawn in float64 by normal_(0, deviation) and rounded;
 // dropout keeps where empty(shape, bool).bernoulli_(1 - p) is true and scales
-// by 1 / (1 - p). The masks of a part of a micro-batch are its rows of the whole
-// one's.
+// by 1 / (1 - p). The masks of a part of a micro-batch are its rows of the
+// whole one's.
 //
 //===----------------------------------------------------------------------===//
 
