@@ -5,24 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PipeDream and PipeDream-2BW are accepted over a range of sizes; then, as in
-// VerifyErrorsTest.cpp, one refused program for each constraint.
+// PipeDream and PipeDream-2BW are accepted over a range of sizes; then, one
+// refused program for each constraint.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Verify.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
-#include "test/runtime/program/Changes.h"
+#include "test/runtime/program/Refused.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <ostream>
 
 namespace chimera::program {
 namespace {
-
-using Rule = Violation::Rule;
 
 TEST(VerifyAsynchronous, AcceptsPipeDreamAnd2BW) {
   for (Updates updates : {Updates::EachMicroBatch, Updates::EachStep})
@@ -344,7 +340,7 @@ const Case kCases[] = {
        operand(p, 0, forward, 1) = 2;
        forward.mutate_weight_version(1);
      }},
-    {"2BWOfNewWeights", k2BW, Rule::Weights,
+    {"Of2BWOfNewWeights", k2BW, Rule::Weights,
      "expected micro-batch 3 of step 1 to read the weights after 0 updates, "
      "got "
      "those after 1",
@@ -439,27 +435,14 @@ const Case kCases[] = {
 class VerifyAsynchronousErrors : public testing::TestWithParam<Case> {};
 
 TEST_P(VerifyAsynchronousErrors, IsRefused) {
-  ProgramT program =
-      sampleAsynchronous({.workers = 4, .microBatches = 5}, GetParam().updates);
-  ASSERT_TRUE(verifyProgram(program).empty());
-  GetParam().change(program);
-  std::vector<Violation> violations = verifyProgram(program);
-  ASSERT_FALSE(violations.empty());
-  std::string all;
-  bool found = false;
-  for (const Violation &violation : violations) {
-    EXPECT_EQ(violation.rule, GetParam().rule) << violation.message;
-    found |= violation.message.find(GetParam().message) != std::string::npos;
-    all += violation.message + "\n";
-  }
-  EXPECT_TRUE(found) << all;
+  const Case &each = GetParam();
+  expectRefused(
+      sampleAsynchronous({.workers = 4, .microBatches = 5}, each.updates),
+      {each.name, each.rule, each.message, each.change});
 }
 
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyAsynchronousErrors,
-                         testing::ValuesIn(kCases), [](const auto &info) {
-                           std::string name = info.param.name;
-                           return name[0] == '2' ? "Of" + name : name;
-                         });
+                         testing::ValuesIn(kCases), nameOfCase<Case>);
 
 } // namespace
 } // namespace chimera::program

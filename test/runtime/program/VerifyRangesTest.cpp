@@ -5,25 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// As VerifyErrorsTest.cpp, for programs whose forwards cover two micro-batches
-// and whose backwards cover half of one, with a recompute before all but the
-// first of each forward.
+// Refused programs whose forwards cover two micro-batches and whose backwards
+// cover half of one, with a recompute before all but the first of each forward.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Verify.h"
-#include "test/runtime/program/Changes.h"
-#include "test/runtime/program/SamplePrograms.h"
+#include "test/runtime/program/Refused.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <ostream>
 
 namespace chimera::program {
 namespace {
-
-using Rule = Violation::Rule;
 
 // Micro-batches 0 to 3 are pipeline 0's. Worker 0 has its stage 0 and stage 3
 // of pipeline 1, and worker 3 the other way round.
@@ -73,15 +67,9 @@ void swapOperands(ProgramT &program, uint32_t w, const Instruction &one,
   std::swap(operand(program, w, one, k), operand(program, w, other, k));
 }
 
-struct Case {
-  const char *name;
-  Rule rule;
-  const char *message;
-  void (*change)(ProgramT &program);
+struct Case : Refusal {
   bool splitBackward = false;
 };
-
-void PrintTo(const Case &each, std::ostream *stream) { *stream << each.name; }
 
 const Case kCases[] = {
     // Tables.
@@ -330,23 +318,11 @@ const Case kCases[] = {
 class VerifyRanges : public testing::TestWithParam<Case> {};
 
 TEST_P(VerifyRanges, IsRefused) {
-  ProgramT program = sample(GetParam().splitBackward);
-  ASSERT_TRUE(verifyProgram(program).empty());
-  GetParam().change(program);
-  std::vector<Violation> violations = verifyProgram(program);
-  ASSERT_FALSE(violations.empty());
-  std::string all;
-  bool found = false;
-  for (const Violation &violation : violations) {
-    EXPECT_EQ(violation.rule, GetParam().rule) << violation.message;
-    found |= violation.message.find(GetParam().message) != std::string::npos;
-    all += violation.message + "\n";
-  }
-  EXPECT_TRUE(found) << all;
+  expectRefused(sample(GetParam().splitBackward), GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyRanges, testing::ValuesIn(kCases),
-                         [](const auto &info) { return info.param.name; });
+                         nameOfCase<Case>);
 
 } // namespace
 } // namespace chimera::program
