@@ -1,0 +1,351 @@
+//===- EmitStream.cpp - One worker of the IR to its stream ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/EmitStream.h"
+
+#include "dialect/State.h"
+#include "passes/Buffers.h"
+#include "passes/Workers.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+using program::Opcode;
+using program::ValueKind;
+
+ValueKind kindOf(Type type) {
+  if (auto arriving = dyn_cast<ArrivingType>(type))
+    type = arriving.getValue();
+  return llvm::TypeSwitch<Type, ValueKind>(type)
+      .Case([](TokensType) { return ValueKind::Tokens; })
+      .Case([](LabelsType) { return ValueKind::Labels; })
+      .Case([](ActivationType) { return ValueKind::Activation; })
+      .Case([](GradientType) { return ValueKind::Gradient; })
+      .Case([](StashType) { return ValueKind::Stash; })
+      .Case([](LossType) { return ValueKind::Loss; })
+      .Case([](WeightsType) { return ValueKind::Weights; })
+      .Case([](WeightGradientType) { return ValueKind::WeightGradient; })
+      .Default([](Type) { return ValueKind::OptimizerState; });
+}
+
+namespace {
+
+/// The source locations of one stream, numbered as they come.
+class Places {
+public:
+  uint32_t find(Location location) {
+    // Most ops come from where the one before came from.
+    if (LocationAttr(location) == last)
+      return lastIndex;
+    last = location;
+    lastIndex = kNowhere;
+    if (auto place = location->findInstanceOf<FileLineColLoc>()) {
+      auto [entry, isNew] = known.try_emplace(place, list.size());
+      if (isNew)
+        list.push_back(place);
+      lastIndex = entry->second;
+    }
+    return lastIndex;
+  }
+
+  SmallVector<FileLineColLoc> take() { return std::move(list); }
+
+private:
+  LocationAttr last;
+  uint32_t lastIndex = kNowhere;
+  SmallVector<FileLineColLoc> list;
+  DenseMap<Attribute, uint32_t> known;
+};
+
+/// Which of several versions of a stage's weights an op reads.
+class Versions {
+public:
+  /// Begins a section of steps that overlap.
+  void enter(Block &section) {
+    versions.clear();
+    newest.clear();
+    SmallVector<Carried> replicas = *carriedBy(section.getArgumentTypes());
+    for (const Carried &replica : replicas) {
+      for (unsigned k = 0; k < replica.versions; ++k)
+        versions[section.getArgument(replica.first + k)] = {
+            static_cast<uint32_t>(newest.size()), k};
+      newest.push_back(replica.versions - 1);
+    }
+  }
+
+  /// How many versions newer than the one it reads there are when `op` runs.
+  /// Requires a call for each op, in the order of the stream.
+  uint32_t readBy(Operation *op) {
+    if (newest.empty())
+      return 0;
+    auto weights = llvm::find_if(op->getOperands(), [](Value operand) {
+      return isa<WeightsType>(operand.getType());
+    });
+    if (weights == op->operand_end())
+      return 0;
+    Version read = versions.lookup(*weights);
+    uint32_t behind = newest[read.replica] - read.number;
+    if (isa<CopyOp>(op))
+      versions[op->getResult(0)] = read;
+    else if (isa<OptimizerStepOp>(op))
+      versions[op->getResult(0)] = {read.replica, ++newest[read.replica]};
+    return behind;
+  }
+
+private:
+  struct Version {
+    uint32_t replica = 0, number = 0;
+  };
+  DenseMap<Value, Version> versions;
+  SmallVector<uint32_t> newest; ///< of each replica; empty with a flush
+};
+
+class StreamEmitter {
+public:
+  StreamEmitter(WorkerOp worker, const Layout &layout, uint32_t microBatches)
+      : worker(worker), layout(layout), microBatches(microBatches),
+        out(std::make_unique<program::WorkerT>()) {}
+
+  FailureOr<Stream> run() {
+    bool overlaps = !worker.getPrologue().empty();
+    if (!worker.getArguments() || (overlaps && !worker.getCarried()) ||
+        !worker.getArenaBytes() || !worker.getPeakBytes() ||
+        !worker.getPeakInstruction()) {
+      return worker.emitOpError("expected an allocated worker: run "
+                                "chimera-allocate first");
+    }
+    // They stand first, and what follows is long.
+    SmallVector<Block *, 3> sections = worker.getSections();
+    for (Operation &op : *sections.front()) {
+      auto buffer = dyn_cast<BufferOp>(op);
+      if (!buffer)
+        break;
+      out->buffers.emplace_back(kindOf(buffer.getType()),
+                                buffer.getOffset().value_or(0),
+                                cast<SizedType>(buffer.getType()).getBytes());
+    }
+    ArrayRef<int32_t> holds = worker.getHolds();
+    for (size_t i = 0; i < holds.size(); i += 2)
+      checkReplica(worker, holds[i], holds[i + 1]);
+    for (size_t i = 0; i < holds.size(); i += 2)
+      out->states.emplace_back(holds[i], holds[i + 1],
+                               (*worker.getArguments())[i],
+                               (*worker.getArguments())[i + 1]);
+    out->peak_instruction = *worker.getPeakInstruction();
+    for (Block *section : sections) {
+      if (section == &worker.getBody().front())
+        out->body_begin = static_cast<uint32_t>(out->instructions.size());
+      if (sections.size() > 1)
+        versions.enter(*section);
+      forEachInstruction(*section, [&](Operation *op) { emit(op); });
+      emitRename(*section);
+      if (section == &worker.getBody().front())
+        out->body_end = static_cast<uint32_t>(out->instructions.size());
+    }
+    out->arena_bytes = *worker.getArenaBytes();
+    out->peak_bytes = *worker.getPeakBytes();
+    if (failed)
+      return failure();
+    return Stream{std::move(out), places.take(), std::move(starts)};
+  }
+
+private:
+  /// The fields of an instruction that ops fill in.
+  struct Fields {
+    Opcode opcode;
+    ValueKind kind = ValueKind::Tokens;
+    uint32_t pipeline = 0, stage = 0;
+    uint32_t microBatch = 0, microBatches = 0;
+    uint32_t target = 0;
+    uint32_t part = 0, parts = 1;
+  };
+
+  template <typename Op> static Fields ofReplica(Op op, Opcode opcode) {
+    return {opcode, ValueKind::Tokens, op.getPipeline(), op.getStage()};
+  }
+
+  static Fields ofLoad(LoadOp op) {
+    return {Opcode::Load,  kindOf(op.getType()), op.getPipeline(),
+            op.getStage(), op.getMicroBatch(),   op.getCount()};
+  }
+
+  template <typename Op>
+  static Fields ofAction(Op op, Opcode opcode, Type type) {
+    return {opcode,        kindOf(type),       op.getPipeline(),
+            op.getStage(), op.getMicroBatch(), op.getCount(),
+            /*target=*/0,  op.getPart(),       op.getParts()};
+  }
+
+  template <typename Op> static Fields ofPost(Op op, Opcode opcode, Type type) {
+    Fields fields = ofAction(op, opcode, type);
+    fields.target = op.getPeer();
+    return fields;
+  }
+
+  Fields fieldsOf(Operation *op) {
+    using Switch = llvm::TypeSwitch<Operation *, Fields>;
+    return Switch(op)
+        .Case([](LoadOp o) { return ofLoad(o); })
+        .Case([](ZeroOp o) { return ofReplica(o, Opcode::ZeroGradient); })
+        .Case([](ForwardOp o) {
+          return ofAction(o, Opcode::Forward, o.getOutputs().front().getType());
+        })
+        .Case([](RecomputeOp o) {
+          return ofAction(o, Opcode::Recompute, o.getStash().getType());
+        })
+        .Case([](BackwardOp o) {
+          return ofAction(o, Opcode::Backward, o.getNewSum().getType());
+        })
+        .Case([](InputGradientOp o) {
+          return ofAction(o, Opcode::InputGradient, o.getRest().getType());
+        })
+        .Case([](WeightGradientOp o) {
+          return ofAction(o, Opcode::WeightGradient, o.getNewSum().getType());
+        })
+        .Case([&](OptimizerStepOp o) {
+          Fields fields = ofReplica(o, Opcode::OptimizerStep);
+          fields.microBatch = o.getMicroBatch().value_or(0);
+          fields.microBatches = o.getMicroBatch() ? 1 : microBatches;
+          return fields;
+        })
+        .Case([](CopyOp o) {
+          Fields fields = ofReplica(o, Opcode::Copy);
+          fields.kind = ValueKind::Weights;
+          return fields;
+        })
+        .Case([](PostSendOp o) {
+          return ofPost(o, Opcode::PostSend, o.getValue().getType());
+        })
+        .Case([](PostReceiveOp o) {
+          return ofPost(o, Opcode::PostRecv, o.getTransfer().getType());
+        })
+        .Case([](GroupOp o) {
+          auto posts = o.getPosts().front().getOperations().size() - 1;
+          return Fields{.opcode = Opcode::Group,
+                        .target = static_cast<uint32_t>(posts)};
+        })
+        .Case([&](WaitOp o) {
+          return Fields{.opcode = Opcode::Wait,
+                        .target = transfers.lookup(o.getTransfer())};
+        })
+        .Case([&](AllReduceStartOp o) {
+          starts.push_back({out->instructions.size(), o});
+          return Fields{.opcode = Opcode::AllReduceStart,
+                        .kind = kindOf(o.getTransfer().getType()),
+                        .stage = o.getStage()};
+        })
+        .Default([&](Operation *o) {
+          o->emitOpError("expected an instruction");
+          failed = true;
+          return Fields{};
+        });
+  }
+
+  /// The file numbers pipelines and stages in 16 bits: a number that is cut
+  /// could name another replica.
+  void checkReplica(Operation *op, uint32_t pipeline, uint32_t stage) {
+    if (pipeline < layout.directions.size() && stage < layout.stages.size())
+      return;
+    op->emitOpError("expected a pipeline below ")
+        << layout.directions.size() << " and a stage below "
+        << layout.stages.size() << ", got " << pipeline << " and " << stage;
+    failed = true;
+  }
+
+  void addOperand(Operation *op, Value value) {
+    std::optional<int32_t> buffer = bufferOf(worker, value);
+    if (buffer)
+      return out->operands.push_back(*buffer);
+    op->emitOpError("expected a buffer for each value: run chimera-allocate "
+                    "first");
+    failed = true;
+  }
+
+  void emit(Operation *op) {
+    auto index = static_cast<uint32_t>(out->instructions.size());
+    Fields fields = fieldsOf(op);
+    checkReplica(op, fields.pipeline, fields.stage);
+    auto first = static_cast<uint32_t>(out->operands.size());
+    bool compute = !isa<WaitOp, GroupOp>(op);
+    if (compute)
+      for (Value operand : op->getOperands())
+        addOperand(op, operand);
+    size_t operands = out->operands.size() - first;
+    for (Value result : op->getResults()) {
+      if (isa<SendingType, ArrivingType>(result.getType()))
+        transfers[result] = index;
+      if (compute && !isa<SendingType>(result.getType()))
+        addOperand(op, result);
+    }
+    if (auto group = dyn_cast<GroupOp>(op))
+      for (auto [k, transfer] : llvm::enumerate(group.getTransfers()))
+        transfers[transfer] = index + 1 + static_cast<uint32_t>(k);
+    size_t results = out->operands.size() - first - operands;
+    if (operands > UINT16_MAX) {
+      op->emitOpError("expected at most ")
+          << UINT16_MAX << " operands, got " << operands;
+      failed = true;
+    }
+    out->instructions.emplace_back(
+        fields.opcode, fields.kind, fields.part, fields.parts, fields.pipeline,
+        fields.stage, fields.microBatch, fields.microBatches, fields.target,
+        first, operands, results, versions.readBy(op),
+        places.find(op->getLoc()));
+  }
+
+  /// Lets what the section yields take the places where the next one looks.
+  void emitRename(Block &section) {
+    std::optional<Renames> found = renames(worker, section);
+    if (!found) {
+      section.back().emitOpError("expected values in buffers of their own that "
+                                 "can change places: run chimera-allocate "
+                                 "first");
+      failed = true;
+      return;
+    }
+    Renames &moves = *found;
+    if (moves.empty())
+      return;
+    // The stated peak counts instructions without this one.
+    auto index = static_cast<uint32_t>(out->instructions.size());
+    if (out->peak_instruction >= index)
+      ++out->peak_instruction;
+    auto first = static_cast<uint32_t>(out->operands.size());
+    for (auto [from, to] : moves)
+      out->operands.push_back(from);
+    for (auto [from, to] : moves)
+      out->operands.push_back(to);
+    out->instructions.emplace_back(
+        Opcode::Rename, ValueKind::Tokens, /*part=*/0, /*parts=*/1,
+        /*pipeline=*/0, /*stage=*/0, /*micro_batch=*/0, /*micro_batches=*/0,
+        /*target=*/0, first, moves.size(), moves.size(), /*weight_version=*/0,
+        places.find(section.back().getLoc()));
+  }
+
+  WorkerOp worker;
+  const Layout &layout;
+  uint32_t microBatches; ///< of a step
+  Places places;
+  SmallVector<std::pair<uint32_t, AllReduceStartOp>> starts;
+  Versions versions;
+  std::unique_ptr<program::WorkerT> out;
+  /// The instruction that began each transfer.
+  DenseMap<Value, uint32_t> transfers;
+  bool failed = false;
+};
+
+} // namespace
+
+FailureOr<Stream> emitStream(WorkerOp worker, const Layout &layout,
+                             uint32_t microBatches) {
+  return StreamEmitter(worker, layout, microBatches).run();
+}
+
+} // namespace chimera
