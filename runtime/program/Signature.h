@@ -15,6 +15,8 @@
 
 #include "runtime/program/Program.h"
 
+#include <string>
+
 namespace chimera::program::verify {
 
 inline constexpr uint8_t kNotInPlace = 0xff;
@@ -42,6 +44,12 @@ struct Signature {
 /// the last; empty for other opcodes. Of a forward's results it has one loss
 /// and no stash: how many there are depends on what the forward covers.
 Signature signatureOf(Opcode opcode, bool first, bool last);
+
+/// Where a computation's operands and results are not of the kinds and sizes
+/// that its signature says, or lie in buffers that they may not share; empty
+/// where they are. Requires buffers that exist.
+std::string faultOf(const WorkerT &worker, const Instruction &instruction,
+                    const Signature &signature, bool isLast);
 
 } // namespace chimera::program::verify
 

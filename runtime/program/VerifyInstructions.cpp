@@ -14,16 +14,6 @@ namespace chimera::program::verify {
 
 namespace {
 
-template <typename Kinds> std::string kindList(const Kinds &kinds) {
-  std::string list = "(";
-  for (ValueKind kind : kinds) {
-    if (list.size() > 1)
-      list += ", ";
-    list += nameOf(kind);
-  }
-  return list + ")";
-}
-
 class InstructionVerifier {
 public:
   InstructionVerifier(const ProgramT &program, const Facts &facts,
@@ -363,9 +353,10 @@ private:
     int ends = (instruction.stage() == 0 ? 1 : 0) |
                (instruction.stage() + 1u == stages ? 2 : 0);
     const Signature &signature = signatures[size_t(opcode)][ends];
-    if (!verifyKinds(instruction, signature) ||
-        !verifyInPlace(instruction, signature) ||
-        (ofMicroBatches && !verifySizes(instruction, signature)))
+    std::string fault = faultOf(*worker, instruction, signature, ends & 2);
+    if (!fault.empty())
+      return fail(fault);
+    if (ofMicroBatches && !verifySizes(instruction, signature))
       return;
     if (opcode == Opcode::OptimizerStep)
       verifyUpdate(instruction);
@@ -458,98 +449,6 @@ private:
       if (!verifyBytes(instruction, kind, instruction.stage() - before,
                        buffers[k]))
         return false;
-    }
-    return true;
-  }
-
-  bool verifyKinds(const Instruction &instruction, const Signature &signature) {
-    size_t count = signature.operands + signature.results;
-    const uint32_t *buffers =
-        worker->operands.data() + instruction.first_operand();
-    // What a forward has beyond the one of each kind in its signature: losses
-    // for the other micro-batches, and stashes for other backwards or none.
-    uint32_t losses = 0, stashes = 0;
-    if (instruction.opcode() == Opcode::Forward) {
-      if (instruction.stage() + 1u == stages)
-        losses = instruction.micro_batches() - 1;
-      stashes =
-          std::max<uint32_t>(instruction.results(), 1 + losses) - 1 - losses;
-      count = size_t(signature.operands) + 1 + losses + stashes;
-    }
-    auto expected = [&](size_t k) {
-      if (instruction.opcode() != Opcode::Forward || k < signature.operands)
-        return signature.kinds[k];
-      return k <= size_t(signature.operands) + losses
-                 ? signature.kinds[signature.operands]
-                 : ValueKind::Stash;
-    };
-    bool agrees =
-        instruction.operands() == signature.operands &&
-        size_t(instruction.operands()) + instruction.results() == count;
-    for (size_t k = 0; agrees && k < count; ++k)
-      agrees = kindOf(buffers[k]) == expected(k);
-    if (!agrees) {
-      auto wanted = [&](size_t begin, size_t end) {
-        std::vector<ValueKind> kinds;
-        for (size_t k = begin; k < std::min(end, begin + 8); ++k)
-          kinds.push_back(expected(k));
-        return kindList(kinds);
-      };
-      auto found = [&](std::span<const uint32_t> list) {
-        std::vector<ValueKind> kinds;
-        for (uint32_t buffer : list.first(std::min<size_t>(list.size(), 8)))
-          kinds.push_back(kindOf(buffer));
-        return kindList(kinds);
-      };
-      fail("expected " + wanted(0, signature.operands) + " -> " +
-           wanted(signature.operands, count) + ", got " +
-           found(operandsOf(*worker, instruction)) + " -> " +
-           found(resultsOf(*worker, instruction)));
-      return false;
-    }
-    uint64_t left = worker->buffers[buffers[signature.equalBytes[0]]].bytes();
-    uint64_t right = worker->buffers[buffers[signature.equalBytes[1]]].bytes();
-    if (left != right) {
-      fail(std::string("expected equal bytes of ") +
-           nameOf(signature.kinds[signature.equalBytes[0]]) + " and " +
-           nameOf(signature.kinds[signature.equalBytes[1]]) + ", got " +
-           text(left) + " and " + text(right));
-      return false;
-    }
-    return true;
-  }
-
-  bool verifyInPlace(const Instruction &instruction,
-                     const Signature &signature) {
-    std::span<const uint32_t> operands = operandsOf(*worker, instruction);
-    std::span<const uint32_t> results = resultsOf(*worker, instruction);
-    bool hasTwice = results.size() == 2 && results[0] == results[1];
-    if (results.size() > 2) {
-      std::vector<uint32_t> sorted(results.begin(), results.end());
-      std::ranges::sort(sorted);
-      hasTwice = std::ranges::adjacent_find(sorted) != sorted.end();
-    }
-    for (size_t r = 0; r < results.size(); ++r) {
-      if (r < signature.results && signature.inPlace[r] != kNotInPlace) {
-        uint32_t expected = operands[signature.inPlace[r]];
-        bool apart = r == 0 && signature.mayMove &&
-                     std::ranges::find(operands, results[r]) == operands.end();
-        if (results[r] == expected || apart)
-          continue;
-        fail("expected the " +
-             std::string(nameOf(signature.kinds[signature.operands + r])) +
-             " in place in buffer " + text(expected) + ", got buffer " +
-             text(results[r]));
-        return false;
-      }
-      // A stash is a handle, which may be replaced where it lies.
-      bool reads = kindOf(results[r]) != ValueKind::Stash &&
-                   std::ranges::find(operands, results[r]) != operands.end();
-      if (reads || hasTwice) {
-        fail("expected a result apart from its other buffers, got buffer " +
-             text(results[r]) + " twice");
-        return false;
-      }
     }
     return true;
   }
