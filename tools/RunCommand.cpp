@@ -14,6 +14,7 @@
 
 #include "runtime/core/Gather.h"
 #include "runtime/core/Launch.h"
+#include "runtime/core/Profile.h"
 #include "runtime/core/Progress.h"
 #include "runtime/core/Report.h"
 #include "runtime/core/Run.h"
@@ -177,6 +178,15 @@ private:
   std::optional<Loss> loss;
 };
 
+void saveProfile(const std::string &file, const std::string &document,
+                 bool quiet) {
+  std::string error;
+  if (!program::writeWhole(file, {std::as_bytes(std::span(document))}, error))
+    throw std::runtime_error(error);
+  if (!quiet)
+    std::printf("saved %s\n", file.c_str());
+}
+
 /// The ranks' use of memory and the runtime's own cost.
 nlohmann::json summarize(const program::ProgramT &program,
                          const RunResult &result, uint32_t cores) {
@@ -254,6 +264,7 @@ TrainingRun makeRun(const RunSettings &settings,
         static_cast<int64_t>(std::min(settings.timeout, 1e9) * 1000));
   run.gatherGradients = !settings.saveGradients.empty();
   run.checkReplicas = settings.checkReplicas;
+  run.profile = !settings.profile.empty();
   run.meter = load.meter.get();
   if (load.kind == kTransformer)
     run.onThread = [threads] { setThreads(static_cast<int>(threads)); };
@@ -305,6 +316,10 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     run.onResult = [&](const RunResult &result) {
       if (settings.checkReplicas && !settings.quiet)
         std::printf("all replicas are bit-identical\n");
+      if (run.profile)
+        saveProfile(settings.profile,
+                    formatProfile(program, result.profiles, rootOf(program)),
+                    settings.quiet);
       results->finish(result.weights, result.gradients, result.steps,
                       result.seconds,
                       summarize(program, result,
@@ -355,9 +370,14 @@ void checkSettings(const RunSettings &settings) {
   if (settings.sequential && settings.transport == kMpi)
     throw std::invalid_argument(
         "--sequential runs on one device: leave out --transport mpi");
+  if (settings.sequential && !settings.profile.empty())
+    throw std::invalid_argument(
+        "--profile is for pipelines: leave out --sequential");
+  if (settings.steps == 0 && !settings.profile.empty())
+    throw std::invalid_argument("--profile needs at least one step");
   std::vector<std::string> outputs;
-  for (const std::string *file :
-       {&settings.save, &settings.saveGradients, &settings.log}) {
+  for (const std::string *file : {&settings.save, &settings.saveGradients,
+                                  &settings.log, &settings.profile}) {
     if (file->empty())
       continue;
     if (std::string problem = program::checkOutput(*file); !problem.empty())

@@ -22,6 +22,7 @@ struct RunSettings {
   std::string save;
   std::string saveGradients;
   std::string log;
+  std::string profile;
   std::string transport = "auto";
   uint64_t steps = 10;
   uint32_t threads = 0; ///< 0: an equal share of the cores

@@ -47,6 +47,9 @@ int main(int argc, char **argv) {
   app.add_option("--log", settings.log,
                  "Write a JSON object a line: each step, then a summary; it "
                  "grows as FILE.part");
+  app.add_option("--profile", settings.profile,
+                 "Write what the time went into as JSON: for each stage how "
+                 "long its actions took, for each rank its waits, in ns");
   app.add_option("--threads", settings.threads,
                  "Threads for the computations of one rank (default: an equal "
                  "share of the cores, at least 1)")

@@ -111,3 +111,30 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
     }
   }
 }
+
+std::vector<Profile>
+chimera::runtime::gatherProfiles(Transport &transport, uint32_t root,
+                                 const Profile &profile,
+                                 std::chrono::milliseconds timeout) {
+  std::vector<int64_t> own = profile.pack();
+  std::vector<uint64_t> sizes =
+      gatherValues(transport, root, uint64_t(own.size()), timeout);
+  if (transport.rank() != root) {
+    transport.wait(transport.postSend(root, std::as_bytes(std::span(own))),
+                   timeout);
+    return {};
+  }
+  std::vector<Profile> profiles;
+  for (uint32_t rank = 0; rank < transport.ranks(); ++rank) {
+    if (rank == root) {
+      profiles.push_back(profile);
+      continue;
+    }
+    std::vector<int64_t> packed(sizes[rank]);
+    transport.wait(
+        transport.postReceive(rank, std::as_writable_bytes(std::span(packed))),
+        timeout);
+    profiles.push_back(Profile::unpack(packed));
+  }
+  return profiles;
+}

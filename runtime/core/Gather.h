@@ -38,6 +38,11 @@ void checkReplicas(const program::ProgramT &program, Transport &transport,
                    uint32_t root, const Replicas &replicas,
                    std::chrono::milliseconds timeout);
 
+/// At `root` all ranks' profiles in rank order; elsewhere nothing.
+std::vector<Profile> gatherProfiles(Transport &transport, uint32_t root,
+                                    const Profile &profile,
+                                    std::chrono::milliseconds timeout);
+
 /// At `root` the `value` of every rank in rank order; elsewhere nothing.
 /// `Value` is plain memory.
 template <typename Value>

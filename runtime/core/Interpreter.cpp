@@ -149,6 +149,8 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
   if (steps == 0)
     return;
   inPrologue = true;
+  if (options.profile)
+    stepBegin = steadyNanoseconds();
   enter(0, worker.body_begin);
   leaveSections();
 }
@@ -170,6 +172,10 @@ void Interpreter::leaveSections() {
   bool flushes = program.updates == program::Updates::Flush;
   while (index == end) {
     if (!inPrologue) {
+      if (options.profile) {
+        int64_t stepEnd = steadyNanoseconds();
+        options.profile->addStep(stepEnd - std::exchange(stepBegin, stepEnd));
+      }
       onStep(step, loss);
       ++step;
       if (step < steps && options.mayBegin && !options.mayBegin(step))
@@ -189,7 +195,10 @@ void Interpreter::leaveSections() {
 void Interpreter::advance() {
   const Instruction &instruction = worker.instructions[index];
   status.at(step, index);
-  executeOne(instruction, index, step);
+  if (options.profile)
+    executeTimed(instruction);
+  else
+    executeOne(instruction, index, step);
   if (index + 1 == groupEnd) {
     transport.endGroup();
     groupEnd = 0;
@@ -202,6 +211,15 @@ void Interpreter::advance() {
   ++executed;
   ++index;
   leaveSections();
+}
+
+void Interpreter::executeTimed(const Instruction &instruction) {
+  const Instruction *posted = instruction.opcode() == Opcode::Wait
+                                  ? &worker.instructions[instruction.target()]
+                                  : nullptr;
+  int64_t begin = steadyNanoseconds();
+  executeOne(instruction, index, step);
+  options.profile->add(instruction, posted, steadyNanoseconds() - begin);
 }
 
 void Interpreter::executeOne(const Instruction &instruction, uint32_t index,

@@ -17,6 +17,7 @@
 #define CHIMERA_RUNTIME_CORE_INTERPRETER_H
 
 #include "runtime/core/MemoryMeter.h"
+#include "runtime/core/Profile.h"
 #include "runtime/core/StatusPage.h"
 #include "runtime/program/Pieces.h"
 #include "runtime/stage/Stage.h"
@@ -54,6 +55,8 @@ public:
     /// is then the last.
     std::function<bool(uint64_t)> mayBegin = {};
     const MemoryMeter *meter = nullptr;
+    /// Where to add how long instructions and steps take, if anywhere.
+    Profile *profile = nullptr;
   };
 
   /// Makes the stages and initialises weights. Requires a verified program and
@@ -101,6 +104,7 @@ private:
   void findRecomputes();
   void enter(uint32_t sectionBegin, uint32_t sectionEnd);
   void leaveSections();
+  void executeTimed(const program::Instruction &instruction);
   void executeOne(const program::Instruction &instruction, uint32_t index,
                   uint64_t step);
   void load(const program::Instruction &instruction, uint64_t step);
@@ -156,6 +160,7 @@ private:
   uint32_t end = 0;
   uint64_t step = 0;
   uint64_t steps = 0;
+  int64_t stepBegin = 0; // for a profile
 
   uint64_t executed = 0;
   int64_t meterStart = 0;

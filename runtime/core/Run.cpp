@@ -48,6 +48,9 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
   options.keepGradients = run.gatherGradients;
   options.mayBegin = mayBegin;
   options.meter = run.meter;
+  Profile profile;
+  if (run.profile)
+    options.profile = &profile;
   Interpreter interpreter(run.program, run.stages, run.data, transport, status,
                           options);
 
@@ -71,6 +74,8 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
       RankUse{interpreter.instructionsRun(), interpreter.arenaBytes(),
               interpreter.peakStashBytes(), interpreter.peakBytes()},
       run.timeout);
+  if (run.profile)
+    result.profiles = gatherProfiles(transport, root, profile, run.timeout);
   if (run.checkReplicas)
     checkReplicas(run.program, transport, root, interpreter.weights(),
                   run.timeout);

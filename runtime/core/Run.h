@@ -37,6 +37,7 @@ struct RunResult {
   std::vector<std::byte> weights;   ///< the whole model, if asked for
   std::vector<std::byte> gradients; ///< of the last step, scaled, if asked for
   std::vector<RankUse> ranks;
+  std::vector<Profile> profiles; ///< of all ranks, if asked for
   uint64_t steps; ///< fewer than asked for where a signal stopped the run
   double seconds; ///< from the first step's begin to the last one's end
 };
@@ -55,6 +56,7 @@ struct TrainingRun {
   bool gatherWeights = false;
   bool gatherGradients = false;
   bool checkReplicas = false;
+  bool profile = false;
   const MemoryMeter *meter = nullptr;
   /// Called on each rank's thread first.
   std::function<void()> onThread = {};

@@ -91,6 +91,36 @@ class Test(unittest.TestCase):
         self.assertGreater(summary["seconds"], 0.048)
         self.assertGreater(summary["instructions"], 0)
 
+    def test_profile(self):
+        program, file = self.sample("--bidirectional"), self.path("profile")
+        for ranks in (0, 4) if MPIRUN else (0,):
+            self.log_of(program, "--stages", "synthetic", "--unit-ns", "1e6",
+                        "--steps", "3", "--profile", file, ranks=ranks)
+            with open(file) as text:
+                profile = json.load(text)
+            self.assertEqual([s["stage"] for s in profile["stages"]],
+                             list(range(4)))
+            for stage in profile["stages"]:
+                self.assertEqual(stage["forward"]["count"], 24)
+                self.assertGreaterEqual(stage["forward"]["min"], 1_000_000)
+                self.assertGreaterEqual(stage["backward"]["min"], 2_000_000)
+            for rank, entry in enumerate(profile["ranks"]):
+                self.assertEqual(entry["rank"], rank)
+                self.assertGreater(
+                    entry["waits"]["receive_activation"]["median"], 0)
+            self.assertEqual(profile["steps"]["later"]["count"], 2)
+            os.remove(file)
+
+    def test_profile_errors(self):
+        program = self.sample()
+        file = self.path("profile")
+        self.expect_error("--profile is for pipelines", program, "--profile",
+                          file, "--sequential")
+        self.expect_error("--profile needs at least one step", program,
+                          "--profile", file, "--steps", "0")
+        self.expect_error("profile: cannot write", program, "--profile",
+                          "/nowhere/profile")
+
     def test_prints_progress_and_result(self):
         result = self.run_it(self.sample(), "--steps", "2")
         self.assertRegex(result.stdout, r"step 2/2  .* steps/s  ETA 0:00")
