@@ -134,12 +134,26 @@ struct Footprint {
   uint64_t atStated;        ///< the most at the instruction that is stated
 };
 std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
+/// Which tokens, labels, activation, gradient, stash and loss each instruction
+/// finds in its operands.
+void verifyValues(const ProgramT &program, const Facts &facts, Report &report);
 /// Which version of the weights each action reads, and which gradients each
 /// update takes.
-void verifyValues(const ProgramT &program, const Facts &facts, Report &report);
 void verifyWeights(const ProgramT &program, Report &report);
 void verifyMemory(const ProgramT &program,
                   const std::vector<Footprint> &footprints, Report &report);
+
+/// Gives the results of a rename what is known of its operands, all at once.
+template <typename Known>
+void rename(const WorkerT &worker, const Instruction &instruction,
+            std::vector<Known> &ofBuffers) {
+  std::vector<Known> moved;
+  for (uint32_t buffer : operandsOf(worker, instruction))
+    moved.push_back(ofBuffers[buffer]);
+  std::span<const uint32_t> results = resultsOf(worker, instruction);
+  for (size_t k = 0; k < results.size(); ++k)
+    ofBuffers[results[k]] = moved[k];
+}
 
 inline std::string text(uint64_t value) { return std::to_string(value); }
 

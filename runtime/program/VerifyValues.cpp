@@ -136,14 +136,8 @@ private:
     case Opcode::Copy:
       values[out[0]] = values[in[0]];
       return;
-    case Opcode::Rename: {
-      std::vector<Value> moved;
-      for (uint32_t buffer : in)
-        moved.push_back(values[buffer]);
-      for (size_t k = 0; k < out.size(); ++k)
-        values[out[k]] = moved[k];
-      return;
-    }
+    case Opcode::Rename:
+      return rename(worker, instruction, values);
     case Opcode::ZeroGradient:
     case Opcode::OptimizerStep:
       for (uint32_t buffer : out)
