@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/hostile/Mutate.h"
+#include "test/runtime/hostile/Pick.h"
 
 #include <algorithm>
 #include <numeric>
@@ -19,10 +20,6 @@ using program::ProgramT;
 using program::WorkerT;
 
 namespace {
-WorkerT &anyWorker(ProgramT &program, Random &random) {
-  return *random.any(program.workers);
-}
-
 void exchange(WorkerT &worker, uint32_t i) {
   rewrite(worker, [&](Sections &sections) {
     for (std::vector<uint32_t> &section : sections)

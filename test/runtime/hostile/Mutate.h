@@ -46,8 +46,11 @@ void rewrite(program::WorkerT &worker,
 /// inside channels and communicators stays, no post moves behind a wait.
 bool areIndependent(const program::WorkerT &worker, uint32_t i);
 
-// The two lists that make up `mutations`.
-std::span<const Mutation> breakingMutations();
+// The lists that make up `mutations`. Of those that may break a program, the
+// first change where instructions stand, the second what they and the tables
+// say.
+std::span<const Mutation> streamMutations();
+std::span<const Mutation> contentMutations();
 std::span<const Mutation> keepingMutations();
 
 } // namespace chimera::runtime::hostile

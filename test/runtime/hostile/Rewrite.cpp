@@ -133,7 +133,7 @@ std::span<const hostile::Mutation> hostile::mutations() {
   static const std::vector<Mutation> all = [] {
     std::vector<Mutation> list;
     for (std::span<const Mutation> some :
-         {breakingMutations(), keepingMutations()})
+         {streamMutations(), contentMutations(), keepingMutations()})
       list.insert(list.end(), some.begin(), some.end());
     return list;
   }();

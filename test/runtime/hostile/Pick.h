@@ -1,0 +1,81 @@
+//===- Pick.h - What a mutation may change ----------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Parts of a program drawn at random, and lists of those of a kind.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_HOSTILE_PICK_H
+#define CHIMERA_TEST_RUNTIME_HOSTILE_PICK_H
+
+#include "runtime/program/Program.h"
+#include "test/runtime/hostile/Random.h"
+
+namespace chimera::runtime::hostile {
+
+inline program::WorkerT &anyWorker(program::ProgramT &program, Random &random) {
+  return *random.any(program.workers);
+}
+
+template <typename Predicate>
+std::vector<uint32_t> indicesOf(const program::WorkerT &worker,
+                                Predicate predicate) {
+  std::vector<uint32_t> found;
+  for (uint32_t i = 0; i < worker.instructions.size(); ++i)
+    if (predicate(worker.instructions[i]))
+      found.push_back(i);
+  return found;
+}
+
+inline bool isMessage(const program::Instruction &instruction) {
+  return instruction.opcode() == program::Opcode::PostSend ||
+         instruction.opcode() == program::Opcode::PostRecv;
+}
+inline bool isPost(const program::Instruction &instruction) {
+  return isMessage(instruction) ||
+         instruction.opcode() == program::Opcode::AllReduceStart;
+}
+
+/// The posts of a kind to or from `peer`, or the starts in a communicator.
+inline std::vector<uint32_t> messagesOf(const program::WorkerT &worker,
+                                        program::Opcode opcode, uint32_t peer) {
+  return indicesOf(worker, [&](const program::Instruction &each) {
+    return each.opcode() == opcode && each.target() == peer;
+  });
+}
+
+/// A channel with messages: its source, destination and posts at both.
+struct Channel {
+  program::WorkerT *source, *destination;
+  std::vector<uint32_t> sends, receives;
+};
+inline Channel anyChannel(program::ProgramT &program, Random &random) {
+  auto from = static_cast<uint32_t>(random.below(program.workers.size()));
+  Channel channel{program.workers[from].get(), nullptr, {}, {}};
+  std::vector<uint32_t> sends =
+      indicesOf(*channel.source, [](const program::Instruction &each) {
+        return each.opcode() == program::Opcode::PostSend;
+      });
+  if (sends.empty())
+    return channel;
+  uint32_t to = channel.source->instructions[random.any(sends)].target();
+  if (to >= program.workers.size())
+    return channel;
+  channel.destination = program.workers[to].get();
+  channel.sends = messagesOf(*channel.source, program::Opcode::PostSend, to);
+  channel.receives =
+      messagesOf(*channel.destination, program::Opcode::PostRecv, from);
+  // Others may have unmatched them.
+  size_t both = std::min(channel.sends.size(), channel.receives.size());
+  channel.sends.resize(both);
+  channel.receives.resize(both);
+  return channel;
+}
+
+} // namespace chimera::runtime::hostile
+
+#endif // CHIMERA_TEST_RUNTIME_HOSTILE_PICK_H
