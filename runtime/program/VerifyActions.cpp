@@ -8,8 +8,7 @@
 // On each stage of a pipeline: each forward once; for each piece one backward,
 // or one input and one weight gradient; and a stash for it, from its forward or
 // from a recompute. With a flush the whole program is one step; without, its
-// body is one, and prologue and epilogue together are another. A step without
-// any action is one of messages alone.
+// body is one, and prologue and epilogue together are another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,19 +25,11 @@ public:
         stages(program.stages.size()) {}
 
   void run() {
-    if (!collect())
+    if (!prepare() || !collect())
       return;
-    for (Step step : {Body, Ends})
-      if (isUsed[step])
-        for (uint32_t s = 0; s < stages; ++s)
-          for (uint32_t m = 0; m < program.micro_batches; ++m) {
-            if (report.full())
-              return;
-            if (pieces.forwardOf(m).first == m)
-              verifyForward(step, s, m);
-            for (uint32_t part = 0; part < pieces.partsOf(m); ++part)
-              verifyPiece(step, s, m, part);
-          }
+    verifyStep(Body);
+    if (program.updates != Updates::Flush)
+      verifyStep(Ends);
   }
 
 private:
@@ -79,8 +70,6 @@ private:
         uint8_t bit = bitOf(instruction.opcode());
         if (bit == 0)
           continue;
-        if (seen[Body].empty() && !prepare())
-          return false;
         bool inBody = i >= worker.body_begin && i < worker.body_end;
         Step step = inBody || program.updates == Updates::Flush ? Body : Ends;
         note(step, bit, w, i, instruction);
@@ -118,7 +107,6 @@ private:
 
   void note(Step step, uint8_t bit, uint32_t w, uint32_t i,
             const Instruction &instruction) {
-    isUsed[step] = true;
     size_t cell = cellOf(instruction.stage(), instruction.micro_batch(),
                          instruction.part());
     if (seen[step][cell] & bit)
@@ -133,6 +121,18 @@ private:
       kept[step][cell] =
           instruction.results() - (last ? instruction.micro_batches() : 1u);
     }
+  }
+
+  void verifyStep(Step step) {
+    for (uint32_t s = 0; s < stages; ++s)
+      for (uint32_t m = 0; m < program.micro_batches; ++m) {
+        if (report.full())
+          return;
+        if (pieces.forwardOf(m).first == m)
+          verifyForward(step, s, m);
+        for (uint32_t part = 0; part < pieces.partsOf(m); ++part)
+          verifyPiece(step, s, m, part);
+      }
   }
 
   std::string name(uint32_t stage, uint32_t m) const {
@@ -184,7 +184,6 @@ private:
   // All by stage, then piece.
   std::vector<uint8_t> seen[Steps];
   std::vector<uint32_t> kept[Steps]; ///< stashes of a forward, at its first
-  bool isUsed[Steps] = {};
 };
 
 } // namespace

@@ -52,10 +52,8 @@ struct Value {
 
 class WeightsVerifier {
 public:
-  WeightsVerifier(const ProgramT &program, uint32_t w, bool trains,
-                  Report &report)
-      : program(program), report(report), w(w), trains(trains),
-        worker(*program.workers[w]),
+  WeightsVerifier(const ProgramT &program, uint32_t w, Report &report)
+      : program(program), report(report), w(w), worker(*program.workers[w]),
         stages(static_cast<uint32_t>(program.stages.size())),
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))) {
@@ -81,9 +79,7 @@ public:
       Section range = sectionsOf(worker)[section];
       for (i = range.begin; i < range.end && !report.full(); ++i)
         verifyOne(worker.instructions[i]);
-      // A step that is messages alone trains nothing.
-      if (trains)
-        verifySectionEnd();
+      verifySectionEnd();
       if (!report.empty())
         return;
     }
@@ -376,7 +372,6 @@ private:
   const ProgramT &program;
   Report &report;
   uint32_t w;
-  bool trains; ///< whether the program has a forward
   const WorkerT &worker;
   uint32_t stages;
   int64_t count;              ///< micro-batches of a step
@@ -397,14 +392,9 @@ private:
 } // namespace
 
 void verifyWeights(const ProgramT &program, Report &report) {
-  bool trains = std::ranges::any_of(program.workers, [](const auto &worker) {
-    return std::ranges::any_of(worker->instructions, [](const Instruction &i) {
-      return i.opcode() == Opcode::Forward;
-    });
-  });
   for (const std::vector<Run> &runs : runsOf(program))
     for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
-      WeightsVerifier(program, w, trains, report).run(runs);
+      WeightsVerifier(program, w, report).run(runs);
 }
 
 } // namespace chimera::program::verify

@@ -11,6 +11,17 @@ namespace chimera::program {
 namespace {
 
 const Refusal kCases[] = {
+    {"NoActions", Rule::Structure,
+     "expected a forward of pipeline 1 stage 0 micro-batch 2, got none",
+     [](ProgramT &p) {
+       // Each becomes one more zero_gradient: messages and sums remain.
+       for (uint32_t w = 0; w < p.workers.size(); ++w)
+         for (Instruction &each : worker(p, w).instructions)
+           if (each.opcode() == Opcode::Forward ||
+               each.opcode() == Opcode::Backward ||
+               each.opcode() == Opcode::OptimizerStep)
+             each = worker(p, w).instructions.front();
+     }},
     {"SecondForward", Rule::Structure, "is there a second time",
      [](ProgramT &p) {
        insert(p, 0, indexOf(p, 0, Opcode::Forward),

@@ -259,6 +259,22 @@ const Case kCases[] = {
            addBuffer(p, 0, ValueKind::Stash, 512);
      }},
 
+    // Actions.
+    {"EndsWithoutActions", k2BW, Rule::Structure,
+     "expected a forward of pipeline 0 stage 1 micro-batch 3, got none",
+     [](ProgramT &p) {
+       // Those of prologue and epilogue become harmless: the body remains.
+       for (uint32_t w = 0; w < p.workers.size(); ++w)
+         for (uint32_t i = 0; i < worker(p, w).instructions.size(); ++i) {
+           Opcode opcode = at(p, w, i).opcode();
+           bool isInBody =
+               i >= worker(p, w).body_begin && i < worker(p, w).body_end;
+           if (!isInBody &&
+               (opcode == Opcode::Forward || opcode == Opcode::Backward))
+             at(p, w, i) = find(p, w, Opcode::ZeroGradient);
+         }
+     }},
+
     // Messages.
     {"WaitInAnotherSection", k2BW, Rule::Waits,
      "expected a post or start before it in its section",
