@@ -19,7 +19,6 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <array>
-#include <optional>
 #include <span>
 
 namespace chimera {
@@ -75,23 +74,11 @@ const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
   return nullptr;
 }
 
-/// The options of a pass that say which times to use; 0 where a stage's is not
-/// given.
+/// The options of a pass that say which times to use; 0 where one is not given.
 struct TimeOptions {
   llvm::StringRef costs, unit;
-  int64_t forward, backward, weightGradient;
-  /// In the order of linkOptionNames().
-  std::array<std::optional<int64_t>, 6> link;
+  int64_t forward, backward, weightGradient, latency;
 };
-/// What messages take: latency, send and receive, each followed by its time for
-/// a mebibyte.
-std::span<const llvm::StringRef> linkOptionNames();
-
-/// The value of an option of a pass where it is given.
-template <typename Option> std::optional<int64_t> given(const Option &option) {
-  return option.hasValue() ? std::optional<int64_t>(option.getValue())
-                           : std::nullopt;
-}
 
 /// Times to show schedules with.
 class Times {
@@ -106,8 +93,7 @@ public:
   const schedule::TimeUnit &unit() const { return *timeUnit; }
 
   /// Gives `problem` these times: those of the options or its stages' own, one
-  /// each if none are given. Messages take what the options say, else, with the
-  /// stages' own times, what the description says.
+  /// each if none are given.
   void apply(schedule::Problem &problem) const;
 
 private:

@@ -21,7 +21,6 @@
 #include "runtime/core/Sequential.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Output.h"
-#include "runtime/program/Verify.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/SyntheticStage.h"
@@ -45,7 +44,8 @@ using namespace chimera::runtime;
 namespace {
 constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                      *kExact = "exact", *kSynthetic = "synthetic",
-                     *kInProcess = "in-process", *kMpi = "mpi";
+                     *kInProcess = "in-process", *kMpi = "mpi", *kOn = "on",
+                     *kOff = "off";
 
 /// What computes and on what data.
 struct Workload {
@@ -339,10 +339,17 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
 #ifdef CHIMERA_HAVE_MPI
   MpiSession session;
   checkRanks(program, session.ranks());
-  std::unique_ptr<Transport> transport = session.makeTransport();
+  // Ranks alike decide alike, but none needs to know of another's decision.
+  bool progress =
+      settings.progress == kOn ||
+      (settings.progress == kAuto && session.threadsMayTakeTurns() &&
+       hasCoreForProgress(onHost, threads));
+  std::unique_ptr<Transport> transport =
+      session.makeTransport({.progressThread = progress});
   try {
     if (session.rank() == rootOf(program))
-      prepare("a process a rank over MPI");
+      prepare(progress ? "a process with a progress thread a rank over MPI"
+                       : "a process a rank over MPI");
     runInJob(run, *transport, session.hostRanks());
   } catch (const std::exception &error) {
     // The other ranks may be well: leave without meeting them again.
@@ -362,6 +369,8 @@ std::vector<std::string> chimera::stageKinds() {
 std::vector<std::string> chimera::transportKinds() {
   return {kAuto, kInProcess, kMpi};
 }
+
+std::vector<std::string> chimera::progressKinds() { return {kAuto, kOn, kOff}; }
 
 namespace {
 /// What can be known to fail is refused before anything is trained.
@@ -389,21 +398,6 @@ void checkSettings(const RunSettings &settings) {
                                   *file + "' twice");
     outputs.push_back(*file);
   }
-}
-
-/// Proves a program for the transports that there are: with each of them a send
-/// may wait for its receive. All message models but buffered ask for that.
-void checkMessages(const std::string &file, program::ProgramT &program) {
-  if (program.message_model != program::MessageModel::Buffered)
-    return;
-  program.message_model = program::MessageModel::Rendezvous;
-  for (const program::Violation &violation : program::verifyProgram(program))
-    throw std::runtime_error(
-        file +
-        ": refused: proven for buffered messages, but here a send may "
-        "wait for its receive: compile it with --messages=rendezvous\n"
-        "  " +
-        violation.message);
 }
 } // namespace
 
@@ -435,12 +429,15 @@ int chimera::runCommand(const RunSettings &settings) {
                                         : "--transport in-process") +
         " needs one process, got " + std::to_string(job->ranks) + " from " +
         job->launcher);
+  if (!overMpi && settings.progress == kOn)
+    throw std::invalid_argument(
+        "--progress on is for runs over MPI: within a process messages move "
+        "without help, leave it out");
   if (overMpi)
     checkRanks(*program, job ? job->ranks : 1);
 
   Workload load = makeWorkload(settings, *program);
   if (settings.sequential)
     return runSequentially(settings, *program, load);
-  checkMessages(settings.program, *program);
   return runPipeline(settings, *program, load, job, overMpi);
 }

@@ -24,6 +24,7 @@ struct RunSettings {
   std::string log;
   std::string profile;
   std::string transport = "auto";
+  std::string progress = "auto";
   uint64_t steps = 10;
   uint32_t threads = 0; ///< 0: an equal share of the cores
   double timeout = 0;   ///< seconds, 0: none
@@ -35,9 +36,10 @@ struct RunSettings {
   bool quiet = false;
 };
 
-/// The kinds of stages and of transports that --stages and --transport take.
+/// What --stages, --transport and --progress take.
 std::vector<std::string> stageKinds();
 std::vector<std::string> transportKinds();
+std::vector<std::string> progressKinds();
 
 /// Runs as asked and returns the process's exit status. Throws std::exception
 /// for what a user can put right.

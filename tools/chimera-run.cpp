@@ -82,6 +82,12 @@ int main(int argc, char **argv) {
                  "What moves bytes; auto: mpi in a job, else in-process")
       ->check(CLI::IsMember(transportKinds()))
       ->capture_default_str();
+  app.add_option("--progress", settings.progress,
+                 "A thread of each rank over MPI that moves its messages while "
+                 "it computes; auto: where each has one core more than it "
+                 "computes on")
+      ->check(CLI::IsMember(progressKinds()))
+      ->capture_default_str();
 
   try {
     app.parse(argc, argv);

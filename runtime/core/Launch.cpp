@@ -73,6 +73,12 @@ uint32_t chimera::runtime::threadsPerRank(uint32_t ranksOnHost) {
   return std::clamp(hostCores() / std::max(1u, ranksOnHost), 1u, usableCores());
 }
 
+bool chimera::runtime::hasCoreForProgress(uint32_t ranksOnHost,
+                                          uint32_t threads) {
+  return threads < usableCores() &&
+         uint64_t(ranksOnHost) * (threads + 1) <= hostCores();
+}
+
 void chimera::runtime::letThreadsSleep(uint32_t threads) {
   if (threads < 2 || std::getenv("OMP_WAIT_POLICY"))
     return;

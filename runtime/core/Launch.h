@@ -33,6 +33,10 @@ uint32_t hostCores();
 /// fight for cores: an equal share, at least 1, at most what it may use.
 uint32_t threadsPerRank(uint32_t ranksOnHost);
 
+/// Whether each of the `ranksOnHost`, which compute with `threads` threads, has
+/// one core more than it computes on, for its progress thread.
+bool hasCoreForProgress(uint32_t ranksOnHost, uint32_t threads);
+
 /// Where a rank computes with several threads, makes those of OpenMP sleep
 /// rather than spin while they wait: spinning ones steal the cores that others
 /// compute on, which made a step fifty times slower on a busy machine. OpenMP

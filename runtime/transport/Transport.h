@@ -63,8 +63,7 @@ public:
 
   /// The k-th send to a rank is received by its k-th receive from this one,
   /// which must have the same size. The bytes stay the transport's until the
-  /// wait, which for a send may last until its receive is posted. Posting never
-  /// blocks.
+  /// wait. Posting never blocks.
   virtual std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes) = 0;
   virtual std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes) = 0;
 

@@ -74,14 +74,30 @@ class Test(unittest.TestCase):
                                (4, ["--workers", "2", "--data-parallel", "2",
                                     "--boundary-bytes", "262144"])):
             program = self.sample(*options)
-            losses, summary = self.log_of(program, "--steps", "3",
-                                          "--check-replicas", ranks=ranks)
             expected, alone = self.log_of(program, "--steps", "3",
                                           "--sequential")
-            self.assertEqual(losses, expected)
-            self.assertEqual(summary["weights_digest"],
-                             alone["weights_digest"])
-            self.assertEqual(len(summary["ranks"]), ranks)
+            for progress in ("on", "off"):
+                losses, summary = self.log_of(
+                    program, "--steps", "3", "--check-replicas", "--progress",
+                    progress, ranks=ranks)
+                self.assertEqual(losses, expected)
+                self.assertEqual(summary["weights_digest"],
+                                 alone["weights_digest"])
+                self.assertEqual(len(summary["ranks"]), ranks)
+
+    @unittest.skipUnless(MPIRUN, "MPI was not found")
+    def test_says_whether_ranks_have_progress_threads(self):
+        program = self.sample("--workers", "2")
+        for progress, how in (("on", "a process with a progress thread a rank"),
+                              ("off", "a process a rank")):
+            result = self.run_it(program, "--steps", "1", "--progress",
+                                 progress, ranks=2)
+            self.assertIn(f", {how} over MPI, ", result.stdout)
+
+    def test_progress_threads_are_for_mpi(self):
+        for options in ([], ["--sequential"]):
+            self.expect_error("--progress on is for runs over MPI",
+                              self.sample(), "--progress", "on", *options)
 
     def test_synthetic(self):
         losses, summary = self.log_of(self.sample(), "--stages", "synthetic",
@@ -201,6 +217,7 @@ class Test(unittest.TestCase):
         for arguments in (["--steps", "-1"], ["--stages", "magic"],
                           ["--hold-out", "1"], ["--threads", "0"],
                           ["--timeout", "-1"], ["--transport", "pigeon"],
+                          ["--progress", "maybe"],
                           ["--unit-ns", "-1"]):
             result = self.run_it(program, *arguments)
             self.assertNotEqual(result.returncode, 0, arguments)

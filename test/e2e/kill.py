@@ -2,7 +2,8 @@
 """Kills or stops one rank of a job over MPI and looks at how the others end.
 
 usage: kill.py CHIMERA_RUN PROGRAM [--kills N] [--seed S] [--data TEXT]
-       kill.py CHIMERA_RUN PROGRAM --stop
+               [--progress on]
+       kill.py CHIMERA_RUN PROGRAM --stop [--progress on]
 
 Each time a rank and a moment are chosen at random, and `kill -9` ends the rank.
 Passes if all others are gone within 5 s, the status is not 0, one report names
@@ -78,8 +79,8 @@ def check_files(folder, old):
 
 
 def training(options, folder):
-    return ["--data", options.data, "--steps", str(STEPS), "--save",
-            os.path.join(folder, "weights")]
+    return ["--data", options.data, "--steps", str(STEPS), "--progress",
+            options.progress, "--save", os.path.join(folder, "weights")]
 
 
 def all_steps_in(log):
@@ -96,7 +97,7 @@ def kill(options, ranks, seed, folder, old):
     rng = random.Random(seed)
     victim = rng.randrange(ranks)
     log = os.path.join(folder, "log")
-    arguments = SLEEPING
+    arguments = [*SLEEPING, "--progress", options.progress]
     if options.data:
         arguments = training(options, folder)
     with Job(options.chimera_run, options.program, ranks, *arguments,
@@ -136,7 +137,7 @@ def kill(options, ranks, seed, folder, old):
 def stop(options, ranks):
     victim = 2
     with Job(options.chimera_run, options.program, ranks, *SLEEPING,
-             "--timeout", "1.5") as job:
+             "--timeout", "1.5", "--progress", options.progress) as job:
         job.wait_for_steps()
         begin = time.monotonic()
         os.kill(job.ranks[victim], signal.SIGSTOP)
@@ -167,6 +168,7 @@ def main():
     parser.add_argument("--kills", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data")
+    parser.add_argument("--progress", default="auto")
     options = parser.parse_args()
     if options.stop:
         return stop(options, options.ranks)

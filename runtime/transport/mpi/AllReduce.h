@@ -11,7 +11,8 @@
 // twice the bytes of the sum for one contribution a member, as the best
 // algorithms do, and every pair of members exchanges two messages.
 //
-// A state machine that its rank's waits drive; it never blocks.
+// A state machine that its rank's waits, or the progress thread, drive; it
+// never blocks, and never holds them up for long: it folds a slice at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +40,8 @@ public:
   void advance(bool inTurn);
 
   uint32_t group() const { return tag; }
-  bool scattering() const { return phase == Scatter; }
+  /// Whether it has posted its second exchange.
+  bool gathering() const { return phase >= Gather; }
   bool done() const { return phase == Done; }
 
 private:
@@ -48,7 +50,8 @@ private:
     uint64_t size() const { return end - begin; }
   };
   Range chunkOf(size_t member) const;
-  void foldOwnChunk();
+  void foldSlice();
+  void postGather();
 
   uint32_t tag;
   uint32_t self;
@@ -57,7 +60,8 @@ private:
   size_t place = 0; // of this rank among the members
   Bytes sum;
   MPI_Comm gather;
-  enum { Scatter, Gather, Done } phase = Scatter;
+  enum { Scatter, Fold, Gather, Done } phase = Scatter;
+  uint64_t folded = 0; // bytes of the own chunk
   std::vector<MPI_Request> sends;
   std::vector<MPI_Request> receives;
   // For each contribution: this rank's own in whole, or its chunk of another's.

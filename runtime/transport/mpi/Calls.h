@@ -12,6 +12,7 @@
 
 #include <mpi.h>
 
+// All are called with the lock of ProgressThread.h.
 namespace chimera::runtime::mpi {
 
 /// Throws std::runtime_error with MPI's own words unless `code` is success.
@@ -30,10 +31,6 @@ bool test(std::vector<MPI_Request> &requests);
 /// Gets rid of requests that nobody waits for any more, after an error: cancels
 /// receives, gives sends a moment. May leak what a dead peer keeps open.
 void abandon(std::vector<MPI_Request> &requests, bool receives);
-
-/// Passes time in a wait loop that has turned `turn` times without success:
-/// polls, then yields, then naps of at most 50 µs.
-void pause(unsigned turn);
 
 } // namespace chimera::runtime::mpi
 

@@ -8,11 +8,11 @@
 #include "runtime/transport/mpi/Session.h"
 
 #include "runtime/transport/mpi/Calls.h"
+#include "runtime/transport/mpi/Pace.h"
+#include "runtime/transport/mpi/ProgressThread.h"
 
 #include <algorithm>
-#include <sched.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 using namespace chimera::runtime;
 
@@ -79,36 +79,32 @@ void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
     if (receives)
       MPI_Cancel(&request);
     int flag = 0;
+    Pace pace;
     for (int turn = 0; turn < 1000 && !flag; ++turn)
       if (MPI_Test(&request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
         break;
       else if (!flag)
-        pause(turn);
+        pace.pause();
     if (request != MPI_REQUEST_NULL)
       MPI_Request_free(&request);
   }
   requests.clear();
 }
 
-void mpi::pause(unsigned turn) {
-  constexpr unsigned kPolls = 32, kYields = 32;
-  if (turn < kPolls)
-    return;
-  if (turn < kPolls + kYields) {
-    sched_yield();
-    return;
-  }
-  timespec nap{0, turn < 256 ? 20'000 : 50'000};
-  nanosleep(&nap, nullptr);
-}
-
 MpiSession::MpiSession() {
   int provided = 0;
-  mpi::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided),
-             "MPI_Init_thread");
+  mpi::check(
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided),
+      "MPI_Init_thread");
   if (provided < MPI_THREAD_FUNNELED)
     throw std::runtime_error("expected an MPI that lets other threads of a "
                              "process run (MPI_THREAD_FUNNELED)");
+  takeTurns = provided >= MPI_THREAD_SERIALIZED;
+  int number = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &number);
+  self = static_cast<uint32_t>(number);
+  MPI_Comm_size(MPI_COMM_WORLD, &number);
+  size = static_cast<uint32_t>(number);
   // Naps of 20 µs are asked for: without this the kernel may add 50 µs.
   prctl(PR_SET_TIMERSLACK, 1000);
 }
@@ -118,35 +114,22 @@ MpiSession::~MpiSession() {
   MPI_Request barrier;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &barrier) == MPI_SUCCESS) {
     int flag = 0;
-    for (unsigned turn = 0;
-         MPI_Test(&barrier, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag;
-         ++turn)
-      mpi::pause(turn);
+    mpi::Pace pace;
+    while (MPI_Test(&barrier, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag)
+      pace.pause();
   }
   MPI_Finalize();
 }
 
-uint32_t MpiSession::rank() const {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return static_cast<uint32_t>(rank);
-}
-
-uint32_t MpiSession::ranks() const {
-  int ranks = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  return static_cast<uint32_t>(ranks);
-}
-
 std::vector<uint32_t> MpiSession::hostRanks() const {
+  auto lock = mpi::enter();
   MPI_Comm host;
   mpi::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
                                  MPI_INFO_NULL, &host),
              "MPI_Comm_split_type");
-  int size = 0;
-  MPI_Comm_size(host, &size);
-  std::vector<uint32_t> ranks(size);
-  uint32_t self = rank();
+  int onHost = 0;
+  MPI_Comm_size(host, &onHost);
+  std::vector<uint32_t> ranks(onHost);
   mpi::check(MPI_Allgather(&self, 1, MPI_UINT32_T, ranks.data(), 1,
                            MPI_UINT32_T, host),
              "MPI_Allgather");

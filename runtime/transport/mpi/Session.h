@@ -16,8 +16,16 @@
 
 namespace chimera::runtime {
 
-/// MPI from MPI_Init to MPI_Finalize; one object in a process's life. All calls
-/// are made by the thread that makes it.
+struct MpiOptions {
+  /// Moves messages and drives all-reduces while the rank computes. Requires
+  /// threadsMayTakeTurns.
+  bool progressThread = false;
+};
+
+/// MPI from MPI_Init to MPI_Finalize; one object in a process's life, for the
+/// thread that makes it. What else calls MPI holds the lock of
+/// mpi/ProgressThread.h while a transport with a progress thread has something
+/// in flight.
 class MpiSession {
 public:
   /// Throws std::runtime_error where MPI does not start.
@@ -28,15 +36,23 @@ public:
   MpiSession(const MpiSession &) = delete;
   MpiSession &operator=(const MpiSession &) = delete;
 
-  uint32_t rank() const;
-  uint32_t ranks() const;
+  uint32_t rank() const { return self; }
+  uint32_t ranks() const { return size; }
+
+  /// Whether MPI lets several threads call it, one at a time.
+  bool threadsMayTakeTurns() const { return takeTurns; }
 
   /// The ranks on this host, ascending, this one included.
   std::vector<uint32_t> hostRanks() const;
 
   /// A transport over all ranks. Every rank makes (and destroys) its transports
-  /// in the same order; each has message streams of its own.
-  std::unique_ptr<Transport> makeTransport() const;
+  /// in the same order; each has message streams of its own. Requests end
+  /// before their transport.
+  std::unique_ptr<Transport> makeTransport(const MpiOptions &options) const;
+
+private:
+  uint32_t self = 0, size = 0;
+  bool takeTurns = false;
 };
 
 } // namespace chimera::runtime

@@ -58,4 +58,14 @@ TEST_F(Launch, RanksShareTheCores) {
   EXPECT_GE(threadsPerRank(1), threadsPerRank(2));
   EXPECT_LE(threadsPerRank(1), usableCores());
 }
+
+TEST_F(Launch, AProgressThreadWantsACoreOfItsOwn) {
+  uint32_t usable = usableCores();
+  EXPECT_EQ(hasCoreForProgress(1, usable - 1), usable > 1);
+  EXPECT_FALSE(hasCoreForProgress(1, usable));
+  // All cores are computed on, each rank has but one, or several share it.
+  EXPECT_FALSE(hasCoreForProgress(hostCores(), 1));
+  EXPECT_FALSE(hasCoreForProgress(hostCores() / 2 + 1, 1));
+  EXPECT_FALSE(hasCoreForProgress(1000000, 4000));
+}
 } // namespace

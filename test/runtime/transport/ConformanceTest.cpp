@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/transport/Deadline.h"
 #include "test/runtime/transport/World.h"
 
 #include <algorithm>
@@ -245,6 +246,59 @@ TEST_P(Conformance, AllReduceAdvancesInAnyWait) {
               serialFold<float>(GetParam(), kElements));
     if (transport.rank() != 0)
       transport.wait(transport.postSend(0, bytesOf(words[0])), kTimeout);
+  });
+}
+
+/// Whether `byte`, which the transport is to write, becomes other than 0 while
+/// this rank stays out of the transport.
+bool isWritten(const uint8_t &byte) {
+  Deadline deadline(kTimeout);
+  while (!deadline.passed()) {
+    if (static_cast<const volatile uint8_t &>(byte) != 0)
+      return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+// Of a size that a receiver over MPI must help to move.
+TEST_P(Conformance, MessagesArriveWhileARankComputes) {
+  if (!oneRankSuffices())
+    GTEST_SKIP() << "needs progress threads";
+  onEachRank(GetParam(), [&](Transport &transport) {
+    uint32_t next = (transport.rank() + 1) % GetParam();
+    uint32_t before = (transport.rank() + GetParam() - 1) % GetParam();
+    std::vector<uint8_t> out(3 << 20, 7), in(out.size());
+    auto receive = transport.postReceive(before, bytesOf(in));
+    auto send = transport.postSend(next, bytesOf(out));
+    EXPECT_TRUE(isWritten(in.back()));
+    transport.wait(std::move(receive), kTimeout);
+    transport.wait(std::move(send), kTimeout);
+    EXPECT_EQ(in, out);
+  });
+}
+
+TEST_P(Conformance, AllReducesAdvanceWhileARankComputes) {
+  if (!oneRankSuffices())
+    GTEST_SKIP() << "needs progress threads";
+  onEachRank(GetParam(), [&](Transport &transport) {
+    ReduceGroup all{3, std::vector<uint32_t>(GetParam())};
+    std::iota(all.contributions.begin(), all.contributions.end(), 0);
+    std::vector<uint64_t> one(300000, 1), first(one.size()), second(one.size());
+    auto start = [&](std::vector<uint64_t> &sum) {
+      return transport.startAllReduce(all, ElementType::UInt64,
+                                      {bytesOf(std::as_const(one))},
+                                      bytesOf(sum));
+    };
+    auto a = start(first), b = start(second);
+    // The last chunk of every other member comes with the second exchange.
+    if (transport.rank() != 0) {
+      EXPECT_TRUE(isWritten(reinterpret_cast<uint8_t &>(second.back())));
+    }
+    transport.wait(std::move(b), kTimeout);
+    transport.wait(std::move(a), kTimeout);
+    EXPECT_EQ(first, std::vector<uint64_t>(one.size(), GetParam()));
+    EXPECT_EQ(first, second);
   });
 }
 

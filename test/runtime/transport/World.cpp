@@ -21,6 +21,12 @@ namespace {
 bool inMpiJob() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
 #ifdef CHIMERA_HAVE_MPI
+MpiOptions options() {
+  return {.progressThread = std::getenv("CHIMERA_TEST_PROGRESS") != nullptr};
+}
+#endif
+
+#ifdef CHIMERA_HAVE_MPI
 MpiSession &session() {
   static MpiSession session;
   return session;
@@ -36,11 +42,18 @@ std::vector<uint32_t> test::worldSizes() {
   return {1, 2, 3, 8};
 }
 
+bool test::oneRankSuffices() {
+#ifdef CHIMERA_HAVE_MPI
+  return !inMpiJob() || options().progressThread;
+#endif
+  return true;
+}
+
 void test::onEachRank(uint32_t ranks,
                       const std::function<void(Transport &)> &body) {
 #ifdef CHIMERA_HAVE_MPI
   if (inMpiJob()) {
-    std::unique_ptr<Transport> transport = session().makeTransport();
+    std::unique_ptr<Transport> transport = session().makeTransport(options());
     body(*transport);
     return;
   }

@@ -18,6 +18,11 @@ namespace chimera::runtime::test {
 /// MPI job that this process is part of.
 std::vector<uint32_t> worldSizes();
 
+/// Whether what every rank has started completes when one of them waits, the
+/// others being busy. In an MPI job it takes progress threads, which
+/// CHIMERA_TEST_PROGRESS in the environment asks for.
+bool oneRankSuffices();
+
 /// Runs `body` once for each of `ranks` ranks, with a transport of its own: on
 /// threads, or in an MPI job once, for this process's rank.
 void onEachRank(uint32_t ranks, const std::function<void(Transport &)> &body);

@@ -1,0 +1,42 @@
+//===- Pace.cpp - How a loop of MPI calls passes time ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/transport/mpi/Pace.h"
+
+#include <algorithm>
+#include <sched.h>
+#include <time.h>
+
+using namespace chimera::runtime::mpi;
+
+std::chrono::nanoseconds Pace::next() {
+  // A reading of the clock is a sizeable part of a poll: the first go without.
+  if (turns < kPolls) {
+    ++turns;
+    return {};
+  }
+  Clock::time_point now = Clock::now();
+  if (turns == kPolls) {
+    ++turns;
+    moved = now;
+  }
+  Clock::duration idle = now - moved;
+  if (idle < patience) {
+    sched_yield();
+    return {};
+  }
+  // What took long may be noticed a little late.
+  return std::min<std::chrono::nanoseconds>(idle / 16, longestNap);
+}
+
+void Pace::pause() {
+  std::chrono::nanoseconds nap = next();
+  if (nap.count() == 0)
+    return;
+  timespec time{0, nap.count()};
+  nanosleep(&time, nullptr);
+}
