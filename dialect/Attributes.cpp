@@ -60,6 +60,21 @@ LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               int64_t latency, int64_t latencyPerMib,
+                               int64_t send, int64_t sendPerMib,
+                               int64_t receive, int64_t receivePerMib) {
+  const std::pair<StringRef, int64_t> times[] = {
+      {"latency", latency}, {"latency_per_mib", latencyPerMib},
+      {"send", send},       {"send_per_mib", sendPerMib},
+      {"receive", receive}, {"receive_per_mib", receivePerMib}};
+  for (auto [name, time] : times)
+    if (time < 0)
+      return emitError() << "expected times of at least 0, got " << name << " "
+                         << time;
+  return success();
+}
+
 void ChimeraDialect::registerAttributes() {
   addAttributes<
 #define GET_ATTRDEF_LIST

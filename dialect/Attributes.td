@@ -58,6 +58,32 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
   let genVerifyDecl = 1;
 }
 
+def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
+  let mnemonic = "link";
+  let summary = "time of a message between workers";
+  let description = [{
+    In the pipeline's time unit, each with a part for every 2^20 bytes, rounded
+    up for a message; 0 unless given. `send` is for how long a message occupies
+    the worker that makes it, behind its action; `latency` what it then takes on
+    its way, while both workers run other things; `receive` for how long it
+    occupies the other before the action that waits for it, however long it has
+    been there.
+
+    Invalid where one is negative.
+
+    Example: `<latency = 100, receive = 20, receive_per_mib = 70>`
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "0">:$latency,
+    DefaultValuedParameter<"int64_t", "0">:$latency_per_mib,
+    DefaultValuedParameter<"int64_t", "0">:$send,
+    DefaultValuedParameter<"int64_t", "0">:$send_per_mib,
+    DefaultValuedParameter<"int64_t", "0">:$receive,
+    DefaultValuedParameter<"int64_t", "0">:$receive_per_mib);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Chimera_Direction : I32EnumAttr<"Direction", "way of a pipeline", [
     I32EnumAttrCase<"Down", 0, "down">,
     I32EnumAttrCase<"Up", 1, "up">]> {

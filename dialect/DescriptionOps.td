@@ -63,6 +63,10 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
     `seed` determines initial weights, data order and dropout.
 
+    `link` says what messages take, in the unit of the stages' costs, and
+    `memory_cap` how many bytes each worker may hold: a schedule that needs more
+    is refused.
+
     The phases fill the body: stages and directions, then the step, then the
     workers. A described pipeline may give its own `chimera.stage` ops.
 
@@ -81,6 +85,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     chimera.pipeline @train of @small stages(4) micro_batches(4)
         schedule("chimera") micro_batch_size(8) recompute(all)
         learning_rate(1.0e-3)
+    chimera.pipeline @slow stages(4) micro_batches(4) schedule("gpipe")
+        link <latency = 3, receive = 1> memory_cap(1000000)
     chimera.pipeline @first stages(4) micro_batches(4) schedule("1f1b")
         recompute([0, 1] fused)
     ```
@@ -97,6 +103,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     UnitAttr:$split_backward,
     OptionalAttr<DenseI32ArrayAttr>:$recompute,
     UnitAttr:$recompute_fused,
+    OptionalAttr<Chimera_Link>:$link,
+    OptionalAttr<Chimera_Size>:$memory_cap,
     DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$data_type,
     DefaultValuedAttr<I64Attr, "1">:$seed,
     DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
@@ -112,6 +120,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
          | `data_parallel` `(` $data_parallel `)`
          | `split_backward` $split_backward
          | `recompute` `(` custom<Recompute>($recompute, $recompute_fused, ref($stages)) `)`
+         | `link` custom<LinkTimes>($link)
+         | `memory_cap` `(` $memory_cap `)`
          | `data_type` `(` $data_type `)`
          | `seed` `(` $seed `)`
          | `learning_rate` `(` $learning_rate `)`

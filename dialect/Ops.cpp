@@ -59,6 +59,16 @@ static void printRecompute(OpAsmPrinter &printer, Operation *,
     printer << " fused";
 }
 
+/// An attribute that may be absent is not read by its own form.
+static ParseResult parseLinkTimes(OpAsmParser &parser, LinkAttr &link) {
+  link = llvm::dyn_cast_if_present<LinkAttr>(LinkAttr::parse(parser, {}));
+  return success(link != nullptr);
+}
+
+static void printLinkTimes(OpAsmPrinter &printer, Operation *, LinkAttr link) {
+  link.print(printer);
+}
+
 /// A part's number, which may be left out of the attributes where it is 0.
 static ParseResult parsePart(OpAsmParser &parser, IntegerAttr &part) {
   return parser.parseAttribute(part, parser.getBuilder().getI32Type());

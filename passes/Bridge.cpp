@@ -117,6 +117,13 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
     problem.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
                              bytes.getStash(), bytes.getBoundary()});
   }
+  if (LinkAttr link = pipeline.getLinkAttr())
+    problem.link = {
+        {link.getLatency(), link.getLatencyPerMib(), schedule::kMebibyte},
+        {link.getSend(), link.getSendPerMib(), schedule::kMebibyte},
+        {link.getReceive(), link.getReceivePerMib(), schedule::kMebibyte}};
+  if (std::optional<uint64_t> cap = pipeline.getMemoryCap())
+    problem.memoryCaps.assign(problem.workers, static_cast<int64_t>(*cap));
   for (DirectionOp direction : layout->directions) {
     schedule::Pipeline laid;
     laid.up = direction.getWay() == Direction::Up;

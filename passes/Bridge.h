@@ -52,7 +52,7 @@ mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
 
 program::DataType dataTypeOf(PipelineOp pipeline);
 
-/// The pipeline's problem with its stages' costs and no message latency. Fails,
+/// The pipeline's problem with its stages' costs, its link and its caps. Fails,
 /// with a diagnostic, where the schedule library refuses it.
 mlir::FailureOr<schedule::Problem> problemOf(PipelineOp pipeline);
 

@@ -187,8 +187,20 @@ defvar timeOptions = [
   Option<"weightGradient", "weight-gradient", "int64_t", "0",
          "Time of a split backward's second half (0: half of it)">,
   Option<"latency", "p2p", "int64_t", "0",
-         "Time from the end of an action to its use on another worker; needs "
-         "forward or costs=stages">,
+         "Time of a message on its way to another worker; needs forward or "
+         "costs=stages, as all times of messages, which are the description's "
+         "with costs=stages unless given, else 0">,
+  Option<"latencyPerMib", "p2p-per-mib", "int64_t", "0",
+         "The same for each 2^20 bytes of it, in addition">,
+  Option<"send", "send", "int64_t", "0",
+         "Time for which a message occupies the worker that makes it">,
+  Option<"sendPerMib", "send-per-mib", "int64_t", "0",
+         "The same for each 2^20 bytes of it, in addition">,
+  Option<"receive", "receive", "int64_t", "0",
+         "Time for which a message occupies the worker that uses it, before "
+         "the action that does">,
+  Option<"receivePerMib", "receive-per-mib", "int64_t", "0",
+         "The same for each 2^20 bytes of it, in addition">,
   Option<"unit", "unit", "std::string", "\"none\"", "Unit of times",
          "::chimera::unitHelp()">,
   Option<"output", "output", "std::string", "\"-\"",

@@ -40,10 +40,15 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
     const schedule::TimelineFormat *chosen =
         choose(module, kPass, "format", schedule::timelineFormats(),
                StringRef(format));
-    FailureOr<Times> times =
-        Times::read(module, kPass,
-                    {costs.getValue(), unit.getValue(), forward, backward,
-                     weightGradient, latency});
+    FailureOr<Times> times = Times::read(
+        module, kPass,
+        {costs.getValue(),
+         unit.getValue(),
+         forward,
+         backward,
+         weightGradient,
+         {given(latency), given(latencyPerMib), given(send), given(sendPerMib),
+          given(receive), given(receivePerMib)}});
     if (!chosen || failed(times))
       return signalPassFailure();
     // A deque: timelines refer to what stands in it.

@@ -32,10 +32,15 @@ struct Report : impl::ReportPassBase<Report> {
     ModuleOp module = getOperation();
     const schedule::ReportFormat *chosen = choose(
         module, kPass, "format", schedule::reportFormats(), StringRef(format));
-    FailureOr<Times> times =
-        Times::read(module, kPass,
-                    {costs.getValue(), unit.getValue(), forward, backward,
-                     weightGradient, latency});
+    FailureOr<Times> times = Times::read(
+        module, kPass,
+        {costs.getValue(),
+         unit.getValue(),
+         forward,
+         backward,
+         weightGradient,
+         {given(latency), given(latencyPerMib), given(send), given(sendPerMib),
+          given(receive), given(receivePerMib)}});
     if (!chosen || failed(times))
       return signalPassFailure();
     std::vector<schedule::Report> reports;

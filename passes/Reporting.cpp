@@ -36,6 +36,13 @@ std::span<const TimeSource> timeSources() {
   return all;
 }
 
+std::span<const StringRef> linkOptionNames() {
+  static constexpr StringRef all[] = {"p2p",     "p2p-per-mib",
+                                      "send",    "send-per-mib",
+                                      "receive", "receive-per-mib"};
+  return all;
+}
+
 FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
                              const TimeOptions &options) {
   const TimeSource *source =
@@ -62,12 +69,14 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
       return refuse("forward beside " + name,
                     name + "=" + Twine(time) + " alone: give forward too");
   }
-  if (options.latency < 0)
-    return refuse("p2p of at least 0", Twine(options.latency));
   Times times(options, *source, *unit);
-  if (times.areUnset() && options.latency > 0)
-    return refuse("forward or costs=stages beside p2p",
-                  "p2p=" + Twine(options.latency) + " alone: give forward too");
+  for (auto [name, time] : llvm::zip(linkOptionNames(), options.link)) {
+    if (time.value_or(0) < 0)
+      return refuse(name + " of at least 0", Twine(*time));
+    if (times.areUnset() && time.value_or(0) > 0)
+      return refuse("forward or costs=stages beside " + name,
+                    name + "=" + Twine(*time) + " alone: give forward too");
+  }
   if (times.areUnset() && unit != &schedule::timeUnits().front())
     return refuse("forward or costs=stages beside unit",
                   "unit=" + options.unit + " alone: give forward too");
@@ -80,7 +89,16 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
 }
 
 void Times::apply(schedule::Problem &problem) const {
-  problem.link.alpha = options.latency;
+  if (!source->stages)
+    problem.link = {};
+  schedule::Link &link = problem.link;
+  schedule::MessageTime *const messages[] = {&link, &link.send, &link.receive};
+  for (size_t i = 0; i < options.link.size(); ++i)
+    if (options.link[i]) {
+      (i % 2 == 0 ? messages[i / 2]->alpha : messages[i / 2]->beta) =
+          *options.link[i];
+      messages[i / 2]->betaBytes = schedule::kMebibyte;
+    }
   if (source->stages)
     return;
   if (areUnset()) {

@@ -19,6 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <array>
+#include <optional>
 #include <span>
 
 namespace chimera {
@@ -74,11 +75,23 @@ const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
   return nullptr;
 }
 
-/// The options of a pass that say which times to use; 0 where one is not given.
+/// The options of a pass that say which times to use; 0 where a stage's is not
+/// given.
 struct TimeOptions {
   llvm::StringRef costs, unit;
-  int64_t forward, backward, weightGradient, latency;
+  int64_t forward, backward, weightGradient;
+  /// In the order of linkOptionNames().
+  std::array<std::optional<int64_t>, 6> link;
 };
+/// What messages take: latency, send and receive, each followed by its time for
+/// a mebibyte.
+std::span<const llvm::StringRef> linkOptionNames();
+
+/// The value of an option of a pass where it is given.
+template <typename Option> std::optional<int64_t> given(const Option &option) {
+  return option.hasValue() ? std::optional<int64_t>(option.getValue())
+                           : std::nullopt;
+}
 
 /// Times to show schedules with.
 class Times {
@@ -93,7 +106,8 @@ public:
   const schedule::TimeUnit &unit() const { return *timeUnit; }
 
   /// Gives `problem` these times: those of the options or its stages' own, one
-  /// each if none are given.
+  /// each if none are given. Messages take what the options say, else, with the
+  /// stages' own times, what the description says.
   void apply(schedule::Problem &problem) const;
 
 private:

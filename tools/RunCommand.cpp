@@ -21,6 +21,7 @@
 #include "runtime/core/Sequential.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Output.h"
+#include "runtime/program/Verify.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/SyntheticStage.h"
@@ -399,6 +400,21 @@ void checkSettings(const RunSettings &settings) {
     outputs.push_back(*file);
   }
 }
+
+/// Proves a program for the transports that there are: with each of them a send
+/// may wait for its receive. All message models but buffered ask for that.
+void checkMessages(const std::string &file, program::ProgramT &program) {
+  if (program.message_model != program::MessageModel::Buffered)
+    return;
+  program.message_model = program::MessageModel::Rendezvous;
+  for (const program::Violation &violation : program::verifyProgram(program))
+    throw std::runtime_error(
+        file +
+        ": refused: proven for buffered messages, but here a send may "
+        "wait for its receive: compile it with --messages=rendezvous\n"
+        "  " +
+        violation.message);
+}
 } // namespace
 
 bool chimera::isSpokesman() {
@@ -439,5 +455,6 @@ int chimera::runCommand(const RunSettings &settings) {
   Workload load = makeWorkload(settings, *program);
   if (settings.sequential)
     return runSequentially(settings, *program, load);
+  checkMessages(settings.program, *program);
   return runPipeline(settings, *program, load, job, overMpi);
 }

@@ -18,11 +18,18 @@
 
 using namespace mlir;
 
+static llvm::cl::opt<chimera::program::MessageModel> messages(
+    "messages",
+    llvm::cl::desc("The semantics of messages under which a program is proven"),
+    chimera::messageModels(),
+    llvm::cl::init(chimera::program::MessageModel::Rendezvous));
+
 static LogicalResult writeProgram(ModuleOp module, llvm::raw_ostream &os) {
   std::unique_ptr<chimera::program::ProgramT> program =
       chimera::emitProgram(module);
   if (!program)
     return failure();
+  program->message_model = messages;
   if (failed(chimera::verifyProgram(module, *program)))
     return failure();
   std::vector<std::byte> bytes = chimera::program::serialize(*program);

@@ -18,9 +18,9 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-/// All actions of one kind that some chains have on one stage: they take `load`
-/// together, none can start before `head` and each leaves `tail` to do after
-/// its end.
+/// All actions of one kind that some chains have on one stage, with what they
+/// receive and send: they take `load` together, none can start before `head`
+/// and each leaves `tail` to do after its end.
 struct Class {
   int32_t worker;
   int64_t head, load, tail;
@@ -36,33 +36,30 @@ public:
         int64_t count)
       : problem(problem), pipeline(pipeline), batches(batches), count(count),
         stages(static_cast<int32_t>(problem.stages.size())) {
+    const Link &link = problem.link;
     int64_t time = 0;
     for (int32_t s = 0; s < stages; ++s) {
       forwardAt.push_back(time);
-      time += forward(s);
-      if (s + 1 < stages)
-        time += transfer(s, whole());
+      time += forwardLoad(s) + transfer(link, s, whole());
     }
     backwardAt.resize(stages);
     for (int32_t s = stages; s-- > 0;) {
       backwardAt[s] = time;
-      time += leastPiece(backward(s));
-      if (s > 0)
-        time += transfer(s - 1, leastPart());
+      time += leastBackward(s) + transfer(link, s - 1, leastPart());
     }
     // The weight gradient of a stage, or what comes after the backward on the
     // stages before.
     int64_t rest = 0;
     for (int32_t s = 0; s < stages; ++s) {
       if (s > 0)
-        rest += transfer(s - 1, leastPart()) + leastPiece(backward(s - 1));
+        rest += transfer(link, s - 1, leastPart()) + leastBackward(s - 1);
       rest = std::max(rest, leastPiece(weightGradient(s)));
       afterBackward.push_back(rest);
     }
     // Every piece passes every stage.
     for (int32_t s = 0; s < stages; ++s)
-      end = std::max(end,
-                     backwardAt[s] + batches * backward(s) + afterBackward[s]);
+      end = std::max(end, backwardAt[s] + batches * backwardLoad(s) +
+                              afterBackward[s]);
   }
 
   /// The time of one chain alone.
@@ -73,9 +70,12 @@ public:
   /// recomputed, from the start of that, unless that may be left out and
   /// keeping it is less.
   Wide stashTime(int32_t stage) const {
+    const Link &link = problem.link;
     int64_t last =
         leastPiece(backward(stage)) + leastPiece(weightGradient(stage));
-    int64_t time = backwardAt[stage] + last - forwardAt[stage];
+    int64_t time =
+        backwardAt[stage] + transfer(link.receive, stage, leastPart()) + last -
+        forwardAt[stage] - transfer(link.receive, stage - 1, whole());
     if (problem.recomputeOf(stage) == Recompute::Fused)
       time = last;
     else if (problem.recomputeOf(stage) == Recompute::Early)
@@ -89,12 +89,13 @@ public:
     for (int32_t s = 0; s < stages; ++s) {
       int32_t worker = pipeline.workers[s];
       int64_t all = batches * count;
-      classes.push_back({worker, forwardAt[s], forward(s) * count,
-                         end - forwardAt[s] - forward(s)});
+      int64_t forwards = forwardLoad(s);
+      classes.push_back({worker, forwardAt[s], forwards * count,
+                         end - forwardAt[s] - forwards});
       classes.push_back(
-          {worker, backwardAt[s], backward(s) * all, afterBackward[s]});
+          {worker, backwardAt[s], backwardLoad(s) * all, afterBackward[s]});
       if (problem.splitBackward)
-        classes.push_back({worker, backwardAt[s] + leastPiece(backward(s)),
+        classes.push_back({worker, backwardAt[s] + leastBackward(s),
                            weightGradient(s) * all, 0});
     }
   }
@@ -102,15 +103,10 @@ public:
   /// Time of the messages behind stage `s` without alpha: forwards',
   /// backwards'.
   std::pair<int64_t, int64_t> messages(int32_t s) const {
-    int64_t alpha = problem.link.alpha;
-    int64_t gradients = 0;
-    Action part = leastPart();
-    for (int32_t k = 0; k < pipeline.backwardParts; ++k) {
-      part.part = static_cast<uint8_t>(k);
-      gradients += problem.transfer(s, part) - alpha;
-    }
-    return {(problem.transfer(s, whole()) - alpha) * count,
-            gradients * batches * count};
+    MessageTime link = problem.link;
+    link.alpha = 0;
+    return {problem.transfer(link, s, whole()) * count,
+            allParts(link, s) * batches * count};
   }
 
 private:
@@ -130,10 +126,38 @@ private:
   int64_t leastPiece(int64_t time) const {
     return share(time, 0, pipeline.backwardParts);
   }
-  int64_t transfer(int32_t s, const Action &action) const {
-    return pipeline.workers[s] == pipeline.workers[s + 1]
+  /// Over the boundary behind stage `s`; 0 where nothing crosses workers.
+  int64_t transfer(const MessageTime &of, int32_t s,
+                   const Action &action) const {
+    return s < 0 || s + 1 == stages ||
+                   pipeline.workers[s] == pipeline.workers[s + 1]
                ? 0
-               : problem.transfer(s, action);
+               : problem.transfer(of, s, action);
+  }
+  /// The gradient of a micro-batch, part by part.
+  int64_t allParts(const MessageTime &of, int32_t s) const {
+    int64_t time = 0;
+    Action part = leastPart();
+    for (int32_t k = 0; k < pipeline.backwardParts; ++k) {
+      part.part = static_cast<uint8_t>(k);
+      time += transfer(of, s, part);
+    }
+    return time;
+  }
+  /// What a forward, the backwards of a micro-batch, and the least of them
+  /// occupy their worker, with what they receive and send.
+  int64_t forwardLoad(int32_t s) const {
+    return transfer(problem.link.receive, s - 1, whole()) + forward(s) +
+           transfer(problem.link.send, s, whole());
+  }
+  int64_t backwardLoad(int32_t s) const {
+    return allParts(problem.link.receive, s) + backward(s) +
+           allParts(problem.link.send, s - 1);
+  }
+  int64_t leastBackward(int32_t s) const {
+    return transfer(problem.link.receive, s, leastPart()) +
+           leastPiece(backward(s)) +
+           transfer(problem.link.send, s - 1, leastPart());
   }
   int64_t forward(int32_t s) const {
     return problem.cost(Kind::Forward, s) * batches;
@@ -190,7 +214,7 @@ int64_t headLoadTail(std::vector<Class> classes) {
 
 Bound work(const std::vector<std::vector<Class>> &classes) {
   Bound bound{"LB1", "T >= max over workers of load", "always",
-              "a worker runs one action at a time"};
+              "a worker runs one action at a time, or receives or sends"};
   for (const std::vector<Class> &row : classes) {
     int64_t load = 0;
     for (const Class &c : row)

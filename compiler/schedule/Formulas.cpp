@@ -280,8 +280,10 @@ std::optional<Sizes> sizesOf(const Problem &problem,
               cost.forward,
               cost.backward + again,
               how == Recompute::Fused};
-    if (how == Recompute::Early || problem.transfer(stage) != 0 ||
-        (sizes && *sizes != own))
+    int64_t messages = problem.transfer(problem.link, stage) +
+                       problem.transfer(problem.link.send, stage) +
+                       problem.transfer(problem.link.receive, stage);
+    if (how == Recompute::Early || messages != 0 || (sizes && *sizes != own))
       return std::nullopt;
     for (const Pipeline &pipeline : problem.pipelines)
       if (cost.backward % pipeline.backwardParts != 0 ||

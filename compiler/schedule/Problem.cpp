@@ -22,23 +22,24 @@ int32_t Problem::microBatches() const {
 /// Times and bytes of a step stay below this, so that sums never overflow.
 static constexpr int64_t kMost = int64_t{1} << 62;
 
-/// `bytes` at the link's speed without alpha, or kMost if it is more.
-static int64_t linkTime(const Link &link, int64_t bytes) {
+/// The time of `bytes` without alpha, or kMost if it is more.
+static int64_t timeOfBytes(const MessageTime &of, int64_t bytes) {
   __extension__ using Wide = __int128;
-  Wide product = static_cast<Wide>(bytes) * link.beta;
-  Wide time = (product + link.betaBytes - 1) / link.betaBytes;
+  Wide product = static_cast<Wide>(bytes) * of.beta;
+  Wide time = (product + of.betaBytes - 1) / of.betaBytes;
   return time < kMost ? static_cast<int64_t>(time) : kMost;
 }
 
-int64_t Problem::transfer(int32_t stage) const {
-  return link.alpha + linkTime(link, bytesOf(stage).boundary);
+int64_t Problem::transfer(const MessageTime &of, int32_t stage) const {
+  return of.alpha + timeOfBytes(of, bytesOf(stage).boundary);
 }
 
-int64_t Problem::transfer(int32_t stage, const Action &action) const {
+int64_t Problem::transfer(const MessageTime &of, int32_t stage,
+                          const Action &action) const {
   int64_t bytes = bytesOf(stage).boundary;
   if (action.parts > 1)
     bytes = share(bytes, action.part, action.parts);
-  return link.alpha + linkTime(link, bytes * action.microBatches);
+  return of.alpha + timeOfBytes(of, bytes * action.microBatches);
 }
 
 /// True if the sum of `terms`, `times` over, is below kMost.
@@ -67,10 +68,14 @@ static bool timesFit(const Problem &problem) {
     int64_t bytes = problem.bytesOf(static_cast<int32_t>(s)).boundary;
     times.insert(times.end(), {cost.forward, cost.backward, cost.inputGradient,
                                cost.weightGradient, cost.recompute});
-    times.insert(times.end(), 4 * parts, problem.link.alpha);
-    // Each part's time may be rounded up.
-    times.insert(times.end(), 4, linkTime(problem.link, bytes));
-    times.push_back(4 * parts);
+    const Link &link = problem.link;
+    for (const MessageTime *of :
+         {static_cast<const MessageTime *>(&link), &link.send, &link.receive}) {
+      times.insert(times.end(), 4 * parts, of->alpha);
+      // Each part's time may be rounded up.
+      times.insert(times.end(), 4, timeOfBytes(*of, bytes));
+      times.push_back(4 * parts);
+    }
   }
   return fits(times, allMicroBatches(problem));
 }
@@ -88,15 +93,29 @@ static bool bytesFit(const Problem &problem) {
                          static_cast<int64_t>(problem.stages.size()));
 }
 
+/// What is wrong with a time of messages, which is said to be `what`.
+static std::string checkTime(const MessageTime &of, const std::string &what) {
+  if (of.alpha < 0)
+    return "expected " + what + " of at least 0, got " +
+           std::to_string(of.alpha);
+  if (of.beta < 0 || of.betaBytes < 1)
+    return "expected " + what + " of at least 0 for at least 1 byte, got " +
+           std::to_string(of.beta) + " for " + std::to_string(of.betaBytes);
+  return {};
+}
+
 /// What is wrong with link, bytes and caps.
 static std::string checkSizes(const Problem &problem) {
   const Link &link = problem.link;
-  if (link.alpha < 0)
-    return "expected a message latency of at least 0, got " +
-           std::to_string(link.alpha);
-  if (link.beta < 0 || link.betaBytes < 1)
-    return "expected a message time of at least 0 for at least 1 byte, got " +
-           std::to_string(link.beta) + " for " + std::to_string(link.betaBytes);
+  if (std::string error = checkTime(link, "a message latency"); !error.empty())
+    return error;
+  if (std::string error = checkTime(link.send, "a time for sending a message");
+      !error.empty())
+    return error;
+  if (std::string error =
+          checkTime(link.receive, "a time for receiving a message");
+      !error.empty())
+    return error;
   if (!problem.bytes.empty() && problem.bytes.size() != problem.stages.size())
     return "expected the bytes of all " +
            std::to_string(problem.stages.size()) + " stages or of none, got " +

@@ -79,12 +79,23 @@ struct StageBytes {
   int64_t boundary = 0;
 };
 
-/// What a message of b bytes takes from one worker to another: alpha + b ·
-/// beta / betaBytes, rounded up. Messages never wait for each other.
-struct Link {
+/// A time for a message of b bytes: alpha + b · beta / betaBytes, rounded up.
+struct MessageTime {
   int64_t alpha = 0;     ///< at least 0
   int64_t beta = 0;      ///< at least 0: time for each `betaBytes` bytes
   int64_t betaBytes = 1; ///< at least 1
+};
+
+/// The `betaBytes` of times that people state.
+inline constexpr int64_t kMebibyte = int64_t{1} << 20;
+
+/// What a message takes from one worker to another. Its worker is occupied by
+/// it for the time of `send` behind the action that makes it; its own time,
+/// after that, is on the way and occupies nobody; then the other is occupied
+/// for the time of `receive` before the action that waits for it, however long
+/// it has been there. Messages never wait for each other.
+struct Link : MessageTime {
+  MessageTime send = {}, receive = {};
 };
 
 /// One full copy of the model laid over the workers.
@@ -137,12 +148,13 @@ struct Problem {
   Recompute recomputeOf(int32_t stage) const {
     return recompute.empty() ? Recompute::None : recompute[stage];
   }
-  /// Time from the end of an action on `stage` until stage + 1, on another
-  /// worker, can use its result for one micro-batch; the gradient takes as long
-  /// the other way.
-  int64_t transfer(int32_t stage) const;
+  /// The time of a message between `stage` and stage + 1, on another worker,
+  /// for one micro-batch; the gradient takes as long the other way. `of` is the
+  /// link, or one of its ends.
+  int64_t transfer(const MessageTime &of, int32_t stage) const;
   /// The same for what `action` covers.
-  int64_t transfer(int32_t stage, const Action &action) const;
+  int64_t transfer(const MessageTime &of, int32_t stage,
+                   const Action &action) const;
 };
 
 /// Part `part` of `parts` of `whole` in integers: the parts sum to the whole.

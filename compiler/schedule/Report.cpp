@@ -59,6 +59,19 @@ ordered_json recomputationOf(const Report &report) {
   return words;
 }
 
+/// What messages take beside a time of their own: time and bytes.
+ordered_json bytesTimeOf(const MessageTime &of) {
+  if (of.beta == 0)
+    return {};
+  return std::to_string(of.beta) + " for each " + std::to_string(of.betaBytes) +
+         " bytes";
+}
+
+/// Null where a message occupies no worker.
+ordered_json occupationOf(const MessageTime &of) {
+  return of.alpha > 0 || of.beta > 0 ? ordered_json(of.alpha) : ordered_json();
+}
+
 ordered_json versionsOf(const Report &report) {
   if (!report.steady)
     return {};
@@ -127,6 +140,18 @@ constexpr Column kColumns[] = {
      }},
     {"p2p", "p2p",
      [](const Report &r) -> ordered_json { return r.problem.link.alpha; }},
+    {"p2p_bytes", "  and for bytes",
+     [](const Report &r) { return bytesTimeOf(r.problem.link); }},
+    {"send", "send, occupies its worker",
+     [](const Report &r) { return occupationOf(r.problem.link.send); }},
+    {"send_bytes", "  and for bytes",
+     [](const Report &r) { return bytesTimeOf(r.problem.link.send); }},
+    {"receive", "receive, occupies its worker",
+     [](const Report &r) { return occupationOf(r.problem.link.receive); }},
+    {"receive_bytes", "  and for bytes",
+     [](const Report &r) { return bytesTimeOf(r.problem.link.receive); }},
+    {"memory_caps", "memory caps per worker",
+     [](const Report &r) -> ordered_json { return r.problem.memoryCaps; }},
     {"steps", "steps that overlap, shown",
      [](const Report &r) {
        return r.steady ? ordered_json(r.problem.steps) : ordered_json();
@@ -141,6 +166,13 @@ constexpr Column kColumns[] = {
      [](const Report &r) -> ordered_json { return r.timing.load(); }},
     {"idle", "idle per worker",
      [](const Report &r) -> ordered_json { return r.timing.idle; }},
+    {"occupied", "  of it, occupied by messages",
+     [](const Report &r) {
+       return std::ranges::count(r.timing.occupied, 0) ==
+                      std::ssize(r.timing.occupied)
+                  ? ordered_json()
+                  : ordered_json(r.timing.occupied);
+     }},
     {"flush_bubble", "bubble (makespan less load)",
      [](const Report &r) -> ordered_json { return r.timing.flushBubble(); }},
     {"bubble_ratio", "  ratio over all workers",

@@ -13,12 +13,14 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Fills what follows from the starts, all but the critical path.
+/// Fills what follows from the starts, all but the critical path; what messages
+/// occupy is not counted.
 void summarize(const Problem &problem, const Schedule &schedule, bool unitCosts,
                Timing &timing) {
   size_t workers = schedule.workers.size();
   timing.busy.assign(workers, 0);
   timing.span.assign(workers, 0);
+  timing.occupied.resize(workers, 0);
   for (size_t w = 0; w < workers; ++w) {
     const std::vector<Action> &order = schedule.workers[w];
     const std::vector<int64_t> &starts = timing.starts[w];
@@ -50,16 +52,18 @@ public:
       : problem(problem), schedule(schedule), ids(problem),
         stages(static_cast<int32_t>(problem.stages.size())),
         done(ids.count(), -1), next(schedule.workers.size(), 0),
-        waitsFor(schedule.workers.size(), -1),
-        free(schedule.workers.size(), 0) {
+        waitsFor(schedule.workers.size(), -1), free(schedule.workers.size(), 0),
+        begins(schedule.workers.size(), 0) {
     for (int32_t s = 0; s < stages; ++s)
-      transfers.push_back(problem.transfer(s));
+      messages.push_back(messageOf(
+          [&](const MessageTime &of) { return problem.transfer(of, s); }));
   }
 
   Timing run() {
     Timing timing;
     size_t workers = schedule.workers.size();
     timing.starts.resize(workers);
+    timing.occupied.assign(workers, 0);
     for (size_t w = 0; w < workers; ++w)
       timing.starts[w].assign(schedule.workers[w].size(), -1);
     for (size_t w = workers; w-- > 0;)
@@ -67,11 +71,19 @@ public:
     while (!ready.empty()) {
       int32_t worker = ready.back();
       ready.pop_back();
-      advance(worker, timing.starts[worker]);
+      advance(worker, timing.starts[worker], timing.occupied[worker]);
     }
     for (size_t w = 0; w < workers; ++w)
       timing.complete &= next[w] == schedule.workers[w].size();
     return timing;
+  }
+
+  /// Counts as part of a worker's span what occupies it before its first action
+  /// and behind its last.
+  void extendSpans(Timing &timing) const {
+    for (size_t w = 0; w < free.size(); ++w)
+      if (next[w] > 0)
+        timing.span[w] = free[w] - begins[w];
   }
 
   /// Walks back from the action that ends last, over whatever ended when the
@@ -80,7 +92,9 @@ public:
     std::vector<Turn> path;
     Turn turn{-1, -1};
     for (size_t w = 0; w < free.size(); ++w)
-      if (!schedule.workers[w].empty() && free[w] == timing.makespan)
+      if (!schedule.workers[w].empty() &&
+          timing.starts[w].back() + problem.cost(schedule.workers[w].back()) ==
+              timing.makespan)
         turn = {static_cast<int32_t>(w),
                 static_cast<int32_t>(schedule.workers[w].size()) - 1};
     while (turn.index >= 0) {
@@ -92,10 +106,53 @@ public:
   }
 
 private:
-  /// Calls `visit(id, transfer)` for each action that `action`, number `own`,
-  /// on `worker` depends on, usable `transfer` after its end. Stops, and gives
+  /// Times of a message.
+  struct Message {
+    int64_t send = 0;    ///< occupies its worker behind the action
+    int64_t delay = 0;   ///< from the action's end until it is there
+    int64_t receive = 0; ///< occupies the other before its action
+  };
+
+  template <typename Time> Message messageOf(Time time) const {
+    int64_t send = time(problem.link.send);
+    return {send, send + time(problem.link), time(problem.link.receive)};
+  }
+
+  /// The message over the boundary behind `stage` for what `action` covers.
+  Message messageOver(int32_t stage, const Action &action) const {
+    if (action.microBatches == 1 && action.parts == 1)
+      return messages[stage];
+    return messageOf([&](const MessageTime &of) {
+      return problem.transfer(of, stage, action);
+    });
+  }
+
+  /// How long what `action` sends occupies its worker.
+  int64_t sendTime(const Action &action) const {
+    const std::vector<int32_t> &place =
+        problem.pipelines[action.pipeline].workers;
+    int32_t s = action.stage, boundary = s - 1;
+    switch (action.kind) {
+    case Kind::Forward:
+      boundary = s;
+      break;
+    case Kind::Backward:
+    case Kind::InputGradient:
+      break;
+    case Kind::WeightGradient:
+    case Kind::Recompute:
+      return 0;
+    }
+    if (boundary < 0 || boundary + 1 == stages ||
+        place[boundary] == place[boundary + 1])
+      return 0;
+    return messageOver(boundary, action).send;
+  }
+
+  /// Calls `visit(id, message)` for each action that `action`, number `own`, on
+  /// `worker` depends on, and the message that it comes with. Stops, and gives
   /// false, where a visit does. The recompute of a backward stands before it on
-  /// its worker, so the order sees to that.
+  /// its worker, so the order sees to that; a fused one receives the gradient.
   template <typename Visit>
   bool forEachNeed(const Action &action, int64_t own, int32_t worker,
                    Visit visit) const {
@@ -103,56 +160,61 @@ private:
     const std::vector<int32_t> &place =
         problem.pipelines[action.pipeline].workers;
     int32_t s = action.stage, m = action.microBatch, part = action.part;
-    // The message over the boundary behind `stage`, from the stage on `from`.
-    auto transfer = [&](int32_t stage, int32_t from) {
-      if (from == worker)
-        return int64_t{0};
-      return action.microBatches == 1 && action.parts == 1
-                 ? transfers[stage]
-                 : problem.transfer(stage, action);
+    bool fused = problem.recomputeOf(s) == Recompute::Fused;
+    // Over the boundary behind `stage`, from the stage on `from`.
+    auto message = [&](int32_t stage, int32_t from) {
+      return from == worker ? Message() : messageOver(stage, action);
     };
     auto gradient = [&](int64_t backward) {
-      return s + 1 == stages ||
-             visit(ids.onward(backward, 1), transfer(s, place[s + 1]));
+      if (s + 1 == stages)
+        return true;
+      Message arriving = message(s, place[s + 1]);
+      if (fused && action.kind != Kind::Recompute)
+        arriving.receive = 0;
+      return visit(ids.onward(backward, 1), arriving);
     };
     switch (action.kind) {
     case Kind::Forward:
-      return s == 0 ||
-             visit(ids.onward(own, -1), transfer(s - 1, place[s - 1]));
+      return s == 0 || visit(ids.onward(own, -1), message(s - 1, place[s - 1]));
     case Kind::Backward:
     case Kind::InputGradient:
-      return visit(ids.at(Ids::kForward, s, m), 0) && gradient(own);
+      return visit(ids.at(Ids::kForward, s, m), Message()) && gradient(own);
     case Kind::WeightGradient:
-      return visit(ids.at(Ids::kBackward, s, m, part), 0);
+      return visit(ids.at(Ids::kBackward, s, m, part), Message());
     case Kind::Recompute:
-      return visit(ids.at(Ids::kForward, s, m), 0) &&
-             (problem.recomputeOf(s) != Recompute::Fused ||
-              gradient(ids.at(Ids::kBackward, s, m, part)));
+      return visit(ids.at(Ids::kForward, s, m), Message()) &&
+             (!fused || gradient(ids.at(Ids::kBackward, s, m, part)));
     }
     return true;
   }
 
   /// Runs what can be run on `worker`.
-  void advance(int32_t worker, std::vector<int64_t> &starts) {
+  void advance(int32_t worker, std::vector<int64_t> &starts,
+               int64_t &occupied) {
     std::span<const Action> order = schedule.workers[worker];
     size_t i = next[worker];
     int64_t now = free[worker];
     for (; i < order.size(); ++i) {
       const Action &action = order[i];
-      int64_t start = now;
+      int64_t start = now, receive = 0;
       int64_t id = ids.idOf(action);
-      auto isDone = [&](int64_t need, int64_t transfer) {
+      auto isDone = [&](int64_t need, const Message &message) {
         int64_t end = done[need];
-        start = std::max(start, end + transfer);
+        start = std::max(start, end + message.delay);
+        receive += message.receive;
         if (end < 0)
           waitsFor[worker] = need;
         return end >= 0;
       };
       if (!forEachNeed(action, id, worker, isDone))
         break;
-      starts[i] = start;
-      now = start + problem.cost(action);
-      done[id] = now;
+      if (i == 0)
+        begins[worker] = start;
+      starts[i] = start + receive;
+      done[id] = starts[i] + problem.cost(action);
+      int64_t send = sendTime(action);
+      now = done[id] + send;
+      occupied += receive + send;
       wake(action, id);
     }
     next[worker] = i;
@@ -179,21 +241,28 @@ private:
   Turn before(const Timing &timing, const Turn &turn) const {
     const std::vector<Action> &order = schedule.workers[turn.worker];
     const Action &action = order[turn.index];
+    int64_t id = ids.idOf(action);
+    // When it, or what it receives, began.
     int64_t start = timing.starts[turn.worker][turn.index];
+    forEachNeed(action, id, turn.worker, [&](int64_t, const Message &message) {
+      start -= message.receive;
+      return true;
+    });
     Turn found{turn.worker, -1};
     if (turn.index > 0) {
       const Action &last = order[turn.index - 1];
-      if (timing.starts[turn.worker][turn.index - 1] + problem.cost(last) ==
+      if (timing.starts[turn.worker][turn.index - 1] + problem.cost(last) +
+              sendTime(last) ==
           start)
         return {turn.worker, turn.index - 1};
     }
-    auto isNone = [&](int64_t id, int64_t transfer) {
-      if (done[id] + transfer != start)
+    auto isNone = [&](int64_t id, const Message &message) {
+      if (done[id] + message.delay != start)
         return true;
       found = turnOf(timing, id);
       return false;
     };
-    forEachNeed(action, ids.idOf(action), turn.worker, isNone);
+    forEachNeed(action, id, turn.worker, isNone);
     return found;
   }
 
@@ -211,13 +280,16 @@ private:
   const Schedule &schedule;
   ActionIds ids;
   int32_t stages;
-  std::vector<int64_t> transfers;
+  /// For one micro-batch, by boundary.
+  std::vector<Message> messages;
   /// End of each action, -1 before it ran.
   std::vector<int64_t> done;
   std::vector<size_t> next;
   /// The action that held each worker up last.
   std::vector<int64_t> waitsFor;
   std::vector<int64_t> free;
+  /// When each worker's first action began, or what it receives.
+  std::vector<int64_t> begins;
   std::vector<int32_t> ready;
 };
 
@@ -248,6 +320,7 @@ Timing simulate(const Problem &problem, const Schedule &schedule) {
   Simulation simulation(problem, schedule);
   Timing timing = simulation.run();
   summarize(problem, schedule, /*unitCosts=*/false, timing);
+  simulation.extendSpans(timing);
   if (timing.complete)
     timing.criticalPath = simulation.criticalPath(timing);
   return timing;

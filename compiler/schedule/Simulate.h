@@ -28,7 +28,10 @@ struct Timing {
   int64_t makespan = 0;
   /// Time in which each worker runs something, and the rest of the makespan.
   std::vector<int64_t> busy, idle;
-  /// From the first start to the last end on each worker.
+  /// Time in which messages occupy each worker, part of `idle`.
+  std::vector<int64_t> occupied;
+  /// From the first start to the last end on each worker, its receives and
+  /// sends included.
   std::vector<int64_t> span;
   /// The most micro-batches of which each worker holds activations at once,
   /// over its stages: one more at the start of a forward (of its recompute
@@ -58,8 +61,10 @@ struct Timing {
 };
 
 /// Starts every action as soon as its worker is free, everything it depends on
-/// is done and, from another worker, its message has arrived; one at a time per
-/// worker, in its order. Dependencies: a forward on the forward of the stage
+/// is done and, from another worker, its message has arrived and been received;
+/// one at a time per worker, in its order. A worker is free when what its last
+/// action sends no longer occupies it, and receives a message when it is free
+/// and the message there. Dependencies: a forward on the forward of the stage
 /// before; a backward (or input gradient) on its own forward and on the
 /// backward of the stage after; a weight gradient on its input gradient; a
 /// recompute on its forward and, where it is fused, on what its backward

@@ -131,10 +131,18 @@ std::string describeTimes(const Problem &problem) {
     times += ", " + range("backward", problem, &StageCost::backward);
   if (!problem.recompute.empty())
     times += ", " + range("recompute", problem, &StageCost::recompute);
-  times += ", p2p " + std::to_string(problem.link.alpha);
-  if (problem.link.beta > 0)
-    times += " and " + std::to_string(problem.link.beta) + " for each " +
-             std::to_string(problem.link.betaBytes) + " bytes";
+  auto add = [&](const char *name, const MessageTime &of) {
+    times += std::string(", ") + name + " " + std::to_string(of.alpha);
+    if (of.beta > 0)
+      times += " and " + std::to_string(of.beta) + " for each " +
+               std::to_string(of.betaBytes) + " bytes";
+  };
+  add("p2p", problem.link);
+  const MessageTime &send = problem.link.send, &receive = problem.link.receive;
+  if (send.alpha > 0 || send.beta > 0)
+    add("send", send);
+  if (receive.alpha > 0 || receive.beta > 0)
+    add("receive", receive);
   return times;
 }
 

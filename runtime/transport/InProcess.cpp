@@ -18,18 +18,46 @@
 #include <linux/futex.h>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace chimera::runtime;
 
 namespace {
+void pauseCore() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// For what is locked for less than a microsecond: waking who sleeps on it
+/// would take tens.
+class Lock {
+public:
+  void lock() {
+    constexpr int kTries = 100;
+    for (int i = 0; i < kTries; ++i) {
+      if (mutex.try_lock())
+        return;
+      pauseCore();
+    }
+    mutex.lock();
+  }
+  void unlock() { mutex.unlock(); }
+
+private:
+  std::mutex mutex;
+};
+
 /// Where one rank sleeps. Whoever completes one of its operations bumps the
 /// count after making the completion visible.
 struct alignas(64) Bell {
   std::atomic<uint32_t> count{0};
   std::atomic<uint32_t> sleeping{0};
+  std::atomic<int> core{-1}; ///< where the rank was seen last
 
   void ring() {
     count.fetch_add(1);
@@ -73,7 +101,7 @@ struct Message final : Request {
 /// The unmatched ends of an ordered pair of ranks, oldest first. They are all
 /// sends or all receives.
 struct alignas(64) Channel {
-  std::mutex mutex;
+  Lock mutex;
   Message *first = nullptr;
   Message *last = nullptr;
 };
@@ -178,18 +206,33 @@ public:
     return channels[static_cast<size_t>(from) * ranks + to];
   }
 
+  /// Whether a rank that waits may keep its core busy: it takes it from no
+  /// other rank. Says where the rank `self` runs.
+  bool mayPoll(uint32_t self) {
+    int here = sched_getcpu();
+    bells[self].core.store(here, std::memory_order_relaxed);
+    if (ranks > cores)
+      return false;
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      if (rank != self &&
+          bells[rank].core.load(std::memory_order_relaxed) == here)
+        return false;
+    return true;
+  }
+
   void ringAll() {
     for (Bell &bell : bells)
       bell.ring();
   }
 
   const uint32_t ranks;
+  const uint32_t cores = std::thread::hardware_concurrency();
   std::vector<Bell> bells;
   std::vector<Channel> channels;
 
   // Reductions that some member has not started yet, by group and by how many
   // of that group came before.
-  std::mutex mutex;
+  Lock mutex;
   std::map<std::pair<uint32_t, uint64_t>, std::shared_ptr<Reduction>> starting;
 
   std::atomic<bool> aborted{false};
@@ -347,19 +390,25 @@ void InProcess::throwIfAborted() {
                        "aborted: " + hub->reason);
 }
 
-/// Polls, yields, then sleeps until `done()`. There may be more ranks than
-/// cores, so polls are few.
+/// Polls, yields, then sleeps until `done()`. Polls are few where another rank
+/// may want the core; else they last about as long as it takes to wake a
+/// sleeper on an idle core, which is what they may save.
 template <typename Done, typename What>
 void InProcess::waitUntil(Done done, std::chrono::milliseconds timeout,
                           What what) {
+  using Clock = std::chrono::steady_clock;
   constexpr int kPolls = 64, kYields = 2;
-  for (int i = 0; i < kPolls; ++i) {
-    if (done())
-      return;
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-  }
+  constexpr std::chrono::microseconds kWaking(50);
+  std::optional<Clock::time_point> begin;
+  do {
+    for (int i = 0; i < kPolls; ++i) {
+      if (done())
+        return;
+      pauseCore();
+    }
+    if (!begin)
+      begin = Clock::now();
+  } while (hub->mayPoll(self) && Clock::now() - *begin < kWaking);
   Deadline deadline(timeout);
   Bell &bell = hub->bells[self];
   for (int i = 0;; ++i) {

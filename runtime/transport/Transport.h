@@ -63,7 +63,8 @@ public:
 
   /// The k-th send to a rank is received by its k-th receive from this one,
   /// which must have the same size. The bytes stay the transport's until the
-  /// wait. Posting never blocks.
+  /// wait, which for a send may last until its receive is posted. Posting never
+  /// blocks.
   virtual std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes) = 0;
   virtual std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes) = 0;
 

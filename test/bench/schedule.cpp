@@ -79,7 +79,7 @@ std::pair<Problem, Schedule> generate(const Case &what, int32_t stages,
   problem.bytes.assign(
       stages,
       {.weights = 4000, .optimizer = 8000, .stash = 400, .boundary = 100});
-  problem.link = {.alpha = 1, .beta = 1, .betaBytes = 100};
+  problem.link = {1, 1, 100};
   problem.memoryCaps.assign(stages, int64_t{1} << 40);
   problem.splitBackward = what.splitBackward;
   problem.recompute.assign(stages, what.recompute);

@@ -32,6 +32,41 @@ chimera.pipeline @p stages(65535) micro_batches(65535) schedule("gpipe")
 
 // -----
 
+// expected-error@below {{expected times of at least 0, got latency -1}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency = -1>
+
+// -----
+
+// expected-error@below {{expected times of at least 0, got latency_per_mib -1}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency_per_mib = -1>
+
+// -----
+
+// expected-error@below {{expected times of at least 0, got send -1}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <send = -1>
+
+// -----
+
+// expected-error@below {{expected times of at least 0, got send_per_mib -1}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <send_per_mib = -1>
+
+// -----
+
+// expected-error@below {{expected times of at least 0, got receive -1}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <receive = -1>
+
+// -----
+
+// expected-error@below {{expected times of at least 0, got receive_per_mib -1}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <receive_per_mib = -1>
+
+// -----
+
+// expected-error@below {{attribute 'memory_cap' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(-1)
+
+// -----
+
 // expected-error@below {{expected string or keyword containing one of the following enum values for attribute 'data_type' [f32, f64]}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_type(f16)
 

@@ -36,6 +36,14 @@ chimera.pipeline @list stages(2) micro_batches(2) schedule("chimera") recompute(
 // CHECK: chimera.pipeline @some {{.*}} recompute([0, 2]){{$}}
 chimera.pipeline @some stages(3) micro_batches(2) schedule("gpipe") recompute([0, 2])
 
+// What messages take, and what workers may hold.
+// CHECK: chimera.pipeline @slow {{.*}} link <latency = 3, send_per_mib = 2, receive = 1> memory_cap(123456789012){{$}}
+chimera.pipeline @slow stages(2) micro_batches(2) schedule("gpipe")
+    memory_cap(123456789012) link <latency = 3, send = 0, send_per_mib = 2, receive = 1>
+// CHECK: chimera.pipeline @times {{.*}} link <latency = 1, latency_per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>{{$}}
+chimera.pipeline @times stages(2) micro_batches(2) schedule("gpipe")
+    link <latency = 1, latency_per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>
+
 // A default that is written is not printed.
 // CHECK-LABEL: chimera.pipeline @defaults
 // CHECK-SAME: stages(1) micro_batches(1) schedule("gpipe"){{$}}

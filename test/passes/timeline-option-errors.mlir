@@ -4,6 +4,10 @@
 // NEGATIVE: error: chimera-print-timeline: expected forward of at least 1, or 0 for a default, got -1
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=-1" 2>&1 | FileCheck %s --check-prefix=LATENCY
 // LATENCY: error: chimera-print-timeline: expected p2p of at least 0, got -1
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages receive-per-mib=-2" 2>&1 | FileCheck %s --check-prefix=RECEIVE
+// RECEIVE: error: chimera-print-timeline: expected receive-per-mib of at least 0, got -2
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=send=4 2>&1 | FileCheck %s --check-prefix=SEND
+// SEND: error: chimera-print-timeline: expected forward or costs=stages beside send, got send=4 alone: give forward too
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=backward=2 2>&1 | FileCheck %s --check-prefix=BACKWARD
 // BACKWARD: error: chimera-print-timeline: expected forward beside backward, got backward=2 alone: give forward too
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=weight-gradient=2 2>&1 | FileCheck %s --check-prefix=WEIGHTS

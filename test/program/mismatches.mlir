@@ -30,7 +30,11 @@
 // DOUBLED-NOT: error
 //
 // Bytes that are not those of what the label names. No pair of posts is looked
-// at: each end is held against the stage's sizes, and one of them is wrong.
+// at: each end is held against the stage's sizes, and one of them is wrong. In IR
+// two ends cannot differ otherwise: only activations and gradients are messages,
+// and their label says their bytes. A program can have messages of weight
+// gradients, whose ends are compared: VerifyMessages.IsRefused, case
+// MessageOfDifferentBytes.
 // RUN: %python %S/Inputs/edit.py replace 1 'chimera.buffer 3 ' '64' '32' , \
 // RUN:   replace 1 '%%1 = chimera.post_receive' '64' '32' , replace 1 '%%5 = chimera.wait' '64' '32' , \
 // RUN:   replace 1 '%%output_0, %%stash_1 = ' 'activation<64>' 'activation<32>' < %t.mlir > %t.bytes.mlir

@@ -89,10 +89,15 @@ TEST(Pieces, HaveMessagesOfTheirSize) {
   Case c = doubling(2, 4);
   c.problem.link = {10, 1, 2};
   c.problem.bytes.assign(2, {0, 0, 0, 7});
-  EXPECT_EQ(c.problem.transfer(0), 14);
-  EXPECT_EQ(c.problem.transfer(0, {Kind::Forward, 0, 0, 0, 2}), 17);
-  EXPECT_EQ(c.problem.transfer(0, {Kind::Backward, 0, 0, 0, 1, 0, 2}), 12);
-  EXPECT_EQ(c.problem.transfer(0, {Kind::Backward, 0, 0, 0, 1, 1, 2}), 12);
+  EXPECT_EQ(c.problem.transfer(c.problem.link, 0), 14);
+  EXPECT_EQ(c.problem.transfer(c.problem.link, 0, {Kind::Forward, 0, 0, 0, 2}),
+            17);
+  EXPECT_EQ(
+      c.problem.transfer(c.problem.link, 0, {Kind::Backward, 0, 0, 0, 1, 0, 2}),
+      12);
+  EXPECT_EQ(
+      c.problem.transfer(c.problem.link, 0, {Kind::Backward, 0, 0, 0, 1, 1, 2}),
+      12);
 }
 
 /// Worker 0 of D=2, N=2: F0 f1a … the bytes go half by half, the micro-batch

@@ -61,9 +61,25 @@ TEST(Problem, RefusesANegativeMessageTime) {
     problem.link = link;
     EXPECT_EQ(
         check(problem),
-        "expected a message time of at least 0 for at least 1 byte, got " +
+        "expected a message latency of at least 0 for at least 1 byte, got " +
             std::to_string(link.beta) + " for " +
             std::to_string(link.betaBytes));
+  }
+}
+
+TEST(Problem, RefusesNegativeTimesThatMessagesOccupy) {
+  for (auto [end, name] :
+       {std::pair(&Link::send, "sending"), {&Link::receive, "receiving"}}) {
+    std::string expected = std::string("expected a time for ") + name;
+    Problem problem = sound();
+    (problem.link.*end).alpha = -3;
+    EXPECT_EQ(check(problem), expected + " a message of at least 0, got -3");
+    problem.link.*end = {0, 1, 0};
+    EXPECT_EQ(check(problem), expected + " a message of at least 0 for at "
+                                         "least 1 byte, got 1 for 0");
+    problem.link.*end = {int64_t{1} << 60, 0, 1};
+    EXPECT_EQ(check(problem),
+              "expected times that sum to less than 2^62 over the step");
   }
 }
 
@@ -120,8 +136,8 @@ TEST(Problem, MessagesTakeAlphaAndBetaForTheBoundary) {
   problem.bytes[1].boundary = 10;
   problem.link = {7, 2, 3};
   EXPECT_EQ(check(problem), "");
-  EXPECT_EQ(problem.transfer(0), 7);
-  EXPECT_EQ(problem.transfer(1), 7 + 7);
+  EXPECT_EQ(problem.transfer(problem.link, 0), 7);
+  EXPECT_EQ(problem.transfer(problem.link, 1), 7 + 7);
 }
 
 /// A worker may hold several stages of one pipeline.

@@ -180,6 +180,62 @@ TEST_P(EverySchedule, IsSoundInAVariant) {
   });
 }
 
+/// The critical path is from 0 to the makespan without a gap but for messages.
+void expectCriticalPath(const Case &c, const Timing &timing) {
+  // Of two micro-batches in one forward, that is.
+  Action most{Kind::Forward, 0, 0, 0, 2};
+  int64_t longest = c.problem.transfer(c.problem.link.send, 0, most) +
+                    c.problem.transfer(c.problem.link, 0, most) +
+                    c.problem.transfer(c.problem.link.receive, 0, most);
+  int64_t end = 0;
+  int32_t worker = -1;
+  for (const Turn &turn : timing.criticalPath) {
+    int64_t start = timing.starts[turn.worker][turn.index];
+    ASSERT_GE(start, end);
+    ASSERT_LE(start - end, worker < 0 ? 0 : longest);
+    end = start + c.problem.cost(c.schedule.workers[turn.worker][turn.index]);
+    worker = turn.worker;
+  }
+  ASSERT_EQ(end, timing.makespan);
+}
+
+/// With messages that occupy both their workers: no bound is beaten, and
+/// nothing ends sooner where one of their times is longer.
+TEST_P(EverySchedule, IsSoundWithMessages) {
+  forEachCase(GetParam() <= 8 ? 2 : 8, [&](Case c) {
+    c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 8});
+    c.problem.splitBackward = random() % 2 == 0;
+    c.schedule = makeSchedule(*c.scheme, c.problem, c.options);
+    if (random() % 3 == 0) {
+      c.problem.recompute.assign(c.problem.stages.size(),
+                                 random() % 2 ? Recompute::Fused
+                                              : Recompute::Early);
+      c.schedule = insertRecompute(c.problem, c.schedule);
+    }
+    Timing timing;
+    expectSound(c, timing);
+    ASSERT_EQ(timing.occupied, std::vector<int64_t>(c.problem.workers, 0));
+    Link &link = c.problem.link;
+    MessageTime *const times[] = {&link, &link.send, &link.receive};
+    for (int turn = 0; turn < 4; ++turn) {
+      MessageTime &time = *times[random() % 3];
+      time.alpha += random() % 3;
+      time.beta += random() % 3;
+      time.betaBytes = 4;
+      Timing later;
+      expectSound(c, later);
+      ASSERT_GE(later.makespan, timing.makespan);
+      expectCriticalPath(c, later);
+      for (int32_t w = 0; w < c.problem.workers; ++w) {
+        ASSERT_EQ(later.busy[w], timing.busy[w]);
+        ASSERT_GE(later.span[w], later.busy[w] + later.occupied[w]);
+        ASSERT_GE(later.occupied[w], timing.occupied[w]);
+      }
+      timing = later;
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Properties, EverySchedule, testing::Range(2, 33),
                          testing::PrintToStringParamName());
 

@@ -112,6 +112,9 @@ TEST(Formulas, DoNotSpeakOfOtherProblems) {
   c.problem.link.alpha = 1;
   EXPECT_FALSE(sizesOf(c.problem, {}));
   c.problem.link.alpha = 0;
+  c.problem.link.receive.alpha = 1;
+  EXPECT_FALSE(sizesOf(c.problem, {}));
+  c.problem.link.receive.alpha = 0;
   c.problem.stages[2].backward = 3;
   EXPECT_FALSE(sizesOf(c.problem, {}));
   EXPECT_FALSE(sizesOf(makeCase("chimera", 4, 4, {}, true).problem, {}));
@@ -194,6 +197,30 @@ TEST(Report, ComparesRecomputesWithNone) {
   EXPECT_EQ(
       nlohmann::json::parse(render("json", report(c)))[0]["recomputation"],
       (std::vector<std::string>{"early", "none", "none", "none"}));
+}
+
+/// Times of messages, what they occupy and caps; nothing where there are none.
+TEST(Report, HasMessagesAndCaps) {
+  const char *const names[] = {"p2p_bytes", "send",        "send_bytes",
+                               "receive",   "memory_caps", "receive_bytes",
+                               "occupied"};
+  Case c = makeCase("1f1b", 2, 1, {1, 2, 1, 1});
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  for (const char *name : names)
+    EXPECT_TRUE(object[name].empty()) << name;
+  c.problem.link = {{1, 2, 8}, {0, 3, 8}, {5, 0, 1}};
+  c.problem.bytes.assign(2, {1, 1, 1, 8});
+  c.problem.memoryCaps = {100, 200};
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["p2p"], 1);
+  EXPECT_EQ(object["p2p_bytes"], "2 for each 8 bytes");
+  EXPECT_EQ(object["send"], 0);
+  EXPECT_EQ(object["send_bytes"], "3 for each 8 bytes");
+  EXPECT_EQ(object["receive"], 5);
+  EXPECT_TRUE(object["receive_bytes"].is_null());
+  EXPECT_EQ(object["memory_caps"], (std::vector<int>{100, 200}));
+  EXPECT_EQ(object["occupied"], (std::vector<int>{8, 8}));
+  EXPECT_EQ(object["makespan"], 6 + 2 * (3 + 3 + 5));
 }
 
 /// Steps that overlap: what one takes, and how many versions of weights.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/Recompute.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>
@@ -26,6 +27,84 @@ TEST(Simulate, WaitsForTheLatencyBetweenWorkers) {
   EXPECT_EQ(timing.makespan, 16);
   EXPECT_EQ(timing.idle, (std::vector<int64_t>{11, 11}));
   EXPECT_DOUBLE_EQ(timing.bubbleRatio(), 22.0 / 32.0);
+}
+
+/// The same with a message that occupies its worker for one behind the action
+/// and the other for two before the next:
+///
+///   P0  0-2 F 2-3 send                                17-19 receive 19-22 B
+///   P1           6-8 receive 8-10 F 10-13 B 13-14 send
+TEST(Simulate, OccupiesWorkersWithMessages) {
+  Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1});
+  c.problem.link.alpha = 3;
+  c.problem.link.send.alpha = 1;
+  c.problem.link.receive.alpha = 2;
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.starts,
+            (std::vector<std::vector<int64_t>>{{0, 19}, {8, 10}}));
+  EXPECT_EQ(timing.makespan, 22);
+  EXPECT_EQ(timing.busy, (std::vector<int64_t>{5, 5}));
+  EXPECT_EQ(timing.occupied, (std::vector<int64_t>{3, 3}));
+  EXPECT_EQ(timing.idle, (std::vector<int64_t>{17, 17}));
+  EXPECT_EQ(timing.span, (std::vector<int64_t>{22, 8}));
+  EXPECT_EQ(timing.criticalPath,
+            (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
+}
+
+/// A message that has long been there, the second on P1 since 2, occupies its
+/// worker all the same, before the action that uses it, `-`:
+///
+///   P0  F0 F1 .  .  .  .  .  .  .  .  .  -  B  -  B
+///   P1  .  -  F0 =  =  -  F1 =  =  B  =  B  =
+TEST(Simulate, ReceivesBeforeTheActionThatNeedsIt) {
+  Case c = makeCase("gpipe", 2, 2);
+  c.problem.stages[1] = {3, 2, 1, 1};
+  c.problem.link.receive.alpha = 1;
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.starts,
+            (std::vector<std::vector<int64_t>>{{0, 1, 12, 14}, {2, 6, 9, 11}}));
+  EXPECT_EQ(timing.makespan, 15);
+  EXPECT_EQ(timing.occupied, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(
+      timing.criticalPath,
+      (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {1, 2}, {0, 2}, {0, 3}}));
+}
+
+/// Sends are done before the next action begins, whatever waits for them.
+TEST(Simulate, SendsBehindTheActionThatMakesIt) {
+  Case c = makeCase("gpipe", 2, 2);
+  c.problem.link.send.alpha = 2;
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.starts,
+            (std::vector<std::vector<int64_t>>{{0, 3, 10, 13}, {3, 6, 7, 10}}));
+  EXPECT_EQ(timing.makespan, 14);
+  EXPECT_EQ(timing.occupied, (std::vector<int64_t>{4, 4}));
+  EXPECT_EQ(timing.span, (std::vector<int64_t>{14, 10}));
+}
+
+/// By its bytes: 4 over the first boundary, 1 over the second.
+TEST(Simulate, OccupiesWorkersForEveryByte) {
+  Case c = makeCase("gpipe", 3, 1);
+  c.problem.bytes = {{0, 0, 0, 4}, {0, 0, 0, 1}, {0, 0, 0, 9}};
+  c.problem.link.send = {0, 1, 2};
+  c.problem.link.receive = {1, 1, 1};
+  Timing timing = simulate(c.problem, c.schedule);
+  // F 0-1, send 2, receive 5: F 8-9, send 1 (rounded up), receive 2: F 12-13.
+  EXPECT_EQ(timing.starts,
+            (std::vector<std::vector<int64_t>>{{0, 25}, {8, 17}, {12, 13}}));
+  EXPECT_EQ(timing.occupied, (std::vector<int64_t>{7, 10, 3}));
+}
+
+/// A fused recompute receives the gradient, its backward nothing more.
+TEST(Simulate, ReceivesOnceForAFusedRecompute) {
+  Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1, 2});
+  c.problem.recompute.assign(2, Recompute::Fused);
+  c.schedule = insertRecompute(c.problem, c.schedule);
+  c.problem.link.receive.alpha = 1;
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.starts,
+            (std::vector<std::vector<int64_t>>{{0, 11, 13}, {3, 5, 7}}));
+  EXPECT_EQ(timing.occupied, (std::vector<int64_t>{1, 1}));
 }
 
 /// Inside one worker nothing has to cross: stages 0 and 1 of the up pipeline

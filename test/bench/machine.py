@@ -1,0 +1,62 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the benchmarks share: the programs they start, and what else the machine
+does meanwhile."""
+
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import time
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "build/release/bin"
+
+os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+
+
+def mpirun(ranks):
+    return ["mpirun", "--oversubscribe", "-n", ranks]
+
+
+def execute(*command):
+    """The standard output of a command; one that fails ends the script."""
+    words = [str(word) for word in command]
+    result = subprocess.run(words, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(words)}:\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+class OtherLoad:
+    """`with OtherLoad() as load: …`; then `load.cores` says how many cores, on
+    average, were busy with anything but this script and what it started and
+    waited for."""
+
+    def __enter__(self):
+        self.begin = time.perf_counter(), self._busy(), self._own()
+        return self
+
+    def __exit__(self, *_):
+        begin, busy, own = self.begin
+        others = (self._busy() - busy) - (self._own() - own)
+        self.cores = max(0.0, others / (time.perf_counter() - begin))
+
+    @staticmethod
+    def _busy():
+        with open("/proc/stat") as stat:
+            fields = [int(field) for field in stat.readline().split()[1:9]]
+        # All but idle and waiting for a disk; what the host took away counts.
+        ticks = sum(fields) - fields[3] - fields[4]
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    @staticmethod
+    def _own():
+        return sum(
+            usage.ru_utime + usage.ru_stime
+            for usage in map(
+                resource.getrusage,
+                (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN),
+            )
+        )

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Holds the simulator against real runs over MPI, of stages that sleep.
+
+For each number of stages, size of messages and schedule: measures what a message
+costs (message_times), runs the program with --profile, gives both, the stages'
+medians and the messages' times, to the simulator (--chimera-report), and prints
+its makespan beside the best step of the run.
+
+    test/bench/predict.py [--stages 4 8 16] [--bytes 65536 1048576]
+        [--schedules chimera 1f1b gpipe] [--limit PERCENT]
+
+A step is from end to end on the root; the first, which starts from nothing, does
+not count. Steps include what the simulator leaves out: all-reduces and optimizer
+steps of 8 bytes, loads of 64, some 0.1 ms in all. With --limit the script fails
+where a step is further than that from its prediction, at each of --attempts.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+import machine
+
+MICROSECOND, MILLISECOND = 1000, 1_000_000
+
+
+def describe(path, stages, batches, schedule, size, costs):
+    """`costs` are the (forward, backward) of each stage, in ns."""
+    lines = "".join(
+        f"  chimera.stage {stage} cost <forward = {forward}, "
+        f"backward = {backward}>\n    bytes <weights = 8, optimizer = 16, "
+        f"stash = 8, boundary = {size}>\n"
+        for stage, (forward, backward) in enumerate(costs)
+    )
+    path.write_text(
+        f"chimera.pipeline @predicted stages({stages}) "
+        f'micro_batches({batches}) schedule("{schedule}") {{\n{lines}}}\n'
+    )
+
+
+def message_times(args, stages, size):
+    """Medians in ns: (the sender's thread, on the way, the receiver's)."""
+    times = json.loads(
+        machine.execute(
+            *machine.mpirun(stages), args.tools / "message_times", "--bytes", size
+        )
+    )
+    send, whole, receive = (
+        times[name]["median"] for name in ("send", "whole", "receive")
+    )
+    # What of the whole neither end's own thread is busy with.
+    return send, max(0, whole - send - receive), receive
+
+
+def measure(args, folder, stages, schedule, size):
+    """(steps in ns, medians of each stage in ns) of a real run."""
+    source, program, log, profile = (
+        folder / name for name in ("real.mlir", "program", "log", "profile")
+    )
+    nominal = [
+        (
+            round(args.forward_ms * MILLISECOND),
+            round(args.backward_ms * MILLISECOND),
+        )
+    ] * stages
+    describe(source, stages, args.micro_batches, schedule, size, nominal)
+    machine.execute(args.tools / "chimera-compile", source, "-o", program)
+    # fmt: off
+    machine.execute(
+        *machine.mpirun(stages), args.tools / "chimera-run", program,
+        "--stages", "synthetic", "--unit-ns", 1, "--steps", args.steps + 1,
+        "--quiet", "--log", log, "--profile", profile, *args.run_options)
+    # fmt: on
+    ends = [
+        round(1e9 * json.loads(line)["seconds"])
+        for line in log.read_text().splitlines()[:-1]
+    ]
+    medians = [
+        (stage["forward"]["median"], stage["backward"]["median"])
+        for stage in json.loads(profile.read_text())["stages"]
+    ]
+    return [end - begin for begin, end in zip(ends, ends[1:])], medians
+
+
+def predict(args, folder, stages, schedule, size, costs, messages):
+    """The simulated makespan in ns."""
+    source, report = folder / "predicted.mlir", folder / "report"
+    scaled = [tuple(round(time * args.scale_costs) for time in pair) for pair in costs]
+    describe(source, stages, args.micro_batches, schedule, size, scaled)
+    send, way, receive = messages
+    machine.execute(
+        args.tools / "chimera-opt",
+        source,
+        "--chimera-to-scheduled",
+        "--chimera-report=format=json costs=stages unit=ns "
+        f"p2p={send+way+receive} output={report}",
+        "-o",
+        "/dev/null",
+    )
+    return json.loads(report.read_text())[0]["makespan"]
+
+
+def compare(args, folder, stages, schedule, size):
+    """Prints a row; returns how far the best step is off, in percent."""
+    with machine.OtherLoad() as load:
+        messages = message_times(args, stages, size)
+        steps, costs = measure(args, folder, stages, schedule, size)
+    predicted = predict(args, folder, stages, schedule, size, costs, messages)
+    off = 100 * (min(steps) / predicted - 1)
+    forwards, backwards = (
+        "–".join(f"{time / MILLISECOND:.2f}" for time in sorted({min(of), max(of)}))
+        for of in zip(*costs)
+    )
+    print(
+        f"| {schedule} | {stages} | {size // 1024} KiB "
+        f"| {predicted / MILLISECOND:.1f} | {min(steps) / MILLISECOND:.1f} "
+        f"({', '.join(f'{step / MILLISECOND:.1f}' for step in steps)}) "
+        f"| {off:+.2f} % | {forwards}, {backwards} "
+        f"| {' + '.join(f'{time / MICROSECOND:.0f}' for time in messages)} "
+        f"| {load.cores:.2f} |",
+        flush=True,
+    )
+    return off
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tools", type=pathlib.Path, default=machine.TOOLS)
+    parser.add_argument("--stages", type=int, nargs="+", default=[4, 8, 16])
+    parser.add_argument("--micro-batches", type=int, default=32)
+    parser.add_argument("--bytes", type=int, nargs="+", default=[1 << 16, 1 << 20])
+    parser.add_argument(
+        "--schedules", nargs="+", default=["chimera", "1f1b", "gpipe"]
+    )
+    parser.add_argument("--forward-ms", type=float, default=20)
+    parser.add_argument("--backward-ms", type=float, default=40)
+    parser.add_argument("--steps", type=int, default=3, help="that count")
+    parser.add_argument("--limit", type=float, help="percent")
+    parser.add_argument("--attempts", type=int, default=1)
+    parser.add_argument(
+        "--scale-costs",
+        type=float,
+        default=1,
+        help="give the simulator these times the medians: shows what --limit sees",
+    )
+    parser.add_argument(
+        "--run-options", nargs=argparse.REMAINDER, default=[],
+        help="more options of chimera-run",
+    )  # fmt: skip
+    args = parser.parse_args()
+    print(
+        f"N={args.micro_batches}, forward {args.forward_ms:g} ms, backward "
+        f"{args.backward_ms:g} ms as sleeps, a process a rank on "
+        f"{machine.os.cpu_count()} cores\n\n"
+        "| schedule | D | messages | predicted, ms | best step (all), ms | off "
+        "| medians of the stages' forwards, backwards, ms "
+        "| a message: sender + way + receiver, µs | other load, cores |\n"
+        "|---|---|---|---|---|---|---|---|---|"
+    )
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+        for stages in args.stages:
+            for size in args.bytes:
+                for schedule in args.schedules:
+                    failed += not any(
+                        args.limit is None or abs(off) <= args.limit
+                        for off in (
+                            compare(args, pathlib.Path(name), stages, schedule, size)
+                            for _ in range(args.attempts)
+                        )
+                    )
+    if failed:
+        sys.exit(f"\n{failed} further than {args.limit:g} % from the prediction")
+
+
+if __name__ == "__main__":
+    main()
