@@ -3,20 +3,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs every schedule of the registry on exact stages, over a grid of stages,
 micro-batches, options, widths, whole or split backwards and recomputes, and
-holds the weights against `--sequential`: equal integers. A wrong operand, a
-missing or a doubled summand, or a mixed-up message changes them."""
+holds losses, weights and gradients against one device: equal integers. A wrong
+operand, a missing or a doubled summand, or a mixed-up message changes them. Each
+program runs with a thread a rank and under two seeds of `hostile-run`, and some
+by `chimera-run`; `--sequential` runs are equal whatever the schedule."""
 
 import argparse
-import json
 import pathlib
-import subprocess
+import re
 import sys
 import tempfile
 
-STEPS = 3
-# One device keeps older weights for these, each by its own rule.
-WITHOUT_FLUSH = ('"pipedream"', '"pipedream-2bw"')
-RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
+import grid
+from grid import RECOMPUTES
+
+DIGEST = re.compile(r"digest of the weights (\w+)")
+EVERY = 12  # by chimera-run too
 
 
 def cases():
@@ -35,8 +37,8 @@ def cases():
             doubling = '"chimera", {concatenation = "fine-tuned-doubling"}'
             yield doubling, stages, batches, 1, ""
     # Forwards of two micro-batches, backwards of halves, and recomputation.
-    grid = [(2, 4), (2, 7), (4, 8), (4, 11), (4, 5), (5, 10), (8, 16)]
-    for i, (stages, batches) in enumerate(grid):
+    sizes = [(2, 4), (2, 7), (4, 8), (4, 11), (4, 5), (5, 10), (8, 16)]
+    for i, (stages, batches) in enumerate(sizes):
         for j, concatenation in enumerate(("direct", "doubling", "halving")):
             schedule = f'"chimera", {{concatenation = "{concatenation}"}}'
             recompute = RECOMPUTES[(i + j) % len(RECOMPUTES)]
@@ -49,7 +51,7 @@ def cases():
             yield f'"{scheme}"', 4, 6, 2, recompute
     many = '"chimera", {pipelines = 4, concatenation = "halving"}'
     yield many, 8, 12, 1, "recompute(all)"
-    for schedule in WITHOUT_FLUSH:
+    for schedule in (f'"{scheme}"' for scheme in grid.WITHOUT_FLUSH):
         for stages in (2, 3, 4, 8):
             for batches in (stages, stages + 1, 2 * stages + 3):
                 split = "split_backward" if batches % 2 else ""
@@ -58,60 +60,55 @@ def cases():
                 yield schedule, stages, batches, 1 + batches % 2, f"{again} {split}"
 
 
-def run(*command):
-    result = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True
-    )
-    if result.returncode != 0:
-        sys.exit(
-            f"{' '.join(map(str, command))}\nended with {result.returncode}:\n"
-            f"{result.stdout}{result.stderr}"
-        )
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     tools = parser.parse_args().tools
-    ran = failed = 0
-    sequential = {}
     with tempfile.TemporaryDirectory() as name:
-        source, program, log = (
-            pathlib.Path(name) / file for file in ("d.mlir", "program", "log")
-        )
 
-        def digest(*options):
-            # fmt: off
-            run(tools / "chimera-run", program, "--stages", "exact", "--steps",
-                STEPS, "--quiet", "--log", log, *options)
-            # fmt: on
-            summary = json.loads(log.read_text().splitlines()[-1])["summary"]
-            return summary["weights_digest"]
-
-        for schedule, stages, batches, width, options in cases():
-            source.write_text(
+        def one(numbered):
+            number, (schedule, stages, batches, width, options) = numbered
+            description = (
                 f"chimera.pipeline @p stages({stages}) micro_batches({batches}) "
                 f"schedule({schedule}) data_parallel({width}) {options}\n"
             )
-            run(tools / "chimera-compile", source, "-o", program, "--check")
+            program = pathlib.Path(name) / f"{number}.chimera"
+            try:
+                grid.compile_to(tools, description, program, "--check")
+                # fmt: off
+                text = grid.run(tools / "hostile-run", program, "--threads",
+                                "--first", 2 * number, "--seeds", 2)
+                # fmt: on
+                digest = DIGEST.search(text)[1]
+                # What a user runs, which takes longer to start.
+                for how in ("--check-replicas", "--sequential"):
+                    if number % EVERY:
+                        break
+                    # fmt: off
+                    text = grid.run(tools / "chimera-run", program, "--stages",
+                                    "exact", "--steps", 3, how)
+                    # fmt: on
+                    if DIGEST.search(text)[1] != digest:
+                        raise RuntimeError(f"chimera-run {how}: {text}")
+            except RuntimeError as error:
+                raise RuntimeError(f"{description}{error}") from None
+            program.unlink()
             # One device knows of stages, micro-batches and their parts only,
             # and of copies where their micro-batches make an update.
-            halves = "halving" in schedule
-            key = (stages, batches * width, halves)
-            if schedule in WITHOUT_FLUSH:
+            if schedule.strip('"') in grid.WITHOUT_FLUSH:
                 key = (stages, batches, width, schedule)
-            if key not in sequential:
-                sequential[key] = digest("--sequential")
-            good = digest("--check-replicas") == sequential[key]
+            else:
+                key = (stages, batches * width, "halving" in schedule)
+            return description, key, digest
+
+        first = {}
+        ran = 0
+        for description, key, digest in grid.in_parallel(one, enumerate(cases())):
             ran += 1
-            failed += not good
-            if not good:
-                print(
-                    f"FAIL schedule({schedule}) D={stages} N={batches} "
-                    f"W={width} {options}: differs from --sequential"
-                )
-    print(f"{ran - failed} of {ran} programs equal the sequential run")
-    sys.exit(failed > 0)
+            other = first.setdefault(key, (description, digest))
+            if other[1] != digest:
+                sys.exit(f"one device differs:\n{description}{other[0]}")
+    print(f"{ran} programs equal the sequential run")
 
 
 if __name__ == "__main__":

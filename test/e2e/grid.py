@@ -60,10 +60,10 @@ def run(*command):
     return result.stdout
 
 
-def compile_to(tools, description, program):
+def compile_to(tools, description, program, *options):
     source = program.with_suffix(".mlir")
     source.write_text(description)
-    run(tools / "chimera-compile", source, "-o", program)
+    run(tools / "chimera-compile", source, "-o", program, *options)
 
 
 def in_parallel(function, items):

@@ -7,6 +7,7 @@
 
 #include "test/runtime/hostile/Run.h"
 
+#include "runtime/core/Run.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/Mix.h"
 
@@ -228,4 +229,32 @@ std::string hostile::difference(const program::ProgramT &program,
   }
   return hasLosses && !expected.losses.empty() ? "no rank has the losses"
                                                : std::string();
+}
+
+std::string hostile::differenceOnThreads(const program::ProgramT &program,
+                                         const SequentialResult &expected) {
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = expected.losses.size();
+  run.timeout = std::chrono::seconds(60);
+  run.gatherWeights = run.gatherGradients = run.checkReplicas = true;
+  std::string found = "no result";
+  std::vector<Loss> losses;
+  run.onStep = [&](const StepEvent &event) {
+    losses.push_back(event.loss.value_or(Loss{}));
+  };
+  run.onResult = [&](const RunResult &result) {
+    found = result.weights != expected.weights       ? "other weights"
+            : result.gradients != expected.gradients ? "other gradients"
+            : !std::ranges::equal(losses, expected.losses, {}, &Loss::sum,
+                                  &Loss::sum)
+                ? "other losses"
+                : "";
+  };
+  try {
+    runInProcess(run);
+  } catch (const std::exception &error) {
+    return error.what();
+  }
+  return found;
 }

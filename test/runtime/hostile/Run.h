@@ -55,6 +55,12 @@ SequentialResult runSequentially(const program::ProgramT &program,
 std::string difference(const program::ProgramT &program, const Outcome &outcome,
                        const SequentialResult &expected);
 
+/// Runs the program as chimera-run does, a thread a rank, for as many steps as
+/// `expected` has losses: what differs from that, or why it failed; empty if
+/// nothing does.
+std::string differenceOnThreads(const program::ProgramT &program,
+                                const SequentialResult &expected);
+
 } // namespace chimera::runtime::hostile
 
 #endif // CHIMERA_TEST_RUNTIME_HOSTILE_RUN_H

@@ -61,6 +61,21 @@ TEST(HostileRun, SamplesEqualTheSequentialRun) {
           20);
 }
 
+TEST(HostileRun, ThreadsAreHeldAgainstAllOfOneDevice) {
+  ProgramT program = program::samplePipeline({.workers = 2});
+  SequentialResult expected = hostile::runSequentially(program, 2);
+  EXPECT_EQ(hostile::differenceOnThreads(program, expected), "");
+  SequentialResult other = expected;
+  other.weights.back() ^= std::byte(1);
+  EXPECT_EQ(hostile::differenceOnThreads(program, other), "other weights");
+  other = expected;
+  other.gradients.front() ^= std::byte(1);
+  EXPECT_EQ(hostile::differenceOnThreads(program, other), "other gradients");
+  other = expected;
+  ++other.losses[1].sum;
+  EXPECT_EQ(hostile::differenceOnThreads(program, other), "other losses");
+}
+
 TEST(HostileRun, ASeedIsARun) {
   ProgramT program =
       program::samplePipeline({.workers = 4, .bidirectional = true});

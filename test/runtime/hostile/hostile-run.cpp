@@ -5,13 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs each file under each seed (odd ones buffered) and holds losses, weights
-// and gradients against one device. The last line counts; a file and a seed
-// that give anything else are told with what every rank was at.
+// Runs each file under each seed (odd ones buffered), with --threads once more
+// as chimera-run does, and holds losses, weights and gradients against one
+// device. The last line counts; a file and a seed that give anything else are
+// told with what every rank was at.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/File.h"
+#include "runtime/stage/Mix.h"
 #include "test/runtime/hostile/Run.h"
 
 #include <CLI/CLI.hpp>
@@ -29,6 +31,9 @@ int main(int argc, char **argv) {
   app.add_option("--seeds", seeds, "how many, from --first on");
   app.add_option("--first", first, "the first seed");
   app.add_option("--steps", steps, "training steps of each run");
+  bool threads = false;
+  app.add_flag("--threads", threads,
+               "once with a thread a rank, and print the digest");
   CLI11_PARSE(app, argc, argv);
 
   uint64_t runs = 0, failures = 0, instructions = 0;
@@ -53,6 +58,15 @@ int main(int argc, char **argv) {
       std::printf("FAIL %s --first %" PRIu64 " --seeds 1: %s\n", file.c_str(),
                   seed, found.c_str());
     }
+    if (!threads)
+      continue;
+    std::string found = hostile::differenceOnThreads(*program, expected);
+    ++runs;
+    failures += !found.empty();
+    if (!found.empty())
+      std::printf("FAIL %s --threads: %s\n", file.c_str(), found.c_str());
+    std::printf("digest of the weights %016" PRIx64 "\n",
+                digestOf(expected.weights));
   }
   std::printf("%zu programs, %" PRIu64 " runs, %" PRIu64
               " instructions, %" PRIu64 " runs failed\n",
