@@ -48,7 +48,8 @@ public:
   /// A transport over all ranks. Every rank makes (and destroys) its transports
   /// in the same order; each has message streams of its own. Requests end
   /// before their transport.
-  std::unique_ptr<Transport> makeTransport(const MpiOptions &options) const;
+  std::unique_ptr<Transport>
+  makeTransport(const MpiOptions &options = {}) const;
 
 private:
   uint32_t self = 0, size = 0;
