@@ -26,9 +26,10 @@ import math
 import os
 import pathlib
 import struct
-import subprocess
 import sys
 import tempfile
+
+from grid import in_parallel, run
 
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 5
@@ -71,18 +72,6 @@ chimera.pipeline @train of @tiny stages({stages}) micro_batches({batches})
     schedule({schedule}) micro_batch_size(2) data_parallel({width})
     data_type(f64) seed(7) learning_rate(1.0e-2) {options}
 """
-
-
-def run(*command, **options):
-    result = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, **options
-    )
-    if result.returncode != 0:
-        sys.exit(
-            f"{' '.join(map(str, command))}\nended with {result.returncode}:\n"
-            f"{result.stdout}{result.stderr}"
-        )
-    return result.stdout
 
 
 def read_tensors(path):
@@ -136,10 +125,11 @@ class Training:
 
 class Checks:
     def __init__(self):
+        self.lines = []
         self.failed = 0
 
     def check(self, good, line):
-        print(f"{'ok  ' if good else 'FAIL'} {line}", flush=True)
+        self.lines.append(f"{'ok  ' if good else 'FAIL'} {line}")
         self.failed += not good
 
 
@@ -178,22 +168,35 @@ def main():
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     args = parser.parse_args()
-    checks = Checks()
+    schedules = [
+        schedule
+        for schedule in (VARIANTS if args.variants else SCHEDULES)
+        if args.stages % NEEDS_MULTIPLE.get(schedule, 1) == 0
+    ]
+    failed = 0
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        for schedule in VARIANTS if args.variants else SCHEDULES:
-            if args.stages % NEEDS_MULTIPLE.get(schedule, 1):
-                continue
-            sequential = None
-            for split in ("", "split_backward"):
-                sequential, kept = train(
-                    checks, args, folder, schedule, split, sequential
-                )
-                if schedule in RECOMPUTED:
-                    recompute = "recompute(all)" if split else "recompute(all fused)"
-                    train(checks, args, folder, schedule, f"{split} {recompute}",
-                          sequential, kept)  # fmt: skip
-    sys.exit(f"{checks.failed} comparisons failed" if checks.failed else 0)
+
+        def one(schedule):
+            folder = pathlib.Path(name) / schedule
+            folder.mkdir()
+            return check_schedule(args, folder, schedule)
+
+        for checks in in_parallel(one, schedules):
+            print("\n".join(checks.lines), flush=True)
+            failed += checks.failed
+    sys.exit(f"{failed} comparisons failed" if failed else 0)
+
+
+def check_schedule(args, folder, schedule):
+    checks = Checks()
+    sequential = None
+    for split in ("", "split_backward"):
+        sequential, kept = train(checks, args, folder, schedule, split, sequential)
+        if schedule in RECOMPUTED:
+            recompute = "recompute(all)" if split else "recompute(all fused)"
+            train(checks, args, folder, schedule, f"{split} {recompute}",
+                  sequential, kept)  # fmt: skip
+    return checks
 
 
 def train(checks, args, folder, schedule, options, sequential, kept=None):
