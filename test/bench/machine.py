@@ -21,12 +21,12 @@ def mpirun(ranks):
 
 
 def execute(*command):
-    """The standard output of a command; one that fails ends the script."""
+    """A command that has ended, with its text; one that fails ends the script."""
     words = [str(word) for word in command]
     result = subprocess.run(words, capture_output=True, text=True)
     if result.returncode != 0:
         sys.exit(f"{' '.join(words)}:\n{result.stdout}{result.stderr}")
-    return result.stdout
+    return result
 
 
 class OtherLoad:

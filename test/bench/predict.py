@@ -47,7 +47,7 @@ def message_times(args, stages, size):
     times = json.loads(
         machine.execute(
             *machine.mpirun(stages), args.tools / "message_times", "--bytes", size
-        )
+        ).stdout
     )
     send, whole, receive = (
         times[name]["median"] for name in ("send", "whole", "receive")

@@ -19,10 +19,10 @@ import os
 import pathlib
 import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
+
+import machine
 
 # D, N, schedule, options
 COMPILED = [
@@ -33,7 +33,7 @@ COMPILED = [
     (64, 4096, "1f1b", "split_backward"),
 ]
 INTERPRETED = [(2, 2), (4, 4), (16, 16)]
-INSTRUCTIONS = 400_000  # about as many in all for each figure
+INSTRUCTIONS = 1_000_000  # about as many in all for each figure
 
 
 def describe(folder, stages, micro_batches, schedule, options):
@@ -43,15 +43,6 @@ def describe(folder, stages, micro_batches, schedule, options):
         f'micro_batches({micro_batches}) schedule("{schedule}") {options}\n'
     )
     return path
-
-
-def execute(*command):
-    result = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True
-    )
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}:\n{result.stderr}")
-    return result.stderr
 
 
 def figure(values, unit):
@@ -69,7 +60,7 @@ def compile_times(args, folder):
         times = []
         for _ in range(args.runs):
             start = time.perf_counter()
-            execute(
+            machine.execute(
                 args.tools / "chimera-compile", source, "-o", folder / "program"
             )
             times.append(1000 * (time.perf_counter() - start))
@@ -79,10 +70,10 @@ def compile_times(args, folder):
             f"| {schedule}, D={stages}, N={batches}{split} | {actions:,} "
             f"| {figure(times, 'ms')} |"
         )
-    profile = execute(
+    profile = machine.execute(
         args.tools / "chimera-compile", source, "-o", folder / "program",
         "--timing",
-    )  # fmt: skip
+    ).stderr  # fmt: skip
     rows = re.findall(r"([\d.]+) \( *([\d.]+)%\)( +)(.*)", profile)
     print(f"\n| where the time of D={stages}, N={batches} goes | s | share |")
     print("|---|---|---|")
@@ -91,29 +82,37 @@ def compile_times(args, folder):
 
 
 def overheads(args, folder):
-    print("| interpreter, empty stages | in-process | MPI |")
-    print("|---|---|---|")
+    print(
+        "| interpreter, empty stages | in-process | MPI | other load, cores |\n"
+        "|---|---|---|---|"
+    )
     for stages, batches in INTERPRETED:
         source = describe(folder, stages, batches, "chimera", "")
         program = folder / "program"
-        execute(args.tools / "chimera-compile", source, "-o", program)
+        machine.execute(
+            args.tools / "chimera-compile", source, "-o", program
+        )
         cells = []
-        for launcher in ([], ["mpirun", "--oversubscribe", "-n", stages]):
-            values = [
-                overhead(args, folder, launcher, program, stages, batches)
-                for _ in range(args.runs)
-            ]
-            cells.append(figure(values, "µs"))
-        print(f"| D={stages}, N={batches} | {' | '.join(cells)} |")
+        with machine.OtherLoad() as load:
+            for launcher in ([], machine.mpirun(stages)):
+                values = [
+                    overhead(args, folder, launcher, program, stages, batches)
+                    for _ in range(args.runs)
+                ]
+                cells.append(figure(values, "µs"))
+        print(
+            f"| D={stages}, N={batches} | {' | '.join(cells)} "
+            f"| {load.cores:.2f} |"
+        )
 
 
 def overhead(args, folder, launcher, program, stages, batches):
     steps = max(10, INSTRUCTIONS // (14 * stages * batches))
     log = folder / "log"
     # fmt: off
-    execute(*launcher, args.tools / "chimera-run", program, "--stages",
-            "synthetic", "--unit-ns", 0, "--steps", steps, "--quiet",
-            "--log", log)
+    machine.execute(*launcher, args.tools / "chimera-run", program, "--stages",
+                    "synthetic", "--unit-ns", 0, "--steps", steps, "--quiet",
+                    "--log", log)
     # fmt: on
     summary = json.loads(log.read_text().splitlines()[-1])["summary"]
     return 1e6 * summary["seconds_per_instruction"]
@@ -123,14 +122,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    root = pathlib.Path(__file__).resolve().parents[2]
-    parser.add_argument(
-        "--tools", type=pathlib.Path, default=root / "build/release/bin"
-    )
+    parser.add_argument("--tools", type=pathlib.Path, default=machine.TOOLS)
     parser.add_argument("--runs", type=int, default=5)
     args = parser.parse_args()
-    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
-    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     print(f"{os.cpu_count()} cores, median of {args.runs} (least–most)\n")
     with tempfile.TemporaryDirectory() as name:
         compile_times(args, pathlib.Path(name))
