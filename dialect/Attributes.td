@@ -90,6 +90,14 @@ def Chimera_Direction : I32EnumAttr<"Direction", "way of a pipeline", [
   let cppNamespace = "::chimera";
 }
 
+def Chimera_AllReducePolicy : I32EnumAttr<"AllReducePolicy",
+    "when all-reduces start", [
+    I32EnumAttrCase<"Lazy", 0, "lazy">,
+    I32EnumAttrCase<"Eager", 1, "eager">,
+    I32EnumAttrCase<"EagerOpt", 2, "eager_opt">]> {
+  let cppNamespace = "::chimera";
+}
+
 def Chimera_DataType : I32EnumAttr<"DataType", "type of weights", [
     I32EnumAttrCase<"F32", 0, "f32">,
     I32EnumAttrCase<"F64", 1, "f64">]> {

@@ -60,6 +60,11 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     weight gradient. `recompute` names stages, or `all`, whose forwards keep
     nothing for their backwards: activations are made again from the stage's
     input, before the backward's gradient arrives or, `fused`, once it is there.
+    `all_reduce` says when a worker starts the all-reduces of its gradients and
+    losses: behind all its computation (`lazy`, unless given), behind the last
+    action that adds to them (`eager`), or there only where the worker has idle
+    time between that and the end of its computation (`eager_opt`: eager-sync-opt
+    of Li and Hoefler, "Chimera", SC'21).
     The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
     `seed` determines initial weights, data order and dropout.
 
@@ -105,6 +110,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     UnitAttr:$recompute_fused,
     OptionalAttr<Chimera_Link>:$link,
     OptionalAttr<Chimera_Size>:$memory_cap,
+    DefaultValuedAttr<Chimera_AllReducePolicy,
+                      "::chimera::AllReducePolicy::Lazy">:$all_reduce,
     DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$data_type,
     DefaultValuedAttr<I64Attr, "1">:$seed,
     DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
@@ -122,6 +129,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
          | `recompute` `(` custom<Recompute>($recompute, $recompute_fused, ref($stages)) `)`
          | `link` custom<LinkTimes>($link)
          | `memory_cap` `(` $memory_cap `)`
+         | `all_reduce` `(` $all_reduce `)`
          | `data_type` `(` $data_type `)`
          | `seed` `(` $seed `)`
          | `learning_rate` `(` $learning_rate `)`

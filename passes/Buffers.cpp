@@ -37,8 +37,10 @@ OpOperand *updatedOperand(OpResult result) {
     return result.getResultNumber() == 0 ? action.getAccumulator() : nullptr;
   if (isa<OptimizerStepOp>(op))
     return &op->getOpOperand(result.getResultNumber());
-  // A worker with one contribution gets the sum in its place.
-  if (isa<AllReduceStartOp>(op) && op->getNumOperands() == 1)
+  // A worker with one contribution gets the sum in its place; but backwards may
+  // still read a loss.
+  if (isa<AllReduceStartOp>(op) && op->getNumOperands() == 1 &&
+      isa<WeightGradientType>(op->getOperand(0).getType()))
     return &op->getOpOperand(0);
   return nullptr;
 }

@@ -98,11 +98,18 @@ def CommunicatePass : ChimeraPass<"chimera-communicate"> {
 def SynchronisePass : ChimeraPass<"chimera-synchronise"> {
   let summary = "Split all-reduces into a start and a wait for each worker";
   let description = [{
-    communicated → synchronised. The lazy policy: behind all local computation,
-    each worker starts all its all-reduces and then waits for them, in the order
-    of the step (later stages first), which is one order for all workers. In a
-    step that flushes, all-reduces stand behind all actions, as schedule leaves
-    them; in one that overlaps others, anywhere.
+    communicated → synchronised. Starts stand where the pipeline's `all_reduce`
+    says: behind all actions of the worker (lazy), right behind the last of them
+    that contributes and what is sent of it (eager), or there only where the
+    worker is idle for some time between that and its last action, by the
+    simulated times of the schedule (eager_opt; lazy where steps overlap).
+    All-reduces are in one order, that in which their sums are complete; a
+    worker starts one not before an earlier one with the same members, so that
+    members start theirs in one order. Each is waited for before the step that
+    needs it, behind all actions of the section, the losses' last.
+
+    In a step that flushes, all-reduces stand behind all actions, as schedule
+    leaves them; in one that overlaps others, anywhere.
   }];
 }
 

@@ -44,11 +44,17 @@ chimera.pipeline @slow stages(2) micro_batches(2) schedule("gpipe")
 chimera.pipeline @times stages(2) micro_batches(2) schedule("gpipe")
     link <latency = 1, latency_per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>
 
+// When all-reduces start.
+// CHECK: chimera.pipeline @eager {{.*}} all_reduce(eager){{$}}
+chimera.pipeline @eager stages(2) micro_batches(2) schedule("chimera") all_reduce(eager)
+// CHECK: chimera.pipeline @opt {{.*}} all_reduce(eager_opt){{$}}
+chimera.pipeline @opt stages(2) micro_batches(2) schedule("chimera") all_reduce(eager_opt)
+
 // A default that is written is not printed.
 // CHECK-LABEL: chimera.pipeline @defaults
 // CHECK-SAME: stages(1) micro_batches(1) schedule("gpipe"){{$}}
 chimera.pipeline @defaults stages(1) micro_batches(1) schedule("gpipe")
-    data_type(f32) data_parallel(1) micro_batch_size(1) seed(1)
+    data_type(f32) data_parallel(1) micro_batch_size(1) seed(1) all_reduce(lazy)
 
 // CHECK-LABEL: chimera.pipeline @parts
 // CHECK-SAME: attributes {note = "kept"} {

@@ -49,6 +49,13 @@ def cases():
     for scheme in ("gems", "1f1b", "gpipe"):
         for recompute in RECOMPUTES[1:]:
             yield f'"{scheme}"', 4, 6, 2, recompute
+    for policy in ("eager", "eager_opt"):
+        for stages, pipelines, batches in ((2, 2, 4), (4, 2, 7), (5, 2, 10), (8, 4, 9)):
+            schedule = f'"chimera", {{pipelines = {pipelines}}}'
+            width = 1 + batches % 2
+            yield schedule, stages, batches, width, f"all_reduce({policy})"
+        for schedule in ('"gems"', '"1f1b"', '"pipedream"', '"pipedream-2bw"'):
+            yield schedule, 4, 6, 2, f"all_reduce({policy})"
     many = '"chimera", {pipelines = 4, concatenation = "halving"}'
     yield many, 8, 12, 1, "recompute(all)"
     for schedule in (f'"{scheme}"' for scheme in grid.WITHOUT_FLUSH):

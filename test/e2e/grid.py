@@ -4,6 +4,7 @@
 and run them all."""
 
 import concurrent.futures
+import itertools
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ CONCATENATIONS = ("direct", "doubling", "fine-tuned-doubling", "halving")
 WITHOUT_FLUSH = ("pipedream", "pipedream-2bw")
 SPLITS = ("", "split_backward")
 RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
+# How gradients are reduced; one description has one of these.
+REDUCTIONS = ("", "all_reduce(eager)", "all_reduce(eager_opt)")
 
 
 def schedules(stages):
@@ -32,6 +35,7 @@ def schedules(stages):
 
 def grid(most_stages):
     """Descriptions for D <= most_stages and N <= 4 D."""
+    reductions = itertools.cycle(REDUCTIONS)
     for stages in range(1, most_stages + 1):
         for batches in range(1, 4 * stages + 1):
             for scheme, schedule in schedules(stages):
@@ -44,7 +48,7 @@ def grid(most_stages):
                                 f"chimera.pipeline @p stages({stages}) "
                                 f"micro_batches({batches}) "
                                 f"schedule({schedule}) data_parallel({width}) "
-                                f"{recompute} {split}\n"
+                                f"{recompute} {split} {next(reductions)}\n"
                             )
 
 

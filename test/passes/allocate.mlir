@@ -23,8 +23,8 @@
 // CHECK-NEXT: chimera.backward {{.*}} micro_batch 1 buffers [[[G]]]
 // With two contributions the sum takes a place of its own until its wait.
 // CHECK-NEXT: chimera.all_reduce_start {{.*}} buffers [[[R:[0-9]+]]]
-// CHECK-NEXT: chimera.wait {{.*}} buffers [[[R]]]
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 buffers [0, 1](
+// CHECK-NEXT: chimera.wait {{.*}} buffers [[[R]]]
 chimera.pipeline @one stages(1) micro_batches(2) schedule("gpipe")
 
 // -----

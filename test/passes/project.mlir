@@ -24,13 +24,13 @@
 // CHECK-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 0 slot 3(%[[S]],
 // CHECK-NEXT: chimera.wait
 // CHECK-NEXT: chimera.all_reduce_start stage 1
-// CHECK-NEXT: chimera.all_reduce_start stage 0
 // CHECK-NEXT: chimera.all_reduce_start stage 1
-// CHECK-NEXT: chimera.wait
-// CHECK-NEXT: chimera.wait
+// CHECK-NEXT: chimera.all_reduce_start stage 0
 // CHECK-NEXT: chimera.wait
 // CHECK-NEXT: %[[NW1:.*]], %[[NO1:.*]] = chimera.optimizer_step pipeline 1 stage 1(%[[W1]], %[[O1]],
+// CHECK-NEXT: chimera.wait
 // CHECK-NEXT: %[[NW0:.*]], %[[NO0:.*]] = chimera.optimizer_step pipeline 0 stage 0(%[[W0]], %[[O0]],
+// CHECK-NEXT: chimera.wait
 // CHECK-NEXT: chimera.yield %[[NW0]], %[[NO0]], %[[NW1]], %[[NO1]] :
 // CHECK-NEXT: }
 // CHECK-NEXT: chimera.worker 1 holds [0, 1, 1, 0] {

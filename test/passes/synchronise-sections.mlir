@@ -12,20 +12,45 @@
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 1 micro_batch 0 on 1({{.*}}, %[[R]])
 // CHECK: chimera.optimizer_step pipeline 0 stage 0 micro_batch 1 on 0
 // CHECK-NEXT: %[[L:.*]] = chimera.all_reduce_start stage 1 width 2 workers [1, 1] keys [0, 1] on 1
-// CHECK-NEXT: chimera.wait %[[L]] on 1
+// CHECK: chimera.wait %[[L]] on 1
+// CHECK-NEXT: chimera.yield
 chimera.pipeline @each stages(2) micro_batches(2) schedule("pipedream") data_parallel(2)
 
-// One update a step: starts and waits behind all actions, later stages first.
+// One update a step: starts behind all actions in the order in which sums are
+// complete, each wait before its update.
 // CHECK-LABEL: @step
 // CHECK: chimera.step
 // CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0
-// CHECK: %[[T1:.*]] = chimera.all_reduce_start stage 1 width 2 workers [1] keys [0] on 1
+// CHECK: %[[L:.*]] = chimera.all_reduce_start stage 1 width 2 workers [1, 1] keys [0, 1] on 1
+// CHECK-NEXT: %[[T1:.*]] = chimera.all_reduce_start stage 1 width 2 workers [1] keys [0] on 1
 // CHECK-NEXT: %[[T0:.*]] = chimera.all_reduce_start stage 0 width 2 workers [0] keys [0] on 0
-// CHECK-NEXT: chimera.all_reduce_start stage 1 width 2 workers [1, 1] keys [0, 1] on 1
 // CHECK-NEXT: %[[R1:.*]] = chimera.wait %[[T1]] on 1
+// CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 1 on 1({{.*}}, %[[R1]])
 // CHECK-NEXT: %[[R0:.*]] = chimera.wait %[[T0]] on 0
-// CHECK: chimera.optimizer_step pipeline 0 stage 1 on 1({{.*}}, %[[R1]])
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 on 0({{.*}}, %[[R0]])
+// CHECK: chimera.wait %[[L]] on 1
+// CHECK-NEXT: chimera.yield
 // CHECK: chimera.epilogue
 chimera.pipeline @step stages(2) micro_batches(2) schedule("pipedream-2bw") data_parallel(2)
 
+
+// A stage's last backward is its worker's last action of the section: right
+// behind it is behind all of them.
+// CHECK-LABEL: @eager
+// CHECK: chimera.step
+// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 1 on 1
+// CHECK-NEXT: chimera.post_receive
+// CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start stage 1 width 2 workers [1] keys [0] on 1
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0
+// CHECK-NEXT: chimera.all_reduce_start stage 0 width 2 workers [0] keys [0] on 0
+chimera.pipeline @eager stages(2) micro_batches(2) schedule("pipedream-2bw") data_parallel(2) all_reduce(eager)
+
+// No idle time is looked for: as lazy.
+// CHECK-LABEL: @opt
+// CHECK: chimera.step
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0
+// CHECK: chimera.all_reduce_start
+// CHECK-NEXT: chimera.all_reduce_start
+// CHECK-NEXT: chimera.all_reduce_start
+chimera.pipeline @opt stages(2) micro_batches(2) schedule("pipedream-2bw") data_parallel(2) all_reduce(eager_opt)

@@ -1,31 +1,32 @@
 // RUN: chimera-opt %s --chimera-to-synchronised --split-input-file | FileCheck %s
 
-// Lazy: behind all actions every worker starts all its all-reduces, later
-// stages first, then waits for them in that order, then steps. `workers` and
-// `keys` list the fold: pipeline 0's replica of stage 1 sits on worker 1.
+// Lazy: behind all actions every worker starts all its all-reduces, in the order
+// in which sums are complete: that of the losses, then later stages first. It
+// waits for each before the step that needs it, for the losses last. `workers`
+// and `keys` list the fold: pipeline 0's replica of stage 1 sits on worker 1.
 // CHECK-LABEL: chimera.pipeline @chimera
 // CHECK: %[[G10:.*]], %{{.*}} = chimera.backward pipeline 1 stage 1 {{.*}} on 0
 // CHECK: %[[G01:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 {{.*}} on 1
 // CHECK: %[[G00:.*]] = chimera.backward pipeline 0 stage 0 {{.*}} on 0
 // CHECK: %[[G11:.*]] = chimera.backward pipeline 1 stage 0 {{.*}} on 1
 // CHECK-NOT: chimera.all_reduce stage
-// CHECK: %[[A1:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 1(%[[G01]])
+// The losses' keys are micro-batches: 0 ends on worker 1, 1 on worker 0.
+// CHECK: %[[E1:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 1({{.*}} : (!chimera.loss<8>)
+// CHECK-NEXT: %[[E0:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 0({{.*}} : (!chimera.loss<8>)
+// CHECK-NEXT: %[[A1:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 1(%[[G01]])
 // CHECK-NEXT: %[[A0:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 0(%[[G10]])
 // CHECK-NEXT: %[[B0:.*]] = chimera.all_reduce_start stage 0 width 1 workers [0, 1] keys [0, 1] on 0(%[[G00]])
 // CHECK-NEXT: %[[B1:.*]] = chimera.all_reduce_start stage 0 width 1 workers [0, 1] keys [0, 1] on 1(%[[G11]])
-// The losses' keys are micro-batches: 0 ends on worker 1, 1 on worker 0.
-// CHECK-NEXT: %[[E1:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 1({{.*}} : (!chimera.loss<8>)
-// CHECK-NEXT: %[[E0:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 0({{.*}} : (!chimera.loss<8>)
 // CHECK-NEXT: %[[S1:.*]] = chimera.wait %[[A1]] on 1
+// CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 1 on 1({{.*}}, %[[S1]])
 // CHECK-NEXT: %[[S0:.*]] = chimera.wait %[[A0]] on 0
+// CHECK-NEXT: chimera.optimizer_step pipeline 1 stage 1 on 0({{.*}}, %[[S0]])
 // CHECK-NEXT: %[[T0:.*]] = chimera.wait %[[B0]] on 0
+// CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 on 0({{.*}}, %[[T0]])
 // CHECK-NEXT: %[[T1:.*]] = chimera.wait %[[B1]] on 1
+// CHECK-NEXT: chimera.optimizer_step pipeline 1 stage 0 on 1({{.*}}, %[[T1]])
 // CHECK-NEXT: chimera.wait %[[E1]] on 1
 // CHECK-NEXT: chimera.wait %[[E0]] on 0
-// CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 1 on 1({{.*}}, %[[S1]])
-// CHECK-NEXT: chimera.optimizer_step pipeline 1 stage 1 on 0({{.*}}, %[[S0]])
-// CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 on 0({{.*}}, %[[T0]])
-// CHECK-NEXT: chimera.optimizer_step pipeline 1 stage 0 on 1({{.*}}, %[[T1]])
 chimera.pipeline @chimera stages(2) micro_batches(2) schedule("chimera")
 
 // -----
@@ -36,15 +37,15 @@ chimera.pipeline @chimera stages(2) micro_batches(2) schedule("chimera")
 // CHECK: %[[G1:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 micro_batch 2 on 1
 // CHECK: %[[G0:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 2 on 0
 // CHECK: %[[E:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 1, 1] keys [0, 1, 2] on 1(%{{.*}}, %{{.*}}, %{{.*}}) :
-// CHECK-NEXT: chimera.wait %[[E]] on 1
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 1 on 1({{.*}}, %[[G1]])
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 on 0({{.*}}, %[[G0]])
+// CHECK-NEXT: chimera.wait %[[E]] on 1
 chimera.pipeline @linear stages(2) micro_batches(3) schedule("1f1b")
 
 // -----
 
 // Copies of the group take part, though nothing is reduced inside one.
 // CHECK-LABEL: chimera.pipeline @copies
-// CHECK: chimera.all_reduce_start stage 0 width 4 workers [0] keys [0] on 0({{.*}} : (!chimera.weight_gradient<64>)
-// CHECK-NEXT: chimera.all_reduce_start stage 0 width 4 workers [0] keys [0] on 0({{.*}} : (!chimera.loss<8>)
+// CHECK: chimera.all_reduce_start stage 0 width 4 workers [0] keys [0] on 0({{.*}} : (!chimera.loss<8>)
+// CHECK-NEXT: chimera.all_reduce_start stage 0 width 4 workers [0] keys [0] on 0({{.*}} : (!chimera.weight_gradient<64>)
 chimera.pipeline @copies stages(1) micro_batches(1) schedule("gpipe") data_parallel(4)

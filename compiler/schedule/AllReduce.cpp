@@ -1,0 +1,121 @@
+//===- AllReduce.cpp - When all-reduces run, and what they cost -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/AllReduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace chimera::schedule {
+
+std::vector<std::vector<int64_t>> idleBehind(const Problem &problem,
+                                             const Schedule &schedule,
+                                             const Timing &timing) {
+  std::vector<std::vector<int64_t>> idle;
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    const std::vector<Action> &actions = schedule.workers[w];
+    const std::vector<int64_t> &starts = timing.starts[w];
+    std::vector<int64_t> &behind = idle.emplace_back(actions.size());
+    for (size_t i = actions.size(); i-- > 1;)
+      behind[i - 1] = behind[i] + starts[i] -
+                      (starts[i - 1] + problem.cost(actions[i - 1]));
+  }
+  return idle;
+}
+
+/// True for what adds to a stage's gradient.
+static bool contributes(Kind kind) {
+  return kind == Kind::Backward || kind == Kind::WeightGradient;
+}
+
+std::vector<StageReduce> stageReduces(const Problem &problem,
+                                      const Schedule &schedule,
+                                      const Timing &timing) {
+  std::vector<std::vector<int64_t>> idle =
+      idleBehind(problem, schedule, timing);
+  std::vector<StageReduce> reduces(problem.stages.size());
+  // Start and worker of the last contribution to each stage.
+  std::vector<std::pair<int64_t, int32_t>> last(problem.stages.size());
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    const std::vector<Action> &actions = schedule.workers[w];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (!contributes(actions[i].kind))
+        continue;
+      int64_t start = timing.starts[w][i];
+      auto worker = static_cast<int32_t>(w);
+      std::vector<StageReduce::Part> &parts = reduces[actions[i].stage].parts;
+      if (parts.empty() || parts.back().worker != worker)
+        parts.push_back({worker, 0, false});
+      parts.back().ready = start + problem.cost(actions[i]);
+      parts.back().isIdle = idle[w][i] > 0;
+      last[actions[i].stage] =
+          std::max(last[actions[i].stage], std::pair(start, worker));
+    }
+  }
+  for (size_t s = 0; s < reduces.size(); ++s)
+    reduces[s].stage = static_cast<int32_t>(s);
+  std::ranges::stable_sort(reduces, {}, [&](const StageReduce &reduce) {
+    return last[reduce.stage];
+  });
+  return reduces;
+}
+
+int64_t allReduceTime(const MessageTime &message, int64_t replicas,
+                      int64_t bytes) {
+  if (replicas < 2)
+    return 0;
+  __extension__ using Wide = __int128;
+  // 2 log2(r), and how much each byte is moved: so many times, over r.
+  int64_t rounds = 2 * std::bit_width(static_cast<uint64_t>(replicas) - 1);
+  int64_t moves = 2 * (replicas - 1);
+  constexpr auto kMost = std::numeric_limits<int64_t>::max();
+  long double about = static_cast<long double>(rounds) * message.alpha +
+                      static_cast<long double>(moves) / replicas * bytes /
+                          message.betaBytes * message.beta;
+  if (about >= static_cast<long double>(kMost / 2))
+    return kMost;
+  Wide unit = static_cast<Wide>(replicas) * message.betaBytes;
+  Wide product = static_cast<Wide>(moves) * bytes * message.beta;
+  return rounds * message.alpha +
+         static_cast<int64_t>((product + unit - 1) / unit);
+}
+
+std::vector<int64_t> reduceEnds(const Problem &problem,
+                                const Schedule &schedule, const Timing &timing,
+                                const std::vector<StageReduce> &reduces,
+                                const std::vector<int64_t> &times,
+                                Policy policy) {
+  std::vector<int64_t> computed;
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    const std::vector<Action> &actions = schedule.workers[w];
+    computed.push_back(actions.empty() ? 0
+                                       : timing.starts[w].back() +
+                                             problem.cost(actions.back()));
+  }
+  // When each worker is done with those before.
+  std::vector<int64_t> free(schedule.workers.size());
+  for (const StageReduce &reduce : reduces) {
+    int64_t begin = 0;
+    for (const StageReduce::Part &part : reduce.parts) {
+      bool now = policy == Policy::Eager ||
+                 (policy == Policy::EagerOpt && part.isIdle);
+      begin = std::max(
+          {begin, free[part.worker], now ? part.ready : computed[part.worker]});
+    }
+    int64_t end;
+    if (__builtin_add_overflow(begin, times[reduce.stage], &end))
+      end = std::numeric_limits<int64_t>::max();
+    for (const StageReduce::Part &part : reduce.parts)
+      free[part.worker] = end;
+  }
+  for (size_t w = 0; w < free.size(); ++w)
+    free[w] = std::max(free[w], computed[w]);
+  return free;
+}
+
+} // namespace chimera::schedule

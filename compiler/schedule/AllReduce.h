@@ -1,0 +1,82 @@
+//===- AllReduce.h - When all-reduces run, and what they cost ---*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The gradient of each stage is summed over all its replicas before the step
+// ends. An all-reduce can start on a worker once the last action there that
+// adds to the gradient is done, and goes on while the worker computes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_ALLREDUCE_H
+#define CHIMERA_COMPILER_SCHEDULE_ALLREDUCE_H
+
+#include "compiler/schedule/Simulate.h"
+
+namespace chimera::schedule {
+
+/// When a worker starts its part in an all-reduce.
+enum class Policy : uint8_t {
+  Lazy,     ///< behind its last action
+  EagerOpt, ///< behind the last action that contributes where it is idle for
+            ///< some time between that and its last action, else lazy
+  Eager,    ///< behind the last action that contributes
+};
+
+/// All policies, from the one that overlaps least.
+struct NamedPolicy {
+  const char *name;
+  Policy policy;
+};
+inline constexpr NamedPolicy kPolicies[] = {{"lazy", Policy::Lazy},
+                                            {"eager_opt", Policy::EagerOpt},
+                                            {"eager", Policy::Eager}};
+
+/// The idle time of a worker behind each of its actions, up to the end of its
+/// last one, in the shape of Schedule::workers. Requires that `timing`, of
+/// `schedule`, is complete.
+std::vector<std::vector<int64_t>> idleBehind(const Problem &problem,
+                                             const Schedule &schedule,
+                                             const Timing &timing);
+
+/// The all-reduce of a stage's gradient over its replicas.
+struct StageReduce {
+  /// The last action of a worker that adds to the gradient.
+  struct Part {
+    int32_t worker;
+    int64_t ready; ///< when it ends
+    bool isIdle;   ///< the worker is, between that and its last action
+  };
+  int32_t stage;
+  std::vector<Part> parts; ///< by worker, ascending
+};
+
+/// Those of all stages in the order in which their sums are complete: by the
+/// start, then the worker, of the last action that adds to one. Requires a
+/// valid schedule of one step with a flush, and its complete timing.
+std::vector<StageReduce> stageReduces(const Problem &problem,
+                                      const Schedule &schedule,
+                                      const Timing &timing);
+
+/// Rabenseifner's all-reduce of `bytes` over `replicas` r: 2 log2(r) alpha, the
+/// logarithm rounded up, and 2 (r-1)/r beta for each byte, in whole units of
+/// time. The most that a number holds where it is more.
+int64_t allReduceTime(const MessageTime &message, int64_t replicas, int64_t bytes);
+
+/// When each worker is done with its actions and its all-reduces, of which
+/// `times` says how long they take, by stage. An all-reduce begins when all its
+/// parts are started and its workers are done with the ones before it, in the
+/// order of `reduces`; it takes no time from actions. So no worker is done
+/// later with a policy that starts earlier.
+std::vector<int64_t> reduceEnds(const Problem &problem,
+                                const Schedule &schedule, const Timing &timing,
+                                const std::vector<StageReduce> &reduces,
+                                const std::vector<int64_t> &times,
+                                Policy policy);
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_ALLREDUCE_H

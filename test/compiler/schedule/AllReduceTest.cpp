@@ -1,0 +1,179 @@
+//===- AllReduceTest.cpp - When all-reduces run ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/AllReduce.h"
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace chimera::schedule {
+namespace {
+
+/// The stages whose all-reduce starts early on every worker, or on none: no
+/// worker may differ.
+std::set<int32_t> earlyStages(const Case &c) {
+  std::set<int32_t> early;
+  Timing timing = simulate(c.problem, c.schedule);
+  for (const StageReduce &reduce :
+       stageReduces(c.problem, c.schedule, timing)) {
+    auto count = std::ranges::count_if(
+        reduce.parts, [](const StageReduce::Part &p) { return p.isIdle; });
+    EXPECT_TRUE(count == 0 || count == std::ssize(reduce.parts))
+        << "stage " << reduce.stage;
+    if (count > 0)
+      early.insert(reduce.stage);
+  }
+  return early;
+}
+
+std::set<int32_t> stagesAbove(int32_t first, int32_t end) {
+  std::set<int32_t> stages;
+  for (int32_t s = first + 1; s < end; ++s)
+    stages.insert(s);
+  return stages;
+}
+
+/// Section 3.2 of the paper: stages above D/2 have idle time behind their last
+/// backward, stage D/2 none, and the ones below none either.
+TEST(AllReduce, StartsStagesAboveHalfEarlyWithTwoPipelines) {
+  for (int32_t d = 2; d <= 16; d += 2)
+    for (int32_t units = 1; units <= 3; ++units)
+      for (int64_t backward : {1, 2, 3}) {
+        SCOPED_TRACE("D=" + std::to_string(d) + " K=" + std::to_string(units) +
+                     " b=" + std::to_string(backward));
+        Case c = makeCase("chimera", d, d * units, {1, backward, 1, 1, 1});
+        EXPECT_EQ(earlyStages(c), stagesAbove(d / 2, d));
+      }
+}
+
+/// With 2f pipelines some stages start early as long as there is idle time at
+/// all, which with f = D/2 there is not.
+TEST(AllReduce, StartsEarlyWhereIdleTimeIsLeftWithMorePipelines) {
+  for (int32_t d = 4; d <= 16; d += 2)
+    for (int32_t f = 2; f <= d / 2; ++f) {
+      if (d / 2 % f)
+        continue;
+      SCOPED_TRACE("D=" + std::to_string(d) + " f=" + std::to_string(f));
+      Case c = makeCase("chimera", d, d, {}, false, choose(2 * f));
+      Timing timing = simulate(c.problem, c.schedule);
+      int64_t early = 0;
+      for (const StageReduce &reduce :
+           stageReduces(c.problem, c.schedule, timing)) {
+        EXPECT_EQ(reduce.parts.size(), 2u * f);
+        for (const StageReduce::Part &part : reduce.parts) {
+          const std::vector<int64_t> &starts = timing.starts[part.worker];
+          // Told another way: less is run than there is time.
+          int64_t later =
+              starts.end() - std::ranges::lower_bound(starts, part.ready);
+          EXPECT_EQ(part.isIdle, part.ready + later <= starts.back())
+              << "stage " << reduce.stage;
+          early += part.isIdle;
+        }
+      }
+      EXPECT_EQ(early > 0, 2 * f < d);
+    }
+}
+
+TEST(AllReduce, IsInTheOrderInWhichSumsAreComplete) {
+  for (const char *scheme : {"gpipe", "1f1b", "chimera"})
+    for (int32_t d = 2; d <= 8; d += 2) {
+      Case c = makeCase(scheme, d, d);
+      std::vector<StageReduce> reduces =
+          stageReduces(c.problem, c.schedule, simulate(c.problem, c.schedule));
+      ASSERT_EQ(reduces.size(), size_t(d));
+      for (int32_t k = 0; k < d; ++k)
+        EXPECT_EQ(reduces[k].stage, d - 1 - k) << scheme << " D=" << d;
+    }
+}
+
+TEST(AllReduce, TakesRabenseifnersTime) {
+  EXPECT_EQ(allReduceTime({5, 7, 1}, 1, 1000), 0);
+  EXPECT_EQ(allReduceTime({5, 0, 1}, 2, 1000), 2 * 5);
+  EXPECT_EQ(allReduceTime({5, 0, 1}, 8, 1000), 6 * 5);
+  EXPECT_EQ(allReduceTime({5, 0, 1}, 9, 1000), 8 * 5);
+  EXPECT_EQ(allReduceTime({0, 3, 1}, 2, 100), 3 * 100);
+  EXPECT_EQ(allReduceTime({0, 3, 10}, 4, 100), 45);
+  // Rounded up: 2 * 2/3 * 100 / 7 = 19.04...
+  EXPECT_EQ(allReduceTime({0, 1, 7}, 3, 100), 20);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(allReduceTime({0, kMost, 1}, 4, kMost), kMost);
+  EXPECT_EQ(allReduceTime({kMost, 0, 1}, 4, 8), kMost);
+}
+
+std::vector<int64_t> endsOf(const Case &c, Policy policy,
+                            const std::vector<int64_t> &times) {
+  Timing timing = simulate(c.problem, c.schedule);
+  return reduceEnds(c.problem, c.schedule, timing,
+                    stageReduces(c.problem, c.schedule, timing), times, policy);
+}
+
+int64_t unoverlapped(const Case &c, Policy policy,
+                     const std::vector<int64_t> &times) {
+  return std::ranges::max(endsOf(c, policy, times)) -
+         simulate(c.problem, c.schedule).makespan;
+}
+
+/// Every scheme and option: earlier starts never end later, free all-reduces
+/// leave nothing, and all of them one after another is the most.
+TEST(AllReduce, OverlapsMoreWhereItStartsEarlier) {
+  for (const Scheme &scheme : schemes())
+    for (int32_t d = 2; d <= 8; ++d)
+      for (const SchemeOptions &options : choices(scheme, d))
+        for (int32_t n : {1, d - 1, d, 2 * d + 1}) {
+          if (scheme.updates != Updates::Flush ||
+              !scheme.check(d, n, options).empty())
+            continue;
+          SCOPED_TRACE(nameOf(scheme, d, n, options));
+          Case c = makeCase(scheme.name, d, n, {2, 4, 2, 2, 2}, false, options);
+          std::vector<int64_t> none(d), some;
+          int64_t sum = 0;
+          for (int32_t s = 0; s < d; ++s)
+            sum += some.emplace_back(1 + 5 * s % 7);
+          for (auto [name, policy] : kPolicies)
+            EXPECT_EQ(unoverlapped(c, policy, none), 0) << name;
+          std::vector<int64_t> lazy = endsOf(c, Policy::Lazy, some);
+          std::vector<int64_t> opt = endsOf(c, Policy::EagerOpt, some);
+          std::vector<int64_t> eager = endsOf(c, Policy::Eager, some);
+          for (int32_t w = 0; w < d; ++w) {
+            EXPECT_GE(lazy[w], opt[w]) << "worker " << w;
+            EXPECT_GE(opt[w], eager[w]) << "worker " << w;
+          }
+          EXPECT_GE(unoverlapped(c, Policy::Eager, some), 0);
+          EXPECT_LE(unoverlapped(c, Policy::Lazy, some), sum);
+        }
+}
+
+/// Two pipelines in equal slots: worker w < D/2 has D-1-2w slots behind the
+/// last backward of its later stage, and is done w slots before the end
+/// (regions (a) and (c) of Fig. 6 of the paper, of this iteration).
+TEST(AllReduce, LeavesWhatExceedsTheFreeRegions) {
+  for (int32_t d = 2; d <= 16; d += 2)
+    for (int64_t time : {1, 2, 5, 9, 30}) {
+      Case c = makeCase("chimera", d, d);
+      std::vector<int64_t> times;
+      for (int32_t s = 0; s < d; ++s)
+        times.push_back(time + s % 3);
+      int64_t expected = 0;
+      for (int32_t w = 0; w < d / 2; ++w) {
+        int64_t x = std::max<int64_t>(0, times[d - 1 - w] - (d - 1 - 2 * w));
+        expected = std::max(expected, x + times[w] - w);
+      }
+      // Slots, not as soon as possible: those leave more.
+      Timing timing = slotTiming(c.problem, c.schedule);
+      std::vector<int64_t> ends = reduceEnds(
+          c.problem, c.schedule, timing,
+          stageReduces(c.problem, c.schedule, timing), times, Policy::Eager);
+      EXPECT_EQ(std::ranges::max(ends) - timing.makespan, expected)
+          << "D=" << d << " time " << time;
+    }
+}
+
+} // namespace
+} // namespace chimera::schedule

@@ -1,0 +1,95 @@
+// When a worker starts the all-reduces of its stages' gradients.
+//
+// RUN: chimera-opt %s --chimera-to-projected --split-input-file | FileCheck %s
+
+// Eager: behind the last backward of each stage and what is sent of it, on the
+// middle workers too, where no idle time is left.
+// CHECK-LABEL: chimera.pipeline @eager
+// CHECK: chimera.worker 0
+// CHECK: chimera.forward pipeline 1 stage 3 micro_batch 3
+// CHECK-NEXT: chimera.all_reduce_start {{.*}} : (!chimera.loss<8>
+// CHECK: chimera.backward pipeline 1 stage 3 micro_batch 3
+// CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start stage 3
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1
+// CHECK-NEXT: chimera.all_reduce_start stage 0
+// CHECK: chimera.worker 1
+// CHECK: chimera.backward pipeline 1 stage 2 micro_batch 3
+// CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start stage 2
+// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 1
+// CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start stage 1
+chimera.pipeline @eager stages(4) micro_batches(4) schedule("chimera") all_reduce(eager)
+
+// -----
+
+// Where there is idle time: stage 3 on worker 0 starts before the last backward
+// of stage 0, stage 2 on worker 1 behind that of stage 1 (Fig. 5 of the Chimera
+// paper).
+// CHECK-LABEL: chimera.pipeline @opt
+// CHECK-SAME: all_reduce(eager_opt)
+// CHECK: chimera.worker 0
+// CHECK: chimera.backward pipeline 1 stage 3 micro_batch 3
+// CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start stage 3
+// CHECK: chimera.worker 1
+// CHECK-NOT: chimera.all_reduce_start
+// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 1
+// CHECK: chimera.all_reduce_start stage 2
+// CHECK-NEXT: chimera.all_reduce_start stage 1
+chimera.pipeline @opt stages(4) micro_batches(4) schedule("chimera") all_reduce(eager_opt)
+
+// -----
+
+// Costs decide, not numbers of stages: where stage 0 is so slow that nothing is
+// left of the idle time, stage 3 starts no earlier than that.
+// CHECK-LABEL: chimera.pipeline @costs
+// CHECK: chimera.worker 0
+// CHECK: chimera.backward pipeline 1 stage 3 micro_batch 3
+// CHECK-NOT: chimera.all_reduce_start stage 3
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1
+// CHECK: chimera.all_reduce_start stage 3
+chimera.pipeline @costs stages(4) micro_batches(4) schedule("chimera") all_reduce(eager_opt) {
+  chimera.stage 0 cost <forward = 1, backward = 100> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 1 cost <forward = 1, backward = 1> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 2 cost <forward = 1, backward = 1> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 3 cost <forward = 1, backward = 1> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+}
+
+// -----
+
+// One order at all members: stages 0 and 1 have the same ones here, and stage 1
+// is complete first. So worker 0, whose part of stage 0 is ready before that of
+// stage 1, starts it behind that.
+// CHECK-LABEL: chimera.pipeline @members
+// CHECK: chimera.worker 0
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 2
+// CHECK-NOT: chimera.all_reduce_start stage 0
+// CHECK: chimera.backward pipeline 1 stage 1 micro_batch 3
+// CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start stage 1
+// CHECK-NEXT: chimera.all_reduce_start stage 0
+// CHECK: chimera.worker 1
+// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 2
+// CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start stage 1
+// CHECK: chimera.backward pipeline 1 stage 0 micro_batch 3
+// CHECK-NEXT: chimera.all_reduce_start stage 0
+chimera.pipeline @members stages(2) micro_batches(4) schedule("gems") all_reduce(eager)
+
+// -----
+
+// Idle time is that of the order with its recomputes.
+// CHECK-LABEL: chimera.pipeline @recompute
+// CHECK: chimera.worker 0
+// CHECK: chimera.backward pipeline 1 stage 3 micro_batch 3
+// CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start stage 3
+// CHECK: chimera.recompute pipeline 0 stage 0 micro_batch 0
+// CHECK: chimera.worker 1
+// CHECK: chimera.backward pipeline 1 stage 2 micro_batch 3
+// CHECK-NEXT: chimera.post_send
+// CHECK-NOT: chimera.all_reduce_start stage 2
+// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 1
+chimera.pipeline @recompute stages(4) micro_batches(4) schedule("chimera") recompute(all) all_reduce(eager_opt)
