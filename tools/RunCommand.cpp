@@ -338,13 +338,13 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     return 0;
   }
 #ifdef CHIMERA_HAVE_MPI
-  MpiSession session;
-  checkRanks(program, session.ranks());
-  // Ranks alike decide alike, but none needs to know of another's decision.
+  // No rank needs to know of another's decision.
   bool progress =
       settings.progress == kOn ||
-      (settings.progress == kAuto && session.threadsMayTakeTurns() &&
-       hasCoreForProgress(onHost, threads));
+      (settings.progress == kAuto && hasCoreForProgress(onHost, threads));
+  MpiSession session(progress ? MpiThreads::Several : MpiThreads::One);
+  checkRanks(program, session.ranks());
+  progress = progress && (settings.progress == kOn || session.allowsProgress());
   std::unique_ptr<Transport> transport =
       session.makeTransport({.progressThread = progress});
   try {

@@ -7,6 +7,7 @@
 
 #include "runtime/transport/InProcess.h"
 
+#include "runtime/transport/Bell.h"
 #include "runtime/transport/Deadline.h"
 #include "runtime/transport/Fold.h"
 
@@ -52,27 +53,11 @@ private:
   std::mutex mutex;
 };
 
-/// Where one rank sleeps. Whoever completes one of its operations bumps the
-/// count after making the completion visible.
-struct alignas(64) Bell {
-  std::atomic<uint32_t> count{0};
-  std::atomic<uint32_t> sleeping{0};
+/// Of a rank: whoever completes one of its operations rings. It sleeps for at
+/// most 50 ms, after which it looks at its deadline.
+struct RankBell : Bell {
+  static constexpr std::chrono::milliseconds kLimit{50};
   std::atomic<int> core{-1}; ///< where the rank was seen last
-
-  void ring() {
-    count.fetch_add(1);
-    if (sleeping.load())
-      syscall(SYS_futex, &count, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  }
-
-  /// Sleeps until the count differs from `seen`, at most 50 ms.
-  void sleep(uint32_t seen) {
-    timespec limit{0, 50'000'000};
-    sleeping.store(1);
-    if (count.load() == seen)
-      syscall(SYS_futex, &count, FUTEX_WAIT_PRIVATE, seen, &limit, nullptr, 0);
-    sleeping.store(0);
-  }
 };
 
 struct Channel;
@@ -221,13 +206,13 @@ public:
   }
 
   void ringAll() {
-    for (Bell &bell : bells)
+    for (RankBell &bell : bells)
       bell.ring();
   }
 
   const uint32_t ranks;
   const uint32_t cores = std::thread::hardware_concurrency();
-  std::vector<Bell> bells;
+  std::vector<RankBell> bells;
   std::vector<Channel> channels;
 
   // Reductions that some member has not started yet, by group and by how many
@@ -410,9 +395,9 @@ void InProcess::waitUntil(Done done, std::chrono::milliseconds timeout,
       begin = Clock::now();
   } while (hub->mayPoll(self) && Clock::now() - *begin < kWaking);
   Deadline deadline(timeout);
-  Bell &bell = hub->bells[self];
+  RankBell &bell = hub->bells[self];
   for (int i = 0;; ++i) {
-    uint32_t seen = bell.count.load();
+    uint32_t seen = bell.count();
     if (done())
       return;
     throwIfAborted();
@@ -422,7 +407,7 @@ void InProcess::waitUntil(Done done, std::chrono::milliseconds timeout,
     if (i < kYields)
       sched_yield();
     else
-      bell.sleep(seen);
+      bell.sleep(seen, RankBell::kLimit);
   }
 }
 

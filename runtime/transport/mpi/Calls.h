@@ -12,7 +12,7 @@
 
 #include <mpi.h>
 
-// All are called with the lock of ProgressThread.h.
+// All are called in turn, see Turns.h.
 namespace chimera::runtime::mpi {
 
 /// Throws std::runtime_error with MPI's own words unless `code` is success.

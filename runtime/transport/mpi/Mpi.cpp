@@ -18,6 +18,7 @@
 #include "runtime/transport/mpi/Pace.h"
 #include "runtime/transport/mpi/ProgressThread.h"
 #include "runtime/transport/mpi/Session.h"
+#include "runtime/transport/mpi/Turns.h"
 
 #include <algorithm>
 #include <array>
@@ -30,21 +31,31 @@ using namespace chimera::runtime;
 namespace {
 class Mpi;
 
-/// Guarded, with all that derives from it, by the lock of `enter`.
+/// Counted as open until its wait has succeeded or it is destroyed.
 struct Operation : Request {
-  explicit Operation(Mpi &transport) : transport(transport) {}
+  explicit Operation(Mpi &transport);
+  ~Operation() override { close(); }
 
   /// For what the rank waits.
   virtual std::string awaited() const = 0;
 
+  void close();
+
   Mpi &transport;
-  bool done = false;
+  std::atomic<bool> done{false}; ///< with all its bytes where they belong
+
+private:
+  bool open = true;
 };
 
+/// Of the rank's thread alone.
 struct Message final : Operation {
   Message(Mpi &transport, uint64_t size, bool isSend, uint32_t peer)
       : Operation(transport), size(size), isSend(isSend), peer(peer) {}
-  ~Message() override;
+  ~Message() override {
+    auto turn = mpi::enter();
+    mpi::abandon(requests, !isSend);
+  }
 
   std::string awaited() const override {
     return "rank " + std::to_string(peer) + " to " +
@@ -83,17 +94,19 @@ public:
   std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes) override {
     auto message =
         std::make_unique<Message>(*this, bytes.size(), true, checked(to));
-    auto lock = mpi::enter();
+    auto turn = mpi::enter();
     mpi::send(bytes, to, 0, channels, message->requests);
-    began(messages, message.get());
+    turn = {};
+    wakeThread();
     return message;
   }
   std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes) override {
     auto message =
         std::make_unique<Message>(*this, bytes.size(), false, checked(from));
-    auto lock = mpi::enter();
+    auto turn = mpi::enter();
     mpi::receive(bytes, from, 0, channels, message->requests);
-    began(messages, message.get());
+    turn = {};
+    wakeThread();
     return message;
   }
 
@@ -107,10 +120,14 @@ public:
                                   std::to_string(largestTag) +
                                   " and ranks of this run");
     auto reduction = std::make_unique<Reduction>(*this);
-    auto lock = mpi::enter();
-    reduction->sum.emplace(group, self, type, std::move(given), sum, scatter,
-                           gather);
-    began(reductions, reduction.get());
+    {
+      mpi::Turn lock(reducing);
+      auto turn = mpi::enter();
+      reduction->sum.emplace(group, self, type, std::move(given), sum, scatter,
+                             gather);
+      reductions.push_back(reduction.get());
+    }
+    wakeThread();
     return reduction;
   }
 
@@ -119,9 +136,18 @@ public:
 
   void abort(const std::string &text) override;
 
-  /// Takes an operation that ends early off the lists. With the lock.
-  void forget(const Message *message) { std::erase(messages, message); }
-  void forget(const Reduction *reduction) { std::erase(reductions, reduction); }
+  /// Takes a reduction off the list, if need be, and ends it.
+  void end(Reduction &reduction) {
+    mpi::Turn lock, turn;
+    if (std::ranges::count(reductions, &reduction)) {
+      lock = mpi::Turn(reducing);
+      turn = mpi::enter();
+      std::erase(reductions, &reduction);
+    }
+    reduction.sum.reset();
+  }
+
+  std::atomic<uint32_t> open{0};
 
 private:
   uint32_t checked(uint32_t peer) const {
@@ -131,15 +157,13 @@ private:
                                   std::to_string(peer));
     return peer;
   }
-  template <typename Kind> void began(std::vector<Kind *> &kind, Kind *which) {
-    kind.push_back(which);
+  void wakeThread() {
     if (thread)
-      thread->posted();
+      thread->wake();
   }
 
-  // All with the lock.
   void advanceReductions();
-  void drive();
+  bool drive();
   bool finished(Operation &operation);
   void throwIfAborted();
   void tellOthers();
@@ -150,10 +174,14 @@ private:
   // Separate communicators keep messages, the two exchanges of all-reduces and
   // the news of an abort apart.
   MPI_Comm channels, scatter, gather, news;
-  // Not known to be done, the oldest first.
-  std::vector<Message *> messages;
-  std::vector<Reduction *> reductions;
-  std::exception_ptr failure; ///< of the progress thread
+  // Guards the reductions, what they are made of, and the failure. Only the
+  // rank's thread changes the list, so it may ask whether it is empty.
+  mpi::RankFirst reducing;
+  std::vector<Reduction *> reductions; ///< not known to be done, oldest first
+  std::exception_ptr failure;          ///< of the progress thread
+  // Any test makes MPI go round for all requests. The progress thread's own
+  // request, which nothing matches, leaves the rank's to the rank.
+  MPI_Request pulse = MPI_REQUEST_NULL;
 
   const std::thread::id owner = std::this_thread::get_id();
   std::mutex mutex;
@@ -169,11 +197,13 @@ private:
 };
 } // namespace
 
-Message::~Message() {
-  auto lock = mpi::enter();
-  if (!done)
-    transport.forget(this);
-  mpi::abandon(requests, !isSend);
+Operation::Operation(Mpi &transport) : transport(transport) {
+  transport.open.fetch_add(1);
+}
+
+void Operation::close() {
+  if (std::exchange(open, false))
+    transport.open.fetch_sub(1);
 }
 
 /// A receive must get as many bytes as it expects, not fewer.
@@ -198,15 +228,10 @@ void Message::advance() {
   done = true;
 }
 
-Reduction::~Reduction() {
-  auto lock = mpi::enter();
-  if (!done)
-    transport.forget(this);
-  sum.reset();
-}
+Reduction::~Reduction() { transport.end(*this); }
 
 Mpi::Mpi(const MpiOptions &options) {
-  auto lock = mpi::enter();
+  auto turn = mpi::enter();
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
   self = static_cast<uint32_t>(number);
@@ -224,18 +249,19 @@ Mpi::Mpi(const MpiOptions &options) {
   mpi::check(MPI_Irecv(heard.data(), heard.size() - 1, MPI_BYTE, MPI_ANY_SOURCE,
                        0, news, &hearing),
              "MPI_Irecv");
-  if (options.progressThread)
-    thread.emplace([this] { drive(); },
-                   [this] {
-                     return !failure &&
-                            !(messages.empty() && reductions.empty());
-                   });
+  if (!options.progressThread)
+    return;
+  constexpr int kNeverSent = 1;
+  mpi::check(MPI_Irecv(nullptr, 0, MPI_BYTE, static_cast<int>(self), kNeverSent,
+                       news, &pulse),
+             "MPI_Irecv");
+  thread.emplace([this] { return drive(); });
 }
 
 Mpi::~Mpi() {
   thread.reset();
-  auto lock = mpi::enter();
-  std::vector<MPI_Request> last{hearing};
+  auto turn = mpi::enter();
+  std::vector<MPI_Request> last{hearing, pulse};
   mpi::abandon(last, true);
   mpi::abandon(tellings, false);
   // Freeing is collective; after an abort the others may not come.
@@ -244,9 +270,8 @@ Mpi::~Mpi() {
       MPI_Comm_free(communicator);
 }
 
+/// With the lock and in turn.
 void Mpi::advanceReductions() {
-  if (reductions.empty())
-    return;
   // Of each group only the oldest that has not got to its second exchange may
   // go on to it.
   std::vector<uint32_t> blocked;
@@ -255,41 +280,53 @@ void Mpi::advanceReductions() {
     bool inTurn =
         std::find(blocked.begin(), blocked.end(), sum.group()) == blocked.end();
     sum.advance(inTurn);
-    reduction->done = sum.done();
     if (!sum.gathering())
       blocked.push_back(sum.group());
+    if (sum.done())
+      reduction->done.store(true);
   }
-  std::erase_if(reductions,
-                [](const Reduction *reduction) { return reduction->done; });
 }
 
-/// What the progress thread does in a turn. Any test makes MPI go round once,
-/// for all requests: that of the oldest message will do.
-void Mpi::drive() {
-  try {
-    advanceReductions();
-    while (!messages.empty() && !mpi::rankWantsIn()) {
-      messages.front()->advance();
-      if (!messages.front()->done)
-        break;
-      messages.erase(messages.begin());
+/// A turn of the progress thread.
+bool Mpi::drive() {
+  mpi::Turn turn;
+  if (!mpi::tryToEnter(turn))
+    return true;
+  int flag = 0;
+  MPI_Test(&pulse, &flag, MPI_STATUS_IGNORE);
+  turn = {};
+
+  if (!reducing.tryLockAsGuest())
+    return true;
+  mpi::Turn lock(reducing, std::adopt_lock);
+  if (failure)
+    return false;
+  if (!reductions.empty() && mpi::tryToEnter(turn))
+    try {
+      advanceReductions();
+    } catch (...) {
+      failure = std::current_exception();
     }
-  } catch (...) {
-    failure = std::current_exception();
-  }
+  return open.load() > 0;
 }
 
 bool Mpi::finished(Operation &operation) {
-  advanceReductions();
-  if (failure)
-    std::rethrow_exception(failure);
-  auto *message = dynamic_cast<Message *>(&operation);
-  if (!operation.done && message) {
-    message->advance();
-    if (message->done)
-      forget(message);
+  // Where the progress thread is at the reductions, it is not for long.
+  if (mpi::Turn lock;
+      !reductions.empty() && (lock = mpi::Turn(reducing, std::try_to_lock))) {
+    if (failure)
+      std::rethrow_exception(failure);
+    auto turn = mpi::enter();
+    advanceReductions();
+    std::erase_if(reductions, [](const Reduction *reduction) {
+      return reduction->done.load();
+    });
   }
-  return operation.done;
+  if (auto *message = dynamic_cast<Message *>(&operation)) {
+    auto turn = mpi::enter();
+    message->advance();
+  }
+  return operation.done.load();
 }
 
 void Mpi::abort(const std::string &text) {
@@ -303,10 +340,11 @@ void Mpi::abort(const std::string &text) {
   // Another thread leaves it to the owner's next wait.
   if (std::this_thread::get_id() != owner)
     return;
-  auto lock = mpi::enter();
+  auto turn = mpi::enter();
   tellOthers();
 }
 
+/// In turn.
 void Mpi::tellOthers() {
   if (std::exchange(told, true))
     return;
@@ -323,6 +361,7 @@ void Mpi::tellOthers() {
 }
 
 void Mpi::throwIfAborted() {
+  auto turn = mpi::enter();
   if (!aborted.load()) {
     int flag = 0;
     MPI_Status status;
@@ -345,31 +384,27 @@ void Mpi::wait(std::unique_ptr<Request> request,
   auto *operation = dynamic_cast<Operation *>(request.get());
   if (!operation || &operation->transport != this)
     throw std::invalid_argument("expected a request of this transport");
-  auto lock = mpi::enter();
   throwIfAborted();
   if (finished(*operation))
     return;
 
   struct InMpi {
-    std::optional<mpi::ProgressThread> &thread;
-    explicit InMpi(std::optional<mpi::ProgressThread> &thread)
-        : thread(thread) {
-      if (thread)
-        thread->pause();
-    }
+    Mpi &mpi;
     ~InMpi() {
-      if (thread)
-        thread->resume();
+      if (mpi.open.load() > 0)
+        mpi.wakeThread();
     }
-  } inMpi(thread);
+  } inMpi{*this};
+  if (thread)
+    thread->pause();
   Deadline deadline(timeout);
   mpi::Pace pace;
   for (unsigned turn = 1;; ++turn) {
-    lock.unlock();
     pace.pause();
-    lock = mpi::enter();
-    if (pace.during([&] { return finished(*operation); }))
+    if (pace.during([&] { return finished(*operation); })) {
+      operation->close();
       return;
+    }
     if (turn % 16 != 0)
       continue;
     throwIfAborted();
@@ -381,9 +416,10 @@ void Mpi::wait(std::unique_ptr<Request> request,
 
 std::unique_ptr<Transport>
 MpiSession::makeTransport(const MpiOptions &options) const {
-  if (options.progressThread && !threadsMayTakeTurns())
-    throw std::runtime_error(
-        "expected an MPI that threads may call in turn "
-        "(MPI_THREAD_SERIALIZED) for a progress thread: run without one");
+  if (options.progressThread && !allowsProgress())
+    throw std::runtime_error("expected an MPI that several threads may call "
+                             "(MPI_THREAD_MULTIPLE, or in turn "
+                             "MPI_THREAD_SERIALIZED) for a progress thread: "
+                             "run without one");
   return std::make_unique<Mpi>(options);
 }

@@ -9,7 +9,7 @@
 
 #include "runtime/transport/mpi/Calls.h"
 #include "runtime/transport/mpi/Pace.h"
-#include "runtime/transport/mpi/ProgressThread.h"
+#include "runtime/transport/mpi/Turns.h"
 
 #include <algorithm>
 #include <sys/prctl.h>
@@ -91,15 +91,19 @@ void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
   requests.clear();
 }
 
-MpiSession::MpiSession() {
+MpiSession::MpiSession(MpiThreads threads) {
+  int wanted = threads == MpiThreads::One      ? MPI_THREAD_FUNNELED
+               : threads == MpiThreads::InTurn ? MPI_THREAD_SERIALIZED
+                                               : MPI_THREAD_MULTIPLE;
   int provided = 0;
-  mpi::check(
-      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided),
-      "MPI_Init_thread");
+  mpi::check(MPI_Init_thread(nullptr, nullptr, wanted, &provided),
+             "MPI_Init_thread");
   if (provided < MPI_THREAD_FUNNELED)
     throw std::runtime_error("expected an MPI that lets other threads of a "
                              "process run (MPI_THREAD_FUNNELED)");
-  takeTurns = provided >= MPI_THREAD_SERIALIZED;
+  severalThreads =
+      threads != MpiThreads::One && provided >= MPI_THREAD_SERIALIZED;
+  mpi::takeTurns(severalThreads && provided < MPI_THREAD_MULTIPLE);
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
   self = static_cast<uint32_t>(number);
@@ -122,7 +126,7 @@ MpiSession::~MpiSession() {
 }
 
 std::vector<uint32_t> MpiSession::hostRanks() const {
-  auto lock = mpi::enter();
+  auto turn = mpi::enter();
   MPI_Comm host;
   mpi::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
                                  MPI_INFO_NULL, &host),

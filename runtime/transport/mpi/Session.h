@@ -18,18 +18,22 @@ namespace chimera::runtime {
 
 struct MpiOptions {
   /// Moves messages and drives all-reduces while the rank computes. Requires
-  /// threadsMayTakeTurns.
+  /// allowsProgress.
   bool progressThread = false;
 };
 
+/// Which threads of a process call MPI: that of the rank; its progress threads
+/// too, but no two at once; or all as they like. What is more than the first
+/// makes MPI's calls a little slower.
+enum class MpiThreads { One, InTurn, Several };
+
 /// MPI from MPI_Init to MPI_Finalize; one object in a process's life, for the
-/// thread that makes it. What else calls MPI holds the lock of
-/// mpi/ProgressThread.h while a transport with a progress thread has something
-/// in flight.
+/// thread that makes it.
 class MpiSession {
 public:
-  /// Throws std::runtime_error where MPI does not start.
-  MpiSession();
+  /// Asks MPI for as much as `threads` says. Throws std::runtime_error where
+  /// MPI does not start.
+  explicit MpiSession(MpiThreads threads = MpiThreads::One);
   /// Waits, without spinning, until every rank is here. After a failure leave
   /// by _exit instead: the others may never come.
   ~MpiSession();
@@ -39,8 +43,8 @@ public:
   uint32_t rank() const { return self; }
   uint32_t ranks() const { return size; }
 
-  /// Whether MPI lets several threads call it, one at a time.
-  bool threadsMayTakeTurns() const { return takeTurns; }
+  /// Whether MPI was asked to let several threads call it, and does.
+  bool allowsProgress() const { return severalThreads; }
 
   /// The ranks on this host, ascending, this one included.
   std::vector<uint32_t> hostRanks() const;
@@ -53,7 +57,7 @@ public:
 
 private:
   uint32_t self = 0, size = 0;
-  bool takeTurns = false;
+  bool severalThreads = false;
 };
 
 } // namespace chimera::runtime

@@ -13,6 +13,7 @@
 #endif
 
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 using namespace chimera::runtime;
@@ -21,14 +22,19 @@ namespace {
 bool inMpiJob() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
 #ifdef CHIMERA_HAVE_MPI
-MpiOptions options() {
-  return {.progressThread = std::getenv("CHIMERA_TEST_PROGRESS") != nullptr};
+MpiThreads threads() {
+  const char *text = std::getenv("CHIMERA_TEST_PROGRESS");
+  return !text                                 ? MpiThreads::One
+         : std::string_view(text) == "in turn" ? MpiThreads::InTurn
+                                               : MpiThreads::Several;
 }
-#endif
 
-#ifdef CHIMERA_HAVE_MPI
+MpiOptions options() {
+  return {.progressThread = threads() != MpiThreads::One};
+}
+
 MpiSession &session() {
-  static MpiSession session;
+  static MpiSession session(threads());
   return session;
 }
 #endif

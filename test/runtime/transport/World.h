@@ -20,7 +20,8 @@ std::vector<uint32_t> worldSizes();
 
 /// Whether what every rank has started completes when one of them waits, the
 /// others being busy. In an MPI job it takes progress threads, which
-/// CHIMERA_TEST_PROGRESS in the environment asks for.
+/// CHIMERA_TEST_PROGRESS in the environment asks for: if it is `in turn`, with
+/// an MPI that wants to be called by one thread at a time.
 bool oneRankSuffices();
 
 /// Runs `body` once for each of `ranks` ranks, with a transport of its own: on
