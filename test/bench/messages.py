@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Prints, as Markdown tables, what messages between two ranks of this host cost
+over MPI:
+
+- a message to and fro through the transport, beside MPI_Isend and MPI_Irecv in
+  the same run with the better of two ways to wait (MPI_Wait, a loop of
+  MPI_Test);
+- the share of an exchange both ways that hides behind work,
+  1 - (both - work) / exchange, for work that sleeps and work that computes, with
+  and without progress threads, with and without the kernel's single copy; and
+  how much longer the work takes beside the exchange.
+
+    test/bench/messages.py [--tools build/release/bin] [--rounds 20]
+
+Figures are medians of the rounds, in which all that is compared takes turns.
+Differences and ratios are medians of those within a round.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+
+import machine
+
+SIZES = [8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
+         4 << 20, 16 << 20]  # fmt: skip
+COPIES = {
+    "one": [],
+    "two": ["--mca", "btl_vader_single_copy_mechanism", "none"],
+}
+
+
+def size_name(size):
+    for unit in ("B", "KiB"):
+        if size < 1024:
+            return f"{size} {unit}"
+        size //= 1024
+    return f"{size} MiB"
+
+
+def print_ping_pong(args, progress):
+    with machine.OtherLoad() as load:
+        rows = json.loads(
+            machine.execute(
+                *machine.mpirun(2), "--bind-to", "core",
+                args.tools / "ping_pong", "--rounds", args.rounds,
+                *(["--progress"] if progress else []), "--bytes", *args.sizes,
+            ).stdout
+        )  # fmt: skip
+    print(
+        f"Progress threads {'on' if progress else 'off'}; other load "
+        f"{load.cores:.2f} cores.\n\n"
+        "| message | plain MPI, µs | transport, µs | difference, µs "
+        "| plain MPI, GB/s | transport, GB/s | bandwidth, share of plain |\n"
+        "|---|---|---|---|---|---|---|"
+    )
+    for row in rows:
+        size, ours = row["bytes"], row["transport"]
+        plain = min(row["wait"], row["test"], key=statistics.median)
+        theirs, own = statistics.median(plain), statistics.median(ours)
+        later = statistics.median(o - p for o, p in zip(ours, plain))
+        share = statistics.median(p / o for o, p in zip(ours, plain))
+        print(
+            f"| {size_name(size)} | {theirs:.2f} | {own:.2f} | {later:+.2f} "
+            f"| {size / theirs / 1e3:.3g} | {size / own / 1e3:.3g} "
+            f"| {share:.1%} |"
+        )
+    print()
+
+
+def print_overlap(args):
+    print(
+        f"{size_name(args.overlap)} each way, copies one (the kernel's) or two "
+        "(in and out of shared memory):\n\n"
+        "| work | copies | progress threads | exchange, ms | work, ms "
+        "| both, ms | hidden | work takes longer by | other load, cores |\n"
+        "|---|---|---|---|---|---|---|---|---|"
+    )
+    lines = []
+    for copies, options in COPIES.items():
+        with machine.OtherLoad() as load:
+            rows = json.loads(
+                machine.execute(
+                    # Progress threads want cores other than the ranks'.
+                    *machine.mpirun(2), "--bind-to", "none", *options,
+                    args.tools / "overlap", "--rounds", args.rounds,
+                    "--bytes", args.overlap, "--work", args.work,
+                ).stdout
+            )  # fmt: skip
+        for row in rows:
+            median = {
+                key: statistics.median(row[key])
+                for key in ("exchange", "work", "both")
+            }
+            hidden = 1 - (median["both"] - median["work"]) / median["exchange"]
+            longer = statistics.median(
+                within / alone - 1
+                for within, alone in zip(row["work_within"], row["work"])
+            )
+            lines.append(
+                f"| {row['kind']} | {copies} "
+                f"| {'on' if row['progress'] else 'off'} "
+                f"| {median['exchange']:.2f} | {median['work']:.2f} "
+                f"| {median['both']:.2f} | {hidden:.0%} | {longer:+.0%} "
+                f"| {load.cores:.2f} |"
+            )
+    for line in sorted(lines, reverse=True):
+        print(line)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tools", type=pathlib.Path, default=machine.TOOLS)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument(
+        "--overlap", type=int, default=16 << 20, help="bytes of that exchange"
+    )
+    parser.add_argument(
+        "--work", type=float, default=15, help="milliseconds of it"
+    )
+    args = parser.parse_args()
+    print(f"{os.cpu_count()} cores, median of {args.rounds} rounds.\n")
+    for progress in (False, True):
+        print_ping_pong(args, progress)
+    print_overlap(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+//===- overlap.cpp - How much of communication hides behind work ----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two ranks exchange a message both ways, or do some work, or do the work
+// between posts and waits; the work is a sleep, as that of a stage on another
+// device, or computing. Each with and without progress threads, in turns.
+// Prints as JSON, of each round, the milliseconds of the slower rank.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/transport/mpi/Session.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+
+namespace {
+constexpr std::chrono::seconds kTimeout(60);
+
+using Clock = std::chrono::steady_clock;
+double millisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin)
+      .count();
+}
+
+/// Some arithmetic that no compiler leaves out. Returns its milliseconds.
+double compute(uint64_t turns) {
+  Clock::time_point begin = Clock::now();
+  volatile uint64_t sink = 1;
+  uint64_t x = sink;
+  for (uint64_t i = 0; i < turns; ++i)
+    x = x * 6364136223846793005u + 1442695040888963407u;
+  sink = x;
+  return millisecondsSince(begin);
+}
+
+struct Rank {
+  Transport &transport;
+  std::vector<std::byte> out, in;
+
+  /// The larger of what the two ranks have; also a barrier.
+  double larger(double own) {
+    double other = 0;
+    uint32_t peer = 1 - transport.rank();
+    auto receive = transport.postReceive(
+        peer, std::as_writable_bytes(std::span(&other, 1)));
+    auto send = transport.postSend(peer, std::as_bytes(std::span(&own, 1)));
+    transport.wait(std::move(receive), kTimeout);
+    transport.wait(std::move(send), kTimeout);
+    return std::max(own, other);
+  }
+
+  /// The work between posts and waits. Returns what all took.
+  double exchange(const std::function<void()> &work) {
+    larger(0);
+    Clock::time_point begin = Clock::now();
+    uint32_t peer = 1 - transport.rank();
+    auto receive = transport.postReceive(peer, in);
+    auto send = transport.postSend(peer, out);
+    work();
+    transport.wait(std::move(receive), kTimeout);
+    transport.wait(std::move(send), kTimeout);
+    return larger(millisecondsSince(begin));
+  }
+};
+
+/// `work` returns its own milliseconds.
+void measure(Rank &rank, const std::function<double()> &work,
+             nlohmann::json &row) {
+  row["exchange"].push_back(rank.exchange([] {}));
+  rank.larger(0);
+  row["work"].push_back(rank.larger(work()));
+  double within = 0;
+  row["both"].push_back(rank.exchange([&] { within = work(); }));
+  row["work_within"].push_back(rank.larger(within));
+}
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app(
+      "Measures how much of an exchange of messages hides behind work, "
+      "as JSON in milliseconds.",
+      "overlap");
+  uint64_t bytes = 16 << 20;
+  int rounds = 20;
+  double milliseconds = 15;
+  app.add_option("--bytes", bytes, "Of a message")
+      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 30))
+      ->capture_default_str();
+  app.add_option("--rounds", rounds, "Of all there is to measure")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--work", milliseconds, "Milliseconds of it")
+      ->check(CLI::Range(0.01, 1e4))
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+
+  MpiSession session(MpiThreads::Several);
+  if (session.ranks() != 2) {
+    std::fprintf(stderr, "overlap: expected 2 ranks, got %u\n",
+                 session.ranks());
+    _exit(1);
+  }
+  std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<Rank> ranks;
+  for (bool progress : {false, true}) {
+    transports.push_back(session.makeTransport({.progressThread = progress}));
+    ranks.push_back({*transports.back(),
+                     std::vector<std::byte>(bytes, std::byte(1)),
+                     std::vector<std::byte>(bytes)});
+  }
+
+  // So many turns take the time where they are left alone.
+  constexpr uint64_t kTurns = 1'000'000;
+  double fastest = 1e9;
+  for (int i = 0; i < 10; ++i)
+    fastest = std::min(fastest, compute(kTurns));
+  auto turns = static_cast<uint64_t>(kTurns * milliseconds / fastest);
+  const std::function<double()> works[] = {
+      [&] {
+        Clock::time_point begin = Clock::now();
+        std::this_thread::sleep_for(
+            std::chrono::duration<double, std::milli>(milliseconds));
+        return millisecondsSince(begin);
+      },
+      [&] { return compute(turns); }};
+
+  nlohmann::json rows;
+  for (const char *work : {"sleeping", "busy"})
+    for (bool progress : {false, true})
+      rows.push_back({{"kind", work}, {"progress", progress}});
+  for (int round = -1; round < rounds; ++round)
+    for (size_t i = 0; i < rows.size(); ++i) {
+      nlohmann::json warmUp;
+      measure(ranks[i % 2], works[i / 2], round < 0 ? warmUp : rows[i]);
+    }
+  for (const Rank &rank : ranks)
+    if (rank.in != rank.out) {
+      std::fprintf(stderr, "overlap: a message came with wrong bytes\n");
+      _exit(1);
+    }
+  if (session.rank() == 0)
+    std::printf("%s\n", rows.dump().c_str());
+  return 0;
+}
