@@ -8,6 +8,7 @@
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 #include "passes/Reporting.h"
+#include "runtime/program/Program.h"
 
 #include <deque>
 
@@ -49,12 +50,13 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
          weightGradient,
          {given(latency), given(latencyPerMib), given(send), given(sendPerMib),
           given(receive), given(receivePerMib)}});
-    if (!chosen || failed(times))
+    FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
+    if (!chosen || failed(times) || failed(pipelines))
       return signalPassFailure();
     // A deque: timelines refer to what stands in it.
     std::deque<Timed> timed;
     std::vector<schedule::Timeline> timelines;
-    for (auto pipeline : module.getOps<PipelineOp>())
+    for (PipelineOp pipeline : *pipelines)
       if (failed(add(pipeline, *times, timed.emplace_back(), timelines)))
         return signalPassFailure();
     if (failed(writeDocument(module, kPass, output.getValue(),
@@ -75,10 +77,11 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
     timed.timing = slots ? schedule::slotTiming(problem, schedule)
                          : schedule::simulate(problem, schedule);
     std::string name = pipeline.getSymName().str();
-    std::string title = name + ": " + pipeline.getSchedule().str() + ", " +
-                        std::to_string(problem.stages.size()) + " stages, " +
-                        std::to_string(problem.microBatches()) +
-                        " micro-batches";
+    std::string title =
+        name + ": " + pipeline.getSchedule().str() + ", " +
+        program::counted(problem.stages.size(), "stage") + ", " +
+        program::counted(static_cast<uint64_t>(problem.microBatches()),
+                         "micro-batch");
     timelines.push_back({std::move(name), std::move(title), problem, schedule,
                          timed.timing, slots, &times.unit()});
     return success();

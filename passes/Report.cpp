@@ -41,10 +41,11 @@ struct Report : impl::ReportPassBase<Report> {
          weightGradient,
          {given(latency), given(latencyPerMib), given(send), given(sendPerMib),
           given(receive), given(receivePerMib)}});
-    if (!chosen || failed(times))
+    FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
+    if (!chosen || failed(times) || failed(pipelines))
       return signalPassFailure();
     std::vector<schedule::Report> reports;
-    for (auto pipeline : module.getOps<PipelineOp>())
+    for (PipelineOp pipeline : *pipelines)
       if (failed(add(pipeline, *times, reports)))
         return signalPassFailure();
     if (failed(writeDocument(module, kPass, output.getValue(),

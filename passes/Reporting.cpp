@@ -120,6 +120,16 @@ void Times::apply(schedule::Problem &problem) const {
             options.forward};
 }
 
+FailureOr<SmallVector<PipelineOp>> pipelinesOf(ModuleOp module,
+                                               StringRef pass) {
+  SmallVector<PipelineOp> pipelines(module.getOps<PipelineOp>());
+  if (pipelines.empty())
+    return module.emitError() << pass
+                              << ": expected a chimera.pipeline, got "
+                                 "none";
+  return pipelines;
+}
+
 LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
                             const std::string &text) {
   std::string error;

@@ -131,6 +131,10 @@ struct TimedSchedule {
 mlir::FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
                                              const Times &times);
 
+/// The module's pipelines. Fails, with a diagnostic of `pass`, if it has none.
+mlir::FailureOr<llvm::SmallVector<PipelineOp>>
+pipelinesOf(mlir::ModuleOp module, llvm::StringRef pass);
+
 /// Writes `text` to the file `path`, - for standard output. Fails, with a
 /// diagnostic that begins with `pass`, where that cannot be done; a file is
 /// then as it was.

@@ -277,9 +277,10 @@ void announce(const RunSettings &settings, const program::ProgramT &program,
               const Workload &load, const char *how, uint32_t threads) {
   if (settings.quiet)
     return;
-  std::printf("%s: %zu workers x %u copies, %s, %s stages", //
-              program.schedule.c_str(), program.workers.size(),
-              program.data_parallel, how, load.kind.c_str());
+  std::printf("%s: %s x %s, %s, %s stages", program.schedule.c_str(),
+              program::counted(program.workers.size(), "worker").c_str(),
+              program::counted(program.data_parallel, "copy").c_str(), how,
+              load.kind.c_str());
   if (load.kind == kTransformer)
     std::printf(", %u thread%s a rank", threads, threads == 1 ? "" : "s");
   std::printf("\n");
@@ -290,9 +291,9 @@ void checkRanks(const program::ProgramT &program, uint32_t got) {
   uint32_t expected = program::rankCount(program);
   if (got != expected)
     throw std::invalid_argument(
-        "program expects " + std::to_string(expected) + " ranks (" +
-        std::to_string(program.workers.size()) + " workers x " +
-        std::to_string(program.data_parallel) + " copies), got " +
+        "program expects " + program::counted(expected, "rank") + " (" +
+        program::counted(program.workers.size(), "worker") + " x " +
+        program::counted(program.data_parallel, "copy") + "), got " +
         std::to_string(got) + ": run mpirun -n " + std::to_string(expected) +
         " chimera-run …, or chimera-run alone for ranks in one process");
 }

@@ -17,7 +17,7 @@ static bool parsePipelines(std::string_view text, SchemeOptions &options) {
   int32_t value = 0;
   auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 1)
+  if (error != std::errc() || end != text.data() + text.size())
     return false;
   options.pipelines = value;
   return true;

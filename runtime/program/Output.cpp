@@ -150,16 +150,16 @@ bool writeWhole(const std::string &path,
 
   Descriptor file = createBeside(target);
   if (file.get() < 0)
-    return fail("create a file beside it");
+    return fail("create a file in its folder");
   if ((exists && ::fchmod(file.get(), status.st_mode & 0777) != 0) ||
       !writeParts(file.get()) || ::fsync(file.get()) != 0)
     return fail("write");
   if (!nameIt(file, target))
-    return fail("name the finished file beside it");
+    return fail("name the finished file in its folder");
   if (!file.close())
     return fail("write");
   if (::rename(file.temporary.c_str(), target.c_str()) != 0)
-    return fail("rename the finished file to it");
+    return fail("put the finished file in its place");
   file.temporary.clear();
   return true;
 }

@@ -134,6 +134,17 @@ std::string describe(const ProgramT &program, uint32_t worker, uint32_t index) {
   return describeOne(stream, stream.instructions[index], true);
 }
 
+std::string counted(uint64_t count, const std::string &singular) {
+  std::string text = std::to_string(count) + " ";
+  if (count == 1)
+    return text + singular;
+  if (singular.ends_with("batch"))
+    return text + singular + "es";
+  if (singular.ends_with("copy"))
+    return text + singular.substr(0, singular.size() - 1) + "ies";
+  return text + singular + "s";
+}
+
 uint64_t versionRead(const ProgramT &program, uint32_t stage, uint64_t step,
                      uint64_t microBatch) {
   auto before = [](uint64_t from, uint64_t count) {

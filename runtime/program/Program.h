@@ -45,6 +45,9 @@ std::string describe(const ProgramT &program, uint32_t worker, uint32_t index);
 /// "file:line:column" of an instruction, empty if the program has none for it.
 std::string locationOf(const ProgramT &program, const Instruction &instruction);
 
+/// "1 worker", "2 workers", "3 copies": `singular` as one of them is called.
+std::string counted(uint64_t count, const std::string &singular);
+
 /// How many updates the weights have behind them that an action of `stage` on
 /// micro-batch `microBatch` of a step reads, by the rule of `updates`: with a
 /// flush those of all steps before; PipeDream's micro-batch k of the run max(0,

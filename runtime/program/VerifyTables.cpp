@@ -74,10 +74,10 @@ void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
   size_t next = 0;
   for (uint32_t count : pipeline.forwards) {
     if (count == 0 || count > pipeline.micro_batches.size() - next)
-      return structure(report, name + "expected forwards that cover its " +
-                                   text(pipeline.micro_batches.size()) +
-                                   " micro-batches, got one of " + text(count) +
-                                   " behind " + text(next));
+      return structure(
+          report, name + "expected forwards that cover its " +
+                      counted(pipeline.micro_batches.size(), "micro-batch") +
+                      ", got one of " + text(count) + " behind " + text(next));
     for (uint32_t k = 1; k < count; ++k)
       if (pipeline.micro_batches[next + k] !=
           pipeline.micro_batches[next] + uint64_t(k))
@@ -90,9 +90,10 @@ void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
     next += count;
   }
   if (!pipeline.forwards.empty() && next != pipeline.micro_batches.size())
-    structure(report, name + "expected forwards that cover its " +
-                          text(pipeline.micro_batches.size()) +
-                          " micro-batches, got " + text(next));
+    structure(report,
+              name + "expected forwards that cover its " +
+                  counted(pipeline.micro_batches.size(), "micro-batch") +
+                  ", got " + text(next));
   // A label has a byte for the number of parts.
   uint32_t parts = pipeline.backward_parts;
   if (parts == 0 || parts > UINT8_MAX)
@@ -121,9 +122,10 @@ void verifyPipelines(const ProgramT &program, Report &report) {
   for (const auto &pipeline : program.pipelines)
     listed += pipeline->micro_batches.size();
   if (listed != program.micro_batches)
-    structure(report, "expected each of " + text(program.micro_batches) +
-                          " micro-batches in one pipeline, got " +
-                          text(listed) + " in all of them");
+    structure(report, "expected each of " +
+                          counted(program.micro_batches, "micro-batch") +
+                          " in one pipeline, got " + text(listed) +
+                          " in all of them");
   else
     owner.assign(program.micro_batches, kNone);
   for (uint32_t p = 0; p < program.pipelines.size(); ++p) {
@@ -134,7 +136,7 @@ void verifyPipelines(const ProgramT &program, Report &report) {
                             text(uint64_t(pipeline.direction)));
     if (pipeline.workers.size() != program.stages.size())
       structure(report, name + "expected a worker for each of " +
-                            text(program.stages.size()) + " stages, got " +
+                            counted(program.stages.size(), "stage") + ", got " +
                             text(pipeline.workers.size()));
     for (uint32_t worker : pipeline.workers)
       if (worker >= program.workers.size())

@@ -324,8 +324,8 @@ private:
       return "an unknown one";
     if (sum.backwards == 0)
       return "one of nothing";
-    return "one of " + text(sum.backwards) + " backwards between micro-batch " +
-           text(sum.first - step * count) + " and " +
+    return "one of " + counted(sum.backwards, "backward") +
+           " between micro-batch " + text(sum.first - step * count) + " and " +
            text(sum.last - step * count) + " of stage " +
            text(sum.replica % stages);
   }
@@ -335,10 +335,11 @@ private:
     std::string name = "worker " + text(w) + ": expected ";
     for (size_t k = 0; k < held.size(); ++k)
       if (taken[k] != expected)
-        report.add(Rule::Weights, name + text(expected) + " updates of " +
-                                      nameOfReplica(held[k]) +
-                                      " by the end of step " + text(step) +
-                                      ", got " + text(taken[k]));
+        report.add(Rule::Weights,
+                   name + counted(static_cast<uint64_t>(expected), "update") +
+                       " of " + nameOfReplica(held[k]) +
+                       " by the end of step " + text(step) + ", got " +
+                       text(taken[k]));
     if (section != kBody || program.updates == Updates::Flush)
       return;
     for (size_t b = 0; step == 1 && b < values.size(); ++b) {

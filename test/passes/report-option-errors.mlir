@@ -12,7 +12,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=forward=9223372036854775807 2>&1 | FileCheck %s --check-prefix=HUGE
 // HUGE: error: 'chimera.pipeline' op expected times that sum to less than 2^62 over the step
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=output=%t.missing/file 2>&1 | FileCheck %s --check-prefix=OUTPUT
-// OUTPUT: error: chimera-report: {{.*}}.missing/file: cannot create a file beside it: No such file or directory
+// OUTPUT: error: chimera-report: {{.*}}.missing/file: cannot create a file in its folder: No such file or directory
 
 // A diagnostic leaves a file as it was.
 // RUN: echo old > %t.kept
@@ -23,4 +23,6 @@
 // RUN: chimera-opt --help | FileCheck %s --check-prefix=HELP
 // HELP: --chimera-report
 // HELP: Form of the report: table (lines for people), csv (a row for each pipeline), json (an object for each pipeline)
+// RUN: echo 'module {}' | not chimera-opt --chimera-report 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: chimera-report: expected a chimera.pipeline, got none
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")

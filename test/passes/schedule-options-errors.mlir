@@ -31,8 +31,18 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {concatenatio
 
 // -----
 
-// expected-error@below {{expected pipelines to be 2f for an f that divides half of the stages, got "0"}}
+// expected-error@below {{expected pipelines to be 2f for an f that divides half of the stages, got "two"}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = "two"})
+
+// -----
+
+// expected-error@below {{expected 2 or 4 pipelines for 4 stages, got 0}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = 0})
+
+// -----
+
+// expected-error@below {{expected 2 pipelines for an odd number of stages (3), got -2}}
+chimera.pipeline @p stages(3) micro_batches(4) schedule("chimera", {pipelines = -2})
 
 // -----
 

@@ -35,10 +35,12 @@
 // HUGE: error: 'chimera.pipeline' op expected times that sum to less than 2^62 over the step
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=%t.missing/file 2>&1 | FileCheck %s --check-prefix=OUTPUT
-// OUTPUT: error: chimera-print-timeline: {{.*}}.missing/file: cannot create a file beside it: No such file or directory
+// OUTPUT: error: chimera-print-timeline: {{.*}}.missing/file: cannot create a file in its folder: No such file or directory
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=/dev/full 2>&1 | FileCheck %s --check-prefix=FULL
 // FULL: error: chimera-print-timeline: /dev/full: cannot write: No space left on device
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=one 2>&1 | FileCheck %s --check-prefix=WORD
 // WORD: 'one' value invalid
+// RUN: echo 'module {}' | not chimera-opt --chimera-print-timeline 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: chimera-print-timeline: expected a chimera.pipeline, got none
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")

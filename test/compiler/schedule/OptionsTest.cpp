@@ -80,7 +80,7 @@ TEST(Options, OfAnotherValueAreRefused) {
   const Scheme &chimera = *findScheme("chimera");
   SchemeOptions options;
   for (const char *text :
-       {"", "two", "2x", " 2", "0", "-2", "99999999999999999999"})
+       {"", "two", "2x", " 2", "99999999999999999999"})
     EXPECT_EQ(setOption(chimera, "pipelines", text, options),
               "expected pipelines to be 2f for an f that divides half of the "
               "stages, got \"" +

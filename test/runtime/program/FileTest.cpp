@@ -231,7 +231,7 @@ TEST_F(File, FailedWriteLeavesNothing) {
   fs::path path = folder / "missing" / "step.chimera";
   std::string error;
   EXPECT_FALSE(writeProgramFile(samplePipeline(), path, error));
-  EXPECT_TRUE(contains(error, "cannot create a file beside it")) << error;
+  EXPECT_TRUE(contains(error, "cannot create a file in its folder")) << error;
   EXPECT_EQ(filesInFolder(), 0u);
 }
 

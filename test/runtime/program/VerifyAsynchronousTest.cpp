@@ -408,7 +408,7 @@ const Case kCases[] = {
      "0 and 1 of stage 0",
      [](ProgramT &p) { remove(p, 0, inBody(p, 0, Opcode::ZeroGradient, 1)); }},
     {"UpdateLeftOut", k2BW, Rule::Weights,
-     "worker 0: expected 1 updates of pipeline 0 stage 0 by the end of step 0, "
+     "worker 0: expected 1 update of pipeline 0 stage 0 by the end of step 0, "
      "got 0",
      [](ProgramT &p) { remove(p, 0, inBody(p, 0, Opcode::OptimizerStep)); }},
     {"VersionsNotHandedOn", k2BW, Rule::Weights, "worker 3 instruction",

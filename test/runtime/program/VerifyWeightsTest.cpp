@@ -66,7 +66,7 @@ const Refusal kCases[] = {
               find(p, 0, Opcode::OptimizerStep));
      }},
     {"NoUpdate", Rule::Weights,
-     "worker 0: expected 1 updates of pipeline 0 stage 0 by the end of step 0, "
+     "worker 0: expected 1 update of pipeline 0 stage 0 by the end of step 0, "
      "got 0",
      [](ProgramT &p) {
        // It becomes something harmless.
