@@ -153,6 +153,7 @@ private:
   /// `worker` depends on, and the message that it comes with. Stops, and gives
   /// false, where a visit does. The recompute of a backward stands before it on
   /// its worker, so the order sees to that; a fused one receives the gradient.
+  /// The verifier has a reading of the dependencies of its own, on purpose.
   template <typename Visit>
   bool forEachNeed(const Action &action, int64_t own, int32_t worker,
                    Visit visit) const {

@@ -132,6 +132,8 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
     for (int32_t i = begin; i < end; ++i)
       busy += problem.cost(schedule.workers[w][i]);
   }
+  // Each try runs the order from its start, so all of them together cost at
+  // most twice the last.
   constexpr int64_t kMostActions = int64_t{1} << 23;
   for (int32_t steps = 4;; steps *= 2) {
     BodyStarts starts(problem, schedule, steps);

@@ -122,7 +122,9 @@ private:
   }
 
   /// Calls `visit(id)` for each action that `action`, number `own`, depends on,
-  /// until one gives false; gives false then too.
+  /// until one gives false; gives false then too. The simulator has a reading
+  /// of this rule of its own, on purpose: what one of them gets wrong the other
+  /// shows, so neither calls the other's.
   template <typename Visit>
   bool forEachNeed(const Action &action, int64_t own, Visit visit) const {
     using Ids = ActionIds;
