@@ -64,7 +64,8 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
 /// Rabenseifner's all-reduce of `bytes` over `replicas` r: 2 log2(r) alpha, the
 /// logarithm rounded up, and 2 (r-1)/r beta for each byte, in whole units of
 /// time. The most that a number holds where it is more.
-int64_t allReduceTime(const MessageTime &message, int64_t replicas, int64_t bytes);
+int64_t allReduceTime(const MessageTime &message, int64_t replicas,
+                      int64_t bytes);
 
 /// When each worker is done with its actions and its all-reduces, of which
 /// `times` says how long they take, by stage. An all-reduce begins when all its

@@ -79,8 +79,7 @@ TEST(Options, OfAnotherSchemeAreRefused) {
 TEST(Options, OfAnotherValueAreRefused) {
   const Scheme &chimera = *findScheme("chimera");
   SchemeOptions options;
-  for (const char *text :
-       {"", "two", "2x", " 2", "99999999999999999999"})
+  for (const char *text : {"", "two", "2x", " 2", "99999999999999999999"})
     EXPECT_EQ(setOption(chimera, "pipelines", text, options),
               "expected pipelines to be 2f for an f that divides half of the "
               "stages, got \"" +

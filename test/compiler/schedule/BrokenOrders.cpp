@@ -1,0 +1,241 @@
+//===- BrokenOrders.cpp - Actions missing, doubled or misplaced -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/compiler/schedule/Broken.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+namespace {
+
+Case chimera() { return makeCase("chimera", 4, 4); }
+
+/// Stages 0 and 3 on worker 0, 1 and 2 on worker 1; one micro-batch.
+Case folded() {
+  Case c = makeCase("gpipe", 4, 1);
+  c.problem.workers = 2;
+  c.problem.pipelines[0].workers = {0, 1, 1, 0};
+  c.schedule.workers = {{{Kind::Forward, 0, 0, 0},
+                         {Kind::Forward, 0, 3, 0},
+                         {Kind::Backward, 0, 3, 0},
+                         {Kind::Backward, 0, 0, 0}},
+                        {{Kind::Forward, 0, 1, 0},
+                         {Kind::Forward, 0, 2, 0},
+                         {Kind::Backward, 0, 2, 0},
+                         {Kind::Backward, 0, 1, 0}}};
+  return c;
+}
+
+const Broken kBroken[] = {
+    {"NothingAtAll",
+     [] {
+       Case c = line();
+       for (auto &row : c.schedule.workers)
+         row.clear();
+       return c;
+     },
+     {"missing: F0.0 is missing", "missing: B0.0 is missing",
+      "missing: F0.1 is missing", "missing: B0.1 is missing",
+      "missing: F1.0 is missing", "missing: B1.0 is missing",
+      "missing: F1.1 is missing", "missing: B1.1 is missing"}},
+    {"NoWorkers",
+     [] {
+       Case c = makeCase("gpipe", 2, 1);
+       c.schedule.workers.clear();
+       return c;
+     },
+     {"placement: expected orders for 2 workers, got 0",
+      "missing: F0.0 is missing", "missing: B0.0 is missing",
+      "missing: F1.0 is missing", "missing: B1.0 is missing"}},
+    {"AWorkerTooMany",
+     [] {
+       Case c = line();
+       c.schedule.workers.push_back({{Kind::Forward, 0, 0, 0}});
+       return c;
+     },
+     {"placement: expected orders for 2 workers, got 3",
+      "placement: worker 2: F0.0 belongs on worker 0",
+      "duplicate: worker 2: F0.0 stands twice"}},
+    {"OneMissing",
+     [] {
+       Case c = line();
+       c.schedule.workers[1].pop_back();
+       return c;
+     },
+     {"missing: B1.1 is missing"}},
+    {"AMissingForward",
+     [] {
+       Case c = line();
+       c.schedule.workers[0].erase(c.schedule.workers[0].begin());
+       return c;
+     },
+     {"missing: F0.0 is missing"}},
+    {"OneTwice",
+     [] {
+       Case c = line();
+       c.schedule.workers[0].push_back({Kind::Forward, 0, 0, 1});
+       return c;
+     },
+     {"duplicate: worker 0: F0.1 stands twice"}},
+    {"TwiceOnTwoWorkers",
+     [] {
+       Case c = line();
+       c.schedule.workers[1].push_back({Kind::Forward, 0, 0, 1});
+       return c;
+     },
+     {"placement: worker 1: F0.1 belongs on worker 0",
+      "duplicate: worker 1: F0.1 stands twice"}},
+    {"OneForAnother",
+     [] {
+       Case c = line();
+       c.schedule.workers[0][0].microBatch = 1;
+       return c;
+     },
+     {"duplicate: worker 0: F0.1 stands twice", "missing: F0.0 is missing"}},
+    {"UnknownStagesAndBatches",
+     [] {
+       Case c = line();
+       for (Action action :
+            {Action{Kind::Forward, 0, 2, 0}, Action{Kind::Backward, 0, 0, 2},
+             Action{Kind::Forward, 1, 0, 0}, Action{Kind::Backward, 0, -1, -1}})
+         c.schedule.workers[1].push_back(action);
+       return c;
+     },
+     {"unknown-action: worker 1: F2.0 is no action of the problem",
+      "unknown-action: worker 1: B0.2 is no action of the problem",
+      "unknown-action: worker 1: F0.0 is no action of the problem",
+      "unknown-action: worker 1: B-1.-1 is no action of the problem"}},
+    {"SplitWhereWhole",
+     [] {
+       Case c = makeCase("gpipe", 1, 1);
+       c.schedule = splitBackwards(c.schedule);
+       return c;
+     },
+     {"unknown-action: worker 0: I0.0 is no action of the problem",
+      "unknown-action: worker 0: W0.0 is no action of the problem",
+      "missing: B0.0 is missing"}},
+    {"WholeWhereSplit",
+     [] {
+       Case c = makeCase("gpipe", 1, 1);
+       c.problem.splitBackward = true;
+       return c;
+     },
+     {"unknown-action: worker 0: B0.0 is no action of the problem",
+      "missing: I0.0 is missing", "missing: W0.0 is missing"}},
+    {"WorkersSwapped",
+     [] {
+       Case c = makeCase("gpipe", 2, 1);
+       std::swap(c.schedule.workers[0], c.schedule.workers[1]);
+       return c;
+     },
+     {"placement: worker 0: F1.0 belongs on worker 1",
+      "placement: worker 0: B1.0 belongs on worker 1",
+      "placement: worker 1: F0.0 belongs on worker 0",
+      "placement: worker 1: B0.0 belongs on worker 0"}},
+    {"BackwardsFirst",
+     [] {
+       Case c = line();
+       std::reverse(c.schedule.workers[1].begin(), c.schedule.workers[1].end());
+       return c;
+     },
+     {"order: worker 1: B1.1 stands before the forward it needs",
+      "order: worker 1: B1.0 stands before the forward it needs"}},
+    {"WeightGradientsFirst",
+     [] {
+       Case c = makeCase("gpipe", 1, 2, {}, true);
+       std::reverse(c.schedule.workers[0].begin(), c.schedule.workers[0].end());
+       return c;
+     },
+     {"order: worker 0: W0.1 stands before the input_gradient it needs",
+      "order: worker 0: I0.1 stands before the forward it needs",
+      "order: worker 0: W0.0 stands before the input_gradient it needs",
+      "order: worker 0: I0.0 stands before the forward it needs"}},
+    {"StagesOfOneWorkerSwapped",
+     [] {
+       Case c = folded();
+       std::swap(c.schedule.workers[1][0], c.schedule.workers[1][1]);
+       return c;
+     },
+     {"order: worker 1: F2.0 stands before the forward of stage 1 it needs"}},
+    {"AWayRoundTheOtherWorker",
+     [] {
+       Case c = folded();
+       std::swap(c.schedule.workers[0][0], c.schedule.workers[0][1]);
+       return c;
+     },
+     {"deadlock: worker 0 never gets to F3.0: it needs F2.0, which worker 1 "
+      "never gets to",
+      "deadlock: worker 1 never gets to F1.0: it needs F0.0, which worker 0 "
+      "never gets to"}},
+    {"TwoWait",
+     [] {
+       Case c = line();
+       std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
+       return c;
+     },
+     {"deadlock: worker 0 never gets to B0.0: it needs B1.0, which worker 1 "
+      "never gets to",
+      "deadlock: worker 1 never gets to F1.1: it needs F0.1, which worker 0 "
+      "never gets to"}},
+    {"AllWaitAndOneIsMissing",
+     [] {
+       Case c = line();
+       std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
+       c.schedule.workers[1].pop_back();
+       return c;
+     },
+     {"missing: B1.1 is missing",
+      "deadlock: worker 0 never gets to B0.0: it needs B1.0, which worker 1 "
+      "never gets to",
+      "deadlock: worker 1 never gets to F1.1: it needs F0.1, which worker 0 "
+      "never gets to"}},
+    {"SlotsOutOfOrder",
+     [] {
+       Case c = makeCase("chimera", 2, 2);
+       c.schedule.slots = {{0, 1, 1, 3}, {4, 5, 6, 6}};
+       return c;
+     },
+     {"slots: F1.1 in slot 1 needs F0.1 in slot 4",
+      "slots: worker 0: expected a slot after that of the action before, got "
+      "slot 1 for B1.1",
+      "slots: B0.0 in slot 3 needs B1.0 in slot 6",
+      "slots: worker 1: expected a slot after that of the action before, got "
+      "slot 6 for B0.1"}},
+    {"TooMuchMemoryAndTooLittleOrder",
+     [] {
+       Case c = line();
+       c.problem.bytes = {{1, 0, 10, 0}, {1, 0, 10, 0}};
+       c.problem.memoryCaps = {21, 12};
+       std::swap(c.schedule.workers[1][1], c.schedule.workers[1][2]);
+       std::swap(c.schedule.workers[1][0], c.schedule.workers[1][1]);
+       return c;
+     },
+     {"order: worker 1: B1.0 stands before the forward it needs",
+      "memory: worker 0 holds 22 bytes at F0.1, more than its cap of 21"}},
+    {"RepeatsAndUnknownOnesHoldNoMemory",
+     [] {
+       Case c = line();
+       c.problem.bytes = {{1, 0, 10, 0}, {1, 0, 10, 0}};
+       c.problem.memoryCaps = {22, 22};
+       c.schedule.workers[0].insert(c.schedule.workers[0].begin() + 1, 2,
+                                    {Kind::Forward, 0, 0, 0});
+       c.schedule.workers[1].insert(c.schedule.workers[1].begin(), 2,
+                                    {Kind::Forward, 0, 1, 7});
+       return c;
+     },
+     {"duplicate: worker 0: F0.0 stands twice",
+      "duplicate: worker 0: F0.0 stands twice",
+      "unknown-action: worker 1: F1.7 is no action of the problem",
+      "unknown-action: worker 1: F1.7 is no action of the problem"}}};
+
+} // namespace
+
+std::span<const Broken> brokenOrders() { return kBroken; }
+
+std::vector<Case> soundOrders() { return {line(), chimera(), folded()}; }
+
+} // namespace chimera::schedule
