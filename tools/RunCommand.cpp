@@ -46,7 +46,8 @@ namespace {
 constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                      *kExact = "exact", *kSynthetic = "synthetic",
                      *kInProcess = "in-process", *kMpi = "mpi", *kOn = "on",
-                     *kOff = "off";
+                     *kOff = "off", *kOrdered = "ordered",
+                     *kTransport = "transport";
 
 /// What computes and on what data.
 struct Workload {
@@ -347,7 +348,8 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   checkRanks(program, session.ranks());
   progress = progress && (settings.progress == kOn || session.allowsProgress());
   std::unique_ptr<Transport> transport =
-      session.makeTransport({.progressThread = progress});
+      session.makeTransport({.progressThread = progress,
+                             .ownAllReduce = settings.allReduce == kTransport});
   try {
     if (session.rank() == rootOf(program))
       prepare(progress ? "a process with a progress thread a rank over MPI"
@@ -373,6 +375,10 @@ std::vector<std::string> chimera::transportKinds() {
 }
 
 std::vector<std::string> chimera::progressKinds() { return {kAuto, kOn, kOff}; }
+
+std::vector<std::string> chimera::allReduceKinds() {
+  return {kOrdered, kTransport};
+}
 
 namespace {
 /// What can be known to fail is refused before anything is trained.
@@ -450,6 +456,10 @@ int chimera::runCommand(const RunSettings &settings) {
     throw std::invalid_argument(
         "--progress on is for runs over MPI: within a process messages move "
         "without help, leave it out");
+  if (!overMpi && settings.allReduce == kTransport)
+    throw std::invalid_argument(
+        "--all-reduce transport is for runs over MPI: within a process there "
+        "is only the ordered one, leave it out");
   if (overMpi)
     checkRanks(*program, job ? job->ranks : 1);
 

@@ -25,6 +25,7 @@ struct RunSettings {
   std::string profile;
   std::string transport = "auto";
   std::string progress = "auto";
+  std::string allReduce = "ordered";
   uint64_t steps = 10;
   uint32_t threads = 0; ///< 0: an equal share of the cores
   double timeout = 0;   ///< seconds, 0: none
@@ -36,10 +37,11 @@ struct RunSettings {
   bool quiet = false;
 };
 
-/// What --stages, --transport and --progress take.
+/// What --stages, --transport, --progress and --all-reduce take.
 std::vector<std::string> stageKinds();
 std::vector<std::string> transportKinds();
 std::vector<std::string> progressKinds();
+std::vector<std::string> allReduceKinds();
 
 /// Runs as asked and returns the process's exit status. Throws std::exception
 /// for what a user can put right.

@@ -88,6 +88,12 @@ int main(int argc, char **argv) {
                  "computes on")
       ->check(CLI::IsMember(progressKinds()))
       ->capture_default_str();
+  app.add_option("--all-reduce", settings.allReduce,
+                 "How replicas sum: ordered (by the program's order, equal to "
+                 "the last bit wherever it runs) or transport (MPI_Iallreduce, "
+                 "which may round differently)")
+      ->check(CLI::IsMember(allReduceKinds()))
+      ->capture_default_str();
 
   try {
     app.parse(argc, argv);

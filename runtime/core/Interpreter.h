@@ -88,6 +88,9 @@ public:
   Replicas weights() const;
   Replicas gradients() const;
 
+  /// The groups of the program's all-reduces, the same at every rank.
+  std::span<const ReduceGroup> reduceGroups() const { return groups; }
+
   uint64_t instructionsRun() const { return executed; }
   /// The steps that ended.
   uint64_t stepsRun() const { return step; }

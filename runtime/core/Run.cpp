@@ -55,6 +55,7 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
                           options);
 
   meet(run.program, transport, run.timeout, "all ranks to start");
+  transport.prepare(interpreter.reduceGroups());
   int64_t begin = steadyNanoseconds();
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;

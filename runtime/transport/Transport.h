@@ -68,11 +68,17 @@ public:
   virtual std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes) = 0;
   virtual std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes) = 0;
 
+  /// Tells of groups before the first all-reduce: where a transport sums in a
+  /// way of its own, it does so for these only. All ranks of the run call it
+  /// together, with the same groups; it may block until they do.
+  virtual void prepare(std::span<const ReduceGroup> groups) { (void)groups; }
+
   /// Starts an all-reduce over `group`, of which this rank is a member.
   /// `contributions` are this rank's, in the group's order, all of the size of
   /// `sum`, which may be one of them. Members start the all-reduces of a group
   /// in the same order. The result is the declared fold, to the last bit, on
-  /// every transport. All bytes stay the transport's until the wait.
+  /// every transport that was not asked to sum in its own way. All bytes stay
+  /// the transport's until the wait.
   virtual std::unique_ptr<Request>
   startAllReduce(const ReduceGroup &group, ElementType type,
                  std::vector<ConstBytes> contributions, Bytes sum) = 0;

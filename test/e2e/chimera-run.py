@@ -94,6 +94,27 @@ class Test(unittest.TestCase):
                                  progress, ranks=2)
             self.assertIn(f", {how} over MPI, ", result.stdout)
 
+    @unittest.skipUnless(MPIRUN, "MPI was not found")
+    def test_mpi_sums_integers_alike(self):
+        for progress, options in (("off", ["--bidirectional"]),
+                                  ("on", ["--workers", "2",
+                                          "--data-parallel", "2"])):
+            program = self.sample(*options)
+            losses, summary = self.log_of(
+                program, "--steps", "3", "--check-replicas", "--progress",
+                progress, "--all-reduce", "transport", ranks=4)
+            expected, alone = self.log_of(program, "--steps", "3",
+                                          "--sequential")
+            self.assertEqual(losses, expected)
+            self.assertEqual(summary["weights_digest"],
+                             alone["weights_digest"])
+
+    def test_the_all_reduce_of_a_transport_is_for_mpi(self):
+        for options in ([], ["--sequential"]):
+            self.expect_error("--all-reduce transport is for runs over MPI",
+                              self.sample(), "--all-reduce", "transport",
+                              *options)
+
     def test_progress_threads_are_for_mpi(self):
         for options in ([], ["--sequential"]):
             self.expect_error("--progress on is for runs over MPI",
@@ -217,7 +238,7 @@ class Test(unittest.TestCase):
         for arguments in (["--steps", "-1"], ["--stages", "magic"],
                           ["--hold-out", "1"], ["--threads", "0"],
                           ["--timeout", "-1"], ["--transport", "pigeon"],
-                          ["--progress", "maybe"],
+                          ["--progress", "maybe"], ["--all-reduce", "tree"],
                           ["--unit-ns", "-1"]):
             result = self.run_it(program, *arguments)
             self.assertNotEqual(result.returncode, 0, arguments)

@@ -17,7 +17,7 @@ using namespace chimera::runtime::mpi;
 AllReduce::AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
                      std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
                      MPI_Comm gather)
-    : tag(group.id), self(self), type(type), members(membersOf(group)),
+    : Sum(group.id), self(self), type(type), members(membersOf(group)),
       sum(sum), gather(gather) {
   place =
       std::lower_bound(members.begin(), members.end(), self) - members.begin();

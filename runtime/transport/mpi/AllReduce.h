@@ -11,8 +11,7 @@
 // twice the bytes of the sum for one contribution a member, as the best
 // algorithms do, and every pair of members exchanges two messages.
 //
-// A state machine that its rank's waits, or the progress thread, drive; it
-// never blocks, and never holds them up for long: it folds a slice at a time.
+// It folds a slice at a time, so as not to hold up for long who drives it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,29 +19,23 @@
 #define CHIMERA_RUNTIME_TRANSPORT_MPI_ALLREDUCE_H
 
 #include "runtime/transport/mpi/Calls.h"
+#include "runtime/transport/mpi/Sum.h"
 
 namespace chimera::runtime::mpi {
 
-class AllReduce {
+class AllReduce final : public Sum {
 public:
   /// Posts the exchange of contributions on `scatter`. Members must start the
   /// all-reduces of a group in one order.
   AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
             std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
             MPI_Comm gather);
-  ~AllReduce();
-  AllReduce(const AllReduce &) = delete;
-  AllReduce &operator=(const AllReduce &) = delete;
+  ~AllReduce() override;
 
-  /// Advances as far as it goes without waiting. Only when `inTurn` may it go
-  /// on to the second exchange: those of one group are posted in the order in
-  /// which the all-reduces were started, or their messages would mix.
-  void advance(bool inTurn);
-
-  uint32_t group() const { return tag; }
-  /// Whether it has posted its second exchange.
-  bool gathering() const { return phase >= Gather; }
-  bool done() const { return phase == Done; }
+  /// Of the two exchanges the second waits until it is in turn.
+  void advance(bool inTurn) override;
+  bool postedAll() const override { return phase >= Gather; }
+  bool done() const override { return phase == Done; }
 
 private:
   struct Range {
@@ -53,7 +46,6 @@ private:
   void foldSlice();
   void postGather();
 
-  uint32_t tag;
   uint32_t self;
   ElementType type;
   std::vector<uint32_t> members;

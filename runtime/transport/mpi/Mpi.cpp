@@ -15,6 +15,7 @@
 #include "runtime/transport/Deadline.h"
 #include "runtime/transport/Fold.h"
 #include "runtime/transport/mpi/AllReduce.h"
+#include "runtime/transport/mpi/Collective.h"
 #include "runtime/transport/mpi/Pace.h"
 #include "runtime/transport/mpi/ProgressThread.h"
 #include "runtime/transport/mpi/Session.h"
@@ -24,6 +25,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <optional>
 
 using namespace chimera::runtime;
@@ -80,7 +82,7 @@ struct Reduction final : Operation {
     return "the all-reduce of group " + std::to_string(sum->group());
   }
 
-  std::optional<mpi::AllReduce> sum;
+  std::unique_ptr<mpi::Sum> sum;
 };
 
 class Mpi final : public Transport {
@@ -123,13 +125,19 @@ public:
     {
       mpi::Turn lock(reducing);
       auto turn = mpi::enter();
-      reduction->sum.emplace(group, self, type, std::move(given), sum, scatter,
-                             gather);
+      if (auto own = collectives.find(group.id); own != collectives.end())
+        reduction->sum = std::make_unique<mpi::Collective>(group, type, given,
+                                                           sum, own->second);
+      else
+        reduction->sum = std::make_unique<mpi::AllReduce>(
+            group, self, type, std::move(given), sum, scatter, gather);
       reductions.push_back(reduction.get());
     }
     wakeThread();
     return reduction;
   }
+
+  void prepare(std::span<const ReduceGroup> groups) override;
 
   void wait(std::unique_ptr<Request> request,
             std::chrono::milliseconds timeout) override;
@@ -164,7 +172,7 @@ private:
 
   void advanceReductions();
   bool drive();
-  bool finished(Operation &operation);
+  bool finished(Operation &operation, Message *message);
   void throwIfAborted();
   void tellOthers();
 
@@ -174,6 +182,9 @@ private:
   // Separate communicators keep messages, the two exchanges of all-reduces and
   // the news of an abort apart.
   MPI_Comm channels, scatter, gather, news;
+  // Where MPI sums itself: the members of each group that was prepared.
+  const bool ownAllReduce;
+  std::map<uint32_t, MPI_Comm> collectives;
   // Guards the reductions, what they are made of, and the failure. Only the
   // rank's thread changes the list, so it may ask whether it is empty.
   mpi::RankFirst reducing;
@@ -230,7 +241,7 @@ void Message::advance() {
 
 Reduction::~Reduction() { transport.end(*this); }
 
-Mpi::Mpi(const MpiOptions &options) {
+Mpi::Mpi(const MpiOptions &options) : ownAllReduce(options.ownAllReduce) {
   auto turn = mpi::enter();
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
@@ -265,22 +276,50 @@ Mpi::~Mpi() {
   mpi::abandon(last, true);
   mpi::abandon(tellings, false);
   // Freeing is collective; after an abort the others may not come.
-  if (!aborted)
-    for (MPI_Comm *communicator : {&channels, &scatter, &gather, &news})
-      MPI_Comm_free(communicator);
+  if (aborted)
+    return;
+  for (auto &[group, communicator] : collectives)
+    MPI_Comm_free(&communicator);
+  for (MPI_Comm *communicator : {&channels, &scatter, &gather, &news})
+    MPI_Comm_free(communicator);
+}
+
+void Mpi::prepare(std::span<const ReduceGroup> groups) {
+  if (!ownAllReduce)
+    return;
+  auto turn = mpi::enter();
+  MPI_Group all;
+  MPI_Comm_group(gather, &all);
+  for (const ReduceGroup &group : groups) {
+    std::vector<uint32_t> ranks = membersOf(group);
+    std::vector<int> members(ranks.begin(), ranks.end());
+    if (members.size() < 2 || !std::ranges::count(ranks, self))
+      continue;
+    MPI_Group some;
+    mpi::check(MPI_Group_incl(all, static_cast<int>(members.size()),
+                              members.data(), &some),
+               "MPI_Group_incl");
+    MPI_Comm communicator;
+    mpi::check(MPI_Comm_create_group(gather, some, 0, &communicator),
+               "MPI_Comm_create_group");
+    MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+    collectives.emplace(group.id, communicator);
+    MPI_Group_free(&some);
+  }
+  MPI_Group_free(&all);
 }
 
 /// With the lock and in turn.
 void Mpi::advanceReductions() {
-  // Of each group only the oldest that has not got to its second exchange may
-  // go on to it.
+  // Of each group only the oldest that has messages left to post may go on to
+  // them.
   std::vector<uint32_t> blocked;
   for (Reduction *reduction : reductions) {
-    mpi::AllReduce &sum = *reduction->sum;
+    mpi::Sum &sum = *reduction->sum;
     bool inTurn =
         std::find(blocked.begin(), blocked.end(), sum.group()) == blocked.end();
     sum.advance(inTurn);
-    if (!sum.gathering())
+    if (!sum.postedAll())
       blocked.push_back(sum.group());
     if (sum.done())
       reduction->done.store(true);
@@ -310,7 +349,8 @@ bool Mpi::drive() {
   return open.load() > 0;
 }
 
-bool Mpi::finished(Operation &operation) {
+/// `message` is the operation, if it is one.
+bool Mpi::finished(Operation &operation, Message *message) {
   // Where the progress thread is at the reductions, it is not for long.
   if (mpi::Turn lock;
       !reductions.empty() && (lock = mpi::Turn(reducing, std::try_to_lock))) {
@@ -322,7 +362,7 @@ bool Mpi::finished(Operation &operation) {
       return reduction->done.load();
     });
   }
-  if (auto *message = dynamic_cast<Message *>(&operation)) {
+  if (message) {
     auto turn = mpi::enter();
     message->advance();
   }
@@ -384,8 +424,9 @@ void Mpi::wait(std::unique_ptr<Request> request,
   auto *operation = dynamic_cast<Operation *>(request.get());
   if (!operation || &operation->transport != this)
     throw std::invalid_argument("expected a request of this transport");
+  auto *message = dynamic_cast<Message *>(operation);
   throwIfAborted();
-  if (finished(*operation))
+  if (finished(*operation, message))
     return;
 
   struct InMpi {
@@ -401,7 +442,7 @@ void Mpi::wait(std::unique_ptr<Request> request,
   mpi::Pace pace;
   for (unsigned turn = 1;; ++turn) {
     pace.pause();
-    if (pace.during([&] { return finished(*operation); })) {
+    if (pace.during([&] { return finished(*operation, message); })) {
       operation->close();
       return;
     }

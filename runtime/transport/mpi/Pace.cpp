@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <sched.h>
 #include <time.h>
+#include <utility>
 
 using namespace chimera::runtime::mpi;
 
@@ -19,7 +20,9 @@ std::chrono::nanoseconds Pace::next() {
     ++turns;
     return {};
   }
-  Clock::time_point now = Clock::now();
+  Clock::time_point now = std::exchange(ended, {});
+  if (now == Clock::time_point())
+    now = Clock::now();
   if (turns == kPolls) {
     ++turns;
     moved = now;

@@ -32,7 +32,10 @@ public:
       : patience(patience), longestNap(longestNap) {}
 
   /// Begins anew: the next turns poll.
-  void restart() { turns = 0; }
+  void restart() {
+    turns = 0;
+    ended = {};
+  }
 
   /// Makes `calls`, returns what they return and notes whether bytes moved.
   template <typename Calls> decltype(auto) during(Calls &&calls) {
@@ -42,9 +45,9 @@ public:
       ~Noting() {
         if (begin == Clock::time_point())
           return;
-        Clock::time_point end = Clock::now();
-        if (end - begin > kMoving)
-          pace.moved = end;
+        pace.ended = Clock::now();
+        if (pace.ended - begin > kMoving)
+          pace.moved = pace.ended;
       }
     } noting{*this, turns <= kPolls ? Clock::time_point() : Clock::now()};
     return calls();
@@ -67,7 +70,8 @@ private:
   const std::chrono::microseconds patience;
   const std::chrono::microseconds longestNap;
   unsigned turns = 0;
-  Clock::time_point moved;
+  Clock::time_point moved; ///< last
+  Clock::time_point ended; ///< the calls of this turn, if it was noted
 };
 
 } // namespace chimera::runtime::mpi

@@ -20,6 +20,9 @@ struct MpiOptions {
   /// Moves messages and drives all-reduces while the rank computes. Requires
   /// allowsProgress.
   bool progressThread = false;
+  /// Leaves the all-reduces of prepared groups to MPI_Iallreduce. Integers are
+  /// the same; floating-point sums differ from the declared fold by rounding.
+  bool ownAllReduce = false;
 };
 
 /// Which threads of a process call MPI: that of the rank; its progress threads

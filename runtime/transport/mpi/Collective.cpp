@@ -1,0 +1,80 @@
+//===- Collective.cpp - MPI's own all-reduce ------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/transport/mpi/Collective.h"
+
+#include "runtime/transport/Fold.h"
+#include "runtime/transport/mpi/Pace.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::mpi;
+
+namespace {
+MPI_Datatype datatypeOf(ElementType type) {
+  switch (type) {
+  case ElementType::Float32:
+    return MPI_FLOAT;
+  case ElementType::Float64:
+    return MPI_DOUBLE;
+  case ElementType::UInt64:
+    break;
+  }
+  return MPI_UINT64_T;
+}
+} // namespace
+
+Collective::Collective(const ReduceGroup &group, ElementType type,
+                       const std::vector<ConstBytes> &given, Bytes sum,
+                       MPI_Comm communicator)
+    : Sum(group.id), sum(sum) {
+  std::vector<const std::byte *> sources;
+  for (ConstBytes contribution : given)
+    sources.push_back(contribution.data());
+  fold(type, sources, sum.data(), sum.size());
+
+  auto start = [&](void *elements, uint64_t count) {
+    requests.push_back(MPI_REQUEST_NULL);
+    check(MPI_Iallreduce(MPI_IN_PLACE, elements, static_cast<int>(count),
+                         datatypeOf(type), MPI_SUM, communicator,
+                         &requests.back()),
+          "MPI_Iallreduce");
+  };
+  // MPI counts in int.
+  constexpr uint64_t kPiece = uint64_t(1) << 28;
+  uint64_t elements = sum.size() / bytesOf(type);
+  for (uint64_t at = 0; at < elements; at += kPiece)
+    start(sum.data() + at * bytesOf(type), std::min(kPiece, elements - at));
+  // Of a number's low bytes the sum has the low bytes of the sum.
+  tailBytes = sum.size() - elements * bytesOf(type);
+  if (tailBytes == 0)
+    return;
+  std::memcpy(&tail, sum.last(tailBytes).data(), tailBytes);
+  start(&tail, 1);
+}
+
+Collective::~Collective() {
+  Pace pace;
+  for (int turn = 0; turn < 1000 && !requests.empty(); ++turn) {
+    int flag = 0;
+    if (MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag,
+                    MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
+        flag)
+      return;
+    pace.pause();
+  }
+}
+
+void Collective::advance(bool) {
+  if (finished || !test(requests))
+    return;
+  if (tailBytes)
+    std::memcpy(sum.last(tailBytes).data(), &tail, tailBytes);
+  finished = true;
+}

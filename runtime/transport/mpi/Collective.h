@@ -1,0 +1,46 @@
+//===- Collective.h - MPI's own all-reduce ----------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// MPI_Iallreduce, which chooses its algorithm and with it the order of the sum:
+// floating-point results differ from the declared fold by rounding.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRANSPORT_MPI_COLLECTIVE_H
+#define CHIMERA_RUNTIME_TRANSPORT_MPI_COLLECTIVE_H
+
+#include "runtime/transport/mpi/Calls.h"
+#include "runtime/transport/mpi/Sum.h"
+
+namespace chimera::runtime::mpi {
+
+class Collective final : public Sum {
+public:
+  /// Adds this rank's contributions and starts to sum over `communicator`,
+  /// whose members are the group's. Those must start its all-reduces in one
+  /// order.
+  Collective(const ReduceGroup &group, ElementType type,
+             const std::vector<ConstBytes> &given, Bytes sum,
+             MPI_Comm communicator);
+  /// What is under way cannot be cancelled: it is given a moment, then leaked.
+  ~Collective() override;
+
+  void advance(bool inTurn) override;
+  bool postedAll() const override { return true; }
+  bool done() const override { return finished; }
+
+private:
+  Bytes sum;
+  uint64_t tailBytes = 0; ///< behind the last whole element
+  uint64_t tail = 0;
+  bool finished = false;
+  std::vector<MPI_Request> requests;
+};
+
+} // namespace chimera::runtime::mpi
+
+#endif // CHIMERA_RUNTIME_TRANSPORT_MPI_COLLECTIVE_H

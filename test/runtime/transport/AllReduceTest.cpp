@@ -1,0 +1,153 @@
+//===- AllReduceTest.cpp - MPI's own all-reduce beside the ordered one ----===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/transport/Fold.h"
+#include "runtime/transport/mpi/Session.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+
+using namespace chimera::runtime;
+
+namespace {
+constexpr std::chrono::seconds kTimeout(30);
+
+MpiSession &session() {
+  static MpiSession session(MpiThreads::Several);
+  return session;
+}
+
+std::vector<uint32_t> allRanks() {
+  std::vector<uint32_t> ranks(session().ranks());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+/// All; all twice, backwards the second time; the first and the last.
+std::vector<ReduceGroup> groups() {
+  std::vector<uint32_t> all = allRanks(), twice = all;
+  twice.insert(twice.end(), all.rbegin(), all.rend());
+  return {{0, all}, {1, twice}, {2, {0, session().ranks() - 1}}};
+}
+
+/// Contribution `i` of a group: the same at every rank that asks.
+template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
+  std::mt19937_64 random(i * 1000003 + elements);
+  std::vector<T> values(elements);
+  for (T &value : values)
+    if constexpr (std::is_integral_v<T>)
+      value = static_cast<T>(random());
+    else
+      value = std::ldexp(static_cast<T>(random() >> 40),
+                         static_cast<int>(random() % 40) - 20) *
+              (random() % 2 ? 1 : -1);
+  return values;
+}
+
+/// A sum of this rank's that is under way, over `transport`. `T` is what the
+/// contributions consist of, `type` what is summed.
+template <typename T> struct Summing {
+  std::vector<std::vector<T>> given;
+  std::vector<T> sum;
+  std::unique_ptr<Request> request;
+
+  Summing(Transport &transport, const ReduceGroup &group, ElementType type,
+          size_t elements)
+      : sum(elements) {
+    std::vector<ConstBytes> bytes;
+    for (size_t i = 0; i < group.contributions.size(); ++i)
+      if (group.contributions[i] == transport.rank())
+        given.push_back(contribution<T>(i, elements));
+    for (const std::vector<T> &values : given)
+      bytes.push_back(std::as_bytes(std::span(values)));
+    request = transport.startAllReduce(group, type, bytes,
+                                       std::as_writable_bytes(std::span(sum)));
+  }
+};
+
+/// Calls `compare` with the ordered sum and MPI's own of each group and size,
+/// the latter with a progress thread and without.
+template <typename T, typename Compare>
+void compareSums(ElementType type, Compare compare) {
+  for (bool progress : {false, true}) {
+    auto ordered = session().makeTransport();
+    auto own = session().makeTransport(
+        {.progressThread = progress, .ownAllReduce = true});
+    own->prepare(groups());
+    for (const ReduceGroup &group : groups()) {
+      std::vector<uint32_t> members = membersOf(group);
+      if (!std::count(members.begin(), members.end(), own->rank()))
+        continue;
+      for (size_t elements : {0, 1, 3, 1000, 70001}) {
+        // Two of a group under way, waited for in another order.
+        Summing<T> first(*own, group, type, elements),
+            second(*own, group, type, elements / 2),
+            expected(*ordered, group, type, elements);
+        own->wait(std::move(second.request), kTimeout);
+        own->wait(std::move(first.request), kTimeout);
+        ordered->wait(std::move(expected.request), kTimeout);
+        compare(expected.sum, first.sum, group);
+      }
+    }
+  }
+}
+
+template <typename T>
+void expectNear(const std::vector<T> &expected, const std::vector<T> &got,
+                const ReduceGroup &group) {
+  std::vector<T> magnitude(expected.size());
+  size_t count = group.contributions.size();
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<T> one = contribution<T>(i, expected.size());
+    for (size_t j = 0; j < one.size(); ++j)
+      magnitude[j] += std::abs(one[j]);
+  }
+  for (size_t j = 0; j < expected.size(); ++j)
+    ASSERT_LE(std::abs(expected[j] - got[j]),
+              static_cast<T>(2 * count) * std::numeric_limits<T>::epsilon() *
+                  magnitude[j])
+        << "element " << j << " of group " << group.id;
+}
+
+TEST(OwnAllReduce, Float32DiffersByRoundingAtMost) {
+  compareSums<float>(ElementType::Float32, expectNear<float>);
+}
+
+TEST(OwnAllReduce, Float64DiffersByRoundingAtMost) {
+  compareSums<double>(ElementType::Float64, expectNear<double>);
+}
+
+TEST(OwnAllReduce, IntegersAreEqual) {
+  compareSums<uint64_t>(ElementType::UInt64,
+                        [](const auto &expected, const auto &got,
+                           const auto &) { EXPECT_EQ(expected, got); });
+}
+
+// Sizes that are no multiple of an element's.
+TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
+  compareSums<uint8_t>(ElementType::UInt64,
+                       [](const auto &expected, const auto &got, const auto &) {
+                         EXPECT_EQ(expected, got);
+                       });
+}
+
+// As meetings are, which every transport must serve.
+TEST(OwnAllReduce, GroupsThatWereNotPreparedAreSummed) {
+  auto own = session().makeTransport({.ownAllReduce = true});
+  own->prepare(groups());
+  ReduceGroup other{9, allRanks()};
+  Summing<double> sum(*own, other, ElementType::Float64, 100);
+  own->wait(std::move(sum.request), kTimeout);
+  std::vector<double> expected(100);
+  for (size_t i = 0; i < other.contributions.size(); ++i)
+    for (size_t j = 0; j < expected.size(); ++j)
+      expected[j] += contribution<double>(i, 100)[j];
+  EXPECT_EQ(sum.sum, expected);
+}
+} // namespace
