@@ -25,11 +25,19 @@ class Pace {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// Naps for at most `longestNap`, and not before `patience` has passed since
-  /// the last motion.
-  explicit Pace(std::chrono::microseconds patience = kPatience,
-                std::chrono::microseconds longestNap = kLongestNap)
-      : patience(patience), longestNap(longestNap) {}
+  /// Whether every rank of this host has a core to itself, so that one that
+  /// polls takes nothing from another. For this process, to be set before there
+  /// is a second thread.
+  static bool everyRankHasACore;
+
+  /// Of a rank in a wait.
+  Pace();
+
+  /// Polls, but for the first turns, only for `polling` since the last motion.
+  /// Naps for at most `longestNap`, and not before `patience` has passed.
+  Pace(std::chrono::microseconds polling, std::chrono::microseconds patience,
+       std::chrono::microseconds longestNap)
+      : polling(polling), patience(patience), longestNap(longestNap) {}
 
   /// Begins anew: the next turns poll.
   void restart() {
@@ -53,9 +61,9 @@ public:
     return calls();
   }
 
-  /// After calls without success: returns at once the first times, then yields
-  /// and returns 0, then returns for how long to nap, which grows with the time
-  /// since the last motion.
+  /// After calls without success: returns 0, at first at once, then after a
+  /// yield, then returns for how long to nap, which grows with the time since
+  /// the last motion.
   std::chrono::nanoseconds next();
 
   /// Passes that time.
@@ -64,9 +72,8 @@ public:
 private:
   static constexpr unsigned kPolls = 32;
   static constexpr std::chrono::microseconds kMoving{3};
-  static constexpr std::chrono::microseconds kPatience{500};
-  static constexpr std::chrono::microseconds kLongestNap{50};
 
+  const std::chrono::microseconds polling;
   const std::chrono::microseconds patience;
   const std::chrono::microseconds longestNap;
   unsigned turns = 0;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 using namespace chimera::runtime;
 
@@ -109,7 +110,9 @@ MpiSession::MpiSession(MpiThreads threads) {
   self = static_cast<uint32_t>(number);
   MPI_Comm_size(MPI_COMM_WORLD, &number);
   size = static_cast<uint32_t>(number);
-  // Naps of 20 µs are asked for: without this the kernel may add 50 µs.
+  mpi::Pace::everyRankHasACore =
+      static_cast<long>(hostRanks().size()) <= sysconf(_SC_NPROCESSORS_ONLN);
+  // Short naps are asked for: without this the kernel may add 50 µs.
   prctl(PR_SET_TIMERSLACK, 1000);
 }
 
