@@ -151,6 +151,9 @@ public:
     }
     out->arena_bytes = *worker.getArenaBytes();
     out->peak_bytes = *worker.getPeakBytes();
+    if (std::optional<uint64_t> cap =
+            worker->getParentOfType<PipelineOp>().getMemoryCap())
+      out->memory_cap = *cap;
     if (failed)
       return failure();
     return Stream{std::move(out), places.take(), std::move(starts)};

@@ -18,7 +18,8 @@ using namespace mlir;
 
 namespace chimera {
 
-void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked) {
+void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
+                   bool onePerPair) {
   auto leadsTo = [&](Phase phase) { return from < phase && phase <= to; };
 
   // described → partitioned. Stages get their costs and sizes, pipelines their
@@ -63,6 +64,17 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked) {
   // → projected. Decides nothing.
   if (leadsTo(Phase::Projected))
     manager.addPass(createProjectPass());
+
+  // Still projected. Where receives are posted and what is grouped is decided
+  // on final streams: what a worker has to itself. It moves posts only, behind
+  // their channel's waits; after project, since on the global order a window
+  // would have to be followed per worker anyway, and before allocate, since a
+  // receive has its buffer from its post on.
+  if (leadsTo(Phase::Allocated)) {
+    PlaceMessagesPassOptions options;
+    options.onePerPair = onePerPair;
+    manager.addPass(createPlaceMessagesPass(options));
+  }
 
   // → allocated. Last, since buffers follow from the final order of each
   // worker.

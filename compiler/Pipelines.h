@@ -25,9 +25,10 @@ enum class Phase {
 };
 
 /// Adds the passes that take a module from one phase to a later one. With
-/// `checked`, each boundary that has a verifier pass runs it.
+/// `checked`, each boundary that has a verifier pass runs it. `onePerPair` is
+/// for transports with one communicator for each pair of workers.
 void buildPipeline(mlir::OpPassManager &manager, Phase from, Phase to,
-                   bool checked);
+                   bool checked, bool onePerPair = false);
 
 /// Registers all passes, and the pipelines `chimera-to-<phase>` (checked) and
 /// `chimera-timeline`.

@@ -70,7 +70,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
 
     `link` says what messages take, in the unit of the stages' costs, and
     `memory_cap` how many bytes each worker may hold: a schedule that needs more
-    is refused.
+    is refused. `receive_window` is how many receives each worker has
+    outstanding for each other worker at most; unless given, the smallest with
+    which the schedule ends as soon as with any.
 
     The phases fill the body: stages and directions, then the step, then the
     workers. A described pipeline may give its own `chimera.stage` ops.
@@ -91,7 +93,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
         schedule("chimera") micro_batch_size(8) recompute(all)
         learning_rate(1.0e-3)
     chimera.pipeline @slow stages(4) micro_batches(4) schedule("gpipe")
-        link <latency = 3, receive = 1> memory_cap(1000000)
+        link <latency = 3, receive = 1> memory_cap(1000000) receive_window(2)
     chimera.pipeline @first stages(4) micro_batches(4) schedule("1f1b")
         recompute([0, 1] fused)
     ```
@@ -112,6 +114,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     OptionalAttr<Chimera_Size>:$memory_cap,
     DefaultValuedAttr<Chimera_AllReducePolicy,
                       "::chimera::AllReducePolicy::Lazy">:$all_reduce,
+    OptionalAttr<Chimera_Positive>:$receive_window,
     DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$data_type,
     DefaultValuedAttr<I64Attr, "1">:$seed,
     DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
@@ -130,6 +133,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
          | `link` custom<LinkTimes>($link)
          | `memory_cap` `(` $memory_cap `)`
          | `all_reduce` `(` $all_reduce `)`
+         | `receive_window` `(` $receive_window `)`
          | `data_type` `(` $data_type `)`
          | `seed` `(` $seed `)`
          | `learning_rate` `(` $learning_rate `)`

@@ -121,6 +121,39 @@ def ProjectPass : ChimeraPass<"chimera-project"> {
   }];
 }
 
+def PlaceMessagesPass : ChimeraPass<"chimera-place-messages"> {
+  let summary = "Post receives in windows, or group what crosses";
+  let description = [{
+    projected → projected. On each channel a worker has at most
+    `receive_window` receives outstanding: the first are posted where the section
+    begins, each other right behind the wait for the message a window before it.
+    The order of a channel is kept. Waits for receives stay right before the
+    action that needs them. Those for sends stay behind the action that uses what
+    was sent, in the global order, and move behind the next action of their own
+    worker where they stand before it, so that a message is not waited for at
+    once. Whatever the window, the global order so remains a legal run with
+    rendezvous sends.
+
+    Unless the pipeline states a window, it is the smallest with which the
+    simulator, with the stages' costs and the `link` of the pipeline, ends as soon
+    as with any: 1 where messages take no time on their way. A channel whose
+    messages overtake each other gets as large a window as that needs.
+
+    With `one-communicator-per-pair`, under which messages take effect one after
+    another in both directions, receives stay where they are, next to their sends
+    in the global order; posts to and from the same worker that stand side by
+    side become one `chimera.group`, so that neither waits for the other.
+
+    Fails where a given window is too small for a message that overtakes others,
+    where posts are in groups already, and where a window is given although a pair
+    of workers has one communicator.
+  }];
+  let options = [
+    Option<"onePerPair", "one-communicator-per-pair", "bool", "false",
+           "For transports with one communicator for each pair of workers">
+  ];
+}
+
 def AllocatePass : ChimeraPass<"chimera-allocate"> {
   let summary = "Give every value a place in memory";
   let description = [{

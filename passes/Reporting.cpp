@@ -150,8 +150,9 @@ LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
          << pass << ": cannot write to standard output: " << code.message();
 }
 
-FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
-                                       const Times &times) {
+/// `times` are null for those of the description.
+static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
+                                              const Times *times) {
   FailureOr<schedule::Problem> problem = problemOf(pipeline);
   if (failed(problem))
     return failure();
@@ -159,13 +160,23 @@ FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
   if (failed(schedule))
     return failure();
   applyRecompute(pipeline, *schedule, *problem);
-  times.apply(*problem);
+  if (times)
+    times->apply(*problem);
   if (std::string error = schedule::check(*problem); !error.empty())
     return pipeline.emitOpError(error);
   if (failed(report(pipeline, "expected a valid schedule: ",
                     schedule::verify(*problem, *schedule))))
     return failure();
   return TimedSchedule{std::move(*problem), std::move(*schedule)};
+}
+
+FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
+                                       const Times &times) {
+  return timedSchedule(pipeline, &times);
+}
+
+FailureOr<TimedSchedule> describedSchedule(PipelineOp pipeline) {
+  return timedSchedule(pipeline, nullptr);
 }
 
 } // namespace chimera

@@ -135,6 +135,9 @@ mlir::FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
 mlir::FailureOr<llvm::SmallVector<PipelineOp>>
 pipelinesOf(mlir::ModuleOp module, llvm::StringRef pass);
 
+/// The same with the times that the description states.
+mlir::FailureOr<TimedSchedule> describedSchedule(PipelineOp pipeline);
+
 /// Writes `text` to the file `path`, - for standard output. Fails, with a
 /// diagnostic that begins with `pass`, where that cannot be done; a file is
 /// then as it was.

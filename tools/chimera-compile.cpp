@@ -56,7 +56,9 @@ static bool lower(ModuleOp module, chimera::Phase from, chimera::Phase to,
   TimingScope own = timing.nest(name);
   manager.enableTiming(own);
   manager.enableVerifier(check);
-  chimera::buildPipeline(manager, from, to, check);
+  chimera::buildPipeline(manager, from, to, check,
+                         messages ==
+                             chimera::program::MessageModel::StreamPerPair);
   return succeeded(manager.run(module));
 }
 

@@ -48,8 +48,10 @@ void summarize(const Problem &problem, const Schedule &schedule, bool unitCosts,
 /// Runs the order to its end: a stack holds the workers that can go on.
 class Simulation {
 public:
-  Simulation(const Problem &problem, const Schedule &schedule)
-      : problem(problem), schedule(schedule), ids(problem),
+  /// `numbers` are null where every receive is posted in time.
+  Simulation(const Problem &problem, const Schedule &schedule,
+             const MessageNumbers *numbers = nullptr)
+      : problem(problem), schedule(schedule), numbers(numbers), ids(problem),
         stages(static_cast<int32_t>(problem.stages.size())),
         done(ids.count(), -1), next(schedule.workers.size(), 0),
         waitsFor(schedule.workers.size(), -1), free(schedule.workers.size(), 0),
@@ -57,6 +59,8 @@ public:
     for (int32_t s = 0; s < stages; ++s)
       messages.push_back(messageOf(
           [&](const MessageTime &of) { return problem.transfer(of, s); }));
+    if (numbers)
+      received.resize(numbers->windows.size());
   }
 
   Timing run() {
@@ -111,11 +115,12 @@ private:
     int64_t send = 0;    ///< occupies its worker behind the action
     int64_t delay = 0;   ///< from the action's end until it is there
     int64_t receive = 0; ///< occupies the other before its action
+    bool isAwaited = false;
   };
 
   template <typename Time> Message messageOf(Time time) const {
     int64_t send = time(problem.link.send);
-    return {send, send + time(problem.link), time(problem.link.receive)};
+    return {send, send + time(problem.link), time(problem.link.receive), true};
   }
 
   /// The message over the boundary behind `stage` for what `action` covers.
@@ -171,7 +176,7 @@ private:
         return true;
       Message arriving = message(s, place[s + 1]);
       if (fused && action.kind != Kind::Recompute)
-        arriving.receive = 0;
+        arriving.receive = 0, arriving.isAwaited = false;
       return visit(ids.onward(backward, 1), arriving);
     };
     switch (action.kind) {
@@ -189,6 +194,17 @@ private:
     return true;
   }
 
+  /// When the receive of what the action `id` makes is posted, -1 if it has to
+  /// wait for its own worker.
+  int64_t postedAt(int64_t id) const {
+    int32_t channel = numbers->channel[id];
+    int64_t before = numbers->number[id] - numbers->windows[channel];
+    if (before < 0)
+      return 0;
+    const std::vector<int64_t> &times = received[channel];
+    return before < std::ssize(times) ? times[before] : -1;
+  }
+
   /// Runs what can be run on `worker`.
   void advance(int32_t worker, std::vector<int64_t> &starts,
                int64_t &occupied) {
@@ -197,7 +213,7 @@ private:
     int64_t now = free[worker];
     for (; i < order.size(); ++i) {
       const Action &action = order[i];
-      int64_t start = now, receive = 0;
+      int64_t start = now, receive = 0, awaited = -1;
       int64_t id = ids.idOf(action);
       auto isDone = [&](int64_t need, const Message &message) {
         int64_t end = done[need];
@@ -205,13 +221,20 @@ private:
         receive += message.receive;
         if (end < 0)
           waitsFor[worker] = need;
-        return end >= 0;
+        if (!numbers || !message.isAwaited || end < 0)
+          return end >= 0;
+        awaited = need;
+        int64_t posted = postedAt(need);
+        start = std::max(start, posted + message.delay - message.send);
+        return posted >= 0;
       };
       if (!forEachNeed(action, id, worker, isDone))
         break;
       if (i == 0)
         begins[worker] = start;
       starts[i] = start + receive;
+      if (awaited >= 0)
+        received[numbers->channel[awaited]].push_back(starts[i]);
       done[id] = starts[i] + problem.cost(action);
       int64_t send = sendTime(action);
       now = done[id] + send;
@@ -279,8 +302,11 @@ private:
 
   const Problem &problem;
   const Schedule &schedule;
+  const MessageNumbers *numbers;
   ActionIds ids;
   int32_t stages;
+  /// When the messages of each channel were received, in that order.
+  std::vector<std::vector<int64_t>> received;
   /// For one micro-batch, by boundary.
   std::vector<Message> messages;
   /// End of each action, -1 before it ran.
@@ -324,6 +350,15 @@ Timing simulate(const Problem &problem, const Schedule &schedule) {
   simulation.extendSpans(timing);
   if (timing.complete)
     timing.criticalPath = simulation.criticalPath(timing);
+  return timing;
+}
+
+Timing simulate(const Problem &problem, const Schedule &schedule,
+                const MessageNumbers &numbers) {
+  Simulation simulation(problem, schedule, &numbers);
+  Timing timing = simulation.run();
+  summarize(problem, schedule, /*unitCosts=*/false, timing);
+  simulation.extendSpans(timing);
   return timing;
 }
 

@@ -73,6 +73,21 @@ struct Timing {
 /// problem and stands once.
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
+/// Numbers of messages, by the number of the action that makes them, and how
+/// many receives may be outstanding on each channel: see Windows.h, which makes
+/// it.
+struct MessageNumbers {
+  std::vector<int32_t> channel; ///< -1 for an action that sends nothing
+  std::vector<int32_t> number;  ///< on its channel
+  std::vector<int32_t> windows; ///< of each channel
+};
+
+/// The same with receives posted in windows: a message is on its way when it
+/// has been sent and its receive posted, at time 0 or when the message a window
+/// before it has been received. Without a critical path.
+Timing simulate(const Problem &problem, const Schedule &schedule,
+                const MessageNumbers &numbers);
+
 /// The timing that the schedule's slots state, every action one slot long and
 /// every message free; without a critical path. Requires schedule.hasSlots().
 Timing slotTiming(const Problem &problem, const Schedule &schedule);

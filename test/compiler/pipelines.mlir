@@ -12,7 +12,7 @@
 //
 // Phase by phase, through text and bytecode, is the same as at once.
 // RUN: chimera-opt %s --chimera-to-allocated > %t
-// RUN: chimera-opt %s --chimera-partition | chimera-opt --chimera-unroll --emit-bytecode | chimera-opt --chimera-schedule --emit-bytecode | chimera-opt --chimera-recompute --chimera-verify-scheduled | chimera-opt --chimera-communicate --emit-bytecode | chimera-opt --chimera-synchronise --chimera-verify-synchronised | chimera-opt --chimera-project --emit-bytecode | chimera-opt --chimera-allocate --chimera-verify-allocated | diff %t -
+// RUN: chimera-opt %s --chimera-partition | chimera-opt --chimera-unroll --emit-bytecode | chimera-opt --chimera-schedule --emit-bytecode | chimera-opt --chimera-recompute --chimera-verify-scheduled | chimera-opt --chimera-communicate --emit-bytecode | chimera-opt --chimera-synchronise --chimera-verify-synchronised | chimera-opt --chimera-project --emit-bytecode | chimera-opt --chimera-place-messages | chimera-opt --chimera-allocate --chimera-verify-allocated | diff %t -
 
 // PARTITIONED: chimera.direction 1 up
 // PARTITIONED-NOT: chimera.step

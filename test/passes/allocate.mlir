@@ -1,4 +1,4 @@
-// RUN: chimera-opt %s --chimera-to-allocated --split-input-file | FileCheck %s
+// RUN: chimera-opt %s --chimera-to-projected --chimera-allocate --split-input-file | FileCheck %s
 
 // Sums, weights and optimizer state are updated in place; the second
 // micro-batch's loads reuse the first one's places, its loss and stash do not.

@@ -17,18 +17,18 @@
 // CHECK: peak activations per worker 1 1 1 1{{$}}
 
 // ALLOCATED-LABEL: chimera.pipeline @keep
-// ALLOCATED: chimera.worker 0 {{.*}} peak 26176 at
-// ALLOCATED: chimera.worker 1 {{.*}} peak 19840 at
-// ALLOCATED: chimera.worker 2 {{.*}} peak 13376 at
-// ALLOCATED: chimera.worker 3 {{.*}} peak 6792 at
+// ALLOCATED: chimera.worker 0 {{.*}} peak 26240 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 19904 at
+// ALLOCATED: chimera.worker 2 {{.*}} peak 13440 at
+// ALLOCATED: chimera.worker 3 {{.*}} peak 6880 at
 // ALLOCATED-LABEL: chimera.pipeline @early
-// ALLOCATED: chimera.worker 0 {{.*}} peak 7040 at
-// ALLOCATED: chimera.worker 1 {{.*}} peak 7168 at
-// ALLOCATED: chimera.worker 2 {{.*}} peak 7040 at
-// ALLOCATED: chimera.worker 3 {{.*}} peak 6816 at
+// ALLOCATED: chimera.worker 0 {{.*}} peak 7104 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 7232 at
+// ALLOCATED: chimera.worker 2 {{.*}} peak 7104 at
+// ALLOCATED: chimera.worker 3 {{.*}} peak 6880 at
 // ALLOCATED-LABEL: chimera.pipeline @fused
-// ALLOCATED: chimera.worker 0 {{.*}} peak 7040 at
-// ALLOCATED: chimera.worker 1 {{.*}} peak 7104 at
+// ALLOCATED: chimera.worker 0 {{.*}} peak 7104 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 7168 at
 chimera.pipeline @keep stages(4) micro_batches(4) schedule("pipedream") {
   chimera.stage 0 cost <forward = 1, backward = 2>
       bytes <weights = 64, optimizer = 128, stash = 6400, boundary = 64>

@@ -33,14 +33,14 @@
 
 // The program's own peaks also hold messages and losses.
 // ALLOCATED-LABEL: chimera.pipeline @keep
-// ALLOCATED: chimera.worker 0 {{.*}} peak 19856 at
-// ALLOCATED: chimera.worker 1 {{.*}} peak 26240 at
+// ALLOCATED: chimera.worker 0 {{.*}} peak 19920 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 26368 at
 // ALLOCATED-LABEL: chimera.pipeline @early
+// ALLOCATED: chimera.worker 0 {{.*}} peak 7248 at
+// ALLOCATED: chimera.worker 1 {{.*}} peak 7360 at
+// ALLOCATED-LABEL: chimera.pipeline @fused
 // ALLOCATED: chimera.worker 0 {{.*}} peak 7184 at
 // ALLOCATED: chimera.worker 1 {{.*}} peak 7296 at
-// ALLOCATED-LABEL: chimera.pipeline @fused
-// ALLOCATED: chimera.worker 0 {{.*}} peak 7120 at
-// ALLOCATED: chimera.worker 1 {{.*}} peak 7232 at
 
 // TIMELINE-LABEL: early:
 // TIMELINE: P0 F0 F1 . f2 b2 = f3 b3 = R0 . B0 = R1 . . . B1 =

@@ -1,7 +1,7 @@
 // Two workers that disagree about what passes between them: the first pair that
 // does not fit is shown. The pipeline sends worker 1 two activations.
 //
-// RUN: chimera-opt %s --chimera-to-allocated -o %t.mlir
+// RUN: chimera-opt %s --chimera-to-projected --chimera-allocate -o %t.mlir
 //
 // The order on a channel exchanged at one end.
 // RUN: %python %S/Inputs/edit.py swap 1 '%%0 = chimera.post_receive' '%%1 = chimera.post_receive' \

@@ -1,8 +1,8 @@
 // What takes effect one after another on one communicator, as with NCCL.
 //
-// RUN: chimera-opt %s --chimera-to-allocated -o %t.mlir
+// RUN: chimera-opt %s --chimera-to-projected --chimera-allocate -o %t.mlir
 //
-// What the compiler makes is safe under every model.
+// Messages in the order of communicate are safe under every model.
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=rendezvous -o /dev/null
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=buffered -o /dev/null
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null

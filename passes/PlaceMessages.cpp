@@ -1,0 +1,298 @@
+//===- PlaceMessages.cpp - Receives in windows, posts in groups -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Windows.h"
+#include "passes/Bridge.h"
+#include "passes/Passes.h"
+#include "passes/Reporting.h"
+#include "passes/Workers.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace chimera {
+
+#define GEN_PASS_DEF_PLACEMESSAGESPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// How many receives a worker may have outstanding on a channel.
+struct Window {
+  int32_t size;
+  bool isGiven; ///< else it is larger where a channel needs it
+};
+
+/// Posts the receives of a worker in windows.
+///
+///   window 1: R0 … W0 R1 consumer … W1 R2 consumer …
+///
+/// Sends are waited for behind the action that uses what is sent in the global
+/// order, or later: the walk over it stays a legal execution, since each
+/// receive is posted before its own wait. So nothing but the order of a
+/// channel's receives and waits on one worker can forbid a window.
+class Receives {
+public:
+  explicit Receives(Window window) : window(window) {}
+
+  LogicalResult place(Block &section) {
+    channels.clear();
+    numbers.clear();
+    anchor = nullptr;
+    for (Operation &op : section)
+      if (failed(collect(op)))
+        return failure();
+    for (auto &[peer, channel] : channels)
+      if (failed(place(peer, channel)))
+        return failure();
+    return success();
+  }
+
+private:
+  /// In the order of posts, and of waits.
+  struct Channel {
+    std::vector<PostReceiveOp> posts;
+    std::vector<WaitOp> waits;
+  };
+
+  LogicalResult collect(Operation &op) {
+    if (auto receive = dyn_cast<PostReceiveOp>(op)) {
+      if (!receive->hasOneUse() || !isa<WaitOp>(*receive->getUsers().begin()) ||
+          (*receive->getUsers().begin())->getBlock() != op.getBlock())
+        return receive.emitOpError("expected one wait for it in its section");
+      Channel &channel = channels[receive.getPeer()];
+      numbers[receive] = static_cast<int32_t>(channel.posts.size());
+      channel.posts.push_back(receive);
+      return success();
+    }
+    if (!anchor)
+      anchor = &op;
+    if (isa<GroupOp>(op))
+      return op.emitOpError("expected no group before chimera-place-messages, "
+                            "which makes them");
+    if (auto wait = dyn_cast<WaitOp>(op))
+      if (auto receive = wait.getTransfer().getDefiningOp<PostReceiveOp>())
+        channels[receive.getPeer()].waits.push_back(wait);
+    return success();
+  }
+
+  LogicalResult place(uint32_t peer, Channel &channel) {
+    int32_t size = window.size;
+    for (auto [received, wait] : llvm::enumerate(channel.waits)) {
+      auto receive = wait.getTransfer().getDefiningOp<PostReceiveOp>();
+      // All that were sent before it and are not received yet, and itself.
+      int32_t outstanding =
+          numbers.lookup(receive) - static_cast<int32_t>(received) + 1;
+      if (outstanding <= size)
+        continue;
+      if (window.isGiven)
+        return refuse(peer, channel, receive, outstanding);
+      size = outstanding;
+    }
+    for (auto [m, post] : llvm::enumerate(channel.posts))
+      if (static_cast<int64_t>(m) < size)
+        post->moveBefore(anchor);
+      else
+        post->moveAfter(channel.waits[m - size]);
+    return success();
+  }
+
+  LogicalResult refuse(uint32_t peer, Channel &channel, PostReceiveOp receive,
+                       int32_t outstanding) {
+    InFlightDiagnostic error =
+        receive.emitOpError("expected a receive_window of at least ");
+    error << outstanding << " for it, got " << window.size
+          << ": it is used before " << outstanding - 1
+          << " messages that worker " << peer << " sends before it";
+    // The first that is received later.
+    Operation *later = nullptr;
+    DenseMap<Operation *, bool> before;
+    for (WaitOp wait : channel.waits) {
+      Operation *post = wait.getTransfer().getDefiningOp();
+      before[post] = true;
+      if (post == receive)
+        break;
+    }
+    for (PostReceiveOp post : channel.posts)
+      if (!later && !before.contains(post))
+        later = post;
+    if (later)
+      error.attachNote(later->getLoc()) << "such as this one";
+    return error;
+  }
+
+  Window window;
+  std::map<uint32_t, Channel> channels;
+  DenseMap<Operation *, int32_t> numbers; ///< of a receive on its channel
+  Operation *anchor = nullptr;            ///< the first op that is no receive
+};
+
+/// Moves each wait for a send behind an action of its worker at least: there it
+/// stands where its consumer starts while the worker goes on, as in the global
+/// order of equal times, and so would the worker without it.
+///
+///   B0 S0 w0 B1 S1 …  →  B0 S0 B1 S1 w0 …
+class Sends {
+public:
+  void place(Block &section) {
+    posted.clear();
+    waiting.clear();
+    int64_t actions = 0;
+    bool acted = false; // and nothing since but posts
+    for (Operation &op : llvm::make_early_inc_range(section)) {
+      bool isPost = isa<PostSendOp, PostReceiveOp, GroupOp>(op);
+      // Behind the action's own posts.
+      if (acted && !isPost) {
+        for (WaitOp wait : waiting)
+          wait->moveBefore(&op);
+        waiting.clear();
+        acted = false;
+      }
+      if (isa<ActionOp>(op)) {
+        ++actions;
+        acted = true;
+      } else if (isPost) {
+        posted[&op] = actions;
+      }
+      auto wait = dyn_cast<WaitOp>(op);
+      if (!wait || !isa<SendingType>(wait.getTransfer().getType()))
+        continue;
+      auto post = posted.find(wait.getTransfer().getDefiningOp());
+      if (post != posted.end() && post->second == actions)
+        waiting.push_back(wait);
+    }
+  }
+
+private:
+  /// How many actions stand before each post.
+  DenseMap<Operation *, int64_t> posted;
+  /// Waits that stand before the next action.
+  std::vector<WaitOp> waiting;
+};
+
+/// Makes one group of the posts of a worker to and from the same other that
+/// stand side by side.
+class Crossings {
+public:
+  explicit Crossings(MLIRContext *context) : builder(context) {}
+
+  void group(Block &section) {
+    SmallVector<Operation *> run;
+    for (Operation &op : llvm::make_early_inc_range(section)) {
+      if (isa<PostSendOp, PostReceiveOp>(op)) {
+        run.push_back(&op);
+        continue;
+      }
+      if (run.size() > 1)
+        groupRun(run);
+      run.clear();
+    }
+  }
+
+private:
+  void groupRun(ArrayRef<Operation *> run) {
+    std::map<uint32_t, SmallVector<Operation *>> peers;
+    for (Operation *op : run) {
+      auto send = dyn_cast<PostSendOp>(op);
+      peers[send ? send.getPeer() : cast<PostReceiveOp>(op).getPeer()]
+          .push_back(op);
+    }
+    for (auto &[peer, posts] : peers) {
+      size_t sends = llvm::count_if(posts, llvm::IsaPred<PostSendOp>);
+      if (sends > 0 && sends < posts.size())
+        makeGroup(posts);
+    }
+  }
+
+  void makeGroup(ArrayRef<Operation *> posts) {
+    SmallVector<Type> types;
+    SmallVector<Value> transfers;
+    for (Operation *post : posts) {
+      transfers.push_back(post->getResult(0));
+      types.push_back(transfers.back().getType());
+    }
+    builder.setInsertionPoint(posts.front());
+    auto group = builder.create<GroupOp>(posts.front()->getLoc(), types,
+                                         IntegerAttr(), DenseI32ArrayAttr());
+    Block &block = group.getPosts().emplaceBlock();
+    for (auto [post, result] : llvm::zip(posts, group.getResults())) {
+      post->getResult(0).replaceAllUsesWith(result);
+      post->moveBefore(&block, block.end());
+    }
+    builder.setInsertionPointToEnd(&block);
+    builder.create<YieldOp>(group.getLoc(), transfers);
+  }
+
+  OpBuilder builder;
+};
+
+struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {
+  using PlaceMessagesPassBase::PlaceMessagesPassBase;
+
+  void runOnOperation() override {
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(run(pipeline)))
+        return signalPassFailure();
+  }
+
+  LogicalResult run(PipelineOp pipeline) {
+    SmallVector<WorkerOp> workers = workersOf(pipeline);
+    if (workers.empty())
+      return pipeline.emitOpError(
+          "expected workers: run chimera-project first");
+    if (onePerPair) {
+      if (pipeline.getReceiveWindow())
+        return pipeline.emitOpError(
+            "expected no receive_window where a pair of workers has one "
+            "communicator, which takes messages in one order at both ends");
+      return forEachWorker(&getContext(), workers.size(), [&](size_t w) {
+        Crossings crossings(&getContext());
+        Sends sends;
+        for (Block *section : workers[w].getSections()) {
+          crossings.group(*section);
+          sends.place(*section);
+        }
+        return success();
+      });
+    }
+    FailureOr<Window> window = windowOf(pipeline);
+    if (failed(window))
+      return failure();
+    return forEachWorker(&getContext(), workers.size(), [&](size_t w) {
+      Receives receives(*window);
+      Sends sends;
+      for (Block *section : workers[w].getSections()) {
+        if (failed(receives.place(*section)))
+          return failure();
+        sends.place(*section);
+      }
+      return success();
+    });
+  }
+
+  /// The described window, or the one that the simulator chooses.
+  static FailureOr<Window> windowOf(PipelineOp pipeline) {
+    if (std::optional<uint64_t> given = pipeline.getReceiveWindow())
+      return Window{static_cast<int32_t>(*given), true};
+    // Where messages take no time on their way there is nothing to choose.
+    LinkAttr link = pipeline.getLinkAttr();
+    if (!link || (link.getLatency() == 0 && link.getLatencyPerMib() == 0))
+      return Window{1, false};
+    FailureOr<TimedSchedule> timed = describedSchedule(pipeline);
+    if (failed(timed))
+      return failure();
+    schedule::Windows windows(timed->problem, timed->schedule);
+    return Window{windows.choose(), false};
+  }
+};
+
+} // namespace
+} // namespace chimera

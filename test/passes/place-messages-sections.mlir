@@ -1,0 +1,18 @@
+// Prologue, step and epilogue each begin with windows of their own: nothing is
+// under way between them. What comes for the next section is waited for at the
+// end of the one before.
+//
+// RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages | FileCheck %s
+// RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages --chimera-allocate --chimera-verify-allocated --chimera-verify-program -o /dev/null
+
+// CHECK: chimera.worker 1
+// CHECK-SAME: prologue {
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: chimera.post_receive from 0
+// CHECK: } step {
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: chimera.post_receive from 0
+// CHECK: } epilogue {
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: chimera.post_receive from 0
+chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream") receive_window(1)

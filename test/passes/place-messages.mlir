@@ -1,0 +1,98 @@
+// Where receives are posted.
+//
+// RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages --split-input-file | FileCheck %s
+
+// One receive is outstanding on a channel: the first from the start, each other
+// once the one before it has been waited for, before the action that uses it.
+// Waits for receives stay right before what needs them. Those for sends would
+// stand behind their posts, since worker 0 goes on at once where all is equal:
+// they move behind the next action.
+// CHECK-LABEL: chimera.pipeline @one
+// CHECK: chimera.worker 1
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: %[[R0:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0
+// CHECK-NEXT: chimera.load {{.*}} micro_batch 0
+// CHECK-NEXT: %[[X0:.*]] = chimera.wait %[[R0]]
+// CHECK-NEXT: %[[R1:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 1
+// CHECK-NEXT: chimera.forward {{.*}}(%[[X0]],
+// CHECK-NEXT: chimera.load {{.*}} micro_batch 1
+// CHECK-NEXT: %[[X1:.*]] = chimera.wait %[[R1]]
+// CHECK-NEXT: %[[R2:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 2
+// CHECK-NEXT: chimera.forward {{.*}}(%[[X1]],
+// CHECK-NEXT: chimera.load {{.*}} micro_batch 2
+// CHECK-NEXT: %[[X2:.*]] = chimera.wait %[[R2]]
+// CHECK-NEXT: chimera.forward {{.*}}(%[[X2]],
+// CHECK-NEXT: chimera.zero
+// CHECK-NEXT: chimera.backward
+// CHECK-NEXT: %[[S0:.*]] = chimera.post_send
+// CHECK-NEXT: chimera.backward
+// CHECK-NEXT: %[[S1:.*]] = chimera.post_send
+// CHECK-NEXT: chimera.wait %[[S0]]
+// CHECK-NEXT: chimera.backward
+// CHECK-NEXT: %[[S2:.*]] = chimera.post_send
+// CHECK-NEXT: chimera.wait %[[S1]]
+// CHECK-NEXT: chimera.wait %[[S2]]
+// CHECK-NEXT: chimera.all_reduce_start
+chimera.pipeline @one stages(2) micro_batches(3) schedule("gpipe") receive_window(1)
+
+// -----
+
+// CHECK-LABEL: chimera.pipeline @two
+// CHECK: chimera.worker 1
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: %[[R0:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0
+// CHECK-NEXT: %[[R1:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 1
+// CHECK-NEXT: chimera.load
+// CHECK-NEXT: chimera.wait %[[R0]]
+// CHECK-NEXT: %[[R2:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 2
+// CHECK-NEXT: chimera.forward
+// CHECK-NEXT: chimera.load
+// CHECK-NEXT: chimera.wait %[[R1]]
+// CHECK-NEXT: chimera.forward
+chimera.pipeline @two stages(2) micro_batches(3) schedule("gpipe") receive_window(2)
+
+// -----
+
+// As many as there are.
+// CHECK-LABEL: chimera.pipeline @all
+// CHECK: chimera.worker 1
+// CHECK-NEXT: ^bb0
+// CHECK-COUNT-3: post_receive
+// CHECK-NOT: post_receive
+chimera.pipeline @all stages(2) micro_batches(3) schedule("gpipe") receive_window(2147483647)
+
+// -----
+
+// Unless it is given the smallest window that costs no time: 1 where messages
+// take none,
+// CHECK-LABEL: chimera.pipeline @free
+// CHECK: chimera.worker 1
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: chimera.post_receive
+// CHECK-NEXT: chimera.load
+chimera.pipeline @free stages(2) micro_batches(3) schedule("gpipe") link <receive = 9>
+
+// -----
+
+// and more where a message would be under way later with it: forwards of 1,
+// messages of 2.
+// CHECK-LABEL: chimera.pipeline @slow
+// CHECK: chimera.worker 1
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: chimera.post_receive
+// CHECK-NEXT: chimera.post_receive
+// CHECK-NEXT: chimera.load
+chimera.pipeline @slow stages(2) micro_batches(3) schedule("gpipe") link <latency = 2>
+
+// -----
+
+// Each channel has its own window: worker 1 of three receives from both sides.
+// CHECK-LABEL: chimera.pipeline @sides
+// CHECK: chimera.worker 1
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0
+// CHECK-NEXT: chimera.post_receive from 2 pipeline 0 stage 2 micro_batch 0
+// CHECK-NEXT: chimera.wait
+// CHECK-NEXT: chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 1
+// CHECK-NEXT: chimera.forward
+chimera.pipeline @sides stages(3) micro_batches(2) schedule("1f1b")
