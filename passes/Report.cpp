@@ -65,7 +65,8 @@ struct Report : impl::ReportPassBase<Report> {
     reports.push_back(schedule::makeReport(
         pipeline.getSymName().str(), *choice->scheme, choice->options,
         static_cast<int32_t>(pipeline.getDataParallel()), timed->problem,
-        timed->schedule, times.unit()));
+        timed->schedule, times.unit(),
+        static_cast<int32_t>(pipeline.getReceiveWindow().value_or(0))));
     return success();
   }
 };

@@ -152,6 +152,17 @@ constexpr Column kColumns[] = {
      [](const Report &r) { return bytesTimeOf(r.problem.link.receive); }},
     {"memory_caps", "memory caps per worker",
      [](const Report &r) -> ordered_json { return r.problem.memoryCaps; }},
+    {"receive_window", "receive window",
+     [](const Report &r) -> ordered_json { return r.receiveWindow; }},
+    {"receive_window_bytes", "  its bytes per worker",
+     [](const Report &r) -> ordered_json { return r.receiveBytes; }},
+    {"receive_window_makespans", "  makespan with it and smaller ones",
+     [](const Report &r) {
+       ordered_json all = ordered_json::object();
+       for (auto [window, makespan] : r.windowMakespans)
+         all[std::to_string(window)] = makespan;
+       return all;
+     }},
     {"steps", "steps that overlap, shown",
      [](const Report &r) {
        return r.steady ? ordered_json(r.problem.steps) : ordered_json();
@@ -373,10 +384,35 @@ static bool isOwnOrder(const Scheme &scheme, const SchemeOptions &options,
   return insertRecompute(problem, own).workers == schedule.workers;
 }
 
+/// Fills what a report says of receive windows.
+static void describeWindow(const Windows &windows, int32_t given,
+                           Report &report) {
+  bool widened = given == 0;
+  int32_t window = widened ? windows.choose() : given;
+  report.receiveWindow = window;
+  report.receiveBytes = windows.bytes(window, widened);
+  if (!widened && given < windows.needed())
+    report.notes.push_back("a receive window of " + std::to_string(given) +
+                           " is too small: messages overtake each other, " +
+                           std::to_string(windows.needed()) + " are needed");
+  const Link &link = report.problem.link;
+  if (link.alpha == 0 && link.beta == 0)
+    return;
+  auto add = [&](int32_t size) {
+    Timing timing = windows.simulate(size, widened);
+    if (timing.complete)
+      report.windowMakespans.emplace_back(size, timing.makespan);
+  };
+  // Doubled each time: there may be many.
+  for (int64_t size = 1; size < window; size *= 2)
+    add(static_cast<int32_t>(size));
+  add(window);
+}
+
 Report makeReport(std::string name, const Scheme &scheme,
                   const SchemeOptions &options, int32_t width,
                   const Problem &problem, const Schedule &schedule,
-                  const TimeUnit &unit) {
+                  const TimeUnit &unit, int32_t receiveWindow) {
   Report report;
   report.name = std::move(name);
   report.scheme = &scheme;
@@ -388,6 +424,7 @@ Report makeReport(std::string name, const Scheme &scheme,
   for (int32_t w = 0; w < problem.workers; ++w)
     report.residentBytes.push_back(residentBytes(problem, w));
   report.bounds = bounds(problem);
+  describeWindow(Windows(problem, schedule), receiveWindow, report);
   if (problem.updates != Updates::Flush)
     report.steady = steadyState(problem, schedule);
   if (!problem.recompute.empty()) {

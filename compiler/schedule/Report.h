@@ -12,6 +12,7 @@
 #include "compiler/schedule/Formulas.h"
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/Timeline.h"
+#include "compiler/schedule/Windows.h"
 
 namespace chimera::schedule {
 
@@ -31,6 +32,13 @@ struct Report {
   std::optional<Timing> kept;
   std::optional<SteadyState> keptSteady;
   std::vector<Bound> bounds;
+  /// Given, or chosen by the simulator, and the bytes of each worker's
+  /// receives.
+  int32_t receiveWindow = 1;
+  std::vector<int64_t> receiveBytes;
+  /// The makespan with smaller windows and with that one; none where messages
+  /// take no time on their way or a window is too small to end.
+  std::vector<std::pair<int32_t, int64_t>> windowMakespans;
 
   /// Null, or what holds for these sizes and times.
   const BubbleFormula *bubbleFormula = nullptr;
@@ -45,12 +53,13 @@ struct Report {
 
 /// Simulates and compares. Formulas are looked for only where `schedule` is the
 /// order that the scheme itself gives with these options, recomputes inserted.
-/// Requires that
-/// `problem` and `schedule` are valid and that the schedule ends.
+/// Requires that `problem` and `schedule` are valid and that the schedule ends.
+/// `receiveWindow` is 0 where the simulator is to choose it.
 Report makeReport(std::string name, const Scheme &scheme,
                   const SchemeOptions &options, int32_t width,
                   const Problem &problem, const Schedule &schedule,
-                  const TimeUnit &unit = timeUnits().front());
+                  const TimeUnit &unit = timeUnits().front(),
+                  int32_t receiveWindow = 0);
 
 /// A form of reports. Parser, help and tests all walk `reportFormats()`.
 struct ReportFormat {

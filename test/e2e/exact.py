@@ -56,6 +56,15 @@ def cases():
             yield schedule, stages, batches, width, f"all_reduce({policy})"
         for schedule in ('"gems"', '"1f1b"', '"pipedream"', '"pipedream-2bw"'):
             yield schedule, 4, 6, 2, f"all_reduce({policy})"
+    # Receives one or two ahead, or, with messages that take their time, as many
+    # as the simulator chooses.
+    windows = ("receive_window(1)", "receive_window(2)", "link <latency = 3, receive = 1>")
+    for i, window in enumerate(windows):
+        for schedule in ('"gems"', '"1f1b"', '"gpipe"', '"pipedream"', '"chimera"'):
+            yield schedule, 4, 7 + i, 1 + i % 2, window
+        for concatenation in ("doubling", "halving"):
+            schedule = f'"chimera", {{concatenation = "{concatenation}"}}'
+            yield schedule, 4, 8, 2, f"{window} {RECOMPUTES[i]}"
     many = '"chimera", {pipelines = 4, concatenation = "halving"}'
     yield many, 8, 12, 1, "recompute(all)"
     for schedule in (f'"{scheme}"' for scheme in grid.WITHOUT_FLUSH):

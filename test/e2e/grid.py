@@ -15,6 +15,8 @@ SPLITS = ("", "split_backward")
 RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
 # How gradients are reduced; one description has one of these.
 REDUCTIONS = ("", "all_reduce(eager)", "all_reduce(eager_opt)")
+# How many receives are posted ahead; one description has one of these.
+WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
 
 
 def schedules(stages):
@@ -36,6 +38,8 @@ def schedules(stages):
 def grid(most_stages):
     """Descriptions for D <= most_stages and N <= 4 D."""
     reductions = itertools.cycle(REDUCTIONS)
+    # As many as are coprime to what a cycle of widths and splits has.
+    windows = itertools.cycle(WINDOWS + WINDOWS[:1])
     for stages in range(1, most_stages + 1):
         for batches in range(1, 4 * stages + 1):
             for scheme, schedule in schedules(stages):
@@ -48,7 +52,8 @@ def grid(most_stages):
                                 f"chimera.pipeline @p stages({stages}) "
                                 f"micro_batches({batches}) "
                                 f"schedule({schedule}) data_parallel({width}) "
-                                f"{recompute} {split} {next(reductions)}\n"
+                                f"{recompute} {split} {next(reductions)} "
+                                f"{next(windows)}\n"
                             )
 
 

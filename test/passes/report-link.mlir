@@ -11,24 +11,28 @@
 
 // Once there and back: forward 2, backward 3 on each; on the way 1 + 3 + 1 + 2
 // for 64 bytes.
+// DESCRIBED-NEXT: receive window 1
+// DESCRIBED-NEXT: its bytes per worker 64 64
+// DESCRIBED-NEXT: makespan with it and smaller ones 1 = 24
 // DESCRIBED-NEXT: makespan 24{{$}}
 // DESCRIBED-NEXT: load of the busiest worker 5
 // DESCRIBED-NEXT: idle per worker 19 19
 // DESCRIBED-NEXT: of it, occupied by messages 3 3
 // DESCRIBED: lower bounds of the makespan LB1 = 8, LB2 = 24, LB3 = 24, LB4 = 1, LB5 = 1
 // DESCRIBED-NOT: formula
+// DESCRIBED: gap
 
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages p2p=0 p2p-per-mib=0 send=0 receive=5 receive-per-mib=0" -o /dev/null | FileCheck %s --check-prefix=BOTH
 // BOTH: p2p 0
 // BOTH-NEXT: receive, occupies its worker 5
 // BOTH-NEXT: memory caps
-// BOTH-NEXT: makespan 20{{$}}
+// BOTH: makespan 20{{$}}
 
 // Other times than the description's, so other messages.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=forward=10 -o /dev/null | FileCheck %s --check-prefix=OTHER
 // OTHER: p2p 0
 // OTHER-NEXT: memory caps
-// OTHER-NEXT: makespan 60{{$}}
+// OTHER: makespan 60{{$}}
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="forward=10 p2p=1 p2p-per-mib=16384 send=2 send-per-mib=16384 receive=3 receive-per-mib=16385" -o /dev/null | FileCheck %s --check-prefix=GIVEN
 // GIVEN: p2p 1
 // GIVEN: makespan 80{{$}}
@@ -44,3 +48,12 @@ chimera.pipeline @there stages(2) micro_batches(1) schedule("gpipe")
   chimera.stage 1 cost <forward = 2, backward = 3>
       bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
 }
+
+// A window that is given, and what it costs: with one receive at a time the
+// second forward's message is under way only when the first has been received.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefixes=WINDOW
+// WINDOW: pipeline two
+// WINDOW: receive window 2
+// WINDOW-NEXT: its bytes per worker 128 128
+// WINDOW-NEXT: makespan with it and smaller ones 1 = {{[0-9]+}}, 2 = {{[0-9]+}}
+chimera.pipeline @two stages(2) micro_batches(4) schedule("gpipe") link <latency = 4> receive_window(2)

@@ -199,6 +199,37 @@ TEST(Report, ComparesRecomputesWithNone) {
       (std::vector<std::string>{"early", "none", "none", "none"}));
 }
 
+/// Which window the simulator chooses, or what a given one costs.
+TEST(Report, HasTheReceiveWindow) {
+  Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
+  c.problem.bytes.assign(2, {1, 1, 1, 8});
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["receive_window"], 1);
+  EXPECT_EQ(object["receive_window_bytes"], (std::vector<int>{8, 8}));
+  EXPECT_TRUE(object["receive_window_makespans"].empty());
+  c.problem.link.alpha = 3;
+  Report chosen = report(c);
+  EXPECT_GT(chosen.receiveWindow, 1);
+  EXPECT_EQ(chosen.windowMakespans.back(),
+            std::pair(chosen.receiveWindow, chosen.timing.makespan));
+  EXPECT_EQ(chosen.windowMakespans.front().first, 1);
+  EXPECT_GT(chosen.windowMakespans.front().second, chosen.timing.makespan);
+  Report one = makeReport("p", *c.scheme, c.options, 1, c.problem, c.schedule,
+                          timeUnits().front(), 1);
+  EXPECT_EQ(one.receiveWindow, 1);
+  EXPECT_EQ(one.windowMakespans.size(), 1u);
+  EXPECT_EQ(one.windowMakespans.front(), chosen.windowMakespans.front());
+  EXPECT_TRUE(one.notes.empty());
+  // The other way round.
+  std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
+              c.schedule.workers[1].begin() + 3);
+  one = makeReport("p", *c.scheme, c.options, 1, c.problem, c.schedule,
+                   timeUnits().front(), 1);
+  EXPECT_TRUE(one.windowMakespans.empty());
+  EXPECT_EQ(one.notes.front(), "a receive window of 1 is too small: messages "
+                               "overtake each other, 3 are needed");
+}
+
 /// Times of messages, what they occupy and caps; nothing where there are none.
 TEST(Report, HasMessagesAndCaps) {
   const char *const names[] = {"p2p_bytes", "send",        "send_bytes",
