@@ -13,6 +13,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <map>
 
@@ -45,7 +46,6 @@ public:
 
   LogicalResult place(Block &section) {
     channels.clear();
-    numbers.clear();
     anchor = nullptr;
     for (Operation &op : section)
       if (failed(collect(op)))
@@ -68,9 +68,7 @@ private:
       if (!receive->hasOneUse() || !isa<WaitOp>(*receive->getUsers().begin()) ||
           (*receive->getUsers().begin())->getBlock() != op.getBlock())
         return receive.emitOpError("expected one wait for it in its section");
-      Channel &channel = channels[receive.getPeer()];
-      numbers[receive] = static_cast<int32_t>(channel.posts.size());
-      channel.posts.push_back(receive);
+      channels[receive.getPeer()].posts.push_back(receive);
       return success();
     }
     if (!anchor)
@@ -86,8 +84,15 @@ private:
 
   LogicalResult place(uint32_t peer, Channel &channel) {
     int32_t size = window.size;
+    // Made where messages overtake each other at all.
+    DenseMap<Operation *, int32_t> numbers;
     for (auto [received, wait] : llvm::enumerate(channel.waits)) {
       auto receive = wait.getTransfer().getDefiningOp<PostReceiveOp>();
+      if (numbers.empty() && receive == channel.posts[received])
+        continue;
+      if (numbers.empty())
+        for (auto [number, post] : llvm::enumerate(channel.posts))
+          numbers[post] = static_cast<int32_t>(number);
       // All that were sent before it and are not received yet, and itself.
       int32_t outstanding =
           numbers.lookup(receive) - static_cast<int32_t>(received) + 1;
@@ -114,10 +119,10 @@ private:
           << " messages that worker " << peer << " sends before it";
     // The first that is received later.
     Operation *later = nullptr;
-    DenseMap<Operation *, bool> before;
+    DenseSet<Operation *> before;
     for (WaitOp wait : channel.waits) {
       Operation *post = wait.getTransfer().getDefiningOp();
-      before[post] = true;
+      before.insert(post);
       if (post == receive)
         break;
     }
@@ -131,8 +136,7 @@ private:
 
   Window window;
   std::map<uint32_t, Channel> channels;
-  DenseMap<Operation *, int32_t> numbers; ///< of a receive on its channel
-  Operation *anchor = nullptr;            ///< the first op that is no receive
+  Operation *anchor = nullptr; ///< the first op that is no receive
 };
 
 /// Moves each wait for a send behind an action of its worker at least: there it
@@ -145,7 +149,6 @@ public:
   void place(Block &section) {
     posted.clear();
     waiting.clear();
-    int64_t actions = 0;
     bool acted = false; // and nothing since but posts
     for (Operation &op : llvm::make_early_inc_range(section)) {
       bool isPost = isa<PostSendOp, PostReceiveOp, GroupOp>(op);
@@ -157,23 +160,22 @@ public:
         acted = false;
       }
       if (isa<ActionOp>(op)) {
-        ++actions;
+        posted.clear();
         acted = true;
       } else if (isPost) {
-        posted[&op] = actions;
+        posted.push_back(&op);
       }
       auto wait = dyn_cast<WaitOp>(op);
       if (!wait || !isa<SendingType>(wait.getTransfer().getType()))
         continue;
-      auto post = posted.find(wait.getTransfer().getDefiningOp());
-      if (post != posted.end() && post->second == actions)
+      if (llvm::is_contained(posted, wait.getTransfer().getDefiningOp()))
         waiting.push_back(wait);
     }
   }
 
 private:
-  /// How many actions stand before each post.
-  DenseMap<Operation *, int64_t> posted;
+  /// The posts since the last action: few.
+  SmallVector<Operation *> posted;
   /// Waits that stand before the next action.
   std::vector<WaitOp> waiting;
 };
