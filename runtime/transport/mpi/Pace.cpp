@@ -17,9 +17,10 @@ using namespace std::chrono_literals;
 
 bool Pace::everyRankHasACore = false;
 
-// 4 MiB take some 0.5 ms, of which a nap would be a sizeable part.
+// 4 MiB take some 0.5 ms, of which a nap would be a sizeable part. Where ranks
+// share cores, one that naps makes way for those that have something to do.
 Pace::Pace()
-    : Pace(everyRankHasACore ? 50us : 0us, everyRankHasACore ? 1000us : 300us,
+    : Pace(everyRankHasACore ? 50us : 0us, everyRankHasACore ? 1000us : 50us,
            50us) {}
 
 std::chrono::nanoseconds Pace::next() {
@@ -43,7 +44,7 @@ std::chrono::nanoseconds Pace::next() {
     return {};
   }
   // What took long may be noticed a little late.
-  return std::min<std::chrono::nanoseconds>(idle / 16, longestNap);
+  return std::clamp<std::chrono::nanoseconds>(idle / 16, 20us, longestNap);
 }
 
 void Pace::pause() {
