@@ -90,7 +90,12 @@ def main():
             )
             program = pathlib.Path(name) / f"{number}.chimera"
             try:
-                grid.compile_to(tools, description, program, "--check")
+                # Some with groups in the place of windows.
+                how = ["--messages", "stream-per-pair"]
+                pairs = number % 4 == 1 and "receive_window" not in options
+                grid.compile_to(
+                    tools, description, program, "--check", *(how if pairs else [])
+                )
                 # fmt: off
                 text = grid.run(tools / "hostile-run", program, "--threads",
                                 "--first", 2 * number, "--seeds", 2)
