@@ -17,7 +17,7 @@ namespace chimera::runtime::mpi {
 
 /// Calls `drive` over and over while the rank is outside MPI and something is
 /// in flight. While bytes move, and shortly after, it yields between calls;
-/// then it naps for at most 0.2 ms; while it has nothing to do it sleeps.
+/// then it naps for at most 0.5 ms; while it has nothing to do it sleeps.
 class ProgressThread {
 public:
   /// Starts the thread. `drive` must not throw, and returns whether anything is
