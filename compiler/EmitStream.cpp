@@ -242,7 +242,16 @@ private:
           starts.push_back({out->instructions.size(), o});
           return Fields{.opcode = Opcode::AllReduceStart,
                         .kind = kindOf(o.getTransfer().getType()),
-                        .stage = o.getStage()};
+                        .stage = o.getStage(),
+                        .microBatch = o.getBucket(),
+                        .microBatches =
+                            o.getBuckets() > 1 ? o.getBuckets() : 0};
+        })
+        .Case<SplitOp, JoinOp>([](auto o) {
+          Fields fields =
+              ofReplica(o, isa<SplitOp>(o) ? Opcode::Split : Opcode::Join);
+          fields.kind = ValueKind::WeightGradient;
+          return fields;
         })
         .Default([&](Operation *o) {
           o->emitOpError("expected an instruction");

@@ -60,6 +60,11 @@ LogicalResult AllReduceStartOp::verify() {
   if (!isa<WeightGradientType, LossType>(carried))
     return emitOpError("expected a weight gradient or a loss to arrive, got ")
            << carried;
+  if (getBucket() >= getBuckets())
+    return emitOpError("expected a bucket below ")
+           << getBuckets() << ", got " << getBucket();
+  if (getBuckets() > 1 && isa<LossType>(carried))
+    return emitOpError("expected losses in one bucket, got ") << getBuckets();
   for (Type type : getContributions().getTypes())
     if (type != carried)
       return emitOpError("expected contributions of type ")
@@ -73,6 +78,36 @@ LogicalResult AllReduceStartOp::verify() {
              << getContributions().size();
   }
   return success();
+}
+
+/// Pieces lie one behind another and fill the whole.
+static LogicalResult verifyPieces(Operation *op, WeightGradientType whole,
+                                  TypeRange pieces) {
+  if (pieces.size() < 2)
+    return op->emitOpError("expected at least two pieces, got ")
+           << pieces.size();
+  int64_t rest = whole.getBytes();
+  for (Type piece : pieces) {
+    int64_t bytes = cast<WeightGradientType>(piece).getBytes();
+    if (bytes == 0)
+      return op->emitOpError("expected no piece of 0 bytes");
+    if (bytes > rest)
+      return op->emitOpError("expected pieces of the whole's ")
+             << whole.getBytes() << " bytes, got more";
+    rest -= bytes;
+  }
+  if (rest > 0)
+    return op->emitOpError("expected pieces of the whole's ")
+           << whole.getBytes() << " bytes, got " << whole.getBytes() - rest;
+  return success();
+}
+
+LogicalResult SplitOp::verify() {
+  return verifyPieces(*this, getGradient().getType(), getPieces().getTypes());
+}
+
+LogicalResult JoinOp::verify() {
+  return verifyPieces(*this, getGradient().getType(), getPieces().getTypes());
 }
 
 LogicalResult WaitOp::verify() {

@@ -104,12 +104,14 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
     Returns at once; the contributions must not change until the sum has been
     waited for. `workers` and `keys` list all contributions inside one copy in
     the order of the fold: who gives it, and its pipeline (gradients) or
-    micro-batch (losses). Members start the all-reduces of one group in one
+    micro-batch (losses). Where the gradient is reduced in buckets, `bucket`
+    says which of them this is. Members start the all-reduces of one group in one
     order.
 
     Invalid where the lists differ in length, the types differ or are no weight
-    gradients or losses, or this worker does not give as many contributions as it
-    has operands.
+    gradients or losses, this worker does not give as many contributions as it
+    has operands, or the bucket is not below the number of buckets, or one of
+    losses.
 
     Example:
     ```mlir
@@ -120,13 +122,66 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
   }];
   let arguments = !con((ins Variadic<Chimera_Summand>:$contributions,
                             Chimera_Index:$stage,
+                            Chimera_NumberOr<"0", Chimera_Index>:$bucket,
+                            Chimera_NumberOr<"1",
+                                ConfinedAttr<I32Attr, [IntPositive]>>:$buckets,
                             ConfinedAttr<I32Attr, [IntPositive]>:$width,
                             DenseI32ArrayAttr:$workers,
                             DenseI32ArrayAttr:$keys), placement);
   let results = (outs Chimera_Arriving:$transfer);
-  let assemblyFormat = "`stage` $stage `width` $width `workers` $workers "
+  let assemblyFormat = "`stage` $stage "
+      "(`bucket` custom<Part>($bucket) `of` $buckets^)? "
+      "`width` $width `workers` $workers "
       "`keys` $keys " # placed # [{
     `(` $contributions `)` `:` functional-type($contributions, $transfer)
+  }];
+  let hasVerifier = 1;
+}
+
+def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
+  let summary = "a gradient as the buckets that it is reduced in";
+  let description = [{
+    No byte moves: in memory the pieces lie one behind another in the place of
+    the whole, which is used no further.
+
+    Invalid where there are less than two pieces, one is empty, or they have
+    another number of bytes than the whole.
+
+    Example:
+    ```mlir
+    %b:2 = chimera.split pipeline 0 stage 1 on 1 (%g) :
+        (!chimera.weight_gradient<64>) ->
+        (!chimera.weight_gradient<40>, !chimera.weight_gradient<24>)
+    ```
+  }];
+  let arguments = !con((ins Chimera_WeightGradient:$gradient), replica);
+  let results = (outs Variadic<Chimera_WeightGradient>:$pieces);
+  let assemblyFormat = replicaHead # placed # [{
+    `(` $gradient `)` `:` functional-type($gradient, $pieces)
+  }];
+  let hasVerifier = 1;
+}
+
+def Chimera_JoinOp : Chimera_ReplicaOp<"join"> {
+  let summary = "the reduced buckets of a gradient as a whole again";
+  let description = [{
+    The inverse of `chimera.split`, and as little moves: the whole lies where its
+    pieces lie.
+
+    Invalid where there are less than two pieces, one is empty, or they have
+    another number of bytes than the whole.
+
+    Example:
+    ```mlir
+    %r = chimera.join pipeline 0 stage 1 on 1 (%r0, %r1) :
+        (!chimera.weight_gradient<40>, !chimera.weight_gradient<24>) ->
+        !chimera.weight_gradient<64>
+    ```
+  }];
+  let arguments = !con((ins Variadic<Chimera_WeightGradient>:$pieces), replica);
+  let results = (outs Chimera_WeightGradient:$gradient);
+  let assemblyFormat = replicaHead # placed # [{
+    `(` $pieces `)` `:` functional-type($pieces, $gradient)
   }];
   let hasVerifier = 1;
 }

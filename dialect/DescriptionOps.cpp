@@ -85,6 +85,9 @@ static LogicalResult verifyOrder(ArrayRef<SectionOp> sections) {
 LogicalResult PipelineOp::verify() {
   if (failed(verifyOptimizer(*this)) || failed(verifyRecompute(*this)))
     return failure();
+  if (getBucketBytes() && *getBucketBytes() < 8)
+    return emitOpError("expected buckets of at least 8 bytes, got ")
+           << *getBucketBytes();
   int64_t stages = getStages(), batches = getMicroBatches();
   if (stages * batches > kMostCells)
     return emitOpError("expected at most ")

@@ -65,6 +65,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     action that adds to them (`eager`), or there only where the worker has idle
     time between that and the end of its computation (`eager_opt`: eager-sync-opt
     of Li and Hoefler, "Chimera", SC'21).
+    With `bucket_bytes` a stage's gradient is reduced in buckets of at most so
+    many bytes (of a multiple of 8), an all-reduce each, unless a worker has
+    several replicas of the stage.
     The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
     `seed` determines initial weights, data order and dropout.
 
@@ -83,7 +86,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Invalid where the body holds anything else or a second step, where prologue,
     step and epilogue do not hand the same values on, where stages times
     micro-batches exceed 2^22, where recomputed stages do not ascend, are none or
-    not below `stages`, where `recompute_fused` stands without them, and where an
+    not below `stages`, where `recompute_fused` stands without them, where buckets
+    have less than 8 bytes, and where an
     optimizer's number is negative or not finite, or a beta not below 1.
 
     Example:
@@ -115,6 +119,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     DefaultValuedAttr<Chimera_AllReducePolicy,
                       "::chimera::AllReducePolicy::Lazy">:$all_reduce,
     OptionalAttr<Chimera_Positive>:$receive_window,
+    OptionalAttr<Chimera_Positive>:$bucket_bytes,
     DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$data_type,
     DefaultValuedAttr<I64Attr, "1">:$seed,
     DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
@@ -134,6 +139,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
          | `memory_cap` `(` $memory_cap `)`
          | `all_reduce` `(` $all_reduce `)`
          | `receive_window` `(` $receive_window `)`
+         | `bucket_bytes` `(` $bucket_bytes `)`
          | `data_type` `(` $data_type `)`
          | `seed` `(` $seed `)`
          | `learning_rate` `(` $learning_rate `)`

@@ -162,6 +162,8 @@ private:
     /// Last instruction that needs what it holds, -1 while it holds nothing.
     int32_t end = -1;
     bool dedicated = false; ///< shares its place with no other
+    /// What it holds is a piece of a whole, whose room this is.
+    bool isPiece = false;
   };
 
   /// Gives the arguments of all sections their places. Those of a step alone
@@ -306,6 +308,7 @@ private:
 
   /// Lets `buffer` hold `value` from instruction `made` on.
   void hold(int32_t buffer, Value value, int32_t made) {
+    buffers[buffer].isPiece = false;
     live += bytesOf(buffers[buffer].type);
     extend(buffer, endOf(value, made));
   }
@@ -325,12 +328,46 @@ private:
     Type type = buffers[buffer].type;
     buffers[buffer].end = -1;
     live -= bytesOf(type);
-    if (!buffers[buffer].dedicated)
+    if (!buffers[buffer].dedicated && !buffers[buffer].isPiece)
       roomFor(type).give(buffers[buffer].offset, bytesOf(type));
+  }
+
+  /// Ends what the operands of a split or join hold but not their room, which
+  /// its results take over, from the first one's place on.
+  LogicalResult cut(PlacedOp placed, int32_t now) {
+    Operation *op = placed;
+    int64_t offset = -1;
+    for (OpOperand &operand : op->getOpOperands()) {
+      Buffer &buffer = buffers[*bufferOf(worker, operand.get())];
+      if (buffer.end > now)
+        return refuseUpdate(operand);
+      if (offset < 0)
+        offset = buffer.offset;
+      live -= bytesOf(buffer.type);
+      buffer.end = -1;
+    }
+    SmallVector<int32_t> numbers;
+    for (Value result : op->getResults()) {
+      int32_t number = add(result.getType(), offset);
+      hold(number, result, now);
+      buffers[number].isPiece = isa<SplitOp>(op);
+      numbers.push_back(number);
+      offset += bytesOf(result.getType());
+    }
+    placed.setBuffers(ArrayRef<int32_t>(numbers));
+    return success();
+  }
+
+  static LogicalResult refuseUpdate(OpOperand &operand) {
+    return operand.getOwner()->emitOpError("expected operand ")
+           << operand.getOperandNumber()
+           << ", which it updates in place, to be needed no further";
   }
 
   LogicalResult allocate(PlacedOp placed, int32_t now) {
     Operation *op = placed;
+    if (isa<SplitOp, JoinOp>(op))
+      return cut(placed, now);
     SmallVector<int32_t> numbers;
     for (OpResult result : op->getResults()) {
       Type type = result.getType();
@@ -356,9 +393,7 @@ private:
         continue;
       }
       if (needed)
-        return op->emitOpError("expected operand ")
-               << updated->getOperandNumber()
-               << ", which it updates in place, to be needed no further";
+        return refuseUpdate(*updated);
       extend(buffer, endOf(result, now));
       numbers.push_back(buffer);
     }

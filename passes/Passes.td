@@ -282,6 +282,12 @@ def ReportPass : ChimeraPass<"chimera-report"> {
     lets the next step start on each worker as soon as it is done: longest span
     less load, its ratio over the sum of both.
 
+    Where messages take time, so do all-reduces of gradients, by Rabenseifner's
+    formula over all replicas of a stage, a message's latency, send and receive
+    together being its cost. For each policy stands by how much the step ends
+    later than its last action; all-reduces run beside actions, those of a worker
+    one after another.
+
     Every action runs as soon as possible; without times each takes one unit.
   }];
   let options = [

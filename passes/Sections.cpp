@@ -233,8 +233,12 @@ private:
   static bool takesGradientOf(Value gradient, uint32_t s, uint32_t m) {
     if (auto reduce = gradient.getDefiningOp<AllReduceOp>())
       gradient = reduce.getSummands().front();
+    if (auto join = gradient.getDefiningOp<JoinOp>())
+      gradient = join.getPieces().front();
     if (auto start = dyn_cast_or_null<AllReduceStartOp>(transferOf(gradient)))
       gradient = start.getContributions().front();
+    if (auto split = gradient.getDefiningOp<SplitOp>())
+      gradient = split.getGradient();
     auto action = gradient.getDefiningOp<ActionOp>();
     return action && action.getStage() == s && action.getMicroBatch() == m;
   }

@@ -26,9 +26,9 @@ namespace {
 /// One worker's part in one all-reduce.
 struct Part {
   uint32_t worker;
-  SmallVector<unsigned> operands; ///< of the all-reduce
-  Operation *last;                ///< of the actions that make them
-  AllReduceStartOp start;
+  SmallVector<unsigned> operands;       ///< of the all-reduce
+  Operation *last;                      ///< of the actions that make them
+  SmallVector<AllReduceStartOp> starts; ///< one for each bucket
 };
 
 /// An all-reduce and its parts.
@@ -79,6 +79,11 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce) {
 /// Makes the starts and waits of all-reduces that stand one behind another.
 class Synchroniser {
 public:
+  /// Gradients are cut into buckets of at most `bucketBytes` where there are
+  /// such.
+  explicit Synchroniser(std::optional<int64_t> bucketBytes)
+      : bucketBytes(bucketBytes) {}
+
   /// `startsNow` says whether a worker starts an all-reduce right behind the
   /// last of its actions that contribute, which is given.
   using StartsNow = llvm::function_ref<bool(Operation *)>;
@@ -88,6 +93,8 @@ public:
     for (AllReduceOp reduce : reduces) {
       FailureOr<Reduction> reduction = reductionOf(reduce);
       if (failed(reduction))
+        return failure();
+      if (failed(checkBuckets(reduce)))
         return failure();
       reductions.push_back(std::move(*reduction));
     }
@@ -105,11 +112,45 @@ public:
   }
 
 private:
+  /// Elements have up to 8 bytes and stay whole.
+  int64_t bytesOfBucket() const { return *bucketBytes / 8 * 8; }
+
+  LogicalResult checkBuckets(AllReduceOp reduce) const {
+    constexpr int64_t kMost = UINT16_MAX;
+    if (!bucketBytes || sumsLosses(reduce))
+      return success();
+    int64_t bytes =
+        cast<SizedType>(reduce.getSummands().front().getType()).getBytes();
+    if ((bytes - 1) / bytesOfBucket() < kMost)
+      return success();
+    return reduce.emitOpError("expected at most ")
+           << kMost << " buckets of a gradient, got more of " << bytes
+           << " bytes: raise bucket_bytes";
+  }
+
+  /// The types of the buckets of each contribution; one where it is reduced
+  /// whole. The sum of several contributions of a worker has a place of its
+  /// own, in which buckets would not lie together.
+  SmallVector<Type> bucketsOf(const Reduction &reduction) const {
+    AllReduceOp reduce = reduction.op;
+    Type whole = reduce.getSummands().front().getType();
+    if (!bucketBytes || sumsLosses(reduce) ||
+        llvm::any_of(reduction.parts,
+                     [](const Part &p) { return p.operands.size() > 1; }))
+      return {whole};
+    SmallVector<Type> buckets;
+    for (int64_t rest = cast<SizedType>(whole).getBytes(); rest > 0;) {
+      int64_t bytes = std::min(rest, bytesOfBucket());
+      buckets.push_back(WeightGradientType::get(whole.getContext(), bytes));
+      rest -= bytes;
+    }
+    return buckets.size() > 1 ? buckets : SmallVector<Type>{whole};
+  }
+
   void start(Reduction &reduction, Operation *anchor, StartsNow startsNow) {
     AllReduceOp reduce = reduction.op;
     OpBuilder builder(reduce);
-    Type carried = ArrivingType::get(builder.getContext(),
-                                     reduce.getSummands()[0].getType());
+    SmallVector<Type> buckets = bucketsOf(reduction);
     SmallVector<int32_t> members(reduction.workers);
     llvm::sort(members);
     members.erase(llvm::unique(members), members.end());
@@ -119,14 +160,42 @@ private:
       SmallVector<Value> contributions;
       for (unsigned index : part.operands)
         contributions.push_back(reduce.getSummands()[index]);
-      part.start = builder.create<AllReduceStartOp>(
-          reduce.getLoc(), carried, contributions, reduce.getStageAttr(),
-          reduce.getWidthAttr(),
-          builder.getDenseI32ArrayAttr(reduction.workers),
-          builder.getDenseI32ArrayAttr(reduction.keys),
-          builder.getI32IntegerAttr(part.worker), DenseI32ArrayAttr());
-      before = part.start;
+      ValueRange pieces;
+      if (buckets.size() > 1)
+        pieces =
+            builder
+                .create<SplitOp>(reduce.getLoc(), buckets, contributions[0],
+                                 pipelineOf(builder, reduction, part),
+                                 reduce.getStageAttr(), workerOf(builder, part),
+                                 DenseI32ArrayAttr())
+                .getPieces();
+      for (auto [k, type] : llvm::enumerate(buckets)) {
+        IntegerAttr bucket, count;
+        if (buckets.size() > 1) {
+          contributions = {pieces[k]};
+          bucket = builder.getI32IntegerAttr(k);
+          count = builder.getI32IntegerAttr(buckets.size());
+        }
+        part.starts.push_back(builder.create<AllReduceStartOp>(
+            reduce.getLoc(), ArrivingType::get(builder.getContext(), type),
+            contributions, reduce.getStageAttr(), bucket, count,
+            reduce.getWidthAttr(),
+            builder.getDenseI32ArrayAttr(reduction.workers),
+            builder.getDenseI32ArrayAttr(reduction.keys),
+            workerOf(builder, part), DenseI32ArrayAttr()));
+      }
+      before = part.starts.back();
     }
+  }
+
+  static IntegerAttr workerOf(OpBuilder &builder, const Part &part) {
+    return builder.getI32IntegerAttr(static_cast<int32_t>(part.worker));
+  }
+
+  /// Of the one contribution of a part.
+  static IntegerAttr pipelineOf(OpBuilder &builder, const Reduction &reduction,
+                                const Part &part) {
+    return builder.getI32IntegerAttr(reduction.keys[part.operands.front()]);
   }
 
   /// Behind the last contribution and what is sent of it, or at the anchor; but
@@ -138,36 +207,48 @@ private:
     if (!startsNow(part.last))
       return;
     Operation *behind = part.last;
-    while (
-        isa<PostReceiveOp, PostSendOp, AllReduceStartOp>(behind->getNextNode()))
+    while (isa<PostReceiveOp, PostSendOp, SplitOp, AllReduceStartOp>(
+        behind->getNextNode()))
       behind = behind->getNextNode();
     builder.setInsertionPointAfter(before ? later(before, behind) : behind);
   }
 
-  /// Waits before the first use; the sum of the losses is the runtime's to
-  /// report, no op uses it.
+  /// Waits before the first use, bucket by bucket; the sum of the losses is the
+  /// runtime's to report, no op uses it.
   static void wait(Reduction &reduction) {
     AllReduceOp reduce = reduction.op;
-    OpBuilder builder(reduce->getBlock()->getTerminator());
+    OpBuilder builder(reduce.getContext());
     for (Part &part : reduction.parts) {
-      Operation *first = nullptr;
+      Operation *first = reduce->getBlock()->getTerminator();
       for (unsigned index : part.operands)
         if (!sumsLosses(reduce))
           for (Operation *user : reduce.getSums()[index].getUsers())
-            if (!first || user->isBeforeInBlock(first))
+            if (user->isBeforeInBlock(first))
               first = user;
-      if (first)
-        builder.setInsertionPoint(first);
-      auto wait = builder.create<WaitOp>(
-          reduce.getLoc(), reduce.getSums().front().getType(),
-          part.start.getTransfer(), builder.getI32IntegerAttr(part.worker),
-          DenseI32ArrayAttr());
-      if (!sumsLosses(reduce))
-        for (unsigned index : part.operands)
-          reduce.getSums()[index].replaceAllUsesWith(wait.getValue());
+      builder.setInsertionPoint(first);
+      SmallVector<Value> sums;
+      for (AllReduceStartOp start : part.starts)
+        sums.push_back(
+            builder
+                .create<WaitOp>(reduce.getLoc(),
+                                start.getTransfer().getType().getValue(),
+                                start.getTransfer(), workerOf(builder, part),
+                                DenseI32ArrayAttr())
+                .getValue());
+      if (sumsLosses(reduce))
+        continue;
+      Value sum = sums.front();
+      if (sums.size() > 1)
+        sum = builder.create<JoinOp>(
+            reduce.getLoc(), reduce.getSummands().front().getType(), sums,
+            pipelineOf(builder, reduction, part), reduce.getStageAttr(),
+            workerOf(builder, part), DenseI32ArrayAttr());
+      for (unsigned index : part.operands)
+        reduce.getSums()[index].replaceAllUsesWith(sum);
     }
   }
 
+  std::optional<int64_t> bucketBytes;
   /// The last start of each worker, of all-reduces with the same members.
   std::map<std::pair<uint32_t, SmallVector<int32_t>>, Operation *> newest;
 };
@@ -235,9 +316,10 @@ LogicalResult synchronise(PipelineOp pipeline) {
   auto startsNow = [&](Operation *last) {
     return policy == AllReducePolicy::Eager || beforeIdleTime.contains(last);
   };
+  std::optional<int64_t> bucketBytes = pipeline.getBucketBytes();
   for (SectionOp section : *sections)
     for (ArrayRef<AllReduceOp> run : runsOf(section.getBody().front(), flushes))
-      if (failed(Synchroniser().run(run, startsNow)))
+      if (failed(Synchroniser(bucketBytes).run(run, startsNow)))
         return failure();
   return success();
 }

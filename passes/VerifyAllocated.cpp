@@ -43,6 +43,10 @@ public:
       forEachInstruction(*section, [&](Operation *op) {
         for (Value operand : op->getOperands())
           readOrAwait(op, operand);
+        if (isa<SplitOp>(op))
+          verifyPieces(op, op->getOperands(), op->getResults());
+        else if (isa<JoinOp>(op))
+          verifyPieces(op, op->getResults(), op->getOperands());
         for (Value result : op->getResults())
           if (!isa<SendingType>(result.getType()) && !isa<GroupOp>(op))
             write(op, result, result.getType());
@@ -77,6 +81,24 @@ private:
                                     types[*buffer] == types[home]))
         report(yield, "expected value ")
             << index << " in buffer " << home << " of its argument";
+    }
+  }
+
+  /// Pieces lie one behind another in the place of the whole.
+  void verifyPieces(Operation *op, ValueRange whole, ValueRange pieces) {
+    std::optional<int32_t> first = bufferOf(worker, whole.front());
+    if (!isKnown(first))
+      return;
+    int64_t offset = offsets[*first];
+    for (auto [index, piece] : llvm::enumerate(pieces)) {
+      std::optional<int32_t> buffer = bufferOf(worker, piece);
+      if (!isKnown(buffer))
+        return;
+      if (offsets[*buffer] != offset)
+        report(op, "expected piece ")
+            << index << " at " << offset << ", in the place of the whole, got "
+            << offsets[*buffer];
+      offset += bytesOf(*buffer);
     }
   }
 

@@ -16,6 +16,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 namespace chimera::schedule {
 
@@ -94,6 +95,13 @@ ordered_json boundsOf(const Report &report) {
     if (bound.time > 0)
       bounds[bound.name] = bound.time;
   return bounds;
+}
+
+ordered_json unoverlappedOf(const Report &report) {
+  ordered_json result = ordered_json::object();
+  for (size_t i = 0; i < report.unoverlapped.size(); ++i)
+    result[kPolicies[i].name] = report.unoverlapped[i];
+  return result;
 }
 
 /// Whole times without a fraction, as others are.
@@ -194,6 +202,12 @@ constexpr Column kColumns[] = {
        return r.kept ? ordered_json(r.kept->bubbleRatio()) : ordered_json();
      },
      true},
+    {"all_reduces", "all-reduce of the gradient, by stage",
+     [](const Report &r) -> ordered_json { return r.allReduces; }},
+    {"all_reduce_unoverlapped", "  un-overlapped at the step's end",
+     unoverlappedOf},
+    {"all_reduce_early_stages", "  early by eager_opt, stages",
+     [](const Report &r) -> ordered_json { return r.earlyStages; }},
     {"step_period", "steady state: a step takes",
      [](const Report &r) {
        return r.steady ? number(r.steady->period) : ordered_json();
@@ -376,6 +390,41 @@ double Report::internalBubbleRatio() const {
          static_cast<double>(timing.internalBubble() + timing.load());
 }
 
+/// What all-reduces leave at the end of the step. Nothing is said where they
+/// take no time.
+static void addAllReduces(Report &report, const Schedule &schedule) {
+  const Problem &problem = report.problem;
+  int64_t replicas =
+      static_cast<int64_t>(problem.pipelines.size()) * report.width;
+  std::vector<int64_t> times;
+  for (size_t s = 0; s < problem.stages.size(); ++s) {
+    int64_t time = 0;
+    // A message of theirs takes what any does, until its receiver has it.
+    for (const MessageTime &part :
+         {MessageTime(problem.link), problem.link.send, problem.link.receive}) {
+      int64_t each = allReduceTime(
+          part, replicas, problem.bytesOf(static_cast<int32_t>(s)).weights);
+      if (__builtin_add_overflow(time, each, &time))
+        time = std::numeric_limits<int64_t>::max();
+    }
+    times.push_back(time);
+  }
+  if (problem.updates != Updates::Flush || std::ranges::max(times) == 0)
+    return;
+  std::vector<StageReduce> reduces =
+      stageReduces(problem, schedule, report.timing);
+  for (auto [name, policy] : kPolicies)
+    report.unoverlapped.push_back(
+        std::ranges::max(reduceEnds(problem, schedule, report.timing, reduces,
+                                    times, policy)) -
+        report.timing.makespan);
+  for (const StageReduce &reduce : reduces)
+    if (std::ranges::any_of(reduce.parts, &StageReduce::Part::isIdle))
+      report.earlyStages.push_back(reduce.stage);
+  std::ranges::sort(report.earlyStages);
+  report.allReduces = std::move(times);
+}
+
 static bool isOwnOrder(const Scheme &scheme, const SchemeOptions &options,
                        const Problem &problem, const Schedule &schedule) {
   if (!checkPipelines(scheme, problem, options).empty())
@@ -425,6 +474,7 @@ Report makeReport(std::string name, const Scheme &scheme,
     report.residentBytes.push_back(residentBytes(problem, w));
   report.bounds = bounds(problem);
   describeWindow(Windows(problem, schedule), receiveWindow, report);
+  addAllReduces(report, schedule);
   if (problem.updates != Updates::Flush)
     report.steady = steadyState(problem, schedule);
   if (!problem.recompute.empty()) {

@@ -8,6 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_REPORT_H
 #define CHIMERA_COMPILER_SCHEDULE_REPORT_H
 
+#include "compiler/schedule/AllReduce.h"
 #include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Formulas.h"
 #include "compiler/schedule/Steps.h"
@@ -39,6 +40,13 @@ struct Report {
   /// The makespan with smaller windows and with that one; none where messages
   /// take no time on their way or a window is too small to end.
   std::vector<std::pair<int32_t, int64_t>> windowMakespans;
+  /// Where a flush ends the step: how long the all-reduce of each stage's
+  /// gradient takes, by what messages take; how much later than its actions the
+  /// step ends by each of `kPolicies`; and the stages that eager_opt starts
+  /// early on some worker.
+  std::vector<int64_t> allReduces;
+  std::vector<int64_t> unoverlapped;
+  std::vector<int32_t> earlyStages;
 
   /// Null, or what holds for these sizes and times.
   const BubbleFormula *bubbleFormula = nullptr;

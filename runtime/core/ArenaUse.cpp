@@ -76,8 +76,16 @@ chimera::runtime::arenaBytesInUse(const program::WorkerT &worker) {
         program::operandsOf(worker, *instruction);
     std::span<const uint32_t> results =
         program::resultsOf(worker, *instruction);
-    for (uint32_t buffer : operands)
+    // Their results take the bytes of their operands.
+    bool cuts = instruction->opcode() == Opcode::Split ||
+                instruction->opcode() == Opcode::Join;
+    for (uint32_t buffer : operands) {
       use(buffer);
+      if (!cuts)
+        continue;
+      values[buffer]->lastUse = at - 1;
+      end(buffer);
+    }
     for (uint32_t buffer : results) {
       bool inPlace =
           std::find(operands.begin(), operands.end(), buffer) != operands.end();

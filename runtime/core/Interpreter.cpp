@@ -277,6 +277,9 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     return startAllReduce(instruction, index);
   case Opcode::OptimizerStep:
     return update(instruction, step);
+  case Opcode::Split:
+  case Opcode::Join:
+    return; // the same bytes under other numbers
   case Opcode::Copy:
     return copyBytes(bytesOf(in[0]), bytesOf(out[0]));
   case Opcode::Rename: {

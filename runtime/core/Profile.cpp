@@ -43,6 +43,8 @@ Profile::Key keyOf(const Instruction &instruction, const Instruction *posted) {
   case Opcode::Group:
   case Opcode::Copy:
   case Opcode::Rename:
+  case Opcode::Split:
+  case Opcode::Join:
     break;
   }
   return {Profile::Key::Other, instruction.opcode(), 0};

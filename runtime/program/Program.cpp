@@ -13,12 +13,23 @@ namespace chimera::program {
 
 namespace {
 
-constexpr const char *kOpcodeNames[] = {
-    "load",           "zero_gradient",  "forward",
-    "backward",       "input_gradient", "weight_gradient",
-    "recompute",      "post_send",      "post_recv",
-    "group",          "wait",           "all_reduce_start",
-    "optimizer_step", "copy",           "rename"};
+constexpr const char *kOpcodeNames[] = {"load",
+                                        "zero_gradient",
+                                        "forward",
+                                        "backward",
+                                        "input_gradient",
+                                        "weight_gradient",
+                                        "recompute",
+                                        "post_send",
+                                        "post_recv",
+                                        "group",
+                                        "wait",
+                                        "all_reduce_start",
+                                        "optimizer_step",
+                                        "copy",
+                                        "rename",
+                                        "split",
+                                        "join"};
 static_assert(std::size(kOpcodeNames) == size_t(Opcode::MAX) + 1);
 
 constexpr const char *kKindNames[] = {
@@ -60,6 +71,8 @@ std::string describeOne(const WorkerT &worker, const Instruction &instruction,
   case Opcode::Load:
     return text + kind + replica(instruction) + microBatches(instruction);
   case Opcode::ZeroGradient:
+  case Opcode::Split:
+  case Opcode::Join:
     return text + replica(instruction);
   case Opcode::Copy:
     return text + kind + replica(instruction);
@@ -90,6 +103,9 @@ std::string describeOne(const WorkerT &worker, const Instruction &instruction,
     text += kind;
     if (instruction.kind() == ValueKind::WeightGradient)
       text += " stage " + number(instruction.stage());
+    if (instruction.micro_batches() > 1)
+      text += " bucket " + number(instruction.micro_batch()) + " of " +
+              number(instruction.micro_batches());
     return text + " communicator " + number(target);
   }
   return text + " opcode " + number(uint64_t(instruction.opcode()));

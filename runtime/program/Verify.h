@@ -103,12 +103,18 @@ struct Violation {
 /// newest an action's weights are, once the pipeline is full: before the first
 /// update there are only copies of the first version.
 ///
+/// A split ends a gradient's whole and a join its pieces: what was there can be
+/// used no further, and what takes its place has the same bytes. Pieces carry
+/// from where on they are parts of which sum, and where an all-reduce is of a
+/// bucket, contributions must be that piece of its stage's sum. A join makes the
+/// whole again of all its pieces in their places, reduced alike.
+///
 /// A rename is the last instruction of its section. Its buffers share bytes
 /// with no other buffer, so that they can change places with nothing in the
 /// way.
 ///
 /// Labels: pipeline and stage are checked on all but groups, waits and
-/// all-reduces of losses; micro-batches and parts on loads, computations and
+/// all-reduces of losses; buckets on all-reduces of gradients; micro-batches and parts on loads, computations and
 /// posts of what belongs to micro-batches: loads, forwards and messages of
 /// tokens, labels and activations name what one forward of the pipeline covers,
 /// backwards, recomputes and messages of gradients one piece, and buffers have
@@ -122,7 +128,8 @@ struct Violation {
 ///   that writes a value into it to the last one that uses that value, both
 ///   included. A transfer or all-reduce uses its buffers from its post or start
 ///   to its wait. A value that replaces an operand in place continues it; one
-///   that nothing uses counts where it is written.
+///   that nothing uses counts where it is written. What a split or a join takes
+///   counts up to the instruction before it.
 /// A rename moves values, and with them what is counted, and is no use of them
 /// but of one that it moves to a state's buffer; what it moves out of a state's
 /// buffer counts from the next instruction on. `peak_bytes` must be the most of

@@ -229,6 +229,10 @@ private:
       ++slots[buffer].readers;
       return;
     }
+    case Opcode::Split:
+    case Opcode::Join:
+      return cut(operandsOf(worker, instruction),
+                 resultsOf(worker, instruction));
     case Opcode::Rename:
       return rename(operandsOf(worker, instruction),
                     resultsOf(worker, instruction));
@@ -252,6 +256,21 @@ private:
       for (uint32_t buffer : resultsOf(worker, instruction))
         write(buffer);
     }
+  }
+
+  /// The operands end just before, as the results take their bytes.
+  void cut(std::span<const uint32_t> from, std::span<const uint32_t> to) {
+    for (uint32_t buffer : from) {
+      read(buffer);
+      Slot &slot = slots[buffer];
+      if (slot.readers > 0)
+        fail("writes what is still being sent or summed", buffer);
+      slot.lastUse = position - 1;
+      close(buffer);
+      slot.isWritten = false;
+    }
+    for (uint32_t buffer : to)
+      write(buffer);
   }
 
   /// Values change places, and their intervals with them.

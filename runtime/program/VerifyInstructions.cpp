@@ -86,6 +86,12 @@ private:
       return verifyCopy(instruction);
     case Opcode::Rename:
       return verifyRename(instruction);
+    case Opcode::Split:
+      return verifyPieces(instruction, operandsOf(*worker, instruction),
+                          resultsOf(*worker, instruction));
+    case Opcode::Join:
+      return verifyPieces(instruction, resultsOf(*worker, instruction),
+                          operandsOf(*worker, instruction));
     default:
       return verifyCompute(instruction);
     }
@@ -320,6 +326,13 @@ private:
       return fail("expected the communicator's stage " +
                   text(communicator.stage) + ", got " +
                   text(instruction.stage()));
+    // Those of losses name nothing.
+    if (communicator.kind == ValueKind::WeightGradient &&
+        instruction.micro_batch() >=
+            std::max<uint32_t>(1, instruction.micro_batches()))
+      return fail("expected a bucket below the number of buckets, got " +
+                  text(instruction.micro_batch()) + " of " +
+                  text(instruction.micro_batches()));
     const std::vector<Member> &members = facts.members[id];
     auto member = std::ranges::lower_bound(members, w, {}, &Member::worker);
     if (member == members.end() || member->worker != w)
@@ -377,6 +390,37 @@ private:
           text(uint64_t(instruction.micro_batch()) +
                instruction.micro_batches()) +
           ")");
+  }
+
+  /// Of a split or a join: pieces fill the place of the whole.
+  void verifyPieces(const Instruction &instruction,
+                    std::span<const uint32_t> whole,
+                    std::span<const uint32_t> pieces) {
+    if (!verifyPlacement(instruction))
+      return;
+    if (whole.size() != 1 || pieces.size() < 2)
+      return fail("expected a whole and at least two pieces, got " +
+                  text(whole.size()) + " and " + text(pieces.size()));
+    const Buffer &place = worker->buffers[whole[0]];
+    uint64_t next = place.offset(), end = place.offset() + place.bytes();
+    for (uint32_t buffer : pieces) {
+      const Buffer &piece = worker->buffers[buffer];
+      if (piece.kind() != ValueKind::WeightGradient || piece.bytes() == 0 ||
+          piece.offset() != next || piece.bytes() > end - next)
+        return failPieces(place, buffer, next);
+      next += piece.bytes();
+    }
+    if (next != end || place.kind() != ValueKind::WeightGradient)
+      failPieces(place, whole[0], next);
+  }
+
+  void failPieces(const Buffer &whole, uint32_t buffer, uint64_t next) {
+    const Buffer &found = worker->buffers[buffer];
+    fail("expected pieces that fill the weight gradient at bytes " +
+         text(whole.offset()) + " to " + text(whole.offset() + whole.bytes()) +
+         ", got " + text(found.bytes()) + " bytes of " + nameOf(found.kind()) +
+         " at " + text(found.offset()) + " (buffer " + text(buffer) +
+         ") where " + text(next) + " is next");
   }
 
   /// Whether the value in one buffer can be in the other.

@@ -202,6 +202,7 @@ private:
       const std::vector<Member> &members = facts.members[c];
       auto first = static_cast<uint32_t>(facts.communicatorOf.size());
       std::vector<Site> expected; // of the first member
+      const CommunicatorT &communicator = *program.communicators[c];
       for (const Member &member : members) {
         bool isFirst = &member == &members.front();
         size_t k = 0;
@@ -212,9 +213,10 @@ private:
           if (isFirst)
             expected.push_back(starts[next]);
           else if (k < expected.size() &&
-                   bytesOf(expected[k]) != bytesOf(starts[next]))
+                   (bytesOf(expected[k]) != bytesOf(starts[next]) ||
+                    !sameBucket(communicator, expected[k], starts[next])))
             fail(c, starts[next],
-                 "start " + text(k) + " of equal bytes, got " +
+                 "start " + text(k) + " of equal buckets and bytes, got " +
                      report.name(expected[k].worker, expected[k].index) +
                      " with " + text(bytesOf(expected[k])) + " and " +
                      report.name(starts[next].worker, starts[next].index) +
@@ -229,7 +231,6 @@ private:
                    text(members.front().worker) + ", got " + text(k));
       }
       // What a step reports. Gradients are asked for by their updates.
-      const CommunicatorT &communicator = *program.communicators[c];
       size_t summed = communicator.contributions.size();
       if (communicator.kind == ValueKind::Loss &&
           summed != program.micro_batches)
@@ -244,6 +245,18 @@ private:
       if (report.full())
         return;
     }
+  }
+
+  /// Whether two starts reduce the same bucket of a gradient. Those of losses
+  /// have no label.
+  bool sameBucket(const CommunicatorT &communicator, Site left,
+                  Site right) const {
+    auto buckets = [&](Site site) {
+      return std::max<uint32_t>(1, at(site).micro_batches());
+    };
+    return communicator.kind == ValueKind::Loss ||
+           (at(left).micro_batch() == at(right).micro_batch() &&
+            buckets(left) == buckets(right));
   }
 
   /// Whether a section is a step, or the end of one.

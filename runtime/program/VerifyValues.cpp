@@ -140,6 +140,8 @@ private:
       return rename(worker, instruction, values);
     case Opcode::ZeroGradient:
     case Opcode::OptimizerStep:
+    case Opcode::Split:
+    case Opcode::Join:
       for (uint32_t buffer : out)
         values[buffer] = kUnknown;
       return;

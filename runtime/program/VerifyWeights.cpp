@@ -33,6 +33,10 @@ struct Value {
   uint64_t backwards = 0;
   int64_t update = kNoUpdate;
   bool isReduced = false; ///< a sum of several workers or copies
+  // Of a piece of a sum: from which byte of the whole on it is, and which of
+  // how many pieces; of a whole 0, and 0 of 1.
+  uint64_t begin = 0;
+  uint32_t bucket = 0, buckets = 1;
 
   /// The same a step of `microBatches` and `updates` later.
   Value later(int64_t microBatches, int64_t updates) const {
@@ -150,6 +154,10 @@ private:
       if (instruction.kind() == ValueKind::WeightGradient)
         verifyReduce(instruction, in, values[out[0]]);
       return;
+    case Opcode::Split:
+      return split(instruction, in, out);
+    case Opcode::Join:
+      return join(instruction, in, out);
     case Opcode::OptimizerStep:
       return verifyUpdate(instruction, in, out);
     case Opcode::PostRecv:
@@ -231,6 +239,9 @@ private:
     if (sum.isReduced)
       return fail("expected a gradient sum of this worker alone to add to, got "
                   "one that is reduced");
+    if (sum.buckets > 1)
+      return fail("expected a whole gradient sum to add to, got " +
+                  describePiece(sum));
     sum.first = std::min(sum.first, microBatch);
     sum.last = std::max(sum.last, microBatch);
     sum.update = kNoUpdate;
@@ -253,6 +264,58 @@ private:
     return sum.first / length;
   }
 
+  void split(const Instruction &instruction, std::span<const uint32_t> in,
+             std::span<const uint32_t> out) {
+    Value piece = values[in[0]];
+    if (!isSumOf(instruction, piece) || piece.buckets > 1)
+      return fail("expected the whole gradient sum of " +
+                  nameOfReplica(replicaOf(instruction)) + ", got " +
+                  describePiece(piece));
+    piece.buckets = static_cast<uint32_t>(out.size());
+    for (uint32_t buffer : out) {
+      values[buffer] = piece;
+      piece.begin += worker.buffers[buffer].bytes();
+      ++piece.bucket;
+    }
+    values[in[0]] = Value();
+  }
+
+  void join(const Instruction &instruction, std::span<const uint32_t> in,
+            std::span<const uint32_t> out) {
+    Value expected = values[in[0]];
+    expected.begin = 0;
+    expected.bucket = 0;
+    expected.buckets = static_cast<uint32_t>(in.size());
+    for (uint32_t buffer : in) {
+      if (!isSumOf(instruction, expected) || values[buffer] != expected)
+        return fail("expected piece " + text(expected.bucket) + " of " +
+                    text(expected.buckets) + " of the gradient sum of " +
+                    nameOfReplica(replicaOf(instruction)) +
+                    ", reduced like the others, got " +
+                    describePiece(values[buffer]));
+      expected.begin += worker.buffers[buffer].bytes();
+      ++expected.bucket;
+      values[buffer] = Value();
+    }
+    expected.begin = 0;
+    expected.bucket = 0;
+    expected.buckets = 1;
+    values[out[0]] = expected;
+  }
+
+  /// Whether it is a sum of the instruction's replica.
+  bool isSumOf(const Instruction &instruction, const Value &value) const {
+    return value.replica == replicaOf(instruction) && value.version < 0;
+  }
+
+  std::string describePiece(const Value &value) const {
+    std::string name = "that of " + nameOfReplica(value.replica);
+    if (value.buckets > 1)
+      name = "piece " + text(value.bucket) + " of " + text(value.buckets) +
+             " of " + name;
+    return name + (value.isReduced ? ", reduced" : "");
+  }
+
   void verifyReduce(const Instruction &instruction,
                     std::span<const uint32_t> in, Value &sum) {
     const CommunicatorT &communicator =
@@ -270,6 +333,12 @@ private:
       if (given.isReduced)
         return fail("expected the gradient sum of this worker alone, got one "
                     "that is reduced");
+      if (given.bucket != instruction.micro_batch() ||
+          given.buckets != std::max<uint32_t>(1, instruction.micro_batches()) ||
+          (next > 1 && given.begin != result.begin))
+        return fail("expected the bucket of the gradient sum that its label "
+                    "names, got " +
+                    describePiece(given));
       int64_t update = updateOfSum(given);
       if (next == 1)
         result = given;
@@ -309,6 +378,8 @@ private:
       return fail("expected the label of the update after " + text(newest) +
                   " others, got that of the one after " + text(update));
     bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
+    if (sum.buckets > 1)
+      return fail("expected a whole gradient sum, got " + describePiece(sum));
     if (sum.replica == kNone || sum.replica % stages != instruction.stage() ||
         (alone ? updateOfSum(sum) : sum.update) != update)
       return fail("expected the sum of all gradients that its label names, "

@@ -212,11 +212,13 @@ enum class Opcode : uint8_t {
   OptimizerStep = 12,
   Copy = 13,
   Rename = 14,
+  Split = 15,
+  Join = 16,
   MIN = Load,
-  MAX = Rename
+  MAX = Join
 };
 
-inline const Opcode (&EnumValuesOpcode())[15] {
+inline const Opcode (&EnumValuesOpcode())[17] {
   static const Opcode values[] = {
     Opcode::Load,
     Opcode::ZeroGradient,
@@ -232,13 +234,15 @@ inline const Opcode (&EnumValuesOpcode())[15] {
     Opcode::AllReduceStart,
     Opcode::OptimizerStep,
     Opcode::Copy,
-    Opcode::Rename
+    Opcode::Rename,
+    Opcode::Split,
+    Opcode::Join
   };
   return values;
 }
 
 inline const char * const *EnumNamesOpcode() {
-  static const char * const names[16] = {
+  static const char * const names[18] = {
     "Load",
     "ZeroGradient",
     "Forward",
@@ -254,13 +258,15 @@ inline const char * const *EnumNamesOpcode() {
     "OptimizerStep",
     "Copy",
     "Rename",
+    "Split",
+    "Join",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameOpcode(Opcode e) {
-  if (flatbuffers::IsOutRange(e, Opcode::Load, Opcode::Rename)) return "";
+  if (flatbuffers::IsOutRange(e, Opcode::Load, Opcode::Join)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesOpcode()[index];
 }

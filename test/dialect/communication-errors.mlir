@@ -171,3 +171,57 @@ chimera.wait %y : !chimera.arriving<!chimera.activation<1>>
 %y = "values"() : () -> !chimera.activation<1>
 // expected-error@below {{operand #0 must be a transfer in flight, but got '!chimera.activation<1>'}}
 chimera.wait %y : !chimera.activation<1>
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<1>
+// expected-error@below {{expected a bucket below 2, got 2}}
+%r = chimera.all_reduce_start stage 0 bucket 2 of 2 width 1 workers [0] keys [0] (%g) :
+    (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
+
+// -----
+
+%e = "values"() : () -> !chimera.loss<1>
+// expected-error@below {{expected losses in one bucket, got 2}}
+%r = chimera.all_reduce_start stage 0 bucket 0 of 2 width 1 workers [0] keys [0] (%e) :
+    (!chimera.loss<1>) -> !chimera.arriving<!chimera.loss<1>>
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<8>
+// expected-error@below {{expected at least two pieces, got 1}}
+%b = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<8>) -> !chimera.weight_gradient<8>
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<8>
+// expected-error@below {{expected no piece of 0 bytes}}
+%b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<8>) ->
+    (!chimera.weight_gradient<8>, !chimera.weight_gradient<0>)
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<8>
+// expected-error@below {{expected pieces of the whole's 8 bytes, got 7}}
+%b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<8>) ->
+    (!chimera.weight_gradient<5>, !chimera.weight_gradient<2>)
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<8>
+// expected-error@below {{expected pieces of the whole's 8 bytes, got more}}
+%b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<8>) ->
+    (!chimera.weight_gradient<5>, !chimera.weight_gradient<4>)
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<8>
+// expected-error@below {{expected at least two pieces, got 1}}
+%w = chimera.join pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<8>) -> !chimera.weight_gradient<8>
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<8>
+// expected-error@below {{expected pieces of the whole's 17 bytes, got 16}}
+%w = chimera.join pipeline 0 stage 0 (%g, %g) :
+    (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>) -> !chimera.weight_gradient<17>

@@ -75,3 +75,16 @@ chimera.wait %p1 on 1 {note = "kept"} : !chimera.sending
 // CHECK-NEXT: %{{.*}} = chimera.wait %[[R]] : !chimera.arriving<!chimera.weight_gradient<16>> -> !chimera.weight_gradient<16>
 %s = chimera.wait %r : !chimera.arriving<!chimera.weight_gradient<16>> ->
     !chimera.weight_gradient<16>
+
+// CHECK-NEXT: %{{.*}} = chimera.all_reduce_start stage 0 bucket 1 of 3 width 2 workers [1, 0] keys [0, 1](%[[V]]#2) :
+%r2 = chimera.all_reduce_start stage 0 bucket 1 of 3 width 2 workers [1, 0]
+    keys [0, 1] (%g) : (!chimera.weight_gradient<16>) ->
+    !chimera.arriving<!chimera.weight_gradient<16>>
+// CHECK-NEXT: %[[B:.*]]:2 = chimera.split pipeline 0 stage 1 on 1 buffers [4, 5] {note = "kept"}(%[[V]]#2) : (!chimera.weight_gradient<16>) -> (!chimera.weight_gradient<9>, !chimera.weight_gradient<7>)
+%b:2 = chimera.split pipeline 0 stage 1 on 1 buffers [4, 5] {note = "kept"} (%g) :
+    (!chimera.weight_gradient<16>) ->
+    (!chimera.weight_gradient<9>, !chimera.weight_gradient<7>)
+// CHECK-NEXT: %{{.*}} = chimera.join pipeline 0 stage 1 on 1 buffers [3] {note = "kept"}(%[[B]]#0, %[[B]]#1) : (!chimera.weight_gradient<9>, !chimera.weight_gradient<7>) -> !chimera.weight_gradient<16>
+%j = chimera.join pipeline 0 stage 1 on 1 buffers [3] {note = "kept"} (%b#0, %b#1) :
+    (!chimera.weight_gradient<9>, !chimera.weight_gradient<7>) ->
+    !chimera.weight_gradient<16>

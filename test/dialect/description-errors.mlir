@@ -302,3 +302,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") beta2(-0.5)
 
 // expected-error@below {{expected epsilon of at least 0, got -1.0}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") epsilon(-1.0e-8)
+
+// -----
+
+// expected-error@below {{expected buckets of at least 8 bytes, got 7}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") bucket_bytes(7)

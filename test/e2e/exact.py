@@ -49,13 +49,16 @@ def cases():
     for scheme in ("gems", "1f1b", "gpipe"):
         for recompute in RECOMPUTES[1:]:
             yield f'"{scheme}"', 4, 6, 2, recompute
-    for policy in ("eager", "eager_opt"):
+    for reduction in (
+        "all_reduce(eager)",
+        "all_reduce(eager_opt) bucket_bytes(24)",
+        "bucket_bytes(32)",
+    ):
         for stages, pipelines, batches in ((2, 2, 4), (4, 2, 7), (5, 2, 10), (8, 4, 9)):
             schedule = f'"chimera", {{pipelines = {pipelines}}}'
-            width = 1 + batches % 2
-            yield schedule, stages, batches, width, f"all_reduce({policy})"
+            yield schedule, stages, batches, 1 + batches % 2, reduction
         for schedule in ('"gems"', '"1f1b"', '"pipedream"', '"pipedream-2bw"'):
-            yield schedule, 4, 6, 2, f"all_reduce({policy})"
+            yield schedule, 4, 6, 2, reduction
     # Receives one or two ahead, or, with messages that take their time, as many
     # as the simulator chooses.
     windows = ("receive_window(1)", "receive_window(2)", "link <latency = 3, receive = 1>")

@@ -14,9 +14,15 @@ WITHOUT_FLUSH = ("pipedream", "pipedream-2bw")
 SPLITS = ("", "split_backward")
 RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
 # How gradients are reduced; one description has one of these.
-REDUCTIONS = ("", "all_reduce(eager)", "all_reduce(eager_opt)")
 # How many receives are posted ahead; one description has one of these.
 WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
+REDUCTIONS = (
+    "",
+    "all_reduce(eager)",
+    "all_reduce(eager_opt)",
+    "bucket_bytes(32)",
+    "all_reduce(eager) bucket_bytes(24)",
+)
 
 
 def schedules(stages):

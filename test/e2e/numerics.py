@@ -12,7 +12,8 @@ split into input and weight gradient, and holds the outcome against
 - the same program over MPI, to the last bit, where --mpirun is given (of the
   variants those with a fused recompute or without a flush);
 
-and with recomputes against the same without, to the last bit.
+and with recomputes, and with gradients that are reduced early and in buckets,
+against the same without, to the last bit.
 
 Weights and last-step gradients agree if per tensor the largest difference is at
 most 1e-10 * max(1, the largest element). Prints a line for each comparison and
@@ -196,6 +197,10 @@ def check_schedule(args, folder, schedule):
             recompute = "recompute(all)" if split else "recompute(all fused)"
             train(checks, args, folder, schedule, f"{split} {recompute}",
                   sequential, kept)  # fmt: skip
+        if not args.variants:
+            buckets = "all_reduce(eager) bucket_bytes(4096)"
+            train(checks, args, folder, schedule, f"{split} {buckets}",
+                  sequential, kept)  # fmt: skip
     return checks
 
 
@@ -225,7 +230,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         )
     threads = Training(folder, f"{name}.threads", [], *common, "--check-replicas")
     if kept:
-        same_bits(checks, f"{case} against the kept stashes", threads, kept)
+        same_bits(checks, f"{case} against the same without", threads, kept)
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
     over_mpi = not args.variants or "fused" in options or schedule in WITHOUT_FLUSH

@@ -119,3 +119,19 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
+
+// -----
+
+// A gradient that is cut while its whole is still needed.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [0, 0] {
+  ^bb0(%w: !chimera.weights<16>, %o: !chimera.optimizer_state<1>):
+    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<16>
+    // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
+    %b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<16>) ->
+        (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>)
+    %nw, %no = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g) :
+        !chimera.weights<16>, !chimera.optimizer_state<1>, !chimera.weight_gradient<16>
+    chimera.yield %w, %o : !chimera.weights<16>, !chimera.optimizer_state<1>
+  }
+}

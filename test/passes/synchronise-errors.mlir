@@ -56,3 +56,17 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.yield
   }
 }
+
+// -----
+
+// More buckets than an instruction has results.
+%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>)
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") bucket_bytes(15) {
+  chimera.step {
+    %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 on 0 (%s, %w, %g) :
+        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>) -> !chimera.weight_gradient<524288>
+    // expected-error@below {{expected at most 65535 buckets of a gradient, got more of 524288 bytes: raise bucket_bytes}}
+    %r = chimera.all_reduce stage 0 width 2 (%h) : (!chimera.weight_gradient<524288>) -> !chimera.weight_gradient<524288>
+    chimera.yield
+  }
+}

@@ -239,3 +239,30 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
+
+// -----
+
+// Pieces that do not lie one behind another in the place of the whole, and a
+// whole that is used while its pieces are.
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [0, 0] arguments [0, 1] {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    chimera.buffer 0 : !chimera.weights<1> at 0
+    chimera.buffer 1 : !chimera.optimizer_state<1> at 64
+    chimera.buffer 2 : !chimera.weight_gradient<16> at 128
+    chimera.buffer 3 : !chimera.weight_gradient<8> at 128
+    chimera.buffer 4 : !chimera.weight_gradient<8> at 136
+    %g = chimera.zero pipeline 0 stage 0 buffers [2] : !chimera.weight_gradient<16>
+    // expected-error@below {{expected piece 0 at 128, in the place of the whole, got 136}}
+    // expected-error@below {{expected piece 1 at 136, in the place of the whole, got 128}}
+    %b:2 = chimera.split pipeline 0 stage 0 buffers [4, 3] (%g) : (!chimera.weight_gradient<16>) ->
+        (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>)
+    // expected-error@below {{expected its operand still in buffer 2, whose place holds a later value}}
+    %c:2 = chimera.split pipeline 0 stage 0 buffers [3, 4] (%g) : (!chimera.weight_gradient<16>) ->
+        (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>)
+    // expected-error@below {{expected piece 1 at 136, in the place of the whole, got 128}}
+    %j = chimera.join pipeline 0 stage 0 buffers [2] (%c#0, %c#0) :
+        (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>) -> !chimera.weight_gradient<16>
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}

@@ -67,20 +67,56 @@ bool reorderOperandPool(ProgramT &program, Random &random) {
   return true;
 }
 
+/// For each buffer one that stands for it and all that it is a piece of, or
+/// that are pieces of it: they keep their places in each other.
+std::vector<uint32_t> wholesOf(const WorkerT &worker) {
+  std::vector<uint32_t> whole(worker.buffers.size());
+  std::iota(whole.begin(), whole.end(), 0);
+  auto find = [&](uint32_t b) {
+    while (whole[b] != b)
+      b = whole[b];
+    return b;
+  };
+  for (const Instruction &each : worker.instructions) {
+    if (each.opcode() != Opcode::Split && each.opcode() != Opcode::Join)
+      continue;
+    uint32_t first = worker.operands[each.first_operand()];
+    for (uint32_t k = 1; k < uint32_t(each.operands()) + each.results(); ++k)
+      whole[find(worker.operands[each.first_operand() + k])] = find(first);
+  }
+  for (uint32_t &b : whole)
+    b = find(b);
+  return whole;
+}
+
 /// Bytes of its own for every buffer, in any order.
 bool spreadBuffers(ProgramT &program, Random &random) {
   WorkerT &worker = anyWorker(program, random);
-  std::vector<uint32_t> order(worker.buffers.size());
+  std::vector<uint32_t> whole = wholesOf(worker);
+  std::vector<uint64_t> begin(whole.size(), UINT64_MAX), size(whole.size());
+  for (size_t b = 0; b < whole.size(); ++b)
+    begin[whole[b]] = std::min(begin[whole[b]], worker.buffers[b].offset());
+  for (size_t b = 0; b < whole.size(); ++b)
+    size[whole[b]] = std::max(size[whole[b]], worker.buffers[b].offset() +
+                                                  worker.buffers[b].bytes() -
+                                                  begin[whole[b]]);
+  std::vector<uint32_t> order(whole.size());
   std::iota(order.begin(), order.end(), 0);
+  std::vector<uint64_t> now(whole.size());
   uint64_t end = 0;
   for (size_t b = order.size(); b > 0; --b) {
     std::swap(order[b - 1], order[random.below(b)]);
-    program::Buffer &buffer = worker.buffers[order[b - 1]];
-    if (buffer.kind() == program::ValueKind::Stash)
+    uint32_t buffer = order[b - 1];
+    if (whole[buffer] != buffer ||
+        worker.buffers[buffer].kind() == program::ValueKind::Stash)
       continue;
-    buffer.mutate_offset(end);
-    end += (buffer.bytes() + 63) / 64 * 64 + 64 * random.below(2);
+    now[buffer] = end;
+    end += (size[buffer] + 63) / 64 * 64 + 64 * random.below(2);
   }
+  for (size_t b = 0; b < whole.size(); ++b)
+    if (worker.buffers[b].kind() != program::ValueKind::Stash)
+      worker.buffers[b].mutate_offset(
+          now[whole[b]] + worker.buffers[b].offset() - begin[whole[b]]);
   worker.arena_bytes = end;
   return true;
 }

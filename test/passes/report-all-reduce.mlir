@@ -1,0 +1,18 @@
+// What all-reduces take, and what of it the end of the step waits for.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s
+// Two replicas: 2 times the latency, and 64 bytes once.
+// CHECK: all-reduce of the gradient, by stage 7 7 7 7
+// CHECK-NEXT: un-overlapped at the step's end lazy = 14, eager_opt = {{[0-9]+}}, eager = {{[0-9]+}}
+// CHECK-NEXT: early by eager_opt, stages 3
+
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages format=json" -o /dev/null | FileCheck %s --check-prefix=JSON
+// JSON: "all_reduces": [
+// JSON: "all_reduce_unoverlapped": {
+// JSON-NEXT: "lazy": 14,
+
+// Nothing to say where messages take no time.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s --check-prefix=FREE
+// FREE: makespan
+// FREE-NOT: all-reduce
+chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera") link <latency = 3, receive_per_mib = 16384>
