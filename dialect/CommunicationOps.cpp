@@ -89,8 +89,6 @@ static LogicalResult verifyPieces(Operation *op, WeightGradientType whole,
   int64_t rest = whole.getBytes();
   for (Type piece : pieces) {
     int64_t bytes = cast<WeightGradientType>(piece).getBytes();
-    if (bytes == 0)
-      return op->emitOpError("expected no piece of 0 bytes");
     if (bytes > rest)
       return op->emitOpError("expected pieces of the whole's ")
              << whole.getBytes() << " bytes, got more";

@@ -34,7 +34,7 @@ struct Part {
 /// An all-reduce and its parts.
 struct Reduction {
   AllReduceOp op;
-  SmallVector<Part> parts;
+  SmallVector<Part, 2> parts;
   /// Of all contributions inside a copy, in the order of the fold: who gives
   /// it, and its pipeline (gradients) or micro-batch (losses).
   SmallVector<int32_t> workers, keys;
@@ -89,7 +89,7 @@ public:
   using StartsNow = llvm::function_ref<bool(Operation *)>;
 
   LogicalResult run(ArrayRef<AllReduceOp> reduces, StartsNow startsNow) {
-    SmallVector<Reduction> reductions;
+    std::vector<Reduction> reductions;
     for (AllReduceOp reduce : reduces) {
       FailureOr<Reduction> reduction = reductionOf(reduce);
       if (failed(reduction))

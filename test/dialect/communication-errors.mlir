@@ -195,13 +195,6 @@ chimera.wait %y : !chimera.activation<1>
 // -----
 
 %g = "values"() : () -> !chimera.weight_gradient<8>
-// expected-error@below {{expected no piece of 0 bytes}}
-%b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<8>) ->
-    (!chimera.weight_gradient<8>, !chimera.weight_gradient<0>)
-
-// -----
-
-%g = "values"() : () -> !chimera.weight_gradient<8>
 // expected-error@below {{expected pieces of the whole's 8 bytes, got 7}}
 %b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<8>) ->
     (!chimera.weight_gradient<5>, !chimera.weight_gradient<2>)

@@ -121,7 +121,7 @@ const Refusal kCases[] = {
          }
      }},
     {"StartsOfDifferentBytes", Rule::Matching,
-     "expected start 0 of equal bytes",
+     "expected start 0 of equal buckets and bytes",
      [](ProgramT &p) {
        Instruction &start = find(p, 0, Opcode::AllReduceStart, 2);
        for (uint32_t k = 0; k < 3; ++k)
