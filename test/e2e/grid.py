@@ -14,8 +14,6 @@ WITHOUT_FLUSH = ("pipedream", "pipedream-2bw")
 SPLITS = ("", "split_backward")
 RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
 # How gradients are reduced; one description has one of these.
-# How many receives are posted ahead; one description has one of these.
-WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
 REDUCTIONS = (
     "",
     "all_reduce(eager)",
@@ -23,6 +21,8 @@ REDUCTIONS = (
     "bucket_bytes(32)",
     "all_reduce(eager) bucket_bytes(24)",
 )
+# How many receives are posted ahead; one description has one of these.
+WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
 
 
 def schedules(stages):
