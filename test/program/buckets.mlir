@@ -1,6 +1,6 @@
 // Gradients in buckets: what is refused of edits.
 //
-// RUN: chimera-opt %s --chimera-to-allocated -o %t.mlir
+// RUN: chimera-opt %s --chimera-to-projected --chimera-allocate -o %t.mlir
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=stream-per-pair -o /dev/null
 //
 // Another bucket at one member than at the other.
