@@ -158,7 +158,7 @@ private:
 
   struct Buffer {
     Type type;
-    int64_t offset; ///< in the arena; that of a stash only tells it apart
+    int64_t offset; ///< in its room
     /// Last instruction that needs what it holds, -1 while it holds nothing.
     int32_t end = -1;
     bool dedicated = false; ///< shares its place with no other
@@ -313,7 +313,14 @@ private:
     extend(buffer, endOf(value, made));
   }
 
-  Room &roomFor(Type type) { return isa<StashType>(type) ? stashes : arena; }
+  /// What crosses workers lies apart: mostly of one size, it then shares its
+  /// places with nothing else, so that they can change hands (HandOver.h). What
+  /// a stash's offset is only tells it apart.
+  Room &roomFor(Type type) {
+    return isa<StashType>(type)                      ? stashes
+           : isa<ActivationType, GradientType>(type) ? messages
+                                                     : arena;
+  }
 
   void extend(int32_t buffer, int32_t end) {
     buffers[buffer].end = end;
@@ -404,13 +411,17 @@ private:
 
   void declare() {
     OpBuilder builder = OpBuilder::atBlockBegin(sections.front());
+    auto offsetOf = [&](const Buffer &buffer) {
+      bool isMessage = &roomFor(buffer.type) == &messages;
+      return buffer.offset + (isMessage ? arena.size() : 0);
+    };
     for (auto [index, buffer] : llvm::enumerate(buffers))
-      builder.create<BufferOp>(worker.getLoc(), static_cast<uint32_t>(index),
-                               buffer.type,
-                               isa<StashType>(buffer.type)
-                                   ? IntegerAttr()
-                                   : builder.getI64IntegerAttr(buffer.offset));
-    worker.setArenaBytes(arena.size());
+      builder.create<BufferOp>(
+          worker.getLoc(), static_cast<uint32_t>(index), buffer.type,
+          isa<StashType>(buffer.type)
+              ? IntegerAttr()
+              : builder.getI64IntegerAttr(offsetOf(buffer)));
+    worker.setArenaBytes(arena.size() + messages.size());
     worker.setPeakBytes(peak);
     worker.setPeakInstruction(peakAt);
   }
@@ -426,7 +437,7 @@ private:
   std::vector<SmallVector<int32_t, 2>> releases;
   /// Buffers by type and offset.
   DenseMap<std::pair<const void *, int64_t>, int32_t> known;
-  Room arena, stashes;
+  Room arena, messages, stashes; // the second lies behind the first
   int64_t all = 0, live = 0, peak = 0;
   int32_t peakAt = 0;
 };

@@ -35,16 +35,20 @@ void copyBytes(ConstBytes from, Bytes to) {
   std::copy(from.begin(), from.end(), to.begin());
 }
 
-std::byte *allocate(uint64_t bytes) {
-  uint64_t size =
-      std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+uint64_t roundedUp(uint64_t bytes) {
+  return std::max(kAlignment,
+                  (bytes + kAlignment - 1) / kAlignment * kAlignment);
+}
+
+Block allocate(uint64_t bytes) {
+  uint64_t size = roundedUp(bytes);
   auto *memory = static_cast<std::byte *>(std::aligned_alloc(kAlignment, size));
   if (!memory)
-    throw std::runtime_error("cannot allocate the worker's " +
-                             std::to_string(bytes) + " bytes");
+    throw std::runtime_error("cannot allocate " + std::to_string(bytes) +
+                             " bytes of the worker's memory");
   // Touches every page now, so that the first step is no slower than others.
   std::memset(memory, 0, size);
-  return memory;
+  return Block(memory);
 }
 } // namespace
 
@@ -57,10 +61,14 @@ Interpreter::Interpreter(const program::ProgramT &program,
       options(options), data(data), transport(transport), status(status),
       copy(transport.rank() / static_cast<uint32_t>(program.workers.size())),
       firstRank(copy * static_cast<uint32_t>(program.workers.size())),
-      pieces(program) {
+      pieces(program), blocks(blocksOf(worker)) {
   status.enter(Status::Starting);
   findRecomputes();
-  arena.reset(allocate(worker.arena_bytes));
+  for (uint64_t bytes : blocks.bytes) {
+    arena.push_back(allocate(bytes));
+    allocated += roundedUp(bytes);
+  }
+  handsOver = findHandOvers(program, worker, blocks);
   stashes.resize(worker.buffers.size());
   places.resize(worker.buffers.size());
   std::iota(places.begin(), places.end(), 0);
@@ -123,8 +131,9 @@ uint64_t Interpreter::stashBytes() const {
 }
 
 Bytes Interpreter::bytesOf(uint32_t buffer) const {
-  const program::Buffer &place = worker.buffers[places[buffer]];
-  return {arena.get() + place.offset(), place.bytes()};
+  Blocks::Place place = blocks.places[places[buffer]];
+  return {arena[place.block].get() + place.offset,
+          worker.buffers[places[buffer]].bytes()};
 }
 
 std::unique_ptr<Stash> &Interpreter::stashOf(uint32_t buffer) {
@@ -259,13 +268,8 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
         .weightGradient(microBatch, std::move(stashOf(in[0])), bytesOf(in[1]),
                         bytesOf(out[0]));
   case Opcode::PostSend:
-    requests[index] =
-        transport.postSend(rankOf(instruction.target()), bytesOf(in[0]));
-    return;
   case Opcode::PostRecv:
-    requests[index] =
-        transport.postReceive(rankOf(instruction.target()), bytesOf(out[0]));
-    return;
+    return post(instruction, index);
   case Opcode::Group:
     transport.beginGroup();
     groupEnd = index + 1 + instruction.target();
@@ -355,6 +359,22 @@ void Interpreter::recompute(const Instruction &instruction, uint64_t step) {
           .forward(pieceOf(step, m, instruction.part(), instruction.parts()),
                    slice(bytesOf(in[0]), cut, cuts), slice(labels, cut, cuts),
                    bytesOf(in[1]), {}, Wanted::Stash);
+}
+
+void Interpreter::post(const Instruction &instruction, uint32_t index) {
+  bool isSend = instruction.opcode() == Opcode::PostSend;
+  uint32_t peer = rankOf(instruction.target());
+  uint32_t buffer = (isSend ? program::operandsOf(worker, instruction)
+                            : program::resultsOf(worker, instruction))[0];
+  Bytes bytes = bytesOf(buffer);
+  if (handsOver[index]) {
+    Block &memory = arena[blocks.places[buffer].block];
+    requests[index] = isSend ? transport.handOver(peer, memory, bytes.size())
+                             : transport.takeOver(peer, memory, bytes.size());
+    return;
+  }
+  requests[index] = isSend ? transport.postSend(peer, bytes)
+                           : transport.postReceive(peer, bytes);
 }
 
 void Interpreter::update(const Instruction &instruction, uint64_t step) {

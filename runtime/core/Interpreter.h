@@ -5,17 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One loop over instructions. It owns the worker's memory (an arena for byte
-// ranges, a table of stashes) and the requests in flight, and knows neither
-// transports nor models. Stages see one piece at a time, what one backward
-// covers: the interpreter cuts what a forward covers into those. A batch is the
-// leading dimension of all values, so a piece of one is a slice of its bytes.
+// One loop over instructions. It owns the worker's memory (an arena in blocks
+// for byte ranges, a table of stashes) and the requests in flight, and knows
+// neither transports nor models. Stages see one piece at a time, what one
+// backward covers: the interpreter cuts what a forward covers into those. A
+// batch is the leading dimension of all values, so a piece of one is a slice of
+// its bytes.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_CORE_INTERPRETER_H
 #define CHIMERA_RUNTIME_CORE_INTERPRETER_H
 
+#include "runtime/core/HandOver.h"
 #include "runtime/core/MemoryMeter.h"
 #include "runtime/core/Profile.h"
 #include "runtime/core/StatusPage.h"
@@ -94,8 +96,8 @@ public:
   uint64_t instructionsRun() const { return executed; }
   /// The steps that ended.
   uint64_t stepsRun() const { return step; }
-  /// The arena and the most bytes of stashes at any time.
-  uint64_t arenaBytes() const { return worker.arena_bytes; }
+  /// What the arena takes, and the most bytes of stashes at any time.
+  uint64_t arenaBytes() const { return allocated; }
   uint64_t peakStashBytes() const { return peakStash; }
   /// The most bytes at any instruction: values in the arena (see ArenaUse.h)
   /// and stashes, as the meter counts them before or after it.
@@ -112,6 +114,7 @@ private:
                   uint64_t step);
   void load(const program::Instruction &instruction, uint64_t step);
   void forward(const program::Instruction &instruction, uint64_t step);
+  void post(const program::Instruction &instruction, uint32_t index);
   void recompute(const program::Instruction &instruction, uint64_t step);
   void startAllReduce(const program::Instruction &instruction, uint32_t index);
   void finishWait(const program::Instruction &waited);
@@ -137,10 +140,8 @@ private:
   const program::Pieces pieces;
 
   // The order of members matters on errors: requests go before what they use.
-  struct Free {
-    void operator()(std::byte *memory) const { std::free(memory); }
-  };
-  std::unique_ptr<std::byte, Free> arena;
+  const Blocks blocks;
+  std::vector<Block> arena; // by block; those handed over change
   std::map<Key, std::unique_ptr<Stage>> stages;
   std::map<Key, std::vector<std::byte>> kept;
   std::vector<ReduceGroup> groups;      // by communicator
@@ -149,6 +150,7 @@ private:
   std::vector<uint32_t> places;
   std::vector<std::unique_ptr<Stash>> stashes;    // by place
   std::vector<std::unique_ptr<Request>> requests; // by post's index
+  std::vector<bool> handsOver;                    // by post's index
   // Which pieces' stashes a recompute makes, by stage, then piece.
   std::vector<bool> recomputed;
   std::vector<std::byte> shares; // of a loss
@@ -167,6 +169,7 @@ private:
 
   uint64_t executed = 0;
   int64_t meterStart = 0;
+  uint64_t allocated = 0;           // for the arena
   std::vector<uint64_t> arenaInUse; // by instruction
   uint64_t stashBefore = 0;         // the next instruction
   uint64_t peakStash = 0;

@@ -66,14 +66,15 @@ struct Channel;
 struct Message final : Request {
   enum State : uint32_t { Posted, Copying, Done, SizesDiffer };
 
-  Message(Channel &channel, std::byte *bytes, uint64_t size, bool isSend,
-          uint32_t owner, uint32_t peer)
-      : channel(channel), bytes(bytes), size(size), isSend(isSend),
-        owner(owner), peer(peer) {}
+  Message(Channel &channel, std::byte *bytes, Block *memory, uint64_t size,
+          bool isSend, uint32_t owner, uint32_t peer)
+      : channel(channel), bytes(bytes), memory(memory), size(size),
+        isSend(isSend), owner(owner), peer(peer) {}
   ~Message() override;
 
   Channel &channel;
   std::byte *bytes;
+  Block *memory; ///< what holds them, if that may be exchanged
   uint64_t size;
   uint64_t otherSize = 0;
   bool isSend;
@@ -233,10 +234,19 @@ public:
   uint32_t ranks() const override { return hub->ranks; }
 
   std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes) override {
-    return post(to, const_cast<std::byte *>(bytes.data()), bytes.size(), true);
+    return post(to, const_cast<std::byte *>(bytes.data()), nullptr,
+                bytes.size(), true);
   }
   std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes) override {
-    return post(from, bytes.data(), bytes.size(), false);
+    return post(from, bytes.data(), nullptr, bytes.size(), false);
+  }
+  std::unique_ptr<Request> handOver(uint32_t to, Block &memory,
+                                    uint64_t size) override {
+    return post(to, memory.get(), &memory, size, true);
+  }
+  std::unique_ptr<Request> takeOver(uint32_t from, Block &memory,
+                                    uint64_t size) override {
+    return post(from, memory.get(), &memory, size, false);
   }
 
   std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
@@ -259,8 +269,8 @@ public:
   }
 
 private:
-  std::unique_ptr<Request> post(uint32_t peer, std::byte *bytes, uint64_t size,
-                                bool isSend);
+  std::unique_ptr<Request> post(uint32_t peer, std::byte *bytes, Block *memory,
+                                uint64_t size, bool isSend);
   template <typename Done, typename What>
   void waitUntil(Done done, std::chrono::milliseconds timeout, What what);
   void throwIfAborted();
@@ -273,15 +283,16 @@ private:
 } // namespace
 
 std::unique_ptr<Request> InProcess::post(uint32_t peer, std::byte *bytes,
-                                         uint64_t size, bool isSend) {
+                                         Block *memory, uint64_t size,
+                                         bool isSend) {
   if (peer >= hub->ranks)
     throw std::invalid_argument("expected a rank below " +
                                 std::to_string(hub->ranks) + ", got " +
                                 std::to_string(peer));
   Channel &channel =
       isSend ? hub->channel(self, peer) : hub->channel(peer, self);
-  auto message =
-      std::make_unique<Message>(channel, bytes, size, isSend, self, peer);
+  auto message = std::make_unique<Message>(channel, bytes, memory, size, isSend,
+                                           self, peer);
   Message *other = nullptr;
   {
     std::lock_guard lock(channel.mutex);
@@ -304,6 +315,8 @@ std::unique_ptr<Request> InProcess::post(uint32_t peer, std::byte *bytes,
     outcome = Message::SizesDiffer;
     message->otherSize = other->size;
     other->otherSize = size;
+  } else if (memory && other->memory) {
+    memory->swap(*other->memory);
   } else if (size) {
     if (isSend)
       std::memcpy(other->bytes, bytes, size);

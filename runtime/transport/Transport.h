@@ -23,6 +23,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,12 @@ struct ReduceGroup {
   std::vector<uint32_t> contributions;
 };
 
+struct FreeMemory {
+  void operator()(std::byte *memory) const { std::free(memory); }
+};
+/// From std::aligned_alloc, and like every other of its size.
+using Block = std::unique_ptr<std::byte, FreeMemory>;
+
 /// An operation in flight. Requests are waited for exactly once.
 class Request {
 public:
@@ -67,6 +74,19 @@ public:
   /// blocks.
   virtual std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes) = 0;
   virtual std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes) = 0;
+
+  /// The same of all bytes of `memory`, `size` of them. After its wait a send
+  /// leaves anything in them. Where both ends of a message are such, the
+  /// transport may exchange their memory instead of copying: until the wait
+  /// `memory` itself is the transport's too.
+  virtual std::unique_ptr<Request> handOver(uint32_t to, Block &memory,
+                                            uint64_t size) {
+    return postSend(to, {memory.get(), size});
+  }
+  virtual std::unique_ptr<Request> takeOver(uint32_t from, Block &memory,
+                                            uint64_t size) {
+    return postReceive(from, {memory.get(), size});
+  }
 
   /// Tells of groups before the first all-reduce: where a transport sums in a
   /// way of its own, it does so for these only. All ranks of the run call it

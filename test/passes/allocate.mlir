@@ -66,3 +66,22 @@ chimera.pipeline @odd stages(1) micro_batches(1) schedule("1f1b") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 5, optimizer = 7, stash = 1000, boundary = 1>
 }
+
+// -----
+
+// Messages lie behind all else, and in each other's places only: no tokens take
+// the first bytes of one.
+// CHECK-LABEL: chimera.pipeline @messages
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 2304
+// CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.tokens<64> at 192
+// CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.activation<1024> at 256
+// CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.gradient<1024> at 256
+// CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.activation<1024> at 1280
+// CHECK-NOT: at {{25[6-9]$|2[6-9][0-9]$|[3-9][0-9][0-9]$|1[0-9][0-9][0-9]$|2[0-9][0-9][0-9]$}}
+// CHECK: chimera.worker 1
+chimera.pipeline @messages stages(2) micro_batches(4) schedule("1f1b") {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 8, optimizer = 16, stash = 8, boundary = 1024>
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 8, optimizer = 16, stash = 8, boundary = 1024>
+}

@@ -24,6 +24,7 @@ struct World::Operation {
   Bytes taken;                   // what is filled at the wait
   std::byte garbage{};           // what fills it until then
   Memory result;                 // what will
+  Bytes away;                    // what is handed over
   ElementType type{};            // of an all-reduce
   std::optional<Time> complete;
 };
@@ -50,6 +51,14 @@ public:
       operation->complete = world.now + world.delay();
     auto request = world.post(operation);
     world.matchChannel(channel);
+    return request;
+  }
+
+  std::unique_ptr<Request> handOver(uint32_t to, Block &memory,
+                                    uint64_t size) override {
+    Bytes bytes(memory.get(), size);
+    auto request = postSend(to, bytes);
+    dynamic_cast<OperationRequest &>(*request).operation->away = bytes;
     return request;
   }
 
@@ -209,5 +218,6 @@ void World::finish(Operation &operation) {
                            ", posted by instruction " +
                            std::to_string(operation.instruction));
   std::ranges::copy(operation.result, operation.taken.begin());
+  std::ranges::fill(operation.away, static_cast<std::byte>(random.next()));
   posted[operation.rank].erase(operation.instruction);
 }

@@ -12,7 +12,7 @@
 //   that is received or summed into holds garbage, and must still hold that
 //   garbage at the wait.
 // - A buffer that is sent or summed must hold at its wait what it held at its
-//   post.
+//   post. If it is handed over, it holds garbage from then on.
 // - An operation completes after a time that the seed chooses, a send only
 //   after its receive is posted where messages are not buffered.
 //

@@ -7,6 +7,7 @@
 
 #include "test/runtime/hostile/World.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace chimera::runtime;
@@ -72,6 +73,22 @@ TEST(HostileWorld, OnlyABufferedSendCompletesWithoutItsReceive) {
   EXPECT_TRUE(buffered.world.completion(0, 1));
   auto receive = rendezvous.receive(1, 1);
   EXPECT_TRUE(rendezvous.world.completion(0, 1));
+}
+
+TEST(HostileWorld, WhatIsHandedOverIsGarbageFromTheWaitOn) {
+  for (bool buffered : {false, true}) {
+    Pair pair(buffered);
+    Block block(static_cast<std::byte *>(std::aligned_alloc(64, 64)));
+    std::memcpy(block.get(), &pair.sent, sizeof(pair.sent));
+    auto receive = pair.receive(1, 3);
+    pair.world.enter(0, 4, ++pair.time);
+    auto send = pair.world.of(0).handOver(1, block, sizeof(pair.sent));
+    EXPECT_EQ(std::memcmp(block.get(), &pair.sent, sizeof(pair.sent)), 0);
+    pair.wait(0, 4, std::move(send));
+    EXPECT_NE(std::memcmp(block.get(), &pair.sent, sizeof(pair.sent)), 0);
+    pair.wait(1, 3, std::move(receive));
+    EXPECT_EQ(pair.received, pair.sent);
+  }
 }
 
 TEST(HostileWorld, WritingWhatIsBeingSentIsTold) {

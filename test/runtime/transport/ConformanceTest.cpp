@@ -112,6 +112,49 @@ TEST_P(Conformance, LargeSendsCross) {
   });
 }
 
+Block makeBlock(uint64_t size, uint32_t first) {
+  Block block(static_cast<std::byte *>(std::aligned_alloc(64, size)));
+  for (uint64_t i = 0; i < size; ++i)
+    block.get()[i] = static_cast<std::byte>(first + i);
+  return block;
+}
+
+// A ring in which every block wanders on, and is written by who has it; some
+// messages are of one end's block only.
+TEST_P(Conformance, BlocksMayChangeHands) {
+  constexpr uint64_t kSize = 1 << 16;
+  constexpr uint32_t kRounds = 50;
+  onEachRank(GetParam(), [&](Transport &transport) {
+    uint32_t next = (transport.rank() + 1) % GetParam();
+    uint32_t before = (transport.rank() + GetParam() - 1) % GetParam();
+    Block out = makeBlock(kSize, 0), in = makeBlock(kSize, 0);
+    for (uint32_t round = 0; round < kRounds; ++round) {
+      for (uint64_t i = 0; i < kSize; ++i)
+        out.get()[i] = static_cast<std::byte>(round * 7 + transport.rank() + i);
+      auto receive = [&] {
+        return round % 3 ? transport.takeOver(before, in, kSize)
+                         : transport.postReceive(before, {in.get(), kSize});
+      };
+      auto send = [&] {
+        return round % 5 ? transport.handOver(next, out, kSize)
+                         : transport.postSend(next, {out.get(), kSize});
+      };
+      std::unique_ptr<Request> sending, receiving;
+      if ((round + transport.rank()) % 2) // sometimes the send comes first
+        sending = send();
+      receiving = receive();
+      if (!sending)
+        sending = send();
+      transport.wait(std::move(receiving), kTimeout);
+      transport.wait(std::move(sending), kTimeout);
+      Block expected = makeBlock(kSize, round * 7 + before);
+      ASSERT_EQ(std::memcmp(in.get(), expected.get(), kSize), 0) << round;
+      ASSERT_NE(in.get(), out.get());
+      std::swap(in, out);
+    }
+  });
+}
+
 /// Contribution `i` of an all-reduce: values that do not add exactly.
 template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
   std::mt19937_64 random(i * 1000003 + elements);
