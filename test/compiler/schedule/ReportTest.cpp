@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <regex>
 #include <set>
 
 namespace chimera::schedule {
@@ -268,12 +269,9 @@ TEST(Report, HasTheSteadyState) {
             (std::vector<int>{1, 4}));
   c.problem.link.alpha = 1;
   std::string table = render("table", report(c));
-  EXPECT_NE(table.find("steady state: a step takes     27\n"),
-            std::string::npos)
-      << table;
-  EXPECT_NE(table.find("  bubble of that, simulated    33.3 %\n"),
-            std::string::npos)
-      << table;
+  for (const char *row : {"steady state: a step takes +27\n",
+                          "  bubble of that, simulated +33.3 %\n"})
+    EXPECT_TRUE(std::regex_search(table, std::regex(row))) << row << table;
   c = makeCase("pipedream-2bw", 4, 5, {1, 2, 1, 1});
   c.problem.link.alpha = 1;
   object = nlohmann::json::parse(render("json", report(c)))[0];

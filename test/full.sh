@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs in full what test/run.sh runs in a short form, one after another, on what
+# that has built: random programs, the hostile test bed, mutants, killed ranks.
+# Each prints its counts; the first that fails ends it. Takes hours.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+bin=build/release/bin
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# As root, Open MPI wants to be told that it may run.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+CHIMERA_RANDOM_PROGRAMS=100000 $bin/program_tests --gtest_filter='*RandomPrograms'
+
+$bin/write-sample "$folder/sleeping" --bidirectional
+python3 test/e2e/kill.py $bin/chimera-run "$folder/sleeping" --kills 100
+$bin/chimera-compile test/e2e/Inputs/kill.mlir -o "$folder/training"
+python3 test/e2e/kill.py $bin/chimera-run "$folder/training" --kills 100 \
+  --data LICENSE
+
+test/e2e/mutation.py --tools $bin --full
+test/e2e/hostile.py --tools $bin --full
