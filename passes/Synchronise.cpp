@@ -13,6 +13,7 @@
 #include "llvm/ADT/DenseSet.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 
@@ -45,11 +46,42 @@ bool sumsLosses(AllReduceOp reduce) {
   return isa<LossType>(reduce.getSummands().front().getType());
 }
 
-Operation *later(Operation *a, Operation *b) {
-  return !a || a->isBeforeInBlock(b) ? b : a;
-}
+/// The order of the actions whose results all-reduces sum, as far as it takes
+/// to know each worker's last in each all-reduce. The block would number all of
+/// its ops, of which these are among the last, but for the losses.
+class Places {
+public:
+  explicit Places(ArrayRef<AllReduceOp> reduces) {
+    DenseMap<Operation *, unsigned> reduceOf;
+    std::set<std::pair<unsigned, std::optional<uint32_t>>> missing;
+    for (unsigned index = 0; index < reduces.size(); ++index)
+      for (Value summand : AllReduceOp(reduces[index]).getSummands())
+        if (auto action = summand.getDefiningOp<ActionOp>()) {
+          reduceOf[action] = index;
+          missing.insert({index, action.getWorker()});
+        }
+    Operation *op = reduces.front();
+    for (int64_t next = INT64_MAX; op && !missing.empty();
+         op = op->getPrevNode())
+      if (auto found = reduceOf.find(op); found != reduceOf.end()) {
+        places[op] = next--;
+        missing.erase({found->second, cast<ActionOp>(op).getWorker()});
+      }
+  }
 
-FailureOr<Reduction> reductionOf(AllReduceOp reduce) {
+  bool isBefore(Operation *a, Operation *b) const {
+    return places.lookup(a) < places.lookup(b);
+  }
+  /// Of two, of which the first may be null.
+  Operation *later(Operation *a, Operation *b) const {
+    return !a || isBefore(a, b) ? b : a;
+  }
+
+private:
+  DenseMap<Operation *, int64_t> places; ///< absent before all others
+};
+
+FailureOr<Reduction> reductionOf(AllReduceOp reduce, const Places &places) {
   if (sumsLosses(reduce) && !reduce->use_empty())
     return reduce.emitOpError("expected no use of the sum of the losses");
   Reduction result{reduce, {}, {}, {}, nullptr};
@@ -70,8 +102,8 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce) {
     if (part == result.parts.end())
       part = &result.parts.emplace_back(Part{worker, {}, nullptr, {}});
     part->operands.push_back(index);
-    part->last = later(part->last, action);
-    result.last = later(result.last, action);
+    part->last = places.later(part->last, action);
+    result.last = places.later(result.last, action);
   }
   return result;
 }
@@ -89,9 +121,10 @@ public:
   using StartsNow = llvm::function_ref<bool(Operation *)>;
 
   LogicalResult run(ArrayRef<AllReduceOp> reduces, StartsNow startsNow) {
+    Places places(reduces);
     std::vector<Reduction> reductions;
     for (AllReduceOp reduce : reduces) {
-      FailureOr<Reduction> reduction = reductionOf(reduce);
+      FailureOr<Reduction> reduction = reductionOf(reduce, places);
       if (failed(reduction))
         return failure();
       if (failed(checkBuckets(reduce)))
@@ -99,8 +132,8 @@ public:
       reductions.push_back(std::move(*reduction));
     }
     // One order for all workers: that in which the sums are complete.
-    llvm::stable_sort(reductions, [](const Reduction &a, const Reduction &b) {
-      return a.last->isBeforeInBlock(b.last);
+    llvm::stable_sort(reductions, [&](const Reduction &a, const Reduction &b) {
+      return places.isBefore(a.last, b.last);
     });
     for (Reduction &reduction : reductions)
       start(reduction, reduces.front(), startsNow);
@@ -210,7 +243,9 @@ private:
     while (isa<PostReceiveOp, PostSendOp, SplitOp, AllReduceStartOp>(
         behind->getNextNode()))
       behind = behind->getNextNode();
-    builder.setInsertionPointAfter(before ? later(before, behind) : behind);
+    if (before && behind->isBeforeInBlock(before))
+      behind = before;
+    builder.setInsertionPointAfter(behind);
   }
 
   /// Waits before the first use, bucket by bucket; the sum of the losses is the
@@ -219,13 +254,14 @@ private:
     AllReduceOp reduce = reduction.op;
     OpBuilder builder(reduce.getContext());
     for (Part &part : reduction.parts) {
-      Operation *first = reduce->getBlock()->getTerminator();
-      for (unsigned index : part.operands)
-        if (!sumsLosses(reduce))
+      Operation *first = nullptr;
+      if (!sumsLosses(reduce))
+        for (unsigned index : part.operands)
           for (Operation *user : reduce.getSums()[index].getUsers())
-            if (user->isBeforeInBlock(first))
+            if (!first || user->isBeforeInBlock(first))
               first = user;
-      builder.setInsertionPoint(first);
+      builder.setInsertionPoint(first ? first
+                                      : reduce->getBlock()->getTerminator());
       SmallVector<Value> sums;
       for (AllReduceStartOp start : part.starts)
         sums.push_back(
