@@ -199,16 +199,6 @@ std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline) {
   return stages;
 }
 
-void applyRecompute(PipelineOp pipeline, const schedule::Schedule &schedule,
-                    schedule::Problem &problem) {
-  for (const std::vector<schedule::Action> &worker : schedule.workers)
-    for (const schedule::Action &action : worker)
-      if (action.kind == schedule::Kind::Recompute) {
-        problem.recompute = recomputeOf(pipeline);
-        return;
-      }
-}
-
 static schedule::Kind kindOf(ActionOp op) {
   return llvm::TypeSwitch<Operation *, schedule::Kind>(op)
       .Case([](ForwardOp) { return schedule::Kind::Forward; })
@@ -297,6 +287,21 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   return schedule;
 }
 
+FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
+  FailureOr<schedule::Problem> problem = problemOf(pipeline);
+  if (failed(problem))
+    return failure();
+  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
+  if (failed(schedule))
+    return failure();
+  for (const std::vector<schedule::Action> &worker : schedule->workers)
+    if (llvm::any_of(worker, [](const schedule::Action &action) {
+          return action.kind == schedule::Kind::Recompute;
+        }))
+      problem->recompute = recomputeOf(pipeline);
+  return ScheduledProblem{std::move(*problem), std::move(*schedule)};
+}
+
 LogicalResult report(Operation *op, const Twine &prefix,
                      ArrayRef<schedule::Violation> violations) {
   constexpr size_t kMost = 20;
@@ -306,6 +311,13 @@ LogicalResult report(Operation *op, const Twine &prefix,
     op->emitOpError(prefix)
         << "and " << violations.size() - kMost << " violations more";
   return success(violations.empty());
+}
+
+LogicalResult verifySchedule(PipelineOp pipeline, const ScheduledProblem &of) {
+  if (std::string error = schedule::check(of.problem); !error.empty())
+    return pipeline.emitOpError(error);
+  return report(pipeline, "expected a valid schedule: ",
+                schedule::verify(of.problem, of.schedule));
 }
 
 LogicalResult verifyReplicas(ArrayRef<SectionOp> sections,

@@ -71,11 +71,6 @@ mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
 /// What the description asks to recompute: empty, or a word for each stage.
 std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
 
-/// Makes recomputation part of `problem` where `schedule` has any: before
-/// chimera-recompute, and where all of it could be left out, it has none.
-void applyRecompute(PipelineOp pipeline, const schedule::Schedule &schedule,
-                    schedule::Problem &problem);
-
 schedule::Action actionOf(ActionOp op);
 
 /// When weights change in the scheme that the pipeline names; at a flush where
@@ -88,10 +83,26 @@ schedule::Updates updatesOf(PipelineOp pipeline);
 /// and their bodies. Fails, with a diagnostic, where an action names no worker.
 mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
 
+/// What a scheduled pipeline is to do, and its order. Recomputation is part of
+/// the problem where the order has any: before chimera-recompute, and where all
+/// of it could be left out, it has none.
+struct ScheduledProblem {
+  schedule::Problem problem;
+  schedule::Schedule schedule;
+};
+
+/// Fails, with a diagnostic, where problemOf or scheduleOf does.
+mlir::FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline);
+
 /// Reports the violations on `op`, up to twenty and how many more. Fails if
 /// there are any.
 mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,
                            llvm::ArrayRef<schedule::Violation> violations);
+
+/// Fails, with a diagnostic, where the times are too large to add up or the
+/// order is not valid.
+mlir::LogicalResult verifySchedule(PipelineOp pipeline,
+                                   const ScheduledProblem &of);
 
 /// The step of an unrolled (not yet projected) pipeline, or its prologue, step
 /// and epilogue. Fails, with a diagnostic, where there is none.

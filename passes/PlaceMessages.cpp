@@ -8,7 +8,6 @@
 #include "compiler/schedule/Windows.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
-#include "passes/Reporting.h"
 #include "passes/Workers.h"
 
 #include "mlir/IR/Builders.h"
@@ -288,8 +287,8 @@ struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {
     LinkAttr link = pipeline.getLinkAttr();
     if (!link || (link.getLatency() == 0 && link.getLatencyPerMib() == 0))
       return Window{1, false};
-    FailureOr<TimedSchedule> timed = describedSchedule(pipeline);
-    if (failed(timed))
+    FailureOr<ScheduledProblem> timed = scheduledProblemOf(pipeline);
+    if (failed(timed) || failed(verifySchedule(pipeline, *timed)))
       return failure();
     schedule::Windows windows(timed->problem, timed->schedule);
     return Window{windows.choose(), false};

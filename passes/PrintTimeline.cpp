@@ -29,7 +29,7 @@ constexpr StringRef kPass = "chimera-print-timeline";
 
 /// What a timeline refers to.
 struct Timed {
-  TimedSchedule of;
+  ScheduledProblem of;
   schedule::Timing timing;
 };
 
@@ -67,7 +67,7 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
 
   LogicalResult add(PipelineOp pipeline, const Times &times, Timed &timed,
                     std::vector<schedule::Timeline> &timelines) {
-    FailureOr<TimedSchedule> found = timedSchedule(pipeline, times);
+    FailureOr<ScheduledProblem> found = timedSchedule(pipeline, times);
     if (failed(found))
       return failure();
     timed.of = std::move(*found);

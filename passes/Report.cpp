@@ -59,7 +59,7 @@ struct Report : impl::ReportPassBase<Report> {
     FailureOr<SchemeChoice> choice = schemeOf(pipeline);
     if (failed(choice))
       return failure();
-    FailureOr<TimedSchedule> timed = timedSchedule(pipeline, times);
+    FailureOr<ScheduledProblem> timed = timedSchedule(pipeline, times);
     if (failed(timed))
       return failure();
     reports.push_back(schedule::makeReport(

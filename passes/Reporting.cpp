@@ -150,33 +150,15 @@ LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
          << pass << ": cannot write to standard output: " << code.message();
 }
 
-/// `times` are null for those of the description.
-static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
-                                              const Times *times) {
-  FailureOr<schedule::Problem> problem = problemOf(pipeline);
-  if (failed(problem))
+FailureOr<ScheduledProblem> timedSchedule(PipelineOp pipeline,
+                                          const Times &times) {
+  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+  if (failed(of))
     return failure();
-  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-  if (failed(schedule))
+  times.apply(of->problem);
+  if (failed(verifySchedule(pipeline, *of)))
     return failure();
-  applyRecompute(pipeline, *schedule, *problem);
-  if (times)
-    times->apply(*problem);
-  if (std::string error = schedule::check(*problem); !error.empty())
-    return pipeline.emitOpError(error);
-  if (failed(report(pipeline, "expected a valid schedule: ",
-                    schedule::verify(*problem, *schedule))))
-    return failure();
-  return TimedSchedule{std::move(*problem), std::move(*schedule)};
-}
-
-FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
-                                       const Times &times) {
-  return timedSchedule(pipeline, &times);
-}
-
-FailureOr<TimedSchedule> describedSchedule(PipelineOp pipeline) {
-  return timedSchedule(pipeline, nullptr);
+  return of;
 }
 
 } // namespace chimera

@@ -14,7 +14,7 @@
 #define CHIMERA_PASSES_REPORTING_H
 
 #include "compiler/schedule/Timeline.h"
-#include "dialect/Chimera.h"
+#include "passes/Bridge.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -121,22 +121,14 @@ private:
 };
 
 /// A pipeline's problem, with the times to show it with, and its schedule.
-struct TimedSchedule {
-  schedule::Problem problem;
-  schedule::Schedule schedule;
-};
-
 /// Fails, with a diagnostic, where the pipeline is not scheduled, the times are
 /// too large to add up, or the schedule is not valid.
-mlir::FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
-                                             const Times &times);
+mlir::FailureOr<ScheduledProblem> timedSchedule(PipelineOp pipeline,
+                                                const Times &times);
 
 /// The module's pipelines. Fails, with a diagnostic of `pass`, if it has none.
 mlir::FailureOr<llvm::SmallVector<PipelineOp>>
 pipelinesOf(mlir::ModuleOp module, llvm::StringRef pass);
-
-/// The same with the times that the description states.
-mlir::FailureOr<TimedSchedule> describedSchedule(PipelineOp pipeline);
 
 /// Writes `text` to the file `path`, - for standard output. Fails, with a
 /// diagnostic that begins with `pass`, where that cannot be done; a file is

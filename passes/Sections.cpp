@@ -334,26 +334,22 @@ FailureOr<SmallVector<int32_t>> stagesOf(WorkerOp worker, int32_t count) {
 LogicalResult verifySections(PipelineOp pipeline) {
   if (updatesOf(pipeline) == schedule::Updates::Flush)
     return success();
-  FailureOr<schedule::Problem> problem = problemOf(pipeline);
-  if (failed(problem))
+  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+  if (failed(of))
     return failure();
-  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-  if (failed(schedule))
-    return failure();
-  applyRecompute(pipeline, *schedule, *problem);
-  auto count = static_cast<int32_t>(problem->stages.size());
+  auto count = static_cast<int32_t>(of->problem.stages.size());
   Block &body = pipeline.getBody().front();
   SmallVector<Block *, 3> blocks;
   for (auto section : body.getOps<SectionOp>())
     blocks.push_back(&section.getBody().front());
   if (!blocks.empty())
-    return verifySections(*problem, blocks,
+    return verifySections(of->problem, blocks,
                           llvm::to_vector(llvm::seq<int32_t>(0, count)));
   LogicalResult result = success();
   for (auto worker : body.getOps<WorkerOp>()) {
     FailureOr<SmallVector<int32_t>> stages = stagesOf(worker, count);
     if (failed(stages) ||
-        failed(verifySections(*problem, worker.getSections(), *stages)))
+        failed(verifySections(of->problem, worker.getSections(), *stages)))
       result = failure();
   }
   return result;

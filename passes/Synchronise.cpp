@@ -312,17 +312,11 @@ SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block, bool behindActions) {
 /// some time before its last one.
 FailureOr<llvm::DenseSet<Operation *>>
 actionsBeforeIdleTime(PipelineOp pipeline, Block &step) {
-  FailureOr<schedule::Problem> problem = problemOf(pipeline);
-  if (failed(problem))
-    return failure();
-  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-  if (failed(schedule))
-    return failure();
-  applyRecompute(pipeline, *schedule, *problem);
-  if (failed(report(pipeline, "", schedule::verify(*problem, *schedule))))
+  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+  if (failed(of) || failed(verifySchedule(pipeline, *of)))
     return failure();
   std::vector<std::vector<int64_t>> idle = schedule::idleBehind(
-      *problem, *schedule, schedule::simulate(*problem, *schedule));
+      of->problem, of->schedule, schedule::simulate(of->problem, of->schedule));
   std::vector<size_t> next(idle.size());
   llvm::DenseSet<Operation *> result;
   for (auto action : step.getOps<ActionOp>()) {

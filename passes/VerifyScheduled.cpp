@@ -113,16 +113,12 @@ LogicalResult verifyReduced(PipelineOp pipeline, Block &section,
 }
 
 LogicalResult verify(PipelineOp pipeline) {
-  FailureOr<schedule::Problem> problem = problemOf(pipeline);
-  if (failed(problem))
-    return failure();
-  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-  if (failed(schedule))
+  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+  if (failed(of))
     return failure();
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
-  applyRecompute(pipeline, *schedule, *problem);
   FailureOr<Layout> layout = layoutOf(pipeline);
   LogicalResult result = success();
   if (!stepsOverlap(*sections)) {
@@ -136,8 +132,8 @@ LogicalResult verify(PipelineOp pipeline) {
       result = failure();
   if (failed(verifySections(pipeline)))
     result = failure();
-  if (failed(
-          report(sections->front(), "", schedule::verify(*problem, *schedule))))
+  if (failed(report(sections->front(), "",
+                    schedule::verify(of->problem, of->schedule))))
     return failure();
   return result;
 }
