@@ -106,21 +106,21 @@ struct Violation {
 /// A split ends a gradient's whole and a join its pieces: what was there can be
 /// used no further, and what takes its place has the same bytes. Pieces carry
 /// from where on they are parts of which sum, and where an all-reduce is of a
-/// bucket, contributions must be that piece of its stage's sum. A join makes the
-/// whole again of all its pieces in their places, reduced alike.
+/// bucket, contributions must be that piece of its stage's sum. A join makes
+/// the whole again of all its pieces in their places, reduced alike.
 ///
 /// A rename is the last instruction of its section. Its buffers share bytes
 /// with no other buffer, so that they can change places with nothing in the
 /// way.
 ///
 /// Labels: pipeline and stage are checked on all but groups, waits and
-/// all-reduces of losses; buckets on all-reduces of gradients; micro-batches and parts on loads, computations and
-/// posts of what belongs to micro-batches: loads, forwards and messages of
-/// tokens, labels and activations name what one forward of the pipeline covers,
-/// backwards, recomputes and messages of gradients one piece, and buffers have
-/// that many boundaries, or that part of one; `kind` must be that of the
-/// buffers on loads, posts and starts and is free elsewhere. `location` is an
-/// index, or UINT32_MAX for none.
+/// all-reduces of losses; buckets on all-reduces of gradients; micro-batches
+/// and parts on loads, computations and posts of what belongs to micro-batches:
+/// loads, forwards and messages of tokens, labels and activations name what one
+/// forward of the pipeline covers, backwards, recomputes and messages of
+/// gradients one piece, and buffers have that many boundaries, or that part of
+/// one; `kind` must be that of the buffers on loads, posts and starts and is
+/// free elsewhere. `location` is an index, or UINT32_MAX for none.
 ///
 /// The bytes that a worker holds at an instruction are those of
 /// - both buffers of each of its states, always;
