@@ -1,0 +1,393 @@
+//===- ReportFormats.cpp - Reports as table, CSV and JSON -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Report.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace chimera::schedule {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// A column of all forms. Null where a report has no value for it.
+struct Column {
+  const char *name; ///< in CSV and JSON
+  const char *text; ///< in the table
+  ordered_json (*value)(const Report &report);
+  bool share = false; ///< in percent in the table
+};
+
+template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
+  std::vector<int64_t> times;
+  for (const StageCost &stage : report.problem.stages)
+    times.push_back(stage.*member);
+  if (std::ranges::count(times, times.front()) == std::ssize(times))
+    return times.front();
+  return times;
+}
+
+template <int64_t StageCost::*time, bool split>
+ordered_json costOf(const Report &report) {
+  return report.problem.splitBackward == split ? cost<time>(report)
+                                               : ordered_json();
+}
+
+/// A word for all stages, or one for each.
+ordered_json recomputationOf(const Report &report) {
+  static constexpr const char *kWords[] = {"none", "early", "fused"};
+  std::vector<std::string> words;
+  for (Recompute how : report.problem.recompute)
+    words.push_back(kWords[static_cast<size_t>(how)]);
+  if (words.empty())
+    return {};
+  if (std::ranges::count(words, words.front()) == std::ssize(words))
+    return words.front();
+  return words;
+}
+
+/// What messages take beside a time of their own: time and bytes.
+ordered_json bytesTimeOf(const MessageTime &of) {
+  if (of.beta == 0)
+    return {};
+  return std::to_string(of.beta) + " for each " + std::to_string(of.betaBytes) +
+         " bytes";
+}
+
+/// Null where a message occupies no worker.
+ordered_json occupationOf(const MessageTime &of) {
+  return of.alpha > 0 || of.beta > 0 ? ordered_json(of.alpha) : ordered_json();
+}
+
+ordered_json versionsOf(const Report &report) {
+  if (!report.steady)
+    return {};
+  std::vector<int32_t> versions;
+  for (size_t s = 0; s < report.problem.stages.size(); ++s)
+    versions.push_back(weightVersions(report.problem, static_cast<int32_t>(s)));
+  return versions;
+}
+
+ordered_json schemeOptionsOf(const Report &report) {
+  ordered_json options = ordered_json::object();
+  for (std::string_view name : report.scheme->options)
+    options[std::string(name)] = findSchemeOption(name)->print(report.options);
+  return options;
+}
+
+ordered_json boundsOf(const Report &report) {
+  ordered_json bounds = ordered_json::object();
+  for (const Bound &bound : report.bounds)
+    if (bound.time > 0)
+      bounds[bound.name] = bound.time;
+  return bounds;
+}
+
+ordered_json unoverlappedOf(const Report &report) {
+  ordered_json result = ordered_json::object();
+  for (size_t i = 0; i < report.unoverlapped.size(); ++i)
+    result[kPolicies[i].name] = report.unoverlapped[i];
+  return result;
+}
+
+/// Whole times without a fraction, as others are.
+ordered_json number(double value) {
+  if (value == std::floor(value))
+    return static_cast<int64_t>(value);
+  return value;
+}
+
+ordered_json interval(const std::vector<int32_t> &values) {
+  auto [least, most] = std::ranges::minmax(values);
+  return {least, most};
+}
+
+/// Sizes, times, results; a table, a CSV row and a JSON object walk it.
+constexpr Column kColumns[] = {
+    {"name", "pipeline",
+     [](const Report &r) -> ordered_json { return r.name; }},
+    {"schedule", "schedule",
+     [](const Report &r) -> ordered_json { return r.scheme->name; }},
+    {"options", "options", schemeOptionsOf},
+    {"stages", "stages (D)",
+     [](const Report &r) -> ordered_json { return r.problem.stages.size(); }},
+    {"micro_batches", "micro-batches (N)",
+     [](const Report &r) -> ordered_json { return r.problem.microBatches(); }},
+    {"width", "data-parallel width (W)",
+     [](const Report &r) -> ordered_json { return r.width; }},
+    {"pipelines", "pipelines (p)",
+     [](const Report &r) -> ordered_json {
+       return r.problem.pipelines.size();
+     }},
+    {"recomputation", "recomputation", recomputationOf},
+    {"time_unit", "unit of time",
+     [](const Report &r) -> ordered_json { return r.unit->name; }},
+    {"forward", "forward (f)", cost<&StageCost::forward>},
+    {"backward", "backward (b)", costOf<&StageCost::backward, false>},
+    {"input_gradient", "input gradient",
+     costOf<&StageCost::inputGradient, true>},
+    {"weight_gradient", "weight gradient",
+     costOf<&StageCost::weightGradient, true>},
+    {"recompute", "recompute",
+     [](const Report &r) {
+       return r.kept ? cost<&StageCost::recompute>(r) : ordered_json();
+     }},
+    {"p2p", "p2p",
+     [](const Report &r) -> ordered_json { return r.problem.link.alpha; }},
+    {"p2p_bytes", "  and for bytes",
+     [](const Report &r) { return bytesTimeOf(r.problem.link); }},
+    {"send", "send, occupies its worker",
+     [](const Report &r) { return occupationOf(r.problem.link.send); }},
+    {"send_bytes", "  and for bytes",
+     [](const Report &r) { return bytesTimeOf(r.problem.link.send); }},
+    {"receive", "receive, occupies its worker",
+     [](const Report &r) { return occupationOf(r.problem.link.receive); }},
+    {"receive_bytes", "  and for bytes",
+     [](const Report &r) { return bytesTimeOf(r.problem.link.receive); }},
+    {"memory_caps", "memory caps per worker",
+     [](const Report &r) -> ordered_json { return r.problem.memoryCaps; }},
+    {"receive_window", "receive window",
+     [](const Report &r) -> ordered_json { return r.receiveWindow; }},
+    {"receive_window_bytes", "  its bytes per worker",
+     [](const Report &r) -> ordered_json { return r.receiveBytes; }},
+    {"receive_window_makespans", "  makespan with it and smaller ones",
+     [](const Report &r) {
+       ordered_json all = ordered_json::object();
+       for (auto [window, makespan] : r.windowMakespans)
+         all[std::to_string(window)] = makespan;
+       return all;
+     }},
+    {"steps", "steps that overlap, shown",
+     [](const Report &r) {
+       return r.steady ? ordered_json(r.problem.steps) : ordered_json();
+     }},
+    {"makespan", "makespan",
+     [](const Report &r) -> ordered_json { return r.timing.makespan; }},
+    {"makespan_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->makespan) : ordered_json();
+     }},
+    {"load", "load of the busiest worker",
+     [](const Report &r) -> ordered_json { return r.timing.load(); }},
+    {"idle", "idle per worker",
+     [](const Report &r) -> ordered_json { return r.timing.idle; }},
+    {"occupied", "  of it, occupied by messages",
+     [](const Report &r) {
+       return std::ranges::count(r.timing.occupied, 0) ==
+                      std::ssize(r.timing.occupied)
+                  ? ordered_json()
+                  : ordered_json(r.timing.occupied);
+     }},
+    {"flush_bubble", "bubble (makespan less load)",
+     [](const Report &r) -> ordered_json { return r.timing.flushBubble(); }},
+    {"bubble_ratio", "  ratio over all workers",
+     [](const Report &r) -> ordered_json { return r.timing.bubbleRatio(); },
+     true},
+    {"bubble_ratio_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->bubbleRatio()) : ordered_json();
+     },
+     true},
+    {"all_reduces", "all-reduce of the gradient, by stage",
+     [](const Report &r) -> ordered_json { return r.allReduces; }},
+    {"all_reduce_unoverlapped", "  un-overlapped at the step's end",
+     unoverlappedOf},
+    {"all_reduce_early_stages", "  early by eager_opt, stages",
+     [](const Report &r) -> ordered_json { return r.earlyStages; }},
+    {"step_period", "steady state: a step takes",
+     [](const Report &r) {
+       return r.steady ? number(r.steady->period) : ordered_json();
+     }},
+    {"step_period_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.keptSteady ? number(r.keptSteady->period) : ordered_json();
+     }},
+    {"step_bubble_ratio", "  bubble of that, simulated",
+     [](const Report &r) {
+       return r.steady ? ordered_json(r.steady->bubbleRatio) : ordered_json();
+     },
+     true},
+    {"bubble_ratio_formula", "  ratio, by formula",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleValue) : ordered_json();
+     },
+     true},
+    {"bubble_formula", "  formula",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->formula)
+                              : ordered_json();
+     }},
+    {"bubble_formula_conditions", "  where",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->conditions)
+                              : ordered_json();
+     }},
+    {"bubble_formula_source", "  source",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->source)
+                              : ordered_json();
+     }},
+    {"internal_bubble", "bubble inside a worker's span",
+     [](const Report &r) -> ordered_json { return r.timing.internalBubble(); }},
+    {"internal_bubble_ratio", "  ratio, simulated",
+     [](const Report &r) -> ordered_json { return r.internalBubbleRatio(); },
+     true},
+    {"peak_activations", "peak activations per worker",
+     [](const Report &r) -> ordered_json { return r.timing.peakActivations; }},
+    {"peak_activations_interval", "  interval, simulated",
+     [](const Report &r) { return interval(r.timing.peakActivations); }},
+    {"peak_activations_formula_interval", "  interval, by formula",
+     [](const Report &r) -> ordered_json {
+       return r.peakFormula
+                  ? ordered_json{r.peakValue.first, r.peakValue.second}
+                  : ordered_json();
+     }},
+    {"peak_activations_formula", "  formula",
+     [](const Report &r) -> ordered_json {
+       return r.peakFormula ? ordered_json(std::string(r.peakFormula->formula) +
+                                           " (" + r.peakFormula->conditions +
+                                           "; " + r.peakFormula->source + ")")
+                            : ordered_json();
+     }},
+    {"peak_activations_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->peakActivations) : ordered_json();
+     }},
+    {"weight_versions", "versions of weights, by stage", versionsOf},
+    {"resident_bytes", "resident bytes per worker",
+     [](const Report &r) -> ordered_json { return r.residentBytes; }},
+    {"peak_bytes", "peak bytes per worker",
+     [](const Report &r) -> ordered_json { return r.timing.peakBytes; }},
+    {"peak_bytes_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->peakBytes) : ordered_json();
+     }},
+    {"bounds", "lower bounds of the makespan", boundsOf},
+    {"highest_bound", "  the highest",
+     [](const Report &r) -> ordered_json {
+       const Bound &bound = best(r.bounds);
+       return std::string(bound.name) + ": " + bound.formula + " (" +
+              bound.conditions + "; " + bound.reason + ")";
+     }},
+    {"gap", "gap to the highest",
+     [](const Report &r) -> ordered_json {
+       return gap(r.timing, best(r.bounds));
+     },
+     true},
+    {"notes", "note", [](const Report &r) -> ordered_json { return r.notes; }},
+};
+
+/// "25.0 %" in tables, where shares read better so.
+std::string percent(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
+  return text;
+}
+
+/// A value on one line: lists with blanks, pairs as "name = value".
+std::string flat(const ordered_json &value, bool share) {
+  std::string text;
+  if (value.is_string())
+    return value.get<std::string>();
+  if (value.is_number_float() && share)
+    return percent(value.get<double>());
+  if (value.is_object()) {
+    for (const auto &[key, item] : value.items())
+      text += (text.empty() ? "" : ", ") + key + " = " + flat(item, share);
+    return text;
+  }
+  if (!value.is_array())
+    return value.dump();
+  for (const ordered_json &item : value)
+    text += (text.empty()       ? ""
+             : item.is_string() ? "; "
+                                : " ") +
+            flat(item, share);
+  return text;
+}
+
+bool isEmpty(const ordered_json &value) {
+  return value.is_null() || (value.is_structured() && value.empty());
+}
+
+std::string renderTable(std::span<const Report> reports) {
+  size_t width = 0;
+  for (const Column &column : kColumns)
+    width = std::max(width, std::string_view(column.text).size());
+  std::string text;
+  for (const Report &report : reports) {
+    if (!text.empty())
+      text += "\n";
+    for (const Column &column : kColumns) {
+      ordered_json value = column.value(report);
+      if (isEmpty(value))
+        continue;
+      std::string name = column.text;
+      name.resize(width + 2, ' ');
+      text += name + flat(value, column.share) + "\n";
+    }
+  }
+  return text;
+}
+
+/// RFC 4180: in quotes where it holds a quote, a comma or a line's end.
+std::string quoted(const std::string &field) {
+  if (field.find_first_of("\",\r\n") == std::string::npos)
+    return field;
+  std::string text = "\"";
+  for (char c : field)
+    text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return text + "\"";
+}
+
+std::string renderCsv(std::span<const Report> reports) {
+  std::string text;
+  for (const Column &column : kColumns)
+    text += (text.empty() ? "" : ",") + std::string(column.name);
+  text += "\n";
+  for (const Report &report : reports) {
+    std::string row;
+    for (const Column &column : kColumns) {
+      ordered_json value = column.value(report);
+      row += (&column == kColumns ? "" : ",") +
+             (isEmpty(value) ? "" : quoted(flat(value, false)));
+    }
+    text += row + "\n";
+  }
+  return text;
+}
+
+std::string renderJson(std::span<const Report> reports) {
+  ordered_json document = ordered_json::array();
+  for (const Report &report : reports) {
+    ordered_json object;
+    for (const Column &column : kColumns)
+      object[column.name] = column.value(report);
+    document.push_back(std::move(object));
+  }
+  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+} // namespace
+
+std::span<const ReportFormat> reportFormats() {
+  static constexpr std::array<ReportFormat, 3> all = {{
+      {"table", "lines for people", renderTable},
+      {"csv", "a row for each pipeline", renderCsv},
+      {"json", "an object for each pipeline", renderJson},
+  }};
+  return all;
+}
+
+} // namespace chimera::schedule
