@@ -66,7 +66,8 @@ public:
       for (size_t i = 0; equal && i < known.size(); ++i)
         equal =
             known[i].worker() == static_cast<uint32_t>(start.getWorkers()[i]) &&
-            known[i].key() == static_cast<uint32_t>(start.getKeys()[i]);
+            known[i].key() == static_cast<uint32_t>(start.getKeys()[i]) &&
+            known[i].stage() == start.getStage();
       if (!equal)
         return start.emitOpError("expected the contributions that other starts "
                                  "of stage ")
@@ -75,9 +76,8 @@ public:
     }
     auto communicator = std::make_unique<program::CommunicatorT>();
     communicator->kind = kind;
-    communicator->stage = start.getStage();
     for (auto [worker, key] : llvm::zip(start.getWorkers(), start.getKeys()))
-      communicator->contributions.emplace_back(worker, key);
+      communicator->contributions.emplace_back(worker, key, start.getStage());
     program.communicators.push_back(std::move(communicator));
     return entry->second;
   }

@@ -49,7 +49,8 @@ Json dump(const ModelT *model) {
           {"width", model->width},
           {"context", model->context},
           {"vocabulary", model->vocabulary},
-          {"dropout", model->dropout}};
+          {"dropout", model->dropout},
+          {"tied", model->tied}};
 }
 
 Json dump(const OptimizerT *optimizer) {
@@ -77,6 +78,14 @@ Json dump(const Stage &stage) {
           {"boundary_bytes", stage.boundary_bytes()}};
 }
 
+Json dump(const Tied *tied) {
+  if (!tied)
+    return nullptr;
+  return {{"first_offset", tied->first_offset()},
+          {"last_offset", tied->last_offset()},
+          {"bytes", tied->bytes()}};
+}
+
 Json dump(const PipelineT &pipeline) {
   return {{"direction", nameOf(pipeline.direction)},
           {"workers", pipeline.workers},
@@ -88,10 +97,10 @@ Json dump(const PipelineT &pipeline) {
 Json dump(const CommunicatorT &communicator) {
   Json contributions = Json::array();
   for (const Contribution &contribution : communicator.contributions)
-    contributions.push_back(
-        {{"worker", contribution.worker()}, {"key", contribution.key()}});
+    contributions.push_back({{"worker", contribution.worker()},
+                             {"key", contribution.key()},
+                             {"stage", contribution.stage()}});
   return {{"kind", nameOf(communicator.kind)},
-          {"stage", communicator.stage},
           {"contributions", contributions}};
 }
 
@@ -187,6 +196,7 @@ std::string dumpJson(const ProgramT &program) {
                    {"data_parallel", program.data_parallel},
                    {"updates", nameOf(program.updates)},
                    {"stages", stages},
+                   {"tied", dump(program.tied.get())},
                    {"pipelines", pipelines},
                    {"message_model", nameOf(program.message_model)},
                    {"communicators", communicators},

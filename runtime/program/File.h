@@ -30,7 +30,7 @@
 
 namespace chimera::program {
 
-inline constexpr uint32_t kMajorVersion = 1;
+inline constexpr uint32_t kMajorVersion = 2;
 inline constexpr uint32_t kMinorVersion = 0;
 
 /// The checksum that the header holds. It finds damage, not malice.

@@ -38,6 +38,8 @@ int64_t sum(std::initializer_list<int64_t> terms) {
 // variance does not grow with depth.
 constexpr double kDeviation = 0.02;
 
+constexpr char kHeadWeight[] = "head.weight";
+
 Parameter normal(std::string name, std::vector<int64_t> shape,
                  double deviation = kDeviation) {
   return {std::move(name), std::move(shape), Parameter::Start::Normal,
@@ -131,7 +133,7 @@ std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
             normal("position_embedding", {model.context, width})};
   if (layer == model.layers + 1)
     return {ones("norm.weight", {width}), zeros("norm.bias", {width}),
-            normal("head.weight", {model.vocabulary, width})};
+            normal(kHeadWeight, {model.vocabulary, width})};
   const double residual = kDeviation / std::sqrt(2.0 * model.layers);
   return {ones("norm1.weight", {width}),
           zeros("norm1.bias", {width}),
@@ -147,12 +149,46 @@ std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
           zeros("mlp_projection.bias", {width})};
 }
 
+/// Whether `parameter` of layers that begin at `first` is held there as
+/// another: the head's matrix as the token embedding.
+static bool isHeldElsewhere(const ModelT &model, uint32_t first,
+                            const Parameter &parameter) {
+  return model.tied && first == 0 && parameter.name == kHeadWeight;
+}
+
+std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
+                                            uint32_t count) {
+  std::vector<StageParameter> result;
+  for (uint32_t layer = first; layer != first + count; ++layer) {
+    uint32_t number = 0;
+    for (Parameter &parameter : layerParameters(model, layer)) {
+      if (!isHeldElsewhere(model, first, parameter))
+        result.push_back({layer, number, std::move(parameter)});
+      ++number;
+    }
+  }
+  return result;
+}
+
 int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
   int64_t result = 0;
   for (uint32_t layer = first; layer != first + count; ++layer)
     for (const Parameter &parameter : layerParameters(model, layer))
-      result = sum({result, parameter.elements()});
+      if (!isHeldElsewhere(model, first, parameter))
+        result = sum({result, parameter.elements()});
   return result;
+}
+
+std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
+                                   uint32_t lastCount) {
+  const uint32_t layers = layerCount(model);
+  if (!model.tied || lastCount == layers)
+    return std::nullopt;
+  // The first parameter of the model, and the last.
+  const int64_t elements = layerParameters(model, 0).front().elements();
+  const int64_t last = parameterCount(model, layers - lastCount, lastCount);
+  return Tied(0, product({last - elements, bytesOf(type)}),
+              product({elements, bytesOf(type)}));
 }
 
 LayerCost layerCost(const ModelT &model, DataType type, uint32_t microBatchSize,

@@ -10,9 +10,10 @@
 // The compiler partitions and sizes buffers with it; the runtime binds its
 // tensors to it.
 //
-// Layers of "gpt2" (pre-norm, learned positions, untied head): 0 is the token
-// and position embedding, 1..L the transformer blocks, L+1 the final norm and
-// the head.
+// Layers of "gpt2" (pre-norm, learned positions): 0 is the token and position
+// embedding, 1..L the transformer blocks, L+1 the final norm and the head. In a
+// tied model the head's matrix is the token embedding's: a stage that has both
+// layers holds it once, and of two stages each its own copy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +23,7 @@
 #include "runtime/program/Program.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,13 +57,32 @@ int64_t bytesOf(DataType type);
 /// Layers of the model, embedding and head included.
 uint32_t layerCount(const ModelT &model);
 
-/// The parameters of `layer` in the order in which they lie in memory. A
-/// stage's weights are those of its layers, one after another, without padding.
-/// Requires a checked model and layer < layerCount(model).
+/// The parameters of `layer`, in order. Requires a checked model and layer <
+/// layerCount(model).
 std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer);
+
+/// A parameter of a stage.
+struct StageParameter {
+  uint32_t layer;
+  uint32_t number; ///< in its layer
+  Parameter parameter;
+};
+
+/// The parameters of layers [first, first + count) in the order in which they
+/// lie in a stage's weights, without padding: those of its layers, one after
+/// another, but no head's matrix where the layers have the token embedding that
+/// it is tied to. Requires a checked model and a range of its layers.
+std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
+                                            uint32_t count);
 
 /// Elements of the weights of layers [first, first + count).
 int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
+
+/// Where the first stage and the last one, of the model's last `lastCount`
+/// layers, hold the matrix of a tied model. None where the model is not tied or
+/// one stage is both. Requires a checked model.
+std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
+                                   uint32_t lastCount);
 
 /// Costs of `layer` for one micro-batch of `microBatchSize` sequences. The
 /// stash is what the runtime keeps from the forward to the backward besides the

@@ -68,6 +68,13 @@ inline uint64_t updateOf(const ProgramT &program, const Instruction &update,
          update.micro_batch() / update.micro_batches();
 }
 
+/// Whether an all-reduce sums gradients of the first and of the last stage,
+/// those of tied parameters. Requires contributions.
+inline bool reducesTied(const CommunicatorT &communicator) {
+  return communicator.contributions.front().stage() !=
+         communicator.contributions.back().stage();
+}
+
 /// Ranks that run the program: workers times data-parallel copies.
 inline uint32_t rankCount(const ProgramT &program) {
   return static_cast<uint32_t>(program.workers.size()) * program.data_parallel;

@@ -321,11 +321,11 @@ private:
       return fail(std::string("expected ") + nameOf(communicator.kind) +
                   ", as the communicator has, got " +
                   nameOf(instruction.kind()));
+    uint32_t stage = communicator.contributions.front().stage();
     if (communicator.kind == ValueKind::WeightGradient &&
-        instruction.stage() != communicator.stage)
-      return fail("expected the communicator's stage " +
-                  text(communicator.stage) + ", got " +
-                  text(instruction.stage()));
+        instruction.stage() != stage)
+      return fail("expected the communicator's stage " + text(stage) +
+                  ", got " + text(instruction.stage()));
     // Those of losses name nothing.
     if (communicator.kind == ValueKind::WeightGradient &&
         instruction.micro_batch() >=

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/program/Layout.h"
 #include "runtime/program/VerifyInternal.h"
 
 #include <algorithm>
@@ -15,6 +16,14 @@ namespace {
 
 void structure(Report &report, std::string message) {
   report.add(Rule::Structure, std::move(message));
+}
+
+std::string describe(const Tied *tied) {
+  if (!tied)
+    return "none";
+  return text(tied->bytes()) + " bytes at " + text(tied->first_offset()) +
+         " of the first stage and " + text(tied->last_offset()) +
+         " of the last";
 }
 
 /// Whether nothing is missing that the other checks look into.
@@ -167,60 +176,126 @@ void verifyPipelines(const ProgramT &program, Report &report) {
   }
 }
 
-void verifyCommunicators(const ProgramT &program, Facts &facts,
-                         Report &report) {
-  auto lastStage = static_cast<uint32_t>(program.stages.size() - 1);
-  for (size_t c = 0; c < program.communicators.size(); ++c) {
-    const CommunicatorT &communicator = *program.communicators[c];
-    std::string name = "communicator " + text(c) + ": ";
-    bool ofLosses = communicator.kind == ValueKind::Loss;
-    if (!ofLosses && communicator.kind != ValueKind::WeightGradient)
-      structure(report, name + "expected weight gradients or losses, got " +
-                            nameOf(communicator.kind));
-    if (communicator.stage >= program.stages.size()) {
-      structure(report, name + "expected a stage below " +
-                            text(program.stages.size()) + ", got " +
-                            text(communicator.stage));
+/// Whether the parameters that are on two stages are where they can be.
+void verifyTied(const ProgramT &program, Report &report) {
+  const Tied *tied = program.tied.get();
+  if (program.model && checkModel(*program.model).empty()) {
+    uint32_t last = program.stages.back().layers();
+    std::optional<Tied> ofModel;
+    if (program.stages.size() > 1 && last < layerCount(*program.model))
+      ofModel = tiedParameters(*program.model, program.data_type, last);
+    std::string expected = describe(ofModel ? &*ofModel : nullptr);
+    if (std::string got = describe(tied); got != expected)
+      return structure(report, "expected " + expected +
+                                   " as tied parameters, by the model, got " +
+                                   got);
+  }
+  if (!tied)
+    return;
+  if (program.updates != Updates::Flush)
+    return structure(report, "expected tied parameters with a flush only: "
+                             "without, first and last stage update at "
+                             "different times");
+  if (program.stages.size() < 2)
+    return structure(report, "expected two stages for tied parameters, got 1");
+  // The rest of a stage's weights is one piece.
+  auto verifyEnd = [&](uint64_t stage, uint64_t offset) {
+    uint64_t whole = program.stages[stage].weights_bytes();
+    if (tied->bytes() == 0 || tied->bytes() >= whole ||
+        (offset != 0 && offset != whole - tied->bytes()))
+      structure(report, "expected tied parameters at one end of the " +
+                            text(whole) + " bytes of weights of stage " +
+                            text(stage) + ", got " + text(tied->bytes()) +
+                            " bytes at " + text(offset));
+  };
+  verifyEnd(0, tied->first_offset());
+  verifyEnd(program.stages.size() - 1, tied->last_offset());
+}
+
+/// Whether the contributions are of the stages that an all-reduce sums.
+void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
+                  const std::string &name, Report &report) {
+  const std::vector<Contribution> &list = communicator.contributions;
+  auto last = static_cast<uint32_t>(program.stages.size() - 1);
+  if (list.front().stage() > last)
+    return structure(report, name + "expected a stage below " + text(last + 1) +
+                                 ", got " + text(list.front().stage()));
+  bool ofTied = reducesTied(communicator);
+  if (ofTied && (!program.tied || communicator.kind == ValueKind::Loss))
+    return structure(report, name +
+                                 "expected contributions of one stage, got "
+                                 "stages " +
+                                 text(list.front().stage()) + " and " +
+                                 text(list.back().stage()));
+  for (size_t i = 0; i < list.size(); ++i) {
+    uint32_t expected = communicator.kind == ValueKind::Loss ? last
+                        : !ofTied    ? list.front().stage()
+                        : i % 2 == 0 ? 0
+                                     : last;
+    if (list[i].stage() != expected)
+      return structure(report, name + "expected contribution " + text(i) +
+                                   " from stage " + text(expected) + ", got " +
+                                   text(list[i].stage()));
+  }
+  if (ofTied && list.size() % 2 != 0)
+    structure(report, name +
+                          "expected contributions of first and last stage "
+                          "in turn, got " +
+                          text(list.size()));
+}
+
+void verifyCommunicator(const ProgramT &program,
+                        const CommunicatorT &communicator,
+                        const std::string &name, Facts &facts, Report &report) {
+  bool ofLosses = communicator.kind == ValueKind::Loss;
+  if (!ofLosses && communicator.kind != ValueKind::WeightGradient)
+    structure(report, name + "expected weight gradients or losses, got " +
+                          nameOf(communicator.kind));
+  std::vector<Member> &merged = facts.members.emplace_back();
+  if (communicator.contributions.empty())
+    return structure(report, name + "expected contributions, got none");
+  verifyStages(program, communicator, name, report);
+  std::vector<uint32_t> members;
+  uint64_t keys = ofLosses ? program.micro_batches : program.pipelines.size();
+  const char *what = ofLosses ? "micro-batch " : "pipeline ";
+  const Contribution *before = nullptr;
+  for (const Contribution &each : communicator.contributions) {
+    uint32_t worker = each.worker(), key = each.key();
+    if (key >= keys) {
+      structure(report, name + "expected a " + what + "below " + text(keys) +
+                            ", got " + text(key));
       continue;
     }
-    if (communicator.contributions.empty())
-      structure(report, name + "expected contributions, got none");
-    std::vector<Member> members;
-    uint64_t keys = ofLosses ? program.micro_batches : program.pipelines.size();
-    const char *what = ofLosses ? "micro-batch " : "pipeline ";
-    uint32_t stage = ofLosses ? lastStage : communicator.stage;
-    for (size_t i = 0; i < communicator.contributions.size(); ++i) {
-      uint32_t worker = communicator.contributions[i].worker();
-      uint32_t key = communicator.contributions[i].key();
-      if (key >= keys) {
-        structure(report, name + "expected a " + what + "below " + text(keys) +
-                              ", got " + text(key));
-        continue;
-      }
-      if (i > 0 && key <= communicator.contributions[i - 1].key())
-        structure(report, name + "expected ascending contributions, got " +
-                              what + text(key) + " after " +
-                              text(communicator.contributions[i - 1].key()));
-      uint32_t pipeline = ofLosses ? facts.pieces->pipelineOf(key) : key;
-      uint32_t holder = program.pipelines[pipeline]->workers[stage];
-      if (worker != holder)
-        structure(report, name + "expected the contribution of " + what +
-                              text(key) + " from worker " + text(holder) +
-                              ", which holds stage " + text(stage) + ", got " +
-                              text(worker));
-      else
-        members.push_back({worker, 1});
-    }
-    std::ranges::sort(members, {}, &Member::worker);
-    std::vector<Member> &merged = facts.members.emplace_back();
-    for (const Member &member : members)
-      if (!merged.empty() && merged.back().worker == member.worker)
-        ++merged.back().contributions;
-      else
-        merged.push_back(member);
-    if (report.full())
-      return;
+    if (each.stage() >= program.stages.size())
+      continue; // reported
+    if (before && std::pair(key, each.stage()) <=
+                      std::pair(before->key(), before->stage()))
+      structure(report, name + "expected ascending contributions, got " + what +
+                            text(key) + " after " + text(before->key()));
+    before = &each;
+    uint32_t pipeline = ofLosses ? facts.pieces->pipelineOf(key) : key;
+    uint32_t holder = program.pipelines[pipeline]->workers[each.stage()];
+    if (worker != holder)
+      structure(report, name + "expected the contribution of " + what +
+                            text(key) + " from worker " + text(holder) +
+                            ", which holds stage " + text(each.stage()) +
+                            ", got " + text(worker));
+    else
+      members.push_back(worker);
   }
+  std::ranges::sort(members);
+  for (uint32_t member : members)
+    if (!merged.empty() && merged.back().worker == member)
+      ++merged.back().contributions;
+    else
+      merged.push_back({member, 1});
+}
+
+void verifyCommunicators(const ProgramT &program, Facts &facts,
+                         Report &report) {
+  for (size_t c = 0; c < program.communicators.size() && !report.full(); ++c)
+    verifyCommunicator(program, *program.communicators[c],
+                       "communicator " + text(c) + ": ", facts, report);
 }
 
 void verifySections(const ProgramT &program, const WorkerT &worker,
@@ -356,6 +431,7 @@ void verifyTables(const ProgramT &program, Facts &facts, Report &report) {
   if (!report.empty())
     return;
   facts.pieces.emplace(program);
+  verifyTied(program, report);
   verifyCommunicators(program, facts, report);
   verifyStates(program, report);
 }

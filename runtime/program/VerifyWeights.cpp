@@ -326,7 +326,7 @@ private:
       if (contribution.worker() != w)
         continue;
       const Value &given = values[in[next++]];
-      uint32_t replica = contribution.key() * stages + communicator.stage;
+      uint32_t replica = contribution.key() * stages + contribution.stage();
       if (given.replica != replica)
         return fail("expected the gradient sum of " + nameOfReplica(replica) +
                     ", got that of " + nameOfReplica(given.replica));

@@ -26,6 +26,8 @@ struct OptimizerT;
 
 struct Stage;
 
+struct Tied;
+
 struct Pipeline;
 struct PipelineBuilder;
 struct PipelineT;
@@ -422,6 +424,49 @@ struct Stage::Traits {
   using type = Stage;
 };
 
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Tied FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint64_t first_offset_;
+  uint64_t last_offset_;
+  uint64_t bytes_;
+
+ public:
+  struct Traits;
+  Tied()
+      : first_offset_(0),
+        last_offset_(0),
+        bytes_(0) {
+  }
+  Tied(uint64_t _first_offset, uint64_t _last_offset, uint64_t _bytes)
+      : first_offset_(flatbuffers::EndianScalar(_first_offset)),
+        last_offset_(flatbuffers::EndianScalar(_last_offset)),
+        bytes_(flatbuffers::EndianScalar(_bytes)) {
+  }
+  uint64_t first_offset() const {
+    return flatbuffers::EndianScalar(first_offset_);
+  }
+  void mutate_first_offset(uint64_t _first_offset) {
+    flatbuffers::WriteScalar(&first_offset_, _first_offset);
+  }
+  uint64_t last_offset() const {
+    return flatbuffers::EndianScalar(last_offset_);
+  }
+  void mutate_last_offset(uint64_t _last_offset) {
+    flatbuffers::WriteScalar(&last_offset_, _last_offset);
+  }
+  uint64_t bytes() const {
+    return flatbuffers::EndianScalar(bytes_);
+  }
+  void mutate_bytes(uint64_t _bytes) {
+    flatbuffers::WriteScalar(&bytes_, _bytes);
+  }
+};
+FLATBUFFERS_STRUCT_END(Tied, 24);
+
+struct Tied::Traits {
+  using type = Tied;
+};
+
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Instruction FLATBUFFERS_FINAL_CLASS {
  private:
   uint8_t opcode_;
@@ -681,16 +726,19 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Contribution FLATBUFFERS_FINAL_CLASS {
  private:
   uint32_t worker_;
   uint32_t key_;
+  uint32_t stage_;
 
  public:
   struct Traits;
   Contribution()
       : worker_(0),
-        key_(0) {
+        key_(0),
+        stage_(0) {
   }
-  Contribution(uint32_t _worker, uint32_t _key)
+  Contribution(uint32_t _worker, uint32_t _key, uint32_t _stage)
       : worker_(flatbuffers::EndianScalar(_worker)),
-        key_(flatbuffers::EndianScalar(_key)) {
+        key_(flatbuffers::EndianScalar(_key)),
+        stage_(flatbuffers::EndianScalar(_stage)) {
   }
   uint32_t worker() const {
     return flatbuffers::EndianScalar(worker_);
@@ -704,8 +752,14 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Contribution FLATBUFFERS_FINAL_CLASS {
   void mutate_key(uint32_t _key) {
     flatbuffers::WriteScalar(&key_, _key);
   }
+  uint32_t stage() const {
+    return flatbuffers::EndianScalar(stage_);
+  }
+  void mutate_stage(uint32_t _stage) {
+    flatbuffers::WriteScalar(&stage_, _stage);
+  }
 };
-FLATBUFFERS_STRUCT_END(Contribution, 8);
+FLATBUFFERS_STRUCT_END(Contribution, 12);
 
 struct Contribution::Traits {
   using type = Contribution;
@@ -763,6 +817,7 @@ struct ModelT : public flatbuffers::NativeTable {
   uint32_t context = 0;
   uint32_t vocabulary = 0;
   double dropout = 0.0;
+  bool tied = false;
 };
 
 struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -776,7 +831,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_WIDTH = 10,
     VT_CONTEXT = 12,
     VT_VOCABULARY = 14,
-    VT_DROPOUT = 16
+    VT_DROPOUT = 16,
+    VT_TIED = 18
   };
   const flatbuffers::String *architecture() const {
     return GetPointer<const flatbuffers::String *>(VT_ARCHITECTURE);
@@ -820,6 +876,12 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_dropout(double _dropout = 0.0) {
     return SetField<double>(VT_DROPOUT, _dropout, 0.0);
   }
+  bool tied() const {
+    return GetField<uint8_t>(VT_TIED, 0) != 0;
+  }
+  bool mutate_tied(bool _tied = 0) {
+    return SetField<uint8_t>(VT_TIED, static_cast<uint8_t>(_tied), 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -830,6 +892,7 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_CONTEXT, 4) &&
            VerifyField<uint32_t>(verifier, VT_VOCABULARY, 4) &&
            VerifyField<double>(verifier, VT_DROPOUT, 8) &&
+           VerifyField<uint8_t>(verifier, VT_TIED, 1) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -862,6 +925,9 @@ struct ModelBuilder {
   void add_dropout(double dropout) {
     fbb_.AddElement<double>(Model::VT_DROPOUT, dropout, 0.0);
   }
+  void add_tied(bool tied) {
+    fbb_.AddElement<uint8_t>(Model::VT_TIED, static_cast<uint8_t>(tied), 0);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -882,7 +948,8 @@ inline flatbuffers::Offset<Model> CreateModel(
     uint32_t width = 0,
     uint32_t context = 0,
     uint32_t vocabulary = 0,
-    double dropout = 0.0) {
+    double dropout = 0.0,
+    bool tied = false) {
   ModelBuilder builder_(_fbb);
   builder_.add_dropout(dropout);
   builder_.add_vocabulary(vocabulary);
@@ -891,6 +958,7 @@ inline flatbuffers::Offset<Model> CreateModel(
   builder_.add_heads(heads);
   builder_.add_layers(layers);
   builder_.add_architecture(architecture);
+  builder_.add_tied(tied);
   return builder_.Finish();
 }
 
@@ -907,7 +975,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     uint32_t width = 0,
     uint32_t context = 0,
     uint32_t vocabulary = 0,
-    double dropout = 0.0) {
+    double dropout = 0.0,
+    bool tied = false) {
   auto architecture__ = architecture ? _fbb.CreateString(architecture) : 0;
   return chimera::program::CreateModel(
       _fbb,
@@ -917,7 +986,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       width,
       context,
       vocabulary,
-      dropout);
+      dropout,
+      tied);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -1443,7 +1513,6 @@ flatbuffers::Offset<Worker> CreateWorker(flatbuffers::FlatBufferBuilder &_fbb, c
 struct CommunicatorT : public flatbuffers::NativeTable {
   typedef Communicator TableType;
   chimera::program::ValueKind kind = chimera::program::ValueKind::Tokens;
-  uint32_t stage = 0;
   std::vector<chimera::program::Contribution> contributions{};
 };
 
@@ -1453,20 +1522,13 @@ struct Communicator FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_KIND = 4,
-    VT_STAGE = 6,
-    VT_CONTRIBUTIONS = 8
+    VT_CONTRIBUTIONS = 6
   };
   chimera::program::ValueKind kind() const {
     return static_cast<chimera::program::ValueKind>(GetField<uint8_t>(VT_KIND, 0));
   }
   bool mutate_kind(chimera::program::ValueKind _kind = static_cast<chimera::program::ValueKind>(0)) {
     return SetField<uint8_t>(VT_KIND, static_cast<uint8_t>(_kind), 0);
-  }
-  uint32_t stage() const {
-    return GetField<uint32_t>(VT_STAGE, 0);
-  }
-  bool mutate_stage(uint32_t _stage = 0) {
-    return SetField<uint32_t>(VT_STAGE, _stage, 0);
   }
   const flatbuffers::Vector<const chimera::program::Contribution *> *contributions() const {
     return GetPointer<const flatbuffers::Vector<const chimera::program::Contribution *> *>(VT_CONTRIBUTIONS);
@@ -1477,7 +1539,6 @@ struct Communicator FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_KIND, 1) &&
-           VerifyField<uint32_t>(verifier, VT_STAGE, 4) &&
            VerifyOffsetRequired(verifier, VT_CONTRIBUTIONS) &&
            verifier.VerifyVector(contributions()) &&
            verifier.EndTable();
@@ -1493,9 +1554,6 @@ struct CommunicatorBuilder {
   flatbuffers::uoffset_t start_;
   void add_kind(chimera::program::ValueKind kind) {
     fbb_.AddElement<uint8_t>(Communicator::VT_KIND, static_cast<uint8_t>(kind), 0);
-  }
-  void add_stage(uint32_t stage) {
-    fbb_.AddElement<uint32_t>(Communicator::VT_STAGE, stage, 0);
   }
   void add_contributions(flatbuffers::Offset<flatbuffers::Vector<const chimera::program::Contribution *>> contributions) {
     fbb_.AddOffset(Communicator::VT_CONTRIBUTIONS, contributions);
@@ -1515,11 +1573,9 @@ struct CommunicatorBuilder {
 inline flatbuffers::Offset<Communicator> CreateCommunicator(
     flatbuffers::FlatBufferBuilder &_fbb,
     chimera::program::ValueKind kind = chimera::program::ValueKind::Tokens,
-    uint32_t stage = 0,
     flatbuffers::Offset<flatbuffers::Vector<const chimera::program::Contribution *>> contributions = 0) {
   CommunicatorBuilder builder_(_fbb);
   builder_.add_contributions(contributions);
-  builder_.add_stage(stage);
   builder_.add_kind(kind);
   return builder_.Finish();
 }
@@ -1532,13 +1588,11 @@ struct Communicator::Traits {
 inline flatbuffers::Offset<Communicator> CreateCommunicatorDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     chimera::program::ValueKind kind = chimera::program::ValueKind::Tokens,
-    uint32_t stage = 0,
     const std::vector<chimera::program::Contribution> *contributions = nullptr) {
   auto contributions__ = contributions ? _fbb.CreateVectorOfStructs<chimera::program::Contribution>(*contributions) : 0;
   return chimera::program::CreateCommunicator(
       _fbb,
       kind,
-      stage,
       contributions__);
 }
 
@@ -1559,6 +1613,7 @@ struct ProgramT : public flatbuffers::NativeTable {
   uint32_t data_parallel = 0;
   chimera::program::Updates updates = chimera::program::Updates::Flush;
   std::vector<chimera::program::Stage> stages{};
+  std::unique_ptr<chimera::program::Tied> tied{};
   std::vector<std::unique_ptr<chimera::program::PipelineT>> pipelines{};
   chimera::program::MessageModel message_model = chimera::program::MessageModel::Rendezvous;
   std::vector<std::unique_ptr<chimera::program::CommunicatorT>> communicators{};
@@ -1589,12 +1644,13 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_DATA_PARALLEL = 24,
     VT_UPDATES = 26,
     VT_STAGES = 28,
-    VT_PIPELINES = 30,
-    VT_MESSAGE_MODEL = 32,
-    VT_COMMUNICATORS = 34,
-    VT_WORKERS = 36,
-    VT_FILES = 38,
-    VT_LOCATIONS = 40
+    VT_TIED = 30,
+    VT_PIPELINES = 32,
+    VT_MESSAGE_MODEL = 34,
+    VT_COMMUNICATORS = 36,
+    VT_WORKERS = 38,
+    VT_FILES = 40,
+    VT_LOCATIONS = 42
   };
   const flatbuffers::String *producer() const {
     return GetPointer<const flatbuffers::String *>(VT_PRODUCER);
@@ -1674,6 +1730,12 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Vector<const chimera::program::Stage *> *mutable_stages() {
     return GetPointer<flatbuffers::Vector<const chimera::program::Stage *> *>(VT_STAGES);
   }
+  const chimera::program::Tied *tied() const {
+    return GetStruct<const chimera::program::Tied *>(VT_TIED);
+  }
+  chimera::program::Tied *mutable_tied() {
+    return GetStruct<chimera::program::Tied *>(VT_TIED);
+  }
   const flatbuffers::Vector<flatbuffers::Offset<chimera::program::Pipeline>> *pipelines() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<chimera::program::Pipeline>> *>(VT_PIPELINES);
   }
@@ -1732,6 +1794,7 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_UPDATES, 1) &&
            VerifyOffsetRequired(verifier, VT_STAGES) &&
            verifier.VerifyVector(stages()) &&
+           VerifyField<chimera::program::Tied>(verifier, VT_TIED, 8) &&
            VerifyOffsetRequired(verifier, VT_PIPELINES) &&
            verifier.VerifyVector(pipelines()) &&
            verifier.VerifyVectorOfTables(pipelines()) &&
@@ -1797,6 +1860,9 @@ struct ProgramBuilder {
   void add_stages(flatbuffers::Offset<flatbuffers::Vector<const chimera::program::Stage *>> stages) {
     fbb_.AddOffset(Program::VT_STAGES, stages);
   }
+  void add_tied(const chimera::program::Tied *tied) {
+    fbb_.AddStruct(Program::VT_TIED, tied);
+  }
   void add_pipelines(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Pipeline>>> pipelines) {
     fbb_.AddOffset(Program::VT_PIPELINES, pipelines);
   }
@@ -1852,6 +1918,7 @@ inline flatbuffers::Offset<Program> CreateProgram(
     uint32_t data_parallel = 0,
     chimera::program::Updates updates = chimera::program::Updates::Flush,
     flatbuffers::Offset<flatbuffers::Vector<const chimera::program::Stage *>> stages = 0,
+    const chimera::program::Tied *tied = nullptr,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Pipeline>>> pipelines = 0,
     chimera::program::MessageModel message_model = chimera::program::MessageModel::Rendezvous,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Communicator>>> communicators = 0,
@@ -1865,6 +1932,7 @@ inline flatbuffers::Offset<Program> CreateProgram(
   builder_.add_workers(workers);
   builder_.add_communicators(communicators);
   builder_.add_pipelines(pipelines);
+  builder_.add_tied(tied);
   builder_.add_stages(stages);
   builder_.add_data_parallel(data_parallel);
   builder_.add_micro_batches(micro_batches);
@@ -1901,6 +1969,7 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
     uint32_t data_parallel = 0,
     chimera::program::Updates updates = chimera::program::Updates::Flush,
     const std::vector<chimera::program::Stage> *stages = nullptr,
+    const chimera::program::Tied *tied = nullptr,
     const std::vector<flatbuffers::Offset<chimera::program::Pipeline>> *pipelines = nullptr,
     chimera::program::MessageModel message_model = chimera::program::MessageModel::Rendezvous,
     const std::vector<flatbuffers::Offset<chimera::program::Communicator>> *communicators = nullptr,
@@ -1932,6 +2001,7 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
       data_parallel,
       updates,
       stages__,
+      tied,
       pipelines__,
       message_model,
       communicators__,
@@ -1958,6 +2028,7 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   { auto _e = context(); _o->context = _e; }
   { auto _e = vocabulary(); _o->vocabulary = _e; }
   { auto _e = dropout(); _o->dropout = _e; }
+  { auto _e = tied(); _o->tied = _e; }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1975,6 +2046,7 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   auto _context = _o->context;
   auto _vocabulary = _o->vocabulary;
   auto _dropout = _o->dropout;
+  auto _tied = _o->tied;
   return chimera::program::CreateModel(
       _fbb,
       _architecture,
@@ -1983,7 +2055,8 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
       _width,
       _context,
       _vocabulary,
-      _dropout);
+      _dropout,
+      _tied);
 }
 
 inline OptimizerT *Optimizer::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -2128,7 +2201,6 @@ inline void Communicator::UnPackTo(CommunicatorT *_o, const flatbuffers::resolve
   (void)_o;
   (void)_resolver;
   { auto _e = kind(); _o->kind = _e; }
-  { auto _e = stage(); _o->stage = _e; }
   { auto _e = contributions(); if (_e) { _o->contributions.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->contributions[_i] = *_e->Get(_i); } } }
 }
 
@@ -2141,12 +2213,10 @@ inline flatbuffers::Offset<Communicator> CreateCommunicator(flatbuffers::FlatBuf
   (void)_o;
   struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const CommunicatorT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
   auto _kind = _o->kind;
-  auto _stage = _o->stage;
   auto _contributions = _fbb.CreateVectorOfStructs(_o->contributions);
   return chimera::program::CreateCommunicator(
       _fbb,
       _kind,
-      _stage,
       _contributions);
 }
 
@@ -2164,6 +2234,7 @@ inline ProgramT::ProgramT(const ProgramT &o)
         data_parallel(o.data_parallel),
         updates(o.updates),
         stages(o.stages),
+        tied((o.tied) ? new chimera::program::Tied(*o.tied) : nullptr),
         message_model(o.message_model),
         files(o.files),
         locations(o.locations) {
@@ -2189,6 +2260,7 @@ inline ProgramT &ProgramT::operator=(ProgramT o) FLATBUFFERS_NOEXCEPT {
   std::swap(data_parallel, o.data_parallel);
   std::swap(updates, o.updates);
   std::swap(stages, o.stages);
+  std::swap(tied, o.tied);
   std::swap(pipelines, o.pipelines);
   std::swap(message_model, o.message_model);
   std::swap(communicators, o.communicators);
@@ -2220,6 +2292,7 @@ inline void Program::UnPackTo(ProgramT *_o, const flatbuffers::resolver_function
   { auto _e = data_parallel(); _o->data_parallel = _e; }
   { auto _e = updates(); _o->updates = _e; }
   { auto _e = stages(); if (_e) { _o->stages.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->stages[_i] = *_e->Get(_i); } } }
+  { auto _e = tied(); if (_e) _o->tied = std::unique_ptr<chimera::program::Tied>(new chimera::program::Tied(*_e)); }
   { auto _e = pipelines(); if (_e) { _o->pipelines.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->pipelines[_i] = std::unique_ptr<chimera::program::PipelineT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = message_model(); _o->message_model = _e; }
   { auto _e = communicators(); if (_e) { _o->communicators.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->communicators[_i] = std::unique_ptr<chimera::program::CommunicatorT>(_e->Get(_i)->UnPack(_resolver)); } } }
@@ -2249,6 +2322,7 @@ inline flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder
   auto _data_parallel = _o->data_parallel;
   auto _updates = _o->updates;
   auto _stages = _fbb.CreateVectorOfStructs(_o->stages);
+  auto _tied = _o->tied ? _o->tied.get() : nullptr;
   auto _pipelines = _fbb.CreateVector<flatbuffers::Offset<chimera::program::Pipeline>> (_o->pipelines.size(), [](size_t i, _VectorArgs *__va) { return CreatePipeline(*__va->__fbb, __va->__o->pipelines[i].get(), __va->__rehasher); }, &_va );
   auto _message_model = _o->message_model;
   auto _communicators = _fbb.CreateVector<flatbuffers::Offset<chimera::program::Communicator>> (_o->communicators.size(), [](size_t i, _VectorArgs *__va) { return CreateCommunicator(*__va->__fbb, __va->__o->communicators[i].get(), __va->__rehasher); }, &_va );
@@ -2270,6 +2344,7 @@ inline flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder
       _data_parallel,
       _updates,
       _stages,
+      _tied,
       _pipelines,
       _message_model,
       _communicators,

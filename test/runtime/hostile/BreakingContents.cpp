@@ -304,8 +304,11 @@ bool changeTables(ProgramT &program, Random &random) {
   case 3: {
     if (program.communicators.empty())
       return false;
-    program::CommunicatorT &each = *random.any(program.communicators);
-    each.stage = static_cast<uint32_t>(random.below(program.stages.size()));
+    auto &list = random.any(program.communicators)->contributions;
+    if (list.empty())
+      return false;
+    random.any(list).mutate_stage(
+        static_cast<uint32_t>(random.below(program.stages.size())));
     return true;
   }
   case 4: {

@@ -92,9 +92,8 @@ private:
   void addCommunicator(ValueKind kind, uint32_t stage, uint32_t keys) {
     auto communicator = std::make_unique<CommunicatorT>();
     communicator->kind = kind;
-    communicator->stage = stage;
     for (uint32_t key = 0; key < keys; ++key)
-      communicator->contributions.emplace_back(stage, key);
+      communicator->contributions.emplace_back(stage, key, stage);
     program.communicators.push_back(std::move(communicator));
   }
 

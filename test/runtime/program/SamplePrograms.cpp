@@ -346,7 +346,6 @@ private:
     auto id = static_cast<uint32_t>(program.communicators.size());
     auto communicator = std::make_unique<CommunicatorT>();
     communicator->kind = kind;
-    communicator->stage = stage;
     communicator->contributions = summands;
     program.communicators.push_back(std::move(communicator));
     std::map<uint32_t, Buffers> ofWorker;
@@ -368,7 +367,7 @@ private:
       std::vector<Contribution> summands;
       Buffers given;
       for (uint32_t p = 0; p < program.pipelines.size(); ++p) {
-        summands.emplace_back(workerOf({p, s}), p);
+        summands.emplace_back(workerOf({p, s}), p, s);
         given.push_back(gradientOf[{p, s}]);
       }
       starts.push_back(reduce(ValueKind::WeightGradient, s,
@@ -378,7 +377,7 @@ private:
     std::vector<Contribution> summands;
     Buffers given;
     for (const auto &[microBatch, loss] : lossOf) {
-      summands.emplace_back(loss.first, microBatch);
+      summands.emplace_back(loss.first, microBatch, options.workers - 1);
       given.push_back(loss.second);
     }
     starts.push_back(reduce(ValueKind::Loss, options.workers - 1, kLossBytes,

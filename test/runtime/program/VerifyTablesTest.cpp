@@ -70,7 +70,13 @@ const Refusal kCases[] = {
      [](ProgramT &p) { p.communicators[0]->kind = ValueKind::Activation; }},
     {"CommunicatorOfNoStage", Rule::Structure,
      "communicator 1: expected a stage below 4, got 4",
-     [](ProgramT &p) { p.communicators[1]->stage = 4; }},
+     [](ProgramT &p) {
+       for (Contribution &each : p.communicators[1]->contributions)
+         each.mutate_stage(4);
+     }},
+    {"CommunicatorOfTwoStages", Rule::Structure,
+     "communicator 0: expected contributions of one stage, got stages 0 and 2",
+     [](ProgramT &p) { p.communicators[0]->contributions[1].mutate_stage(2); }},
     {"CommunicatorOfNobody", Rule::Structure,
      "expected contributions, got none",
      [](ProgramT &p) { p.communicators[1]->contributions.clear(); }},
