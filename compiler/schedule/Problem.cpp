@@ -24,6 +24,8 @@ static constexpr int64_t kMost = int64_t{1} << 62;
 
 /// The time of `bytes` without alpha, or kMost if it is more.
 static int64_t timeOfBytes(const MessageTime &of, int64_t bytes) {
+  if (of.beta == 0)
+    return 0;
   __extension__ using Wide = __int128;
   Wide product = static_cast<Wide>(bytes) * of.beta;
   Wide time = (product + of.betaBytes - 1) / of.betaBytes;

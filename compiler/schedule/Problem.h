@@ -160,6 +160,8 @@ struct Problem {
 /// Part `part` of `parts` of `whole` in integers: the parts sum to the whole.
 inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
   int64_t each = whole / parts, rest = whole % parts;
+  if (rest == 0)
+    return each;
   return each + rest * (part + 1) / parts - rest * part / parts;
 }
 

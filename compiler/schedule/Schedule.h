@@ -115,6 +115,11 @@ public:
   }
   /// The number of the same action `stages` stages on; there is that stage.
   int64_t onward(int64_t id, int32_t stages) const { return id + stages * row; }
+  /// The number of the same action `microBatches` later; it may stand for
+  /// nothing.
+  int64_t later(int64_t id, int32_t microBatches) const {
+    return id + microBatches * width;
+  }
   /// True if `id` stands for an action.
   bool has(int64_t id) const;
   /// True if a schedule may leave out the action `id`.

@@ -13,37 +13,184 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Fills what follows from the starts, all but the critical path; what messages
-/// occupy is not counted.
-void summarize(const Problem &problem, const Schedule &schedule, bool unitCosts,
-               Timing &timing) {
-  size_t workers = schedule.workers.size();
-  timing.busy.assign(workers, 0);
-  timing.span.assign(workers, 0);
-  timing.occupied.resize(workers, 0);
-  for (size_t w = 0; w < workers; ++w) {
-    const std::vector<Action> &order = schedule.workers[w];
-    const std::vector<int64_t> &starts = timing.starts[w];
-    int64_t end = 0, busy = 0;
-    size_t ran = 0;
-    for (; ran < order.size() && starts[ran] >= 0; ++ran) {
-      const Action &action = order[ran];
-      int64_t cost = unitCosts ? 1 : problem.cost(action);
-      busy += cost;
-      end = starts[ran] + cost;
-    }
-    timing.busy[w] = busy;
-    if (ran > 0)
-      timing.span[w] = end - starts.front();
-    timing.makespan = std::max(timing.makespan, end);
-    MemoryPeak peak = memoryPeak(problem, std::span(order).first(ran),
-                                 static_cast<int32_t>(w));
+/// Fills idle times and peaks from the makespan, busy times, and how many
+/// actions of each worker ran.
+void summarize(const Problem &problem, const Schedule &schedule,
+               std::span<const size_t> ran, Timing &timing) {
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    std::span<const Action> order = schedule.workers[w];
+    timing.idle.push_back(timing.makespan - timing.busy[w]);
+    MemoryPeak peak =
+        memoryPeak(problem, order.first(ran[w]), static_cast<int32_t>(w));
     timing.peakActivations.push_back(peak.activations);
     timing.peakBytes.push_back(peak.bytes);
   }
-  for (int64_t busy : timing.busy)
-    timing.idle.push_back(timing.makespan - busy);
 }
+
+/// What actions have in common that differ in their micro-batch alone.
+struct Rule {
+  int64_t first = 0; ///< number of the one of micro-batch 0
+  int64_t cost = 0;
+  /// Numbers, less its own, of what it depends on on its own stage and on the
+  /// one beside it; 0 for nothing.
+  int64_t own = 0, other = 0;
+  int64_t delay = 0;      ///< from the other's end until its message is there
+  int64_t flight = 0;     ///< of that, what occupies nobody
+  int64_t receive = 0;    ///< that the message occupies the worker before it
+  int64_t send = 0;       ///< that its own message does behind it
+  int32_t from = -1;      ///< the worker of the other
+  int32_t to = -1;        ///< the worker that may wait for it
+  bool isAwaited = false; ///< the message is received here
+};
+
+/// Works out once what an action waits for and what its messages take: a run
+/// asks for it at every action. The verifier has a reading of the dependencies
+/// of its own, on purpose.
+class Rules {
+public:
+  explicit Rules(const Problem &problem) : problem(problem), ids(problem) {
+    auto stages = static_cast<int32_t>(problem.stages.size());
+    for (size_t p = 0; p < problem.pipelines.size(); ++p) {
+      const Pipeline &pipeline = problem.pipelines[p];
+      int32_t most = 1, parts = pipeline.backwardParts;
+      for (int32_t count : pipeline.forwards)
+        most = std::max(most, count);
+      Table &table = tables.emplace_back();
+      table.begin = static_cast<int64_t>(rules.size());
+      table.row = most + (kKinds - 1) * parts;
+      for (int32_t kind = 1; kind < kKinds; ++kind)
+        table.at[kind] = most + (kind - 1) * parts;
+      rules.resize(rules.size() + stages * table.row);
+      Action action{Kind::Forward, static_cast<int32_t>(p), 0, 0};
+      for (int32_t &s = action.stage; s < stages; ++s)
+        add(action, most, parts);
+    }
+  }
+
+  const Rule &of(const Action &action) const { return rules[indexOf(action)]; }
+  int64_t idOf(const Action &action, const Rule &rule) const {
+    return ids.later(rule.first, action.microBatch);
+  }
+  const ActionIds &numbering() const { return ids; }
+
+private:
+  static constexpr int32_t kKinds = 5;
+
+  /// Where the rules of a pipeline are: a row for each stage, in it those of
+  /// each kind, by how many micro-batches a forward covers and else by part.
+  struct Table {
+    int64_t begin = 0, row = 0;
+    int32_t at[kKinds] = {};
+  };
+
+  int64_t indexOf(const Action &action) const {
+    const Table &table = tables[action.pipeline];
+    return table.begin + action.stage * table.row +
+           table.at[static_cast<size_t>(action.kind)] + action.microBatches -
+           1 + action.part;
+  }
+
+  /// All rules of the pipeline and stage of `action`, which tells them apart.
+  void add(Action action, int32_t most, int32_t parts) {
+    auto put = [&](Kind kind) {
+      action.kind = kind;
+      rules[indexOf(action)] = make(action);
+    };
+    for (int32_t count = 1; count <= most; ++count) {
+      action.microBatches = static_cast<uint16_t>(count);
+      put(Kind::Forward);
+    }
+    action.microBatches = 1;
+    action.parts = static_cast<uint8_t>(parts);
+    for (int32_t part = 0; part < parts; ++part) {
+      action.part = static_cast<uint8_t>(part);
+      put(problem.splitBackward ? Kind::InputGradient : Kind::Backward);
+      if (problem.splitBackward)
+        put(Kind::WeightGradient);
+      if (problem.recomputeOf(action.stage) != Recompute::None)
+        put(Kind::Recompute);
+    }
+  }
+
+  /// Of an `action` of micro-batch 0. The recompute of a backward stands before
+  /// it on its worker, so the order sees to that; a fused one receives the
+  /// gradient.
+  Rule make(const Action &action) const {
+    int32_t s = action.stage;
+    bool fused = problem.recomputeOf(s) == Recompute::Fused;
+    Rule rule;
+    rule.first = ids.idOf(action);
+    rule.cost = problem.cost(action);
+    int64_t forward = ids.at(ActionIds::kForward, s, 0);
+    int64_t backward = ids.at(ActionIds::kBackward, s, 0, action.part);
+    switch (action.kind) {
+    case Kind::Forward:
+      await(rule, action, forward, -1);
+      send(rule, action, 1);
+      break;
+    case Kind::Backward:
+    case Kind::InputGradient:
+      rule.own = forward - rule.first;
+      await(rule, action, backward, 1);
+      if (fused)
+        rule.receive = 0, rule.isAwaited = false;
+      send(rule, action, -1);
+      break;
+    case Kind::WeightGradient:
+      rule.own = backward - rule.first;
+      break;
+    case Kind::Recompute:
+      rule.own = forward - rule.first;
+      if (fused)
+        await(rule, action, backward, 1);
+      break;
+    }
+    return rule;
+  }
+
+  /// The worker of the stage `step` on from that of `action`, -1 if there is
+  /// none.
+  int32_t beside(const Action &action, int32_t step) const {
+    const std::vector<int32_t> &place =
+        problem.pipelines[action.pipeline].workers;
+    int32_t stage = action.stage + step;
+    return stage < 0 || stage >= std::ssize(place) ? -1 : place[stage];
+  }
+
+  /// A part of the time of a message between the stage of `action` and the one
+  /// `step` on. Inside a worker there is none.
+  int64_t time(const MessageTime &of, const Action &action,
+               int32_t step) const {
+    if (beside(action, step) == beside(action, 0))
+      return 0;
+    return problem.transfer(of, std::min(action.stage, action.stage + step),
+                            action);
+  }
+
+  /// `action` waits for what corresponds to `here` on the stage `step` on.
+  void await(Rule &rule, const Action &action, int64_t here,
+             int32_t step) const {
+    rule.from = beside(action, step);
+    if (rule.from < 0)
+      return;
+    rule.other = ids.onward(here, step) - rule.first;
+    rule.flight = time(problem.link, action, step);
+    rule.delay = time(problem.link.send, action, step) + rule.flight;
+    rule.receive = time(problem.link.receive, action, step);
+    rule.isAwaited = rule.from != beside(action, 0);
+  }
+
+  void send(Rule &rule, const Action &action, int32_t step) const {
+    rule.to = beside(action, step);
+    if (rule.to >= 0)
+      rule.send = time(problem.link.send, action, step);
+  }
+
+  const Problem &problem;
+  ActionIds ids;
+  std::vector<Rule> rules;
+  std::vector<Table> tables; ///< of each pipeline
+};
 
 /// Runs the order to its end: a stack holds the workers that can go on.
 class Simulation {
@@ -51,148 +198,68 @@ public:
   /// `numbers` are null where every receive is posted in time.
   Simulation(const Problem &problem, const Schedule &schedule,
              const MessageNumbers *numbers = nullptr)
-      : problem(problem), schedule(schedule), numbers(numbers), ids(problem),
-        stages(static_cast<int32_t>(problem.stages.size())),
-        done(ids.count(), -1), next(schedule.workers.size(), 0),
-        waitsFor(schedule.workers.size(), -1), free(schedule.workers.size(), 0),
-        begins(schedule.workers.size(), 0) {
-    for (int32_t s = 0; s < stages; ++s)
-      messages.push_back(messageOf(
-          [&](const MessageTime &of) { return problem.transfer(of, s); }));
+      : problem(problem), schedule(schedule), numbers(numbers), rules(problem),
+        done(rules.numbering().count(), -1), workers(schedule.workers.size()) {
     if (numbers)
       received.resize(numbers->windows.size());
   }
 
   Timing run() {
     Timing timing;
-    size_t workers = schedule.workers.size();
-    timing.starts.resize(workers);
-    timing.occupied.assign(workers, 0);
-    for (size_t w = 0; w < workers; ++w)
-      timing.starts[w].assign(schedule.workers[w].size(), -1);
-    for (size_t w = workers; w-- > 0;)
+    for (const std::vector<Action> &order : schedule.workers)
+      timing.starts.emplace_back(order.size(), -1);
+    for (size_t w = workers.size(); w-- > 0;)
       ready.push_back(static_cast<int32_t>(w));
     while (!ready.empty()) {
       int32_t worker = ready.back();
       ready.pop_back();
-      advance(worker, timing.starts[worker], timing.occupied[worker]);
+      advance(workers[worker], schedule.workers[worker], timing.starts[worker]);
     }
-    for (size_t w = 0; w < workers; ++w)
-      timing.complete &= next[w] == schedule.workers[w].size();
+    std::vector<size_t> ran;
+    for (size_t w = 0; w < workers.size(); ++w) {
+      const Worker &worker = workers[w];
+      timing.complete &= worker.next == schedule.workers[w].size();
+      timing.busy.push_back(worker.busy);
+      timing.occupied.push_back(worker.occupied);
+      timing.span.push_back(worker.free - worker.begins);
+      timing.makespan = std::max(timing.makespan, worker.end);
+      ran.push_back(worker.next);
+    }
+    summarize(problem, schedule, ran, timing);
     return timing;
   }
 
-  /// Counts as part of a worker's span what occupies it before its first action
-  /// and behind its last.
-  void extendSpans(Timing &timing) const {
-    for (size_t w = 0; w < free.size(); ++w)
-      if (next[w] > 0)
-        timing.span[w] = free[w] - begins[w];
-  }
-
   /// Walks back from the action that ends last, over whatever ended when the
-  /// action at hand could start.
+  /// action at hand could start. Requires that all of them ran.
   std::vector<Turn> criticalPath(const Timing &timing) const {
     std::vector<Turn> path;
     Turn turn{-1, -1};
-    for (size_t w = 0; w < free.size(); ++w)
-      if (!schedule.workers[w].empty() &&
-          timing.starts[w].back() + problem.cost(schedule.workers[w].back()) ==
-              timing.makespan)
-        turn = {static_cast<int32_t>(w),
-                static_cast<int32_t>(schedule.workers[w].size()) - 1};
+    // On each worker, the last action that may yet be on the path.
+    std::vector<int32_t> last;
+    for (size_t w = 0; w < workers.size(); ++w) {
+      last.push_back(static_cast<int32_t>(workers[w].next) - 1);
+      if (workers[w].next > 0 && workers[w].end == timing.makespan)
+        turn = {static_cast<int32_t>(w), last[w]};
+    }
     while (turn.index >= 0) {
       path.push_back(turn);
-      turn = before(timing, turn);
+      last[turn.worker] = turn.index;
+      turn = before(timing, turn, last);
     }
     std::reverse(path.begin(), path.end());
     return path;
   }
 
 private:
-  /// Times of a message.
-  struct Message {
-    int64_t send = 0;    ///< occupies its worker behind the action
-    int64_t delay = 0;   ///< from the action's end until it is there
-    int64_t receive = 0; ///< occupies the other before its action
-    bool isAwaited = false;
+  struct Worker {
+    size_t next = 0;
+    int64_t end = 0;  ///< of its last action
+    int64_t free = 0; ///< when what that sends no longer occupies it
+    /// When its first action began, or what that receives.
+    int64_t begins = 0;
+    int64_t waitsFor = -1; ///< the action that held it up last
+    int64_t busy = 0, occupied = 0;
   };
-
-  template <typename Time> Message messageOf(Time time) const {
-    int64_t send = time(problem.link.send);
-    return {send, send + time(problem.link), time(problem.link.receive), true};
-  }
-
-  /// The message over the boundary behind `stage` for what `action` covers.
-  Message messageOver(int32_t stage, const Action &action) const {
-    if (action.microBatches == 1 && action.parts == 1)
-      return messages[stage];
-    return messageOf([&](const MessageTime &of) {
-      return problem.transfer(of, stage, action);
-    });
-  }
-
-  /// How long what `action` sends occupies its worker.
-  int64_t sendTime(const Action &action) const {
-    const std::vector<int32_t> &place =
-        problem.pipelines[action.pipeline].workers;
-    int32_t s = action.stage, boundary = s - 1;
-    switch (action.kind) {
-    case Kind::Forward:
-      boundary = s;
-      break;
-    case Kind::Backward:
-    case Kind::InputGradient:
-      break;
-    case Kind::WeightGradient:
-    case Kind::Recompute:
-      return 0;
-    }
-    if (boundary < 0 || boundary + 1 == stages ||
-        place[boundary] == place[boundary + 1])
-      return 0;
-    return messageOver(boundary, action).send;
-  }
-
-  /// Calls `visit(id, message)` for each action that `action`, number `own`, on
-  /// `worker` depends on, and the message that it comes with. Stops, and gives
-  /// false, where a visit does. The recompute of a backward stands before it on
-  /// its worker, so the order sees to that; a fused one receives the gradient.
-  /// The verifier has a reading of the dependencies of its own, on purpose.
-  template <typename Visit>
-  bool forEachNeed(const Action &action, int64_t own, int32_t worker,
-                   Visit visit) const {
-    using Ids = ActionIds;
-    const std::vector<int32_t> &place =
-        problem.pipelines[action.pipeline].workers;
-    int32_t s = action.stage, m = action.microBatch, part = action.part;
-    bool fused = problem.recomputeOf(s) == Recompute::Fused;
-    // Over the boundary behind `stage`, from the stage on `from`.
-    auto message = [&](int32_t stage, int32_t from) {
-      return from == worker ? Message() : messageOver(stage, action);
-    };
-    auto gradient = [&](int64_t backward) {
-      if (s + 1 == stages)
-        return true;
-      Message arriving = message(s, place[s + 1]);
-      if (fused && action.kind != Kind::Recompute)
-        arriving.receive = 0, arriving.isAwaited = false;
-      return visit(ids.onward(backward, 1), arriving);
-    };
-    switch (action.kind) {
-    case Kind::Forward:
-      return s == 0 || visit(ids.onward(own, -1), message(s - 1, place[s - 1]));
-    case Kind::Backward:
-    case Kind::InputGradient:
-      return visit(ids.at(Ids::kForward, s, m), Message()) && gradient(own);
-    case Kind::WeightGradient:
-      return visit(ids.at(Ids::kBackward, s, m, part), Message());
-    case Kind::Recompute:
-      return visit(ids.at(Ids::kForward, s, m), Message()) &&
-             (!fused || gradient(ids.at(Ids::kBackward, s, m, part)));
-    }
-    return true;
-  }
 
   /// When the receive of what the action `id` makes is posted, -1 if it has to
   /// wait for its own worker.
@@ -205,118 +272,94 @@ private:
     return before < std::ssize(times) ? times[before] : -1;
   }
 
-  /// Runs what can be run on `worker`.
-  void advance(int32_t worker, std::vector<int64_t> &starts,
-               int64_t &occupied) {
-    std::span<const Action> order = schedule.workers[worker];
-    size_t i = next[worker];
-    int64_t now = free[worker];
-    for (; i < order.size(); ++i) {
-      const Action &action = order[i];
-      int64_t start = now, receive = 0, awaited = -1;
-      int64_t id = ids.idOf(action);
-      auto isDone = [&](int64_t need, const Message &message) {
-        int64_t end = done[need];
-        start = std::max(start, end + message.delay);
-        receive += message.receive;
-        if (end < 0)
-          waitsFor[worker] = need;
-        if (!numbers || !message.isAwaited || end < 0)
-          return end >= 0;
-        awaited = need;
-        int64_t posted = postedAt(need);
-        start = std::max(start, posted + message.delay - message.send);
-        return posted >= 0;
-      };
-      if (!forEachNeed(action, id, worker, isDone))
-        break;
-      if (i == 0)
-        begins[worker] = start;
-      starts[i] = start + receive;
-      if (awaited >= 0)
-        received[numbers->channel[awaited]].push_back(starts[i]);
-      done[id] = starts[i] + problem.cost(action);
-      int64_t send = sendTime(action);
-      now = done[id] + send;
-      occupied += receive + send;
-      wake(action, id);
+  /// Runs what can be run of `order` on `worker`.
+  void advance(Worker &worker, std::span<const Action> order,
+               std::span<int64_t> starts) {
+    for (; worker.next < order.size(); ++worker.next) {
+      const Action &action = order[worker.next];
+      const Rule &rule = rules.of(action);
+      int64_t id = rules.idOf(action, rule), start = worker.free;
+      // What it needs of its own stage ends before the worker is free.
+      if (rule.own != 0 && done[id + rule.own] < 0) {
+        worker.waitsFor = id + rule.own;
+        return;
+      }
+      int64_t other = id + rule.other;
+      if (rule.other != 0) {
+        if (done[other] < 0) {
+          worker.waitsFor = other;
+          return;
+        }
+        start = std::max(start, done[other] + rule.delay);
+        if (numbers && rule.isAwaited) {
+          int64_t posted = postedAt(other);
+          if (posted < 0)
+            return;
+          start = std::max(start, posted + rule.flight);
+        }
+      }
+      if (worker.next == 0)
+        worker.begins = start;
+      start += rule.receive;
+      starts[worker.next] = start;
+      if (numbers && rule.isAwaited)
+        received[numbers->channel[other]].push_back(start);
+      worker.end = start + rule.cost;
+      worker.free = worker.end + rule.send;
+      worker.busy += rule.cost;
+      worker.occupied += rule.receive + rule.send;
+      for (int32_t m = 0; m < action.microBatches; ++m)
+        done[rules.numbering().later(id, m)] = worker.end;
+      if (rule.to >= 0 && workers[rule.to].waitsFor == id)
+        ready.push_back(rule.to);
     }
-    next[worker] = i;
-    free[worker] = now;
-  }
-
-  /// Looks again at the worker that may wait for `action`.
-  void wake(const Action &action, int64_t id) {
-    const std::vector<int32_t> &place =
-        problem.pipelines[action.pipeline].workers;
-    int32_t stage = action.stage;
-    if (action.kind == Kind::Forward)
-      ++stage;
-    else if (action.kind == Kind::Backward ||
-             action.kind == Kind::InputGradient)
-      --stage;
-    else
-      return;
-    if (stage >= 0 && stage < stages && waitsFor[place[stage]] == id)
-      ready.push_back(place[stage]);
   }
 
   /// What ended, or arrived, when the action at `turn` started.
-  Turn before(const Timing &timing, const Turn &turn) const {
+  Turn before(const Timing &timing, const Turn &turn,
+              std::span<const int32_t> last) const {
     const std::vector<Action> &order = schedule.workers[turn.worker];
+    const std::vector<int64_t> &starts = timing.starts[turn.worker];
     const Action &action = order[turn.index];
-    int64_t id = ids.idOf(action);
+    const Rule &rule = rules.of(action);
     // When it, or what it receives, began.
-    int64_t start = timing.starts[turn.worker][turn.index];
-    forEachNeed(action, id, turn.worker, [&](int64_t, const Message &message) {
-      start -= message.receive;
-      return true;
-    });
-    Turn found{turn.worker, -1};
+    int64_t start = starts[turn.index] - rule.receive;
     if (turn.index > 0) {
-      const Action &last = order[turn.index - 1];
-      if (timing.starts[turn.worker][turn.index - 1] + problem.cost(last) +
-              sendTime(last) ==
-          start)
+      const Rule &previous = rules.of(order[turn.index - 1]);
+      if (starts[turn.index - 1] + previous.cost + previous.send == start)
         return {turn.worker, turn.index - 1};
     }
-    auto isNone = [&](int64_t id, const Message &message) {
-      if (done[id] + message.delay != start)
-        return true;
-      found = turnOf(timing, id);
-      return false;
-    };
-    forEachNeed(action, id, turn.worker, isNone);
-    return found;
+    if (rule.other == 0)
+      return {turn.worker, -1};
+    int64_t end = done[rules.idOf(action, rule) + rule.other];
+    if (end + rule.delay != start)
+      return {turn.worker, -1};
+    return {rule.from,
+            lastBefore(end, timing.starts[rule.from], last[rule.from])};
   }
 
-  /// Where the action `id` stands. Starts ascend on a worker.
-  Turn turnOf(const Timing &timing, int64_t id) const {
-    Action action = ids.action(id);
-    int32_t worker = problem.pipelines[action.pipeline].workers[action.stage];
-    const std::vector<int64_t> &starts = timing.starts[worker];
-    auto at = std::lower_bound(starts.begin(), starts.end(),
-                               done[id] - problem.cost(action));
-    return {worker, static_cast<int32_t>(at - starts.begin())};
+  /// The last that starts before `time`; it is at `most` or, likely not far,
+  /// before it.
+  static int32_t lastBefore(int64_t time, std::span<const int64_t> starts,
+                            int32_t most) {
+    int32_t step = 1, least = most;
+    for (; least > 0 && starts[least] >= time; step *= 2)
+      least = std::max(least - step, 0);
+    auto begin = starts.begin();
+    auto at = std::lower_bound(begin + least, begin + most + 1, time);
+    return static_cast<int32_t>(at - begin) - 1;
   }
 
   const Problem &problem;
   const Schedule &schedule;
   const MessageNumbers *numbers;
-  ActionIds ids;
-  int32_t stages;
+  Rules rules;
   /// When the messages of each channel were received, in that order.
   std::vector<std::vector<int64_t>> received;
-  /// For one micro-batch, by boundary.
-  std::vector<Message> messages;
-  /// End of each action, -1 before it ran.
+  /// End of each action, -1 before it ran; a forward's is that of all its
+  /// micro-batches.
   std::vector<int64_t> done;
-  std::vector<size_t> next;
-  /// The action that held each worker up last.
-  std::vector<int64_t> waitsFor;
-  std::vector<int64_t> free;
-  /// When each worker's first action began, or what it receives.
-  std::vector<int64_t> begins;
+  std::vector<Worker> workers;
   std::vector<int32_t> ready;
 };
 
@@ -346,8 +389,6 @@ double Timing::bubbleRatio() const {
 Timing simulate(const Problem &problem, const Schedule &schedule) {
   Simulation simulation(problem, schedule);
   Timing timing = simulation.run();
-  summarize(problem, schedule, /*unitCosts=*/false, timing);
-  simulation.extendSpans(timing);
   if (timing.complete)
     timing.criticalPath = simulation.criticalPath(timing);
   return timing;
@@ -355,17 +396,22 @@ Timing simulate(const Problem &problem, const Schedule &schedule) {
 
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 const MessageNumbers &numbers) {
-  Simulation simulation(problem, schedule, &numbers);
-  Timing timing = simulation.run();
-  summarize(problem, schedule, /*unitCosts=*/false, timing);
-  simulation.extendSpans(timing);
-  return timing;
+  return Simulation(problem, schedule, &numbers).run();
 }
 
 Timing slotTiming(const Problem &problem, const Schedule &schedule) {
   Timing timing;
   timing.starts = schedule.slots;
-  summarize(problem, schedule, /*unitCosts=*/true, timing);
+  timing.occupied.assign(schedule.workers.size(), 0);
+  std::vector<size_t> ran;
+  for (const std::vector<int64_t> &slots : schedule.slots) {
+    ran.push_back(slots.size());
+    timing.busy.push_back(std::ssize(slots));
+    timing.span.push_back(slots.empty() ? 0 : slots.back() + 1 - slots.front());
+    if (!slots.empty())
+      timing.makespan = std::max(timing.makespan, slots.back() + 1);
+  }
+  summarize(problem, schedule, ran, timing);
   return timing;
 }
 

@@ -70,7 +70,7 @@ struct Timing {
 /// recompute on its forward and, where it is fused, on what its backward
 /// depends on.
 /// Linear in the number of actions. Requires that every action is known to the
-/// problem and stands once.
+/// problem and stands once, on its worker.
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
 /// Numbers of messages, by the number of the action that makes them, and how
