@@ -7,6 +7,7 @@
 
 #include "runtime/core/Gather.h"
 
+#include "runtime/core/Tied.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/transport/Deadline.h"
 
@@ -64,6 +65,8 @@ std::vector<std::byte> chimera::runtime::gatherStages(
     }
     at += bytes;
   }
+  if (transport.rank() == root)
+    dropTiedCopy(program, whole);
   return whole;
 }
 
@@ -72,9 +75,13 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
                                      const Replicas &replicas,
                                      std::chrono::milliseconds timeout) {
   auto workers = static_cast<uint32_t>(program.workers.size());
-  std::vector<uint64_t> own;
+  struct Digests {
+    uint64_t whole, tied;
+  };
+  std::vector<Digests> own;
   for (const auto &[key, bytes] : replicas)
-    own.push_back(digestOf(bytes));
+    own.push_back(
+        {digestOf(bytes), digestOf(tiedOf(program, key.second, bytes))});
   if (transport.rank() != root) {
     transport.wait(transport.postSend(root, std::as_bytes(std::span(own))),
                    timeout);
@@ -85,13 +92,21 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
     std::string name;
   };
   std::map<uint32_t, First> firsts; // by stage
+  std::optional<First> firstTied;
+  auto compare = [](const First &first, uint64_t digest, const char *what,
+                    const std::string &name) {
+    if (first.digest != digest)
+      throw std::runtime_error("expected bit-identical replicas, but the " +
+                               (what + (" of " + name)) +
+                               " differ from those of " + first.name);
+  };
   for (uint32_t rank = 0; rank < transport.ranks(); ++rank) {
     // In the order of the map that the rank walks.
     std::vector<std::pair<uint32_t, uint32_t>> keys;
     for (const program::State &state : program.workers[rank % workers]->states)
       keys.emplace_back(state.pipeline(), state.stage());
     std::sort(keys.begin(), keys.end());
-    std::vector<uint64_t> digests = own;
+    std::vector<Digests> digests = own;
     if (rank != root) {
       digests.resize(keys.size());
       transport.wait(transport.postReceive(
@@ -99,15 +114,18 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
                      timeout);
     }
     for (size_t i = 0; i < keys.size(); ++i) {
-      std::string name = "pipeline " + std::to_string(keys[i].first) +
-                         " at rank " + std::to_string(rank);
-      auto [first, isFirst] =
-          firsts.try_emplace(keys[i].second, First{digests[i], name});
-      if (!isFirst && first->second.digest != digests[i])
-        throw std::runtime_error(
-            "expected bit-identical replicas, but the weights of stage " +
-            std::to_string(keys[i].second) + " of " + name +
-            " differ from those of " + first->second.name);
+      auto [pipeline, stage] = keys[i];
+      std::string name = "stage " + std::to_string(stage) + " of pipeline " +
+                         std::to_string(pipeline) + " at rank " +
+                         std::to_string(rank);
+      auto [first, isNew] =
+          firsts.try_emplace(stage, First{digests[i].whole, name});
+      compare(first->second, digests[i].whole, "weights", name);
+      if (!program::tiedOffset(program, stage))
+        continue;
+      if (!firstTied)
+        firstTied = {digests[i].tied, name};
+      compare(*firstTied, digests[i].tied, "tied parameters", name);
     }
   }
 }

@@ -25,15 +25,17 @@ constexpr std::chrono::hours kForever(24 * 366);
 void meet(const program::ProgramT &program, Transport &transport,
           std::chrono::milliseconds timeout, const char *what);
 
-/// At `root` all stages' bytes in stage order, from pipeline 0 of copy 0;
-/// elsewhere nothing.
+/// At `root` the whole model, from pipeline 0 of copy 0: all stages' bytes in
+/// stage order, but of tied parameters the first stage's copy alone. Elsewhere
+/// nothing.
 std::vector<std::byte> gatherStages(const program::ProgramT &program,
                                     Transport &transport, uint32_t root,
                                     const Replicas &replicas,
                                     std::chrono::milliseconds timeout);
 
-/// Compares, at `root`, all replicas of each stage over pipelines and copies.
-/// Throws std::runtime_error there, naming the first that differs.
+/// Compares, at `root`, all replicas of each stage over pipelines and copies,
+/// and all copies of tied parameters, the first stage's and the last's. Throws
+/// std::runtime_error there, naming the first that differs.
 void checkReplicas(const program::ProgramT &program, Transport &transport,
                    uint32_t root, const Replicas &replicas,
                    std::chrono::milliseconds timeout);

@@ -8,6 +8,7 @@
 #include "runtime/core/Sequential.h"
 
 #include "runtime/core/Scale.h"
+#include "runtime/core/Tied.h"
 #include "runtime/program/Pieces.h"
 #include "runtime/transport/Fold.h"
 
@@ -103,9 +104,32 @@ std::vector<StageMemory> allocate(const program::ProgramT &program,
       own.outputGradient.resize(stage.boundary_bytes());
     }
   }
+  // One stage of all holds tied parameters once, and their state, which is so
+  // many times their bytes.
+  if (program.tied && count == 1) {
+    const program::Stage &last = program.stages.back();
+    uint64_t bytes = program.tied->bytes();
+    uint64_t times = last.optimizer_bytes() / last.weights_bytes();
+    memory[0].weights.resize(memory[0].weights.size() - bytes);
+    memory[0].optimizer.resize(memory[0].optimizer.size() - bytes * times);
+  }
   for (StageMemory &own : memory)
     own.gradient.resize(own.weights.size());
   return memory;
+}
+
+/// What the streams do before they update: both copies' gradients of tied
+/// parameters become the sum of the first stage's and the last's.
+void reduceTied(const program::ProgramT &program, ElementType type,
+                std::vector<StageMemory> &memory) {
+  if (!program.tied || memory.size() == 1)
+    return;
+  Bytes first = tiedOf(program, 0, Bytes(memory.front().gradient));
+  Bytes last = tiedOf(program, static_cast<uint32_t>(memory.size() - 1),
+                      Bytes(memory.back().gradient));
+  const std::byte *both[] = {first.data(), last.data()};
+  fold(type, both, first.data(), first.size());
+  std::copy(first.begin(), first.end(), last.begin());
 }
 
 void append(Memory &whole, const Memory &part) {
@@ -181,6 +205,7 @@ SequentialResult chimera::runtime::trainSequentially(
             s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes());
   };
   auto update = [&](uint64_t number) {
+    reduceTied(program, stages.front()->weightType(), memory);
     for (size_t s = 0; s < count; ++s) {
       StageMemory &own = memory[s];
       stages[s]->optimizerStep(number, scale, own.gradient, own.weights,
@@ -215,6 +240,10 @@ SequentialResult chimera::runtime::trainSequentially(
     scaleElements(stages[s]->weightType(), memory[s].gradient, scale);
     append(result.weights, memory[s].weights);
     append(result.gradients, memory[s].gradient);
+  }
+  if (count > 1) {
+    dropTiedCopy(program, result.weights);
+    dropTiedCopy(program, result.gradients);
   }
   return result;
 }

@@ -19,6 +19,7 @@
 #include "runtime/program/program_generated.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -73,6 +74,17 @@ inline uint64_t updateOf(const ProgramT &program, const Instruction &update,
 inline bool reducesTied(const CommunicatorT &communicator) {
   return communicator.contributions.front().stage() !=
          communicator.contributions.back().stage();
+}
+
+/// Where in the weights of `stage` its tied parameters begin; none of a stage
+/// that has none.
+inline std::optional<uint64_t> tiedOffset(const ProgramT &program,
+                                          uint32_t stage) {
+  if (program.tied && stage == 0)
+    return program.tied->first_offset();
+  if (program.tied && stage + 1 == program.stages.size())
+    return program.tied->last_offset();
+  return std::nullopt;
 }
 
 /// Ranks that run the program: workers times data-parallel copies.

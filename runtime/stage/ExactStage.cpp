@@ -27,7 +27,10 @@ enum Use : uint64_t {
   kBackward,
   kInputGradient,
   kWeightGradient,
-  kStep
+  kStep,
+  kTiedWeights,
+  kTiedGradient,
+  kTiedStep
 };
 
 /// Replaces each word by `update(number, word)`.
@@ -61,13 +64,17 @@ struct ExactStash final : Stash {
 
 class ExactStage final : public Stage {
 public:
-  ExactStage(uint64_t seed, uint64_t stage) : seed(seed), stage(stage) {}
+  ExactStage(const program::ProgramT &program, uint32_t stage)
+      : seed(program.seed), stage(stage),
+        tiedOffset(program::tiedOffset(program, stage)),
+        tiedBytes(tiedOffset ? program.tied->bytes() : 0) {}
 
   ElementType weightType() const override { return ElementType::UInt64; }
   ElementType lossType() const override { return ElementType::UInt64; }
 
   void initialize(Bytes weights, Bytes optimizerState) override {
-    fill(weights, mix({seed, stage}), kWeights);
+    fill(restOf(weights), mix({seed, stage}), kWeights);
+    fill(tiedOf(weights), mix({seed}), kTiedWeights);
     fill(optimizerState, mix({seed, stage}), kState);
   }
 
@@ -107,8 +114,11 @@ public:
     uint64_t hash =
         mix({kWeightGradient, stage, microBatch.step, numberOf(microBatch),
              open(std::move(stash), kBackward), digestOf(weights)});
-    eachWord(weightGradient, [&](uint64_t i, uint64_t sum) {
+    eachWord(restOf(weightGradient), [&](uint64_t i, uint64_t sum) {
       return sum + mix({hash, i});
+    });
+    eachWord(tiedOf(weightGradient), [&](uint64_t i, uint64_t sum) {
+      return sum + mix({hash, kTiedGradient, i});
     });
   }
 
@@ -116,8 +126,13 @@ public:
                      Bytes weights, Bytes optimizerState) override {
     uint64_t hash = mix({kStep, stage, step, std::bit_cast<uint64_t>(scale),
                          digestOf(gradientSum), digestOf(optimizerState)});
-    eachWord(weights, [&](uint64_t i, uint64_t word) {
+    eachWord(restOf(weights), [&](uint64_t i, uint64_t word) {
       return mix({hash, kWeights, i, word});
+    });
+    uint64_t tiedHash = mix({kTiedStep, step, std::bit_cast<uint64_t>(scale),
+                             digestOf(tiedOf(gradientSum))});
+    eachWord(tiedOf(weights), [&](uint64_t i, uint64_t word) {
+      return mix({tiedHash, i, word});
     });
     eachWord(optimizerState, [&](uint64_t i, uint64_t word) {
       return mix({hash, kState, i, word});
@@ -125,6 +140,18 @@ public:
   }
 
 private:
+  /// The tied parameters, at one end of the weights or of a gradient, and what
+  /// is not tied.
+  template <typename Range> Range tiedOf(Range bytes) const {
+    return tiedOffset ? bytes.subspan(*tiedOffset, tiedBytes) : Range();
+  }
+  template <typename Range> Range restOf(Range bytes) const {
+    if (!tiedOffset)
+      return bytes;
+    return *tiedOffset == 0 ? bytes.subspan(tiedBytes)
+                            : bytes.first(*tiedOffset);
+  }
+
   static uint64_t open(std::unique_ptr<Stash> stash, Use madeBy) {
     auto *exact = dynamic_cast<ExactStash *>(stash.get());
     if (!exact || exact->madeBy != madeBy)
@@ -137,13 +164,15 @@ private:
 
   uint64_t seed;
   uint64_t stage;
+  std::optional<uint64_t> tiedOffset;
+  uint64_t tiedBytes;
 };
 } // namespace
 
 std::unique_ptr<Stage>
 chimera::runtime::makeExactStage(const program::ProgramT &program,
                                  uint32_t stage) {
-  return std::make_unique<ExactStage>(program.seed, stage);
+  return std::make_unique<ExactStage>(program, stage);
 }
 
 void SyntheticData::load(program::ValueKind kind, MicroBatch microBatch,

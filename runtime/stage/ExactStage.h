@@ -12,6 +12,11 @@
 // all but certainty; the order of summation does not. Nothing depends on worker
 // or pipeline.
 //
+// Tied parameters, in the weights of first and last stage, are a sequence of
+// words of their own, since they are summed apart from the rest. They begin
+// equal, and their update depends on their own gradient alone, not on the
+// stage: they stay equal where the two stages' gradients are reduced as one.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_STAGE_EXACTSTAGE_H

@@ -29,6 +29,12 @@ import sys
 import torch
 import torch.nn.functional as F
 
+def truth(value):
+    if str(value).lower() not in ("true", "false"):
+        raise ValueError(f"expected true or false, got {value}")
+    return str(value).lower() == "true"
+
+
 # The numbers that define a run: option, its type, and where the program has it.
 NUMBERS = [
     ("layers", int, ("model", "layers")),
@@ -37,6 +43,7 @@ NUMBERS = [
     ("context", int, ("model", "context")),
     ("vocabulary", int, ("model", "vocabulary")),
     ("dropout", float, ("model", "dropout")),
+    ("tied", truth, ("model", "tied")),
     ("micro-batch-size", int, ("micro_batch_size",)),
     ("micro-batches", int, ("micro_batches",)),
     ("data-parallel", int, ("data_parallel",)),
@@ -93,10 +100,11 @@ class Dropout:
 
 
 class Gpt2:
-    """GPT-2 with an untied head over a dictionary of named parameters."""
+    """GPT-2 over a dictionary of named parameters, its head's matrix one of them
+    or, if it is tied, the token embedding's."""
 
-    def __init__(self, parameters, layers, heads):
-        self.p, self.layers, self.heads = parameters, layers, heads
+    def __init__(self, parameters, layers, heads, tied):
+        self.p, self.layers, self.heads, self.tied = parameters, layers, heads, tied
 
     def get(self, layer, name):
         return self.p[f"layers.{layer}.{name}"]
@@ -140,7 +148,12 @@ class Gpt2:
             hidden = self.affine(hidden, layer, "mlp_projection")
             x = x + dropout(hidden, layer, MLP_RESIDUAL)
         head = self.layers + 1
-        logits = self.norm(x, head, "norm") @ self.get(head, "head.weight").T
+        matrix = (
+            self.get(0, "token_embedding")
+            if self.tied
+            else self.get(head, "head.weight")
+        )
+        logits = self.norm(x, head, "norm") @ matrix.T
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
@@ -261,7 +274,7 @@ def train(run, text, parameters):
             for copy in range(run.data_parallel):
                 for m in range(first, first + per_update):
                     weights = history.read(step, m)
-                    model = Gpt2(weights, run.layers, run.heads)
+                    model = Gpt2(weights, run.layers, run.heads, run.tied)
                     index = copy * run.micro_batches + m
                     tokens, labels = windows(text, run, step, index)
                     dropout = Dropout(run.dropout, run.seed, step, index)

@@ -63,7 +63,8 @@ private:
   MicroBatch microBatch;
 };
 
-// The operations that have parameters; each takes its first one's number.
+// The operations that have parameters; each takes its first one's number, and
+// that of a norm also the number of the linear layer's weight.
 class Parameters {
 public:
   Parameters(const std::vector<Tensor> &all, std::vector<ParameterUse> *uses)
@@ -71,7 +72,7 @@ public:
 
   Tensor embed(const Tensor &tokens, size_t p) const {
     Tensor sum = at::embedding(all[p], tokens).add_(all[p + 1]);
-    record({ParameterUse::Kind::Embedding, p, /*hasBias=*/false, tokens,
+    record({ParameterUse::Kind::Embedding, p, p, /*hasBias=*/false, tokens,
             /*mean=*/{}, /*reciprocalDeviation=*/{}, edge(sum),
             /*outputGradient=*/{}});
     return sum;
@@ -80,19 +81,19 @@ public:
   Tensor linear(const Tensor &x, size_t p) const {
     Tensor flat = x.view({-1, x.size(-1)});
     Tensor y = at::addmm(all[p + 1], flat, all[p].t());
-    record({ParameterUse::Kind::Linear, p, /*hasBias=*/true, flat.detach(),
+    record({ParameterUse::Kind::Linear, p, p, /*hasBias=*/true, flat.detach(),
             /*mean=*/{}, /*reciprocalDeviation=*/{}, edge(y),
             /*outputGradient=*/{}});
     return y.view({x.size(0), x.size(1), -1});
   }
 
-  Tensor normedLinear(const Tensor &x, size_t p, bool hasBias) const {
+  Tensor normedLinear(const Tensor &x, size_t p, size_t w, bool hasBias) const {
     auto [normed, mean, reciprocalDeviation] = at::native_layer_norm(
         x, {x.size(-1)}, all[p], all[p + 1], kNormEpsilon);
     Tensor flat = normed.view({-1, x.size(-1)});
-    Tensor weight = all[p + 2].t();
-    Tensor y = hasBias ? at::addmm(all[p + 3], flat, weight) : flat.mm(weight);
-    record({ParameterUse::Kind::NormedLinear, p, hasBias, x.detach(),
+    Tensor weight = all[w].t();
+    Tensor y = hasBias ? at::addmm(all[w + 1], flat, weight) : flat.mm(weight);
+    record({ParameterUse::Kind::NormedLinear, p, w, hasBias, x.detach(),
             mean.detach(), reciprocalDeviation.detach(), edge(y),
             /*outputGradient=*/{}});
     return y.view({x.size(0), x.size(1), -1});
@@ -148,19 +149,19 @@ Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
 
 Tensor block(const Tensor &x, const Parameters &parameters, size_t p,
              int64_t heads, const Dropout &dropout) {
-  Tensor mixed =
-      attend(parameters.normedLinear(x, p, /*hasBias=*/true), heads, dropout);
+  Tensor mixed = attend(parameters.normedLinear(x, p, p + 2, /*hasBias=*/true),
+                        heads, dropout);
   // The sums reuse the memory of linear layers' outputs, which nobody keeps.
   Tensor y =
       dropout(parameters.linear(mixed, p + 4), kAttentionResidual).add_(x);
-  Tensor hidden =
-      at::gelu(parameters.normedLinear(y, p + 6, /*hasBias=*/true), "tanh");
+  Tensor hidden = at::gelu(
+      parameters.normedLinear(y, p + 6, p + 8, /*hasBias=*/true), "tanh");
   return dropout(parameters.linear(hidden, p + 10), kMlpResidual).add_(y);
 }
 
 Tensor loss(const Tensor &x, const Tensor &labels, const Parameters &parameters,
-            size_t p) {
-  Tensor logits = parameters.normedLinear(x, p, /*hasBias=*/false);
+            size_t p, size_t w) {
+  Tensor logits = parameters.normedLinear(x, p, w, /*hasBias=*/false);
   return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}),
                                 labels.view({-1}));
 }
@@ -182,15 +183,11 @@ Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count)
         "expected a range of the model's " + std::to_string(layers) +
         " layers (embedding and head included), got " + std::to_string(count) +
         " from layer " + std::to_string(first));
-  for (uint32_t layer = first; layer != first + count; ++layer) {
-    uint32_t number = 0;
-    for (program::Parameter &parameter :
-         program::layerParameters(model, layer)) {
-      const int64_t size = parameter.elements();
-      parameterSlots.push_back(
-          {std::move(parameter), layer, number++, weightElements});
-      weightElements += size;
-    }
+  for (program::StageParameter &held :
+       program::stageParameters(model, first, count)) {
+    const int64_t size = held.parameter.elements();
+    parameterSlots.push_back({std::move(held), weightElements});
+    weightElements += size;
   }
 }
 
@@ -216,8 +213,11 @@ void Gpt2::initialize(std::byte *flat) const {
       tensors[i].fill_(1);
       break;
     case program::Parameter::Start::Normal: {
+      // Of the head nothing but its matrix is drawn.
+      const bool asTokens = model.tied && slot.layer == model.layers + 1;
       at::Generator generator = at::detail::createCPUGenerator(
-          mix({seed, kInitialWeights, slot.layer, slot.number}));
+          mix({seed, kInitialWeights, asTokens ? 0 : slot.layer,
+               asTokens ? 0 : slot.number}));
       tensors[i].copy_(at::empty(slot.parameter.shape, at::kDouble)
                            .normal_(0, slot.parameter.deviation, generator));
       break;
@@ -237,7 +237,8 @@ Tensor Gpt2::run(Tensor x, const Tensor &labels,
     if (layer == 0)
       x = dropout(used.embed(x, next), kEmbedding);
     else if (layer == model.layers + 1)
-      x = loss(x, labels, used, next);
+      x = loss(x, labels, used, next,
+               model.tied && hasEmbedding() ? 0 : next + 2);
     else
       x = block(x, used, next, model.heads, dropout);
     while (next < parameters.size() && parameterSlots[next].layer == layer)

@@ -41,10 +41,7 @@ public:
   }
 
   /// Where a parameter lies in the flat weights, counted in elements.
-  struct Slot {
-    program::Parameter parameter;
-    uint32_t layer;
-    uint32_t number; ///< in its layer
+  struct Slot : program::StageParameter {
     int64_t offset;
   };
   const std::vector<Slot> &slots() const { return parameterSlots; }
@@ -52,14 +49,15 @@ public:
   /// Tensors over the bytes of flat weights (or gradients), one for each slot.
   std::vector<at::Tensor> bind(const std::byte *flat) const;
 
-  /// Draws the weights as they are before the first step.
+  /// Draws the weights as they are before the first step. The head's matrix of
+  /// a tied model begins as the token embedding, wherever that is.
   void initialize(std::byte *flat) const;
 
   /// `input`: tokens [B, T] on the embedding, else [B, T, C]. `labels`: [B, T]
   /// on the head, else undefined. The result is [B, T, C], or the mean
   /// cross-entropy. Dropout acts where `dropped` says which micro-batch or part
   /// of one this is, and not at all without it. `uses`, if given, receives
-  /// where the parameters, each once, were used.
+  /// where the parameters were used.
   at::Tensor run(at::Tensor input, const at::Tensor &labels,
                  const std::vector<at::Tensor> &parameters,
                  const std::optional<MicroBatch> &dropped,

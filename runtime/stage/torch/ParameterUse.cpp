@@ -39,20 +39,24 @@ void addLinear(const ParameterUse &use, Tensor *gradient) {
 //   db = Σ gW       = W' G
 //
 // so neither y nor gW, the gradient of y, need be kept.
-void addNormedLinear(const ParameterUse &use, const Tensor *parameter,
-                     Tensor *gradient) {
-  const Tensor &norm = parameter[0], &shift = parameter[1],
-               &weight = parameter[2];
+void addNormedLinear(const ParameterUse &use,
+                     const std::vector<Tensor> &parameters,
+                     std::vector<Tensor> &gradients) {
+  const Tensor &norm = parameters[use.parameter],
+               &shift = parameters[use.parameter + 1],
+               &weight = parameters[use.weight];
+  Tensor *ofNorm = &gradients[use.parameter],
+         *ofLinear = &gradients[use.weight];
   Tensor standardised =
       at::sub(use.input, use.mean).mul_(use.reciprocalDeviation);
   Tensor product =
       use.outputGradient.t().mm(standardised.view({-1, standardised.size(-1)}));
   Tensor sum = use.outputGradient.sum(0);
-  gradient[0].add_(at::mul(weight, product).sum(0));
-  gradient[1].addmv_(weight.t(), sum);
-  gradient[2].addcmul_(product, norm).addr_(sum, shift);
+  ofNorm[0].add_(at::mul(weight, product).sum(0));
+  ofNorm[1].addmv_(weight.t(), sum);
+  ofLinear[0].addcmul_(product, norm).addr_(sum, shift);
   if (use.hasBias)
-    gradient[3].add_(sum);
+    ofLinear[1].add_(sum);
 }
 
 } // namespace
@@ -68,7 +72,7 @@ void addWeightGradient(const ParameterUse &use,
   case ParameterUse::Kind::Linear:
     return addLinear(use, gradient);
   case ParameterUse::Kind::NormedLinear:
-    return addNormedLinear(use, &parameters[use.parameter], gradient);
+    return addNormedLinear(use, parameters, gradients);
   }
 }
 

@@ -12,8 +12,8 @@
 //   kind           parameters                    input
 //   Embedding      tokens', positions'           token numbers [B, T]
 //   Linear         weight, bias                  [M, in]
-//   NormedLinear   norm's weight and bias,       the norm's input [B, T, C],
-//                  then weight and maybe bias    with its mean and deviation
+//   NormedLinear   norm's weight and bias;       the norm's input [B, T, C],
+//                  weight and maybe bias         with its mean and deviation
 //
 // Each norm goes straight into a linear layer, so one output gradient serves
 // both and the norm's own is not kept: see addWeightGradient.
@@ -36,8 +36,11 @@ struct ParameterUse {
   enum class Kind { Embedding, Linear, NormedLinear };
 
   Kind kind;
-  size_t parameter; ///< its first, among those of the stage; others follow
-  bool hasBias;     ///< of the linear layer
+  /// Numbers among the stage's parameters: of the first; of the linear layer's
+  /// weight, if there is one. Others follow theirs. A tied head's weight is the
+  /// token embedding, far from its norm.
+  size_t parameter, weight;
+  bool hasBias; ///< of the linear layer
 
   /// Known after the forward. They share autograd's memory.
   at::Tensor input;

@@ -8,7 +8,8 @@
 // Every random choice is a function of what it is for, never of where or when
 // it is made. The 64-bit mix of its words seeds a generator of its own:
 //
-//   initial weights   mix(seed, 1, layer, parameter's number in its layer)
+//   initial weights   mix(seed, 1, layer, parameter's number in its layer),
+//                     those of the token embedding for a head tied to it
 //   dropout           mix(seed, 2, layer, site, step, global micro-batch)
 //   a text window     mix(seed, 3, step, global micro-batch, row)
 //

@@ -31,7 +31,8 @@ namespace chimera::runtime {
 
 /// Stage `stage` of the program, a StageFactory. Throws std::invalid_argument
 /// where the program has no model, one that Layout.h refuses, a stage whose
-/// layers or bytes are not the model's, or an optimizer other than "adamw".
+/// layers or bytes are not the model's, tied parameters that are not its, or an
+/// optimizer other than "adamw".
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t stage);
 

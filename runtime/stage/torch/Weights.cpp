@@ -42,18 +42,17 @@ nlohmann::ordered_json headerOf(const program::ProgramT &program) {
   nlohmann::ordered_json header;
   header["__metadata__"]["format"] = "pt";
   int64_t begin = 0;
-  for (uint32_t layer = 0; layer < program::layerCount(model); ++layer)
-    for (const program::Parameter &parameter :
-         program::layerParameters(model, layer)) {
-      const int64_t end = begin + parameter.elements() * elementBytes;
-      auto &entry =
-          header["layers." + std::to_string(layer) + "." + parameter.name];
-      entry["dtype"] =
-          program.data_type == program::DataType::Float64 ? "F64" : "F32";
-      entry["shape"] = parameter.shape;
-      entry["data_offsets"] = {begin, end};
-      begin = end;
-    }
+  for (const auto &[layer, number, parameter] :
+       program::stageParameters(model, 0, program::layerCount(model))) {
+    const int64_t end = begin + parameter.elements() * elementBytes;
+    auto &entry =
+        header["layers." + std::to_string(layer) + "." + parameter.name];
+    entry["dtype"] =
+        program.data_type == program::DataType::Float64 ? "F64" : "F32";
+    entry["shape"] = parameter.shape;
+    entry["data_offsets"] = {begin, end};
+    begin = end;
+  }
   return header;
 }
 

@@ -39,9 +39,11 @@ TEST(LayoutTest, countsTheParametersOfGpt2) {
   model.width = 768;
   model.context = 1024;
   model.vocabulary = 50257;
-  // 124,439,808 is GPT-2's published count with a tied head; ours is not tied.
-  EXPECT_EQ(parameterCount(model, 0, layerCount(model)),
-            124439808 + 50257 * 768);
+  // GPT-2's published count, with a tied head.
+  constexpr int64_t kTied = 124439808;
+  EXPECT_EQ(parameterCount(model, 0, layerCount(model)), kTied + 50257 * 768);
+  model.tied = true;
+  EXPECT_EQ(parameterCount(model, 0, layerCount(model)), kTied);
 }
 
 TEST(LayoutTest, countsSlicesThatAddUp) {
@@ -59,6 +61,74 @@ TEST(LayoutTest, namesAreUniqueInALayer) {
     for (const Parameter &parameter : layerParameters(model, layer))
       EXPECT_TRUE(names.insert(parameter.name).second) << parameter.name;
   }
+}
+
+// What stages hold of a model, whatever its sizes: each layer's parameters in
+// order, and a tied matrix once where one stage has both of its uses.
+TEST(LayoutTest, laysStagesOut) {
+  for (bool tied : {false, true})
+    for (uint32_t vocabulary : {1, 7, 256}) {
+      ModelT model = small();
+      model.heads = 1;
+      model.width = 3;
+      model.vocabulary = vocabulary;
+      model.tied = tied;
+      const uint32_t layers = layerCount(model);
+      for (uint32_t first = 0; first <= layers; ++first)
+        for (uint32_t count = 0; first + count <= layers; ++count) {
+          std::vector<StageParameter> expected;
+          for (uint32_t layer = first; layer < first + count; ++layer) {
+            uint32_t number = 0;
+            for (Parameter &parameter : layerParameters(model, layer))
+              expected.push_back({layer, number++, std::move(parameter)});
+          }
+          if (tied && count == layers)
+            expected.pop_back();
+          std::vector<StageParameter> held =
+              stageParameters(model, first, count);
+          ASSERT_EQ(held.size(), expected.size());
+          int64_t elements = 0;
+          for (size_t i = 0; i < held.size(); ++i) {
+            EXPECT_EQ(held[i].layer, expected[i].layer);
+            EXPECT_EQ(held[i].number, expected[i].number);
+            EXPECT_EQ(held[i].parameter.name, expected[i].parameter.name);
+            EXPECT_EQ(held[i].parameter.shape, expected[i].parameter.shape);
+            elements += held[i].parameter.elements();
+          }
+          EXPECT_EQ(parameterCount(model, first, count), elements);
+        }
+    }
+}
+
+TEST(LayoutTest, findsTiedParameters) {
+  for (DataType type : {DataType::Float32, DataType::Float64})
+    for (uint32_t vocabulary : {1, 7, 256})
+      for (uint32_t lastCount : {1, 2, 5}) {
+        ModelT model = small();
+        model.heads = 1;
+        model.width = 3;
+        model.vocabulary = vocabulary;
+        EXPECT_FALSE(tiedParameters(model, type, lastCount));
+        model.tied = true;
+        std::optional<Tied> tied = tiedParameters(model, type, lastCount);
+        ASSERT_TRUE(tied);
+        const uint64_t e = bytesOf(type);
+        EXPECT_EQ(tied->bytes(), vocabulary * 3 * e);
+        // The first parameter of the first stage, the last of the last.
+        EXPECT_EQ(tied->first_offset(), 0u);
+        std::vector<StageParameter> last =
+            stageParameters(model, 6 - lastCount, lastCount);
+        EXPECT_EQ(last.back().parameter.name, "head.weight");
+        EXPECT_EQ(tied->last_offset() + tied->bytes(),
+                  parameterCount(model, 6 - lastCount, lastCount) * e);
+      }
+  // A head alone: its norm's two parameters are before it.
+  ModelT model = small();
+  model.tied = true;
+  EXPECT_EQ(tiedParameters(model, DataType::Float64, 1)->last_offset(),
+            2u * 128 * 8);
+  // One stage holds it once.
+  EXPECT_FALSE(tiedParameters(model, DataType::Float64, layerCount(model)));
 }
 
 TEST(LayoutTest, startsResidualProjectionsSmaller) {

@@ -11,6 +11,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 using namespace chimera;
 using namespace chimera::runtime;
 
@@ -195,6 +198,138 @@ TEST(ExactStage, BuffersMayEndInAnIncompleteWord) {
   stage->backward({}, std::move(stash), output, weights, gradient, {});
   EXPECT_NE(std::vector(gradient.begin() + 8, gradient.end()),
             std::vector<std::byte>(5));
+}
+
+/// Four stages; the tied parameters are 13 bytes at one end of the 24 of the
+/// first and of the 31 of the last.
+struct TiedEnds {
+  explicit TiedEnds(bool firstAtEnd = false, bool lastAtEnd = true)
+      : program(program::samplePipeline()) {
+    program.tied = std::make_unique<program::Tied>(firstAtEnd ? 24 - 13 : 0,
+                                                   lastAtEnd ? 31 - 13 : 0, 13);
+    first.resize(24);
+    last.resize(31);
+  }
+
+  std::unique_ptr<Stage> stage(uint32_t number) const {
+    return makeExactStage(program, number);
+  }
+  std::span<std::byte> tiedOf(std::vector<std::byte> &bytes) const {
+    return std::span(bytes).subspan(bytes.size() == first.size()
+                                        ? program.tied->first_offset()
+                                        : program.tied->last_offset(),
+                                    13);
+  }
+  std::vector<std::byte> copyOf(std::vector<std::byte> &bytes) const {
+    auto tied = tiedOf(bytes);
+    return {tied.begin(), tied.end()};
+  }
+  /// Fills `first` and `last` with the weights before the first step.
+  void start() {
+    std::vector<std::byte> state(8);
+    stage(0)->initialize(first, state);
+    stage(3)->initialize(last, state);
+  }
+
+  program::ProgramT program;
+  std::vector<std::byte> first, last;
+};
+
+TEST(ExactStage, TiedParametersStartEqual) {
+  for (bool firstAtEnd : {false, true})
+    for (bool lastAtEnd : {false, true}) {
+      TiedEnds ends(firstAtEnd, lastAtEnd);
+      ends.start();
+      EXPECT_EQ(ends.copyOf(ends.first), ends.copyOf(ends.last));
+      EXPECT_NE(ends.copyOf(ends.first), std::vector<std::byte>(13));
+      // The rest is the stage's own; what is not at an end has none.
+      EXPECT_NE(ends.first[firstAtEnd ? 0 : 13], ends.last[lastAtEnd ? 0 : 13]);
+      Words middle(2), untied(2), state(1);
+      ends.stage(1)->initialize(out(middle), out(state));
+      ends.program.tied.reset();
+      ends.stage(1)->initialize(out(untied), out(state));
+      EXPECT_EQ(middle, untied);
+    }
+}
+
+TEST(ExactStage, TiedParametersStayEqualWithEqualSums) {
+  for (bool firstAtEnd : {false, true})
+    for (bool lastAtEnd : {false, true}) {
+      TiedEnds ends(firstAtEnd, lastAtEnd);
+      // What the two hold after a step with `sum` as the tied gradient, and
+      // `rest` in all other bytes of gradients and state.
+      auto step = [&](std::byte sum, std::byte rest, uint64_t number = 4,
+                      double scale = 0.5) {
+        ends.start();
+        for (auto [s, weights] :
+             {std::pair(0u, &ends.first), std::pair(3u, &ends.last)}) {
+          std::vector<std::byte> gradient(weights->size(), rest);
+          std::ranges::fill(ends.tiedOf(gradient), sum);
+          std::vector<std::byte> state(16, rest);
+          ends.stage(s)->optimizerStep(number, scale, gradient, *weights,
+                                       state);
+        }
+        EXPECT_EQ(ends.copyOf(ends.first), ends.copyOf(ends.last));
+        return ends.copyOf(ends.first);
+      };
+      const auto right = step(std::byte(1), std::byte(2));
+      EXPECT_EQ(step(std::byte(1), std::byte(3)), right);
+      EXPECT_NE(step(std::byte(2), std::byte(2)), right);
+      EXPECT_NE(step(std::byte(1), std::byte(2), 5), right);
+      EXPECT_NE(step(std::byte(1), std::byte(2), 4, 0.25), right);
+      ends.start();
+      EXPECT_NE(ends.copyOf(ends.first), right);
+    }
+}
+
+TEST(ExactStage, ALostTiedContributionIsSeen) {
+  TiedEnds ends;
+  ends.start();
+  auto update = [&](std::vector<std::byte> gradient) {
+    std::vector<std::byte> weights = ends.first, state(8);
+    ends.stage(0)->optimizerStep(0, 1, gradient, weights, state);
+    return ends.copyOf(weights);
+  };
+  std::vector<std::byte> right(24, std::byte(7));
+  for (size_t i = 0; i < 13; ++i) {
+    std::vector<std::byte> other = right;
+    other[i] = std::byte(6);
+    EXPECT_NE(update(other), update(right)) << "byte " << i;
+  }
+}
+
+// Two micro-batches' gradients in one buffer are the sums of pieces, whose
+// words begin where the piece does.
+TEST(ExactStage, TiedGradientsAddUpApartFromTheRest) {
+  for (bool atEnd : {false, true}) {
+    TiedEnds ends(atEnd);
+    ends.start();
+    auto add = [&](uint64_t index, std::vector<std::byte> &gradient) {
+      std::vector<std::byte> output(8), tokens(8);
+      auto stash =
+          ends.stage(0)->forward({0, index}, tokens, {}, ends.first, output);
+      ends.stage(0)->backward({0, index}, std::move(stash), output, ends.first,
+                              gradient, {});
+    };
+    // Enough for every carry to occur.
+    std::vector<std::byte> all(24), sum(24);
+    for (uint64_t index = 0; index < 40; ++index) {
+      std::vector<std::byte> one(24);
+      add(index, one);
+      add(index, all);
+      const size_t cut = atEnd ? 11 : 13;
+      for (auto [begin, end] : {std::pair(size_t(0), cut), {cut, size_t(24)}})
+        for (size_t at = begin; at < end; at += 8) {
+          size_t size = std::min<size_t>(8, end - at);
+          uint64_t left = 0, right = 0;
+          std::memcpy(&left, &sum[at], size);
+          std::memcpy(&right, &one[at], size);
+          left += right;
+          std::memcpy(&sum[at], &left, size);
+        }
+      EXPECT_EQ(all, sum) << "micro-batch " << index;
+    }
+  }
 }
 
 TEST(SyntheticData, IsAFunctionOfKindMicroBatchAndSeed) {

@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace chimera::runtime {
 namespace {
 
@@ -124,10 +126,17 @@ double largest(const std::vector<double> &values) {
   return most;
 }
 
-class PartsTest : public testing::TestWithParam<double> {
+// Dropout, and whether the model is tied: then in one stage, where its matrix
+// has two uses.
+class PartsTest : public testing::TestWithParam<std::tuple<double, bool>> {
 protected:
-  program::ProgramT program = smallProgram(
-      {.layers = 3, .dropout = GetParam(), .microBatchSize = 4}, {2, 1, 2});
+  static program::ProgramT make() {
+    auto [dropout, tied] = GetParam();
+    Sizes sizes{
+        .layers = 3, .dropout = dropout, .microBatchSize = 4, .tied = tied};
+    return tied ? smallProgram(sizes, {5}) : smallProgram(sizes, {2, 1, 2});
+  }
+  program::ProgramT program = make();
 };
 
 // Also with dropout: a part has its rows of the whole micro-batch's masks.
@@ -154,7 +163,9 @@ TEST_P(PartsTest, recomputingGivesTheSameBits) {
           << parts << " parts, split " << split;
 }
 
-INSTANTIATE_TEST_SUITE_P(Dropout, PartsTest, testing::Values(0.0, 0.3));
+INSTANTIATE_TEST_SUITE_P(DropoutAndTied, PartsTest,
+                         testing::Combine(testing::Values(0.0, 0.3),
+                                          testing::Bool()));
 
 TEST(RecomputeTest, theOutputAloneKeepsNothing) {
   program::ProgramT program = smallProgram({.dropout = 0.3}, {2, 2});

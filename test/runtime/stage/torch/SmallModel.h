@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace chimera::runtime::test {
@@ -25,6 +26,7 @@ struct Sizes {
   double dropout = 0;
   uint32_t microBatchSize = 2;
   program::DataType type = program::DataType::Float64;
+  bool tied = false;
 };
 
 /// A program with a model, an optimizer and one stage for each number of
@@ -40,6 +42,7 @@ inline program::ProgramT smallProgram(const Sizes &sizes,
   program.model->context = sizes.context;
   program.model->vocabulary = sizes.vocabulary;
   program.model->dropout = sizes.dropout;
+  program.model->tied = sizes.tied;
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
   program.optimizer->learning_rate = 1e-3;
@@ -63,6 +66,10 @@ inline program::ProgramT smallProgram(const Sizes &sizes,
                                                      sizes.microBatchSize)));
     first += count;
   }
+  if (!layers.empty())
+    if (auto tied =
+            program::tiedParameters(*program.model, sizes.type, layers.back()))
+      program.tied = std::make_unique<program::Tied>(*tied);
   return program;
 }
 
@@ -94,12 +101,15 @@ template <typename T> struct Line {
   std::vector<Part> parts;
   std::vector<int64_t> tokens, labels;
   double loss = 0;
+  std::optional<program::Tied> tied;
 
   explicit Line(const program::ProgramT &program)
       : tokens(someTokens(program, 0)), labels(someTokens(program, 1)) {
     // Threads that wait for so little work cost more than they do, and on cores
     // that others use seconds.
     setThreads(1);
+    if (program.tied)
+      tied = *program.tied;
     const auto boundary = static_cast<size_t>(program::boundaryBytes(
         *program.model, program.data_type, program.micro_batch_size));
     for (uint32_t s = 0; s < program.stages.size(); ++s) {
@@ -168,6 +178,24 @@ template <typename T> struct Line {
     return s == 0 ? Bytes() : bytesOf(parts[s - 1].outputGradient);
   }
 
+  /// The tied parameters of the first stage, or the last.
+  std::span<T> tiedOf(std::vector<T> Part::*member, bool last) {
+    if (!tied)
+      return {};
+    std::vector<T> &all = last ? parts.back().*member : parts.front().*member;
+    return std::span(all).subspan(
+        (last ? tied->last_offset() : tied->first_offset()) / sizeof(T),
+        tied->bytes() / sizeof(T));
+  }
+
+  /// What the streams do: both copies' gradients become their sum.
+  void reduceTied() {
+    std::span<T> first = tiedOf(&Part::gradient, /*last=*/false);
+    std::span<T> last = tiedOf(&Part::gradient, /*last=*/true);
+    for (size_t i = 0; i < first.size(); ++i)
+      first[i] = last[i] = first[i] + last[i];
+  }
+
   void step(uint64_t step, double scale) {
     for (Part &part : parts)
       part.stage->optimizerStep(step, scale, bytesOf(part.gradient),
@@ -179,6 +207,14 @@ template <typename T> struct Line {
     std::vector<T> all;
     for (const Part &part : parts)
       all.insert(all.end(), (part.*member).begin(), (part.*member).end());
+    return all;
+  }
+
+  /// Those of the model, which has tied ones once.
+  std::vector<T> once(std::vector<T> Part::*member) const {
+    std::vector<T> all = whole(member);
+    if (tied) // the last parameter of all
+      all.resize(all.size() - tied->bytes() / sizeof(T));
     return all;
   }
 };

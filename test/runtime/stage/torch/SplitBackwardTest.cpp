@@ -73,9 +73,11 @@ template <typename T> void compare(Sizes sizes, double tolerance) {
         for (auto &part : split.parts)
           EXPECT_EQ(part.stash, nullptr);
       }
+      whole.reduceTied();
+      split.reduceTied();
       EXPECT_LE(relativeDifference(program,
-                                   split.whole(&Line<T>::Part::gradient),
-                                   whole.whole(&Line<T>::Part::gradient)),
+                                   split.once(&Line<T>::Part::gradient),
+                                   whole.once(&Line<T>::Part::gradient)),
                 tolerance)
           << cut.size() << " stages, dropout " << dropout;
     }
@@ -85,6 +87,12 @@ TEST(SplitBackwardTest, equalsTheWholeInFloat64) { compare<double>({}, 1e-12); }
 
 TEST(SplitBackwardTest, equalsTheWholeInFloat32) {
   compare<float>({.type = program::DataType::Float32}, 1e-5);
+}
+
+// Where one stage has both ends, its head's weight is its embedding's.
+TEST(SplitBackwardTest, equalsTheWholeWithATiedHead) {
+  compare<double>({.tied = true}, 1e-12);
+  compare<float>({.type = program::DataType::Float32, .tied = true}, 1e-5);
 }
 
 TEST(SplitBackwardTest, equalsTheWholeAtOtherSizes) {

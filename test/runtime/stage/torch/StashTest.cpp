@@ -160,6 +160,14 @@ TEST(StashTest, severalLayers) { compare(Sizes{}, {2, 2}); }
 
 TEST(StashTest, wholeModel) { compare(Sizes{}, {4}); }
 
+// The gradients of both uses meet without being kept.
+TEST(StashTest, tiedHead) {
+  for (auto layers : std::vector<std::vector<uint32_t>>{{2, 2}, {4}}) {
+    compare({.tied = true}, layers);
+    compareRest<double>({.tied = true}, layers);
+  }
+}
+
 TEST(StashTest, otherSizes) {
   compare({.layers = 3,
            .heads = 4,

@@ -118,9 +118,15 @@ TEST_F(TextDataTest, unigramLossIsTheCrossEntropy) {
   EXPECT_NEAR(data.unigramLoss(2), -std::log(31.0 / (90 + 256)), 1e-12);
 }
 
-TEST_F(TextDataTest, heldOutLossIsTheModels) {
+class HeldOutTest : public TextDataTest,
+                    public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Tied, HeldOutTest, testing::Bool());
+
+TEST_P(HeldOutTest, lossIsTheModels) {
   writeRamp(600);
-  program.model->dropout = 0.5;
+  program = smallProgram(
+      {.context = 8, .vocabulary = 256, .dropout = 0.5, .tied = GetParam()},
+      {4});
   TextData data(path, program, 0.5);
   Line<double> line(program);
   std::vector<double> weights = line.parts[0].weights;

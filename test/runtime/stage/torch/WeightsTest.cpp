@@ -88,6 +88,25 @@ TEST_F(WeightsTest, roundTripInFloat32) {
   EXPECT_EQ(loaded, narrow);
 }
 
+TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
+  ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+  program.model->tied = true;
+  EXPECT_EQ(load(), "expected the whole model's weights, " +
+                        std::to_string((weights.size() - 11 * 8) * 8) +
+                        " bytes, got " + std::to_string(weights.size() * 8));
+  weights.resize(weights.size() - 11 * 8);
+  // That of a model that is not tied.
+  EXPECT_NE(load().find("layers.3.head.weight: not a parameter"),
+            std::string::npos);
+  ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+  EXPECT_EQ(load(), "(loaded)");
+  EXPECT_EQ(read().find("head.weight"), std::string::npos);
+  // The other way round.
+  program.model->tied = false;
+  weights.resize(weights.size() + 11 * 8);
+  EXPECT_NE(load().find("layers.3.head.weight: missing"), std::string::npos);
+}
+
 TEST_F(WeightsTest, fileIsSafetensors) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   std::string file = read();
