@@ -32,12 +32,14 @@ TEST(Dump, SpellsOutTheProgram) {
   EXPECT_EQ(
       keys(json),
       (std::vector<std::string>{
-          "version",       "producer",  "name",          "schedule",
-          "model",         "optimizer", "data_type",     "micro_batch_size",
-          "seed",          "time_unit", "micro_batches", "data_parallel",
-          "updates",       "stages",    "pipelines",     "message_model",
-          "communicators", "workers",   "files",         "locations"}));
-  EXPECT_EQ(json["version"], "1.0");
+          "version",       "producer",      "name",          "schedule",
+          "model",         "optimizer",     "data_type",     "micro_batch_size",
+          "seed",          "time_unit",     "micro_batches", "data_parallel",
+          "updates",       "stages",        "tied",          "pipelines",
+          "message_model", "communicators", "workers",       "files",
+          "locations"}));
+  EXPECT_EQ(json["version"], "2.0");
+  EXPECT_TRUE(json["tied"].is_null());
   EXPECT_EQ(json["data_type"], "float64");
   EXPECT_EQ(json["message_model"], "rendezvous");
   EXPECT_EQ(json["updates"], "flush");

@@ -145,9 +145,9 @@ TEST_F(File, ForeignFileIsRefused) {
 
 TEST_F(File, OtherMajorVersionIsRefused) {
   std::vector<std::byte> bytes = serialize(samplePipeline());
-  bytes[8] = std::byte(2);
+  bytes[8] = std::byte(3);
   EXPECT_EQ(refusalOf(bytes),
-            "version 2.0: this reader understands major version 1");
+            "version 3.0: this reader understands major version 2");
 }
 
 TEST_F(File, OtherMinorVersionIsAccepted) {
