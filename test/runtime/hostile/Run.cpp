@@ -8,6 +8,7 @@
 #include "test/runtime/hostile/Run.h"
 
 #include "runtime/core/Run.h"
+#include "runtime/core/Tied.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/Mix.h"
 
@@ -188,6 +189,20 @@ SequentialResult hostile::runSequentially(const program::ProgramT &program,
   return trainSequentially(program, stages, data, steps);
 }
 
+/// All stages' bytes of a model that has tied parameters once.
+static Memory withTiedCopy(const program::ProgramT &program, Memory model) {
+  if (!program.tied)
+    return model;
+  const program::Tied &tied = *program.tied;
+  Bytes first = tiedOf(program, 0, Bytes(model));
+  Memory copy(first.begin(), first.end());
+  size_t rest = program.stages.back().weights_bytes() - tied.bytes();
+  model.insert(model.end() - static_cast<ptrdiff_t>(rest) +
+                   static_cast<ptrdiff_t>(tied.last_offset()),
+               copy.begin(), copy.end());
+  return model;
+}
+
 std::string hostile::difference(const program::ProgramT &program,
                                 const Outcome &outcome,
                                 const SequentialResult &expected) {
@@ -196,6 +211,8 @@ std::string hostile::difference(const program::ProgramT &program,
   std::vector<size_t> begins = {0};
   for (const program::Stage &stage : program.stages)
     begins.push_back(begins.back() + stage.weights_bytes());
+  const Memory weights = withTiedCopy(program, expected.weights);
+  const Memory gradients = withTiedCopy(program, expected.gradients);
   bool hasLosses =
       std::ranges::any_of(program.communicators, [](const auto &communicator) {
         return communicator->kind == program::ValueKind::Loss;
@@ -222,8 +239,8 @@ std::string hostile::difference(const program::ProgramT &program,
       return {};
     };
     for (const std::string &found :
-         {compare(outcome.weights[rank], expected.weights, "weights"),
-          compare(outcome.gradients[rank], expected.gradients, "gradients")})
+         {compare(outcome.weights[rank], weights, "weights"),
+          compare(outcome.gradients[rank], gradients, "gradients")})
       if (!found.empty())
         return found;
   }

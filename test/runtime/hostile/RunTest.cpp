@@ -76,6 +76,25 @@ TEST(HostileRun, ThreadsAreHeldAgainstAllOfOneDevice) {
   EXPECT_EQ(hostile::differenceOnThreads(program, other), "other losses");
 }
 
+// Both copies of tied parameters are held against the one that a model has.
+TEST(HostileRun, TiedParametersAreComparedOnBothStages) {
+  for (bool swapped : {false, true}) {
+    ProgramT program = program::samplePipeline({.workers = 3});
+    program.tied = std::make_unique<program::Tied>(swapped ? 128 - 20 : 0,
+                                                   swapped ? 0 : 144 - 20, 20);
+    SequentialResult expected = hostile::runSequentially(program, 0);
+    const hostile::Outcome start = hostile::run(program, {.steps = 0});
+    EXPECT_EQ(hostile::difference(program, start, expected), "");
+    for (uint32_t rank = 0; rank < 3; ++rank)
+      for (bool front : {false, true}) {
+        hostile::Outcome other = start;
+        auto &bytes = other.weights[rank].front().second;
+        (front ? bytes.front() : bytes.back()) ^= std::byte(1);
+        EXPECT_NE(hostile::difference(program, other, expected), "");
+      }
+  }
+}
+
 TEST(HostileRun, ASeedIsARun) {
   ProgramT program =
       program::samplePipeline({.workers = 4, .bidirectional = true});
