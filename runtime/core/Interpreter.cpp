@@ -50,6 +50,32 @@ Block allocate(uint64_t bytes) {
   std::memset(memory, 0, size);
   return Block(memory);
 }
+
+/// Whether an instruction may take long without calling the transport.
+bool computes(Opcode opcode) {
+  switch (opcode) {
+  case Opcode::Load:
+  case Opcode::ZeroGradient:
+  case Opcode::Forward:
+  case Opcode::Recompute:
+  case Opcode::Backward:
+  case Opcode::InputGradient:
+  case Opcode::WeightGradient:
+  case Opcode::OptimizerStep:
+  case Opcode::Copy:
+    return true;
+  case Opcode::PostSend:
+  case Opcode::PostRecv:
+  case Opcode::Group:
+  case Opcode::Wait:
+  case Opcode::AllReduceStart:
+  case Opcode::Split:
+  case Opcode::Join:
+  case Opcode::Rename:
+    break;
+  }
+  return false;
+}
 } // namespace
 
 Interpreter::Interpreter(const program::ProgramT &program,
@@ -204,6 +230,8 @@ void Interpreter::leaveSections() {
 void Interpreter::advance() {
   const Instruction &instruction = worker.instructions[index];
   status.at(step, index);
+  if (computes(instruction.opcode()))
+    transport.computing();
   if (options.profile)
     executeTimed(instruction);
   else

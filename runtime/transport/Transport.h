@@ -108,6 +108,11 @@ public:
   virtual void beginGroup() {}
   virtual void endGroup() {}
 
+  /// The rank is about to compute: until its next wait it leaves the transport
+  /// alone, whose own threads may move meanwhile what is in flight (a hint,
+  /// without which they need not).
+  virtual void computing() {}
+
   /// Completes `request`. Throws TransportError when `timeout` passes first or
   /// the run is aborted.
   virtual void wait(std::unique_ptr<Request> request,

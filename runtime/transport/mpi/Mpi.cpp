@@ -98,8 +98,7 @@ public:
         std::make_unique<Message>(*this, bytes.size(), true, checked(to));
     auto turn = mpi::enter();
     mpi::send(bytes, to, 0, channels, message->requests);
-    turn = {};
-    wakeThread();
+    unattended = true;
     return message;
   }
   std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes) override {
@@ -107,8 +106,7 @@ public:
         std::make_unique<Message>(*this, bytes.size(), false, checked(from));
     auto turn = mpi::enter();
     mpi::receive(bytes, from, 0, channels, message->requests);
-    turn = {};
-    wakeThread();
+    unattended = true;
     return message;
   }
 
@@ -133,8 +131,13 @@ public:
             group, self, type, std::move(given), sum, scatter, gather);
       reductions.push_back(reduction.get());
     }
-    wakeThread();
+    unattended = true;
     return reduction;
+  }
+
+  void computing() override {
+    if (thread && open.load() > 0 && std::exchange(unattended, false))
+      thread->wake();
   }
 
   void prepare(std::span<const ReduceGroup> groups) override;
@@ -165,11 +168,6 @@ private:
                                   std::to_string(peer));
     return peer;
   }
-  void wakeThread() {
-    if (thread)
-      thread->wake();
-  }
-
   void advanceReductions();
   bool drive();
   bool finished(Operation &operation, Message *message);
@@ -205,6 +203,7 @@ private:
   std::vector<MPI_Request> tellings;
 
   std::optional<mpi::ProgressThread> thread;
+  bool unattended = true; ///< by the thread: something that was posted, or all
 };
 } // namespace
 
@@ -429,15 +428,9 @@ void Mpi::wait(std::unique_ptr<Request> request,
   if (finished(*operation, message))
     return;
 
-  struct InMpi {
-    Mpi &mpi;
-    ~InMpi() {
-      if (mpi.open.load() > 0)
-        mpi.wakeThread();
-    }
-  } inMpi{*this};
   if (thread)
     thread->pause();
+  unattended = true;
   Deadline deadline(timeout);
   mpi::Pace pace;
   for (unsigned turn = 1;; ++turn) {

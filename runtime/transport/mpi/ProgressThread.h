@@ -27,8 +27,7 @@ public:
   ProgressThread(const ProgressThread &) = delete;
   ProgressThread &operator=(const ProgressThread &) = delete;
 
-  /// The rank has posted something, or is going back to its computations with
-  /// something in flight.
+  /// The rank is going to compute with something in flight.
   void wake() {
     paused.store(false);
     fresh.store(true);

@@ -294,7 +294,8 @@ TEST_P(Conformance, AllReduceAdvancesInAnyWait) {
 
 /// Whether `byte`, which the transport is to write, becomes other than 0 while
 /// this rank stays out of the transport.
-bool isWritten(const uint8_t &byte) {
+bool isWritten(Transport &transport, const uint8_t &byte) {
+  transport.computing();
   Deadline deadline(kTimeout);
   while (!deadline.passed()) {
     if (static_cast<const volatile uint8_t &>(byte) != 0)
@@ -314,7 +315,7 @@ TEST_P(Conformance, MessagesArriveWhileARankComputes) {
     std::vector<uint8_t> out(3 << 20, 7), in(out.size());
     auto receive = transport.postReceive(before, bytesOf(in));
     auto send = transport.postSend(next, bytesOf(out));
-    EXPECT_TRUE(isWritten(in.back()));
+    EXPECT_TRUE(isWritten(transport, in.back()));
     transport.wait(std::move(receive), kTimeout);
     transport.wait(std::move(send), kTimeout);
     EXPECT_EQ(in, out);
@@ -336,7 +337,8 @@ TEST_P(Conformance, AllReducesAdvanceWhileARankComputes) {
     auto a = start(first), b = start(second);
     // The last chunk of every other member comes with the second exchange.
     if (transport.rank() != 0) {
-      EXPECT_TRUE(isWritten(reinterpret_cast<uint8_t &>(second.back())));
+      EXPECT_TRUE(
+          isWritten(transport, reinterpret_cast<uint8_t &>(second.back())));
     }
     transport.wait(std::move(b), kTimeout);
     transport.wait(std::move(a), kTimeout);
