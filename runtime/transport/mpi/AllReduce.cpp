@@ -29,9 +29,11 @@ AllReduce::AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
   for (size_t i = 0; i < group.contributions.size(); ++i) {
     uint32_t giver = group.contributions[i];
     if (giver != self) {
-      others[i].resize(mine.size());
+      // Zeroing it would take longer than to receive it.
+      others[i] = std::make_unique_for_overwrite<std::byte[]>(mine.size());
       if (mine.size())
-        receive(others[i], giver, static_cast<int>(tag), scatter, receives);
+        receive({others[i].get(), mine.size()}, giver, static_cast<int>(tag),
+                scatter, receives);
       continue;
     }
     ConstBytes contribution = given[next++];
@@ -67,7 +69,7 @@ void AllReduce::foldSlice() {
   uint64_t size = std::min(kSlice, mine.size() - folded);
   std::vector<const std::byte *> sources(own.size());
   for (size_t i = 0; i < own.size(); ++i)
-    sources[i] = folded + (own[i] ? own[i] + mine.begin : others[i].data());
+    sources[i] = folded + (own[i] ? own[i] + mine.begin : others[i].get());
   fold(type, sources, sum.data() + mine.begin + folded, size);
   folded += size;
 }

@@ -58,7 +58,7 @@ private:
   std::vector<MPI_Request> receives;
   // For each contribution: this rank's own in whole, or its chunk of another's.
   std::vector<const std::byte *> own;
-  std::vector<std::vector<std::byte>> others;
+  std::vector<std::unique_ptr<std::byte[]>> others;
 };
 
 } // namespace chimera::runtime::mpi

@@ -34,29 +34,34 @@ Collective::Collective(const ReduceGroup &group, ElementType type,
                        const std::vector<ConstBytes> &given, Bytes sum,
                        MPI_Comm communicator)
     : Sum(group.id), sum(sum) {
-  std::vector<const std::byte *> sources;
-  for (ConstBytes contribution : given)
-    sources.push_back(contribution.data());
-  fold(type, sources, sum.data(), sum.size());
+  ConstBytes own = given.front();
+  if (given.size() > 1) {
+    std::vector<const std::byte *> sources;
+    for (ConstBytes contribution : given)
+      sources.push_back(contribution.data());
+    fold(type, sources, sum.data(), sum.size());
+    own = sum;
+  }
 
-  auto start = [&](void *elements, uint64_t count) {
+  auto start = [&](const void *from, void *to, uint64_t count) {
     requests.push_back(MPI_REQUEST_NULL);
-    check(MPI_Iallreduce(MPI_IN_PLACE, elements, static_cast<int>(count),
-                         datatypeOf(type), MPI_SUM, communicator,
-                         &requests.back()),
+    check(MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to,
+                         static_cast<int>(count), datatypeOf(type), MPI_SUM,
+                         communicator, &requests.back()),
           "MPI_Iallreduce");
   };
   // MPI counts in int.
   constexpr uint64_t kPiece = uint64_t(1) << 28;
   uint64_t elements = sum.size() / bytesOf(type);
   for (uint64_t at = 0; at < elements; at += kPiece)
-    start(sum.data() + at * bytesOf(type), std::min(kPiece, elements - at));
+    start(own.data() + at * bytesOf(type), sum.data() + at * bytesOf(type),
+          std::min(kPiece, elements - at));
   // Of a number's low bytes the sum has the low bytes of the sum.
   tailBytes = sum.size() - elements * bytesOf(type);
   if (tailBytes == 0)
     return;
-  std::memcpy(&tail, sum.last(tailBytes).data(), tailBytes);
-  start(&tail, 1);
+  std::memcpy(&tail, own.last(tailBytes).data(), tailBytes);
+  start(&tail, &tail, 1);
 }
 
 Collective::~Collective() {
