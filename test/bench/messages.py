@@ -7,10 +7,11 @@ over MPI:
 - a message to and fro through the transport, beside MPI_Isend and MPI_Irecv in
   the same run with the better of two ways to wait (MPI_Wait, a loop of
   MPI_Test);
-- the share of an exchange both ways that hides behind work,
-  1 - (both - work) / exchange, for work that sleeps and work that computes, with
-  and without progress threads, with and without the kernel's single copy; and
-  how much longer the work takes beside the exchange.
+- the share of an exchange that hides behind work, 1 - (both - work) / exchange,
+  and how much longer the work takes beside it: for messages both ways, the
+  ordered all-reduce and that of MPI (`chimera-run --all-reduce transport`), for
+  work that sleeps and work that computes, with and without progress threads,
+  with and without the kernel's single copy.
 
     test/bench/messages.py [--tools build/release/bin] [--rounds 20]
 
@@ -74,11 +75,12 @@ def print_ping_pong(args, progress):
 
 def print_overlap(args):
     print(
-        f"{size_name(args.overlap)} each way, copies one (the kernel's) or two "
-        "(in and out of shared memory):\n\n"
-        "| work | copies | progress threads | exchange, ms | work, ms "
-        "| both, ms | hidden | work takes longer by | other load, cores |\n"
-        "|---|---|---|---|---|---|---|---|---|"
+        f"{size_name(args.overlap)} each way or summed, copies one (the "
+        "kernel's) or two (in and out of shared memory):\n\n"
+        "| exchange | work | copies | progress threads | exchange, ms "
+        "| work, ms | both, ms | hidden | work takes longer by "
+        "| other load, cores |\n"
+        "|---|---|---|---|---|---|---|---|---|---|"
     )
     lines = []
     for copies, options in COPIES.items():
@@ -102,7 +104,7 @@ def print_overlap(args):
                 for within, alone in zip(row["work_within"], row["work"])
             )
             lines.append(
-                f"| {row['kind']} | {copies} "
+                f"| {row['exchange_of']} | {row['kind']} | {copies} "
                 f"| {'on' if row['progress'] else 'off'} "
                 f"| {median['exchange']:.2f} | {median['work']:.2f} "
                 f"| {median['both']:.2f} | {hidden:.0%} | {longer:+.0%} "
@@ -123,7 +125,7 @@ def main():
         "--overlap", type=int, default=16 << 20, help="bytes of that exchange"
     )
     parser.add_argument(
-        "--work", type=float, default=15, help="milliseconds of it"
+        "--work", type=float, default=25, help="milliseconds of it"
     )
     args = parser.parse_args()
     print(f"{os.cpu_count()} cores, median of {args.rounds} rounds.\n")

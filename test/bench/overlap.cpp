@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two ranks exchange a message both ways, or do some work, or do the work
-// between posts and waits; the work is a sleep, as that of a stage on another
+// Two ranks exchange something, or do some work, or do the work between posts
+// and waits. They exchange a message both ways, or sum by an all-reduce, the
+// ordered one or MPI's; the work is a sleep, as that of a stage on another
 // device, or computing. Each with and without progress threads, in turns.
 // Prints as JSON, of each round, the milliseconds of the slower rank.
 //
@@ -27,6 +28,7 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::seconds kTimeout(60);
+const ReduceGroup kEveryone{0, {0, 1}};
 
 using Clock = std::chrono::steady_clock;
 double millisecondsSince(Clock::time_point begin) {
@@ -45,33 +47,69 @@ double compute(uint64_t turns) {
   return millisecondsSince(begin);
 }
 
+enum class Exchange { Message, AllReduce };
+
 struct Rank {
   Transport &transport;
-  std::vector<std::byte> out, in;
+  Exchange kind;
+  std::vector<float> out, in;
+
+  uint32_t peer() const { return 1 - transport.rank(); }
 
   /// The larger of what the two ranks have; also a barrier.
   double larger(double own) {
     double other = 0;
-    uint32_t peer = 1 - transport.rank();
     auto receive = transport.postReceive(
-        peer, std::as_writable_bytes(std::span(&other, 1)));
-    auto send = transport.postSend(peer, std::as_bytes(std::span(&own, 1)));
+        peer(), std::as_writable_bytes(std::span(&other, 1)));
+    auto send = transport.postSend(peer(), std::as_bytes(std::span(&own, 1)));
     transport.wait(std::move(receive), kTimeout);
     transport.wait(std::move(send), kTimeout);
     return std::max(own, other);
   }
 
+  /// Sums in place, as programs do.
+  std::vector<std::unique_ptr<Request>> post() {
+    std::vector<std::unique_ptr<Request>> requests;
+    Bytes here = std::as_writable_bytes(std::span(in));
+    if (kind == Exchange::Message) {
+      requests.push_back(transport.postReceive(peer(), here));
+      requests.push_back(
+          transport.postSend(peer(), std::as_bytes(std::span(out))));
+    } else {
+      requests.push_back(transport.startAllReduce(
+          kEveryone, ElementType::Float32, {here}, here));
+    }
+    return requests;
+  }
+
+  /// Lets both ranks go on at the same time. Of a receive that is posted when
+  /// the message is there already the post itself moves the bytes; programs
+  /// post theirs ahead.
+  void meet() {
+    constexpr std::chrono::microseconds kLater(100);
+    Clock::time_point begin{std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double, std::milli>(
+            larger(millisecondsSince({}))))};
+    while (Clock::now() < begin + kLater)
+      ;
+  }
+
   /// The work between posts and waits. Returns what all took.
   double exchange(const std::function<void()> &work) {
-    larger(0);
+    std::ranges::fill(in, kind == Exchange::Message ? 0.f : 1.f);
+    meet();
     Clock::time_point begin = Clock::now();
-    uint32_t peer = 1 - transport.rank();
-    auto receive = transport.postReceive(peer, in);
-    auto send = transport.postSend(peer, out);
+    std::vector<std::unique_ptr<Request>> requests = post();
+    transport.computing();
     work();
-    transport.wait(std::move(receive), kTimeout);
-    transport.wait(std::move(send), kTimeout);
+    for (std::unique_ptr<Request> &request : requests)
+      transport.wait(std::move(request), kTimeout);
     return larger(millisecondsSince(begin));
+  }
+
+  bool gotAll() const {
+    float each = kind == Exchange::Message ? 1 : 2;
+    return in == std::vector<float>(in.size(), each);
   }
 };
 
@@ -79,7 +117,7 @@ struct Rank {
 void measure(Rank &rank, const std::function<double()> &work,
              nlohmann::json &row) {
   row["exchange"].push_back(rank.exchange([] {}));
-  rank.larger(0);
+  rank.meet();
   row["work"].push_back(rank.larger(work()));
   double within = 0;
   row["both"].push_back(rank.exchange([&] { within = work(); }));
@@ -94,9 +132,9 @@ int main(int argc, char **argv) {
       "overlap");
   uint64_t bytes = 16 << 20;
   int rounds = 20;
-  double milliseconds = 15;
-  app.add_option("--bytes", bytes, "Of a message")
-      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 30))
+  double milliseconds = 25;
+  app.add_option("--bytes", bytes, "Of a message or a sum, in whole floats")
+      ->check(CLI::Range(sizeof(float), uint64_t(1) << 30))
       ->capture_default_str();
   app.add_option("--rounds", rounds, "Of all there is to measure")
       ->check(CLI::Range(1, 1'000'000))
@@ -111,14 +149,6 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "overlap: expected 2 ranks, got %u\n",
                  session.ranks());
     _exit(1);
-  }
-  std::vector<std::unique_ptr<Transport>> transports;
-  std::vector<Rank> ranks;
-  for (bool progress : {false, true}) {
-    transports.push_back(session.makeTransport({.progressThread = progress}));
-    ranks.push_back({*transports.back(),
-                     std::vector<std::byte>(bytes, std::byte(1)),
-                     std::vector<std::byte>(bytes)});
   }
 
   // So many turns take the time where they are left alone.
@@ -136,18 +166,39 @@ int main(int argc, char **argv) {
       },
       [&] { return compute(turns); }};
 
+  constexpr struct {
+    const char *name;
+    Exchange kind;
+    bool byMpi;
+  } kExchanges[] = {{"messages", Exchange::Message, false},
+                    {"ordered all-reduce", Exchange::AllReduce, false},
+                    {"all-reduce of MPI", Exchange::AllReduce, true}};
+
+  std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<Rank> ranks;
   nlohmann::json rows;
-  for (const char *work : {"sleeping", "busy"})
-    for (bool progress : {false, true})
-      rows.push_back({{"kind", work}, {"progress", progress}});
+  for (const auto &exchange : kExchanges)
+    for (bool progress : {false, true}) {
+      transports.push_back(session.makeTransport(
+          {.progressThread = progress, .ownAllReduce = exchange.byMpi}));
+      transports.back()->prepare(std::span(&kEveryone, 1));
+      size_t elements = bytes / sizeof(float);
+      ranks.push_back({*transports.back(), exchange.kind,
+                       std::vector<float>(elements, 1),
+                       std::vector<float>(elements)});
+      for (const char *work : {"sleeping", "busy"})
+        rows.push_back({{"exchange_of", exchange.name},
+                        {"kind", work},
+                        {"progress", progress}});
+    }
   for (int round = -1; round < rounds; ++round)
     for (size_t i = 0; i < rows.size(); ++i) {
       nlohmann::json warmUp;
-      measure(ranks[i % 2], works[i / 2], round < 0 ? warmUp : rows[i]);
+      measure(ranks[i / 2], works[i % 2], round < 0 ? warmUp : rows[i]);
     }
   for (const Rank &rank : ranks)
-    if (rank.in != rank.out) {
-      std::fprintf(stderr, "overlap: a message came with wrong bytes\n");
+    if (!rank.gotAll()) {
+      std::fprintf(stderr, "overlap: an exchange brought wrong bytes\n");
       _exit(1);
     }
   if (session.rank() == 0)
