@@ -8,6 +8,7 @@
 #include "dialect/State.h"
 #include "passes/Buffers.h"
 #include "passes/Passes.h"
+#include "passes/Prefetch.h"
 #include "passes/Workers.h"
 
 #include "mlir/IR/Builders.h"
@@ -128,6 +129,10 @@ public:
     for (auto [section, end] : llvm::zip(sections, ends)) {
       enter(*section, static_cast<int32_t>(i));
       for (; i < end; ++i) {
+        if (i + 16 < end) {
+          prefetch(instructions[i + 16]);
+          prefetchUsers(instructions[i + 8]);
+        }
         if (failed(allocate(instructions[i], static_cast<int32_t>(i))))
           return failure();
         if (live > peak) {

@@ -7,6 +7,8 @@
 
 #include "passes/Buffers.h"
 
+#include "passes/Prefetch.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -16,6 +18,7 @@ namespace chimera {
 
 void forEachInstruction(Block &section, function_ref<void(Operation *)> visit) {
   for (Operation &op : section.without_terminator()) {
+    prefetchNext(op);
     if (isa<BufferOp>(op))
       continue;
     visit(&op);

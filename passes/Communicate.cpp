@@ -7,6 +7,7 @@
 
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
+#include "passes/Prefetch.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
@@ -27,50 +28,82 @@ namespace {
 class Poster {
 public:
   explicit Poster(MLIRContext *context)
-      : builder(context), sending(SendingType::get(context)) {}
+      : builder(context), noAttributes(builder.getDictionaryAttr({})),
+        sending(SendingType::get(context)),
+        sendName(nameOf<PostSendOp>(context)),
+        receiveName(nameOf<PostReceiveOp>(context)),
+        waitName(nameOf<WaitOp>(context)) {}
 
   /// Sends `value`, made by `producer`, to worker `to`. Posts stand behind the
   /// producer, the receive first; waits stand around `awaiting`, before it
   /// where it ends the section. Returns what arrives.
   Value send(ActionOp producer, Value value, uint32_t worker,
              Operation *awaiting) {
-    IntegerAttr from = number(*producer.getWorker());
+    uint32_t own = *producer.getWorker();
+    IntegerAttr from = number(own);
     IntegerAttr to = number(worker);
     Location loc = producer.getLoc();
-    IntegerAttr pipeline = number(producer.getPipeline());
-    IntegerAttr stage = number(producer.getStage());
-    IntegerAttr batch = number(producer.getMicroBatch());
-    IntegerAttr count, part, parts;
-    if (producer.getCount() > 1)
-      count = number(producer.getCount());
-    if (producer.getParts() > 1) {
-      part = number(producer.getPart());
-      parts = number(producer.getParts());
+    PostSendOp::Properties sent;
+    sent.pipeline = number(producer.getPipeline());
+    sent.stage = number(producer.getStage());
+    sent.micro_batch = number(producer.getMicroBatch());
+    if (uint32_t count = producer.getCount(); count > 1)
+      sent.count = number(count);
+    if (uint32_t parts = producer.getParts(); parts > 1) {
+      sent.part = number(producer.getPart());
+      sent.parts = number(parts);
     }
-    DenseI32ArrayAttr none;
+    sent.worker = from;
+    sent.peer = to;
+    PostReceiveOp::Properties received;
+    received.pipeline = sent.pipeline;
+    received.stage = sent.stage;
+    received.micro_batch = sent.micro_batch;
+    received.count = sent.count;
+    received.part = sent.part;
+    received.parts = sent.parts;
+    received.worker = to;
+    received.peer = from;
 
     builder.setInsertionPointAfter(producer);
-    auto receive = builder.create<PostReceiveOp>(
-        loc, arriving(value.getType()), from, batch, count, part, parts,
-        pipeline, stage, to, none);
-    auto send =
-        builder.create<PostSendOp>(loc, sending, value, to, batch, count, part,
-                                   parts, pipeline, stage, from, none);
+    Value receive = make(receiveName, loc, arriving(value.getType()),
+                         ValueRange(), received)
+                        ->getResult(0);
+    Value send = make(sendName, loc, sending, value, sent)->getResult(0);
 
+    WaitOp::Properties waited;
+    waited.worker = to;
     builder.setInsertionPoint(awaiting);
-    auto arrived = builder.create<WaitOp>(loc, value.getType(),
-                                          receive.getTransfer(), to, none);
-    // Behind the action's own posts, made already or not.
+    Value arrived =
+        make(waitName, loc, value.getType(), receive, waited)->getResult(0);
+    // Behind the action's own posts, made already or not: workers come in
+    // order, so those of a later one are not.
     Operation *last = awaiting;
-    while (isa_and_nonnull<PostReceiveOp, PostSendOp>(last->getNextNode()))
+    while (worker < own &&
+           isa_and_nonnull<PostReceiveOp, PostSendOp>(last->getNextNode()))
       last = last->getNextNode();
     if (!isa<YieldOp>(awaiting))
       builder.setInsertionPointAfter(last);
-    builder.create<WaitOp>(loc, Type(), send.getTransfer(), from, none);
-    return arrived.getValue();
+    waited.worker = from;
+    make(waitName, loc, TypeRange(), send, waited);
+    return arrived;
   }
 
 private:
+  template <typename Op> static OperationName nameOf(MLIRContext *context) {
+    return OperationName(Op::getOperationName(), context);
+  }
+
+  /// Makes an op of the name. A builder's `create` looks the name up each time
+  /// and collects all in an OperationState first.
+  template <typename Properties>
+  Operation *make(OperationName name, Location loc, TypeRange results,
+                  ValueRange operands, Properties &properties) {
+    return builder.insert(Operation::create(
+        loc, name, results, operands, noAttributes,
+        OpaqueProperties(&properties), /*successors=*/{}, /*numRegions=*/0));
+  }
+
   IntegerAttr number(uint32_t n) {
     if (n >= numbers.size())
       numbers.resize(n + 1);
@@ -87,7 +120,9 @@ private:
   }
 
   OpBuilder builder;
+  DictionaryAttr noAttributes;
   Type sending;
+  OperationName sendName, receiveName, waitName;
   std::vector<IntegerAttr> numbers;
   DenseMap<Type, Type> arrivingTypes;
 };
@@ -156,11 +191,16 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
                           ArrayRef<uint32_t> homes, Poster &poster) {
   // Worker by worker, so that what a worker posts lies together in memory.
   std::map<uint32_t, std::vector<ActionOp>> actions;
-  for (auto action : block.getOps<ActionOp>()) {
-    if (!action.getWorker())
+  for (Operation &op : block) {
+    prefetchNext(op);
+    auto action = dyn_cast<ActionOp>(op);
+    if (!action)
+      continue;
+    std::optional<uint32_t> worker = action.getWorker();
+    if (!worker)
       return action.emitOpError(
           "expected an action to name its worker: run chimera-schedule first");
-    actions[*action.getWorker()].push_back(action);
+    actions[*worker].push_back(action);
   }
   for (auto &[worker, own] : actions)
     for (ActionOp action : own)

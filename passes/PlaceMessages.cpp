@@ -8,6 +8,7 @@
 #include "compiler/schedule/Windows.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
+#include "passes/Prefetch.h"
 #include "passes/Workers.h"
 
 #include "mlir/IR/Builders.h"
@@ -46,9 +47,11 @@ public:
   LogicalResult place(Block &section) {
     channels.clear();
     anchor = nullptr;
-    for (Operation &op : section)
+    for (Operation &op : section) {
+      prefetchNext(op);
       if (failed(collect(op)))
         return failure();
+    }
     for (auto &[peer, channel] : channels)
       if (failed(place(peer, channel)))
         return failure();
@@ -150,6 +153,7 @@ public:
     waiting.clear();
     bool acted = false; // and nothing since but posts
     for (Operation &op : llvm::make_early_inc_range(section)) {
+      prefetchNext(op);
       bool isPost = isa<PostSendOp, PostReceiveOp, GroupOp>(op);
       // Behind the action's own posts.
       if (acted && !isPost) {

@@ -8,6 +8,7 @@
 #include "dialect/State.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
+#include "passes/Prefetch.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -93,6 +94,7 @@ private:
     }
     for (Operation &op :
          llvm::make_early_inc_range(block.without_terminator())) {
+      prefetchNext(op);
       auto placed = dyn_cast<PlacedOp>(op);
       std::optional<uint32_t> worker;
       if (placed)

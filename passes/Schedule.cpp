@@ -8,6 +8,7 @@
 #include "passes/Bridge.h"
 #include "passes/Order.h"
 #include "passes/Passes.h"
+#include "passes/Prefetch.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -37,7 +38,9 @@ public:
   LogicalResult collect(const schedule::Schedule &schedule,
                         ArrayRef<Turn> order) {
     actions.resize(ids.count());
+    ordered.reserve(order.size());
     for (Operation &op : block) {
+      prefetchNext(op);
       if (auto action = dyn_cast<ActionOp>(op)) {
         if (failed(collect(action)))
           return failure();
@@ -68,6 +71,7 @@ public:
         return block.getParentOp()->emitOpError(
             "expected every action of the step: run chimera-unroll first");
       needsZeros |= oneSum && op.getAccumulator();
+      ordered.push_back(op);
     }
     if (found != order.size())
       return block.getParentOp()->emitOpError(
@@ -79,10 +83,12 @@ public:
   }
 
   void apply(const schedule::Schedule &schedule, ArrayRef<Turn> order) {
-    for (const Turn &turn : order) {
-      const schedule::Action &action =
-          schedule.workers[turn.worker][turn.index];
-      ActionOp op = actions[*ids.find(action)];
+    for (auto [i, turn] : llvm::enumerate(order)) {
+      ActionOp op = ordered[i];
+      if (i + 8 < ordered.size()) {
+        prefetch(ordered[i + 8]);
+        prefetchProducers(ordered[i + 4]);
+      }
       op.setWorker(turn.worker);
       if (schedule.hasSlots())
         op.setSlot(schedule.slots[turn.worker][turn.index]);
@@ -198,8 +204,9 @@ private:
   /// One sum for all backwards of a replica; else each has its own, and an
   /// update behind it.
   bool oneSum;
-  std::vector<ActionOp> actions;
-  size_t found = 0; ///< of them
+  std::vector<ActionOp> actions; ///< by id
+  std::vector<ActionOp> ordered; ///< as they are to stand
+  size_t found = 0;              ///< of them
   /// The first op that needs all actions done.
   Operation *anchor = nullptr;
   /// The sum so far of each replica, and the zero where it begins.

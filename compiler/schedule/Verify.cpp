@@ -26,11 +26,10 @@ public:
       : problem(problem), schedule(schedule), ids(problem),
         stages(static_cast<int32_t>(problem.stages.size())),
         positionOf(ids.count(), kNowhere) {
-    for (const std::vector<Action> &order : schedule.workers) {
-      first.push_back(static_cast<int64_t>(idAt.size()));
-      idAt.resize(idAt.size() + order.size(), kNoAction);
-    }
-    first.push_back(static_cast<int64_t>(idAt.size()));
+    first.push_back(0);
+    for (const std::vector<Action> &order : schedule.workers)
+      first.push_back(first.back() + std::ssize(order));
+    idAt.assign(first.back(), kNoAction);
   }
 
   std::vector<Violation> run() {
