@@ -10,7 +10,7 @@
 #include "runtime/core/Sequential.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/transport/Fold.h"
-#include "test/runtime/program/SamplePrograms.h"
+#include "test/runtime/program/TiedPrograms.h"
 
 #include <gtest/gtest.h>
 
@@ -193,13 +193,14 @@ TEST(TiedSequential, OneStageHoldsThemOnce) {
   EXPECT_EQ(result.gradients, whole.gradient);
 }
 
-/// What a run over the sample's streams gathers after `steps` steps.
+/// What a run over the program's streams gathers after `steps` steps.
 RunResult gather(const program::ProgramT &program, uint64_t steps) {
   SyntheticData data(program.seed);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = steps;
   run.timeout = std::chrono::seconds(30);
   run.gatherWeights = run.checkReplicas = true;
+  run.gatherGradients = steps > 0;
   RunResult gathered;
   run.onResult = [&](const RunResult &result) { gathered = result; };
   runInProcess(run);
@@ -212,6 +213,23 @@ TEST(TiedGather, HasThemOnce) {
         {.bidirectional = bidirectional, .dataParallel = 2}, bidirectional);
     EXPECT_EQ(gather(program, 0).weights, sequential(program, 0).weights);
   }
+}
+
+TEST(TiedRun, EqualsTheSequentialRun) {
+  for (uint32_t workers : {2, 3, 4})
+    for (bool bidirectional : {false, true})
+      for (uint32_t copies : {1, 2}) {
+        program::ProgramT program =
+            program::sampleTied({.workers = workers,
+                                 .bidirectional = bidirectional,
+                                 .splitBackward = copies == 2,
+                                 .dataParallel = copies},
+                                kTiedBytes, /*swapped=*/workers == 3);
+        SequentialResult expected = sequential(program, 3);
+        RunResult result = gather(program, 3);
+        EXPECT_EQ(result.weights, expected.weights);
+        EXPECT_EQ(result.gradients, expected.gradients);
+      }
 }
 
 TEST(TiedCheckReplicas, ComparesFirstAndLastStage) {

@@ -39,7 +39,6 @@ TEST(Dump, SpellsOutTheProgram) {
           "message_model", "communicators", "workers",       "files",
           "locations"}));
   EXPECT_EQ(json["version"], "2.0");
-  EXPECT_TRUE(json["tied"].is_null());
   EXPECT_EQ(json["data_type"], "float64");
   EXPECT_EQ(json["message_model"], "rendezvous");
   EXPECT_EQ(json["updates"], "flush");
@@ -51,6 +50,8 @@ TEST(Dump, SpellsOutTheProgram) {
   EXPECT_EQ(json["stages"][1]["weights_bytes"], 136);
   EXPECT_EQ(json["communicators"][0]["kind"], "weight gradient");
   EXPECT_EQ(json["communicators"][0]["contributions"][1]["worker"], 1);
+  EXPECT_EQ(json["communicators"][1]["contributions"][0]["stage"], 1);
+  EXPECT_TRUE(json["tied"].is_null());
   EXPECT_EQ(json["workers"][1]["states"][0]["pipeline"], 0);
   EXPECT_EQ(json["workers"][0]["peak_bytes"], program.workers[0]->peak_bytes);
   EXPECT_EQ(json["locations"][1]["line"], 2);
