@@ -18,33 +18,14 @@ AllReduce::AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
                      std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
                      MPI_Comm gather)
     : Sum(group.id), self(self), type(type), members(membersOf(group)),
-      sum(sum), gather(gather) {
+      sum(sum), scatter(scatter), gather(gather), givers(group.contributions),
+      own(givers.size()), others(givers.size()) {
   place =
       std::lower_bound(members.begin(), members.end(), self) - members.begin();
-  own.resize(group.contributions.size());
-  others.resize(group.contributions.size());
-
-  Range mine = chunkOf(place);
   size_t next = 0;
-  for (size_t i = 0; i < group.contributions.size(); ++i) {
-    uint32_t giver = group.contributions[i];
-    if (giver != self) {
-      // Zeroing it would take longer than to receive it.
-      others[i] = std::make_unique_for_overwrite<std::byte[]>(mine.size());
-      if (mine.size())
-        receive({others[i].get(), mine.size()}, giver, static_cast<int>(tag),
-                scatter, receives);
-      continue;
-    }
-    ConstBytes contribution = given[next++];
-    own[i] = contribution.data();
-    for (size_t member = 0; member < members.size(); ++member) {
-      Range chunk = chunkOf(member);
-      if (member != place && chunk.size())
-        send(contribution.subspan(chunk.begin, chunk.size()), members[member],
-             static_cast<int>(tag), scatter, sends);
-    }
-  }
+  for (size_t i = 0; i < givers.size(); ++i)
+    if (givers[i] == self)
+      own[i] = given[next++].data();
 }
 
 AllReduce::~AllReduce() {
@@ -60,6 +41,26 @@ AllReduce::Range AllReduce::chunkOf(size_t member) const {
                                : elements * i / members.size() * bytesOf(type);
   };
   return {boundary(member), boundary(member + 1)};
+}
+
+void AllReduce::postScatter() {
+  Range mine = chunkOf(place);
+  for (size_t i = 0; i < givers.size(); ++i) {
+    if (givers[i] != self) {
+      // Zeroing it would take longer than to receive it.
+      others[i] = std::make_unique_for_overwrite<std::byte[]>(mine.size());
+      if (mine.size())
+        receive({others[i].get(), mine.size()}, givers[i],
+                static_cast<int>(tag), scatter, receives);
+      continue;
+    }
+    for (size_t member = 0; member < members.size(); ++member) {
+      Range chunk = chunkOf(member);
+      if (member != place && chunk.size())
+        send({own[i] + chunk.begin, chunk.size()}, members[member],
+             static_cast<int>(tag), scatter, sends);
+    }
+  }
 }
 
 /// A slice takes some 50 µs.
@@ -91,6 +92,10 @@ void AllReduce::postGather() {
 }
 
 void AllReduce::advance(bool inTurn) {
+  if (phase == Start) {
+    postScatter();
+    phase = Scatter;
+  }
   // The sends too: the sum may be one of the contributions being sent.
   if (phase == Scatter && inTurn && test(receives) && test(sends))
     phase = Fold;

@@ -25,8 +25,8 @@ namespace chimera::runtime::mpi {
 
 class AllReduce final : public Sum {
 public:
-  /// Posts the exchange of contributions on `scatter`. Members must start the
-  /// all-reduces of a group in one order.
+  /// Contributions are exchanged on `scatter`. Members must advance the
+  /// all-reduces of a group for the first time in one order.
   AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
             std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
             MPI_Comm gather);
@@ -43,6 +43,7 @@ private:
     uint64_t size() const { return end - begin; }
   };
   Range chunkOf(size_t member) const;
+  void postScatter();
   void foldSlice();
   void postGather();
 
@@ -51,12 +52,14 @@ private:
   std::vector<uint32_t> members;
   size_t place = 0; // of this rank among the members
   Bytes sum;
-  MPI_Comm gather;
-  enum { Scatter, Fold, Gather, Done } phase = Scatter;
+  MPI_Comm scatter, gather;
+  enum { Start, Scatter, Fold, Gather, Done } phase = Start;
   uint64_t folded = 0; // bytes of the own chunk
   std::vector<MPI_Request> sends;
   std::vector<MPI_Request> receives;
-  // For each contribution: this rank's own in whole, or its chunk of another's.
+  // For each contribution: who gives it, and this rank's own in whole, or its
+  // chunk of another's.
+  std::vector<uint32_t> givers;
   std::vector<const std::byte *> own;
   std::vector<std::unique_ptr<std::byte[]>> others;
 };

@@ -30,10 +30,7 @@ MPI_Datatype datatypeOf(ElementType type) {
 }
 } // namespace
 
-Collective::Collective(const ReduceGroup &group, ElementType type,
-                       const std::vector<ConstBytes> &given, Bytes sum,
-                       MPI_Comm communicator)
-    : Sum(group.id), sum(sum) {
+void Collective::start() {
   ConstBytes own = given.front();
   if (given.size() > 1) {
     std::vector<const std::byte *> sources;
@@ -43,7 +40,7 @@ Collective::Collective(const ReduceGroup &group, ElementType type,
     own = sum;
   }
 
-  auto start = [&](const void *from, void *to, uint64_t count) {
+  auto startPiece = [&](const void *from, void *to, uint64_t count) {
     requests.push_back(MPI_REQUEST_NULL);
     check(MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to,
                          static_cast<int>(count), datatypeOf(type), MPI_SUM,
@@ -54,14 +51,14 @@ Collective::Collective(const ReduceGroup &group, ElementType type,
   constexpr uint64_t kPiece = uint64_t(1) << 28;
   uint64_t elements = sum.size() / bytesOf(type);
   for (uint64_t at = 0; at < elements; at += kPiece)
-    start(own.data() + at * bytesOf(type), sum.data() + at * bytesOf(type),
-          std::min(kPiece, elements - at));
+    startPiece(own.data() + at * bytesOf(type), sum.data() + at * bytesOf(type),
+               std::min(kPiece, elements - at));
   // Of a number's low bytes the sum has the low bytes of the sum.
   tailBytes = sum.size() - elements * bytesOf(type);
   if (tailBytes == 0)
     return;
   std::memcpy(&tail, own.last(tailBytes).data(), tailBytes);
-  start(&tail, &tail, 1);
+  startPiece(&tail, &tail, 1);
 }
 
 Collective::~Collective() {
@@ -77,6 +74,10 @@ Collective::~Collective() {
 }
 
 void Collective::advance(bool) {
+  if (!given.empty()) {
+    start();
+    given.clear();
+  }
   if (finished || !test(requests))
     return;
   if (tailBytes)

@@ -20,12 +20,12 @@ namespace chimera::runtime::mpi {
 
 class Collective final : public Sum {
 public:
-  /// Adds this rank's contributions and starts to sum over `communicator`,
-  /// whose members are the group's. Those must start its all-reduces in one
-  /// order.
+  /// Sums over `communicator`, whose members are the group's. Those must
+  /// advance its all-reduces for the first time in one order.
   Collective(const ReduceGroup &group, ElementType type,
-             const std::vector<ConstBytes> &given, Bytes sum,
-             MPI_Comm communicator);
+             std::vector<ConstBytes> given, Bytes sum, MPI_Comm communicator)
+      : Sum(group.id), type(type), given(std::move(given)), sum(sum),
+        communicator(communicator) {}
   /// What is under way cannot be cancelled: it is given a moment, then leaked.
   ~Collective() override;
 
@@ -34,7 +34,12 @@ public:
   bool done() const override { return finished; }
 
 private:
+  void start();
+
+  ElementType type;
+  std::vector<ConstBytes> given; ///< none, once that was added and started
   Bytes sum;
+  MPI_Comm communicator;
   uint64_t tailBytes = 0; ///< behind the last whole element
   uint64_t tail = 0;
   bool finished = false;

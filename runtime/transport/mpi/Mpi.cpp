@@ -122,13 +122,18 @@ public:
     auto reduction = std::make_unique<Reduction>(*this);
     {
       mpi::Turn lock(reducing);
-      auto turn = mpi::enter();
       if (auto own = collectives.find(group.id); own != collectives.end())
-        reduction->sum = std::make_unique<mpi::Collective>(group, type, given,
-                                                           sum, own->second);
+        reduction->sum = std::make_unique<mpi::Collective>(
+            group, type, std::move(given), sum, own->second);
       else
         reduction->sum = std::make_unique<mpi::AllReduce>(
             group, self, type, std::move(given), sum, scatter, gather);
+      // To begin may take milliseconds, in which MPI copies: the thread does
+      // it.
+      if (!thread) {
+        auto turn = mpi::enter();
+        reduction->sum->advance(false);
+      }
       reductions.push_back(reduction.get());
     }
     unattended = true;

@@ -21,9 +21,10 @@ public:
   Sum(const Sum &) = delete;
   Sum &operator=(const Sum &) = delete;
 
-  /// Advances as far as it goes without waiting. Only when `inTurn` may it post
-  /// the last of its messages: those of one group are posted in the order in
-  /// which the all-reduces were started, or their messages would mix.
+  /// Advances as far as it goes without waiting; MPI learns of it by the first
+  /// call. Only when `inTurn` may it post the last of its messages: those of
+  /// one group are posted in the order in which the all-reduces were started,
+  /// or their messages would mix.
   virtual void advance(bool inTurn) = 0;
 
   /// Whether it has posted all of its messages.
