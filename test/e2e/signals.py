@@ -39,14 +39,16 @@ def check_report(errors, headline):
 
 
 def end(program, number, ranks, to_ranks):
-    """Sends the signal to mpirun or this process, or to each rank."""
+    """Sends the signal to mpirun or this process, or to so many ranks."""
     with Job(CHIMERA_RUN, program, ranks, *SLEEPING) as job:
         job.wait_for_steps()
-        for pid in job.ranks.values() if to_ranks else [job.process.pid]:
+        pids = list(job.ranks.values())[:to_ranks] or [job.process.pid]
+        for pid in pids:
             os.kill(pid, number)
         _, errors, took, _ = job.end()
     received = signal.SIGTERM if ranks and not to_ranks else number
-    print(f"{number.name} to {'each rank' if to_ranks else 'the job'}, "
+    told = f"{to_ranks} of them" if to_ranks else "the job"
+    print(f"{number.name} to {told}, "
           f"{ranks or 'no'} processes: ended after {took:.3f} s with status "
           f"{job.process.returncode}")
     check_report(errors, f"ended by {received.name}"
@@ -101,11 +103,12 @@ def main():
         program = os.path.join(folder, "sample.chimera")
         subprocess.run([WRITE_SAMPLE, program, "--bidirectional"], check=True)
         for number in (signal.SIGINT, signal.SIGTERM):
-            end(program, number, 0, False)
+            end(program, number, 0, 0)
             if MPIRUN:
-                end(program, number, RANKS, False)
+                end(program, number, RANKS, 0)
         if MPIRUN:
-            end(program, signal.SIGTERM, RANKS, True)
+            for to_ranks in (RANKS, 1):
+                end(program, signal.SIGTERM, RANKS, to_ranks)
         stop(program, folder, 0)
         stop(program, folder, 0, sequential=True)
         if MPIRUN:
