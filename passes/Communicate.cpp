@@ -203,9 +203,14 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
     actions[*worker].push_back(action);
   }
   for (auto &[worker, own] : actions)
-    for (ActionOp action : own)
-      if (failed(sendResults(pipeline, action, homes, poster)))
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (i + 8 < own.size()) {
+        prefetch(own[i + 8]);
+        prefetchUsers(own[i + 4]);
+      }
+      if (failed(sendResults(pipeline, own[i], homes, poster)))
         return failure();
+    }
   return success();
 }
 
