@@ -115,7 +115,7 @@ bool nameIt(Descriptor &file, const std::string &path) {
 
 bool writeWhole(const std::string &path,
                 std::initializer_list<std::span<const std::byte>> parts,
-                std::string &error) {
+                std::string &error, const std::function<bool()> &isWanted) {
   auto writeParts = [&](int descriptor) {
     for (std::span<const std::byte> part : parts)
       if (!writeAll(descriptor, part))
@@ -137,6 +137,8 @@ bool writeWhole(const std::string &path,
       return fail("write");
     }
     if (!S_ISREG(status.st_mode)) {
+      if (!isWanted())
+        return false;
       Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
       if (device.get() < 0)
         return fail("open");
@@ -154,6 +156,8 @@ bool writeWhole(const std::string &path,
   if ((exists && ::fchmod(file.get(), status.st_mode & 0777) != 0) ||
       !writeParts(file.get()) || ::fsync(file.get()) != 0)
     return fail("write");
+  if (!isWanted())
+    return false;
   if (!nameIt(file, target))
     return fail("name the finished file in its folder");
   if (!file.close())

@@ -9,6 +9,7 @@
 #define CHIMERA_RUNTIME_PROGRAM_OUTPUT_H
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -19,9 +20,13 @@ namespace chimera::program {
 /// go to a new file beside it that then takes its name. Links stay links, and
 /// what is no regular file, like a pipe or /dev/null, is written directly.
 /// False, with the reason in `error`, where that fails.
-bool writeWhole(const std::string &path,
-                std::initializer_list<std::span<const std::byte>> parts,
-                std::string &error);
+///
+/// Asks `isWanted` at the last moment before anything can be seen of it; where
+/// that gives false, having said why in `error`, nothing is left.
+bool writeWhole(
+    const std::string &path,
+    std::initializer_list<std::span<const std::byte>> parts, std::string &error,
+    const std::function<bool()> &isWanted = [] { return true; });
 
 /// Empty if `path` looks writable now, else why it is not: to be asked before
 /// long work whose result is to go there.

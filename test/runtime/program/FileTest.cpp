@@ -227,6 +227,19 @@ TEST_F(File, RefusedProgramLeavesTheOldFile) {
   EXPECT_EQ(filesInFolder(), 1u);
 }
 
+TEST_F(File, IncompleteProgramIsNotWritten) {
+  std::string error;
+  ProgramT program = samplePipeline();
+  program.workers[0] = nullptr;
+  EXPECT_FALSE(writeProgramFile(program, folder / "step.chimera", error));
+  EXPECT_TRUE(contains(error, "not written, the program is refused")) << error;
+  program = samplePipeline();
+  program.optimizer = nullptr;
+  EXPECT_FALSE(writeProgramFile(program, folder / "step.chimera", error));
+  EXPECT_TRUE(contains(error, "expected an optimizer")) << error;
+  EXPECT_EQ(filesInFolder(), 0u);
+}
+
 TEST_F(File, FailedWriteLeavesNothing) {
   fs::path path = folder / "missing" / "step.chimera";
   std::string error;

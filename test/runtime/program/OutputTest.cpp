@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <iterator>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace chimera::program;
@@ -71,6 +72,25 @@ TEST_F(OutputTest, keepsTheOldFileWhereTheNewOneDoesNotFit) {
   EXPECT_EQ(error, path.string() + ": cannot write: File too large");
   EXPECT_EQ(read(path), "good");
   EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputTest, leavesNothingOfWhatIsNotWanted) {
+  fs::path path = folder / "f";
+  ASSERT_TRUE(write(path, "good"));
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::string text = "bad";
+  // Nobody reads the pipe: opening it would wait for ever.
+  for (const char *name : {"f", "new", "pipe"})
+    EXPECT_FALSE(writeWhole(folder / name, {std::as_bytes(std::span(text))},
+                            error,
+                            [&] {
+                              error = "unwanted";
+                              return false;
+                            }))
+        << name;
+  EXPECT_EQ(error, "unwanted");
+  EXPECT_EQ(read(path), "good");
+  EXPECT_EQ(files(), 2u);
 }
 
 TEST_F(OutputTest, keepsLinksAndDevices) {
