@@ -45,7 +45,8 @@ private:
   DenseMap<Attribute, uint32_t> known;
 };
 
-/// The groups that reduce: one for each stage's gradients, one for the losses.
+/// The groups that reduce: one for each stage's gradients, one for those of
+/// tied parameters, one for the losses.
 class Communicators {
 public:
   explicit Communicators(program::ProgramT &program) : program(program) {}
@@ -58,8 +59,9 @@ public:
       return start.emitOpError("expected width ")
              << program.data_parallel << ", the pipeline's data_parallel, got "
              << start.getWidth();
-    auto [entry, isNew] = known.try_emplace({kind, start.getStage()},
-                                            program.communicators.size());
+    auto [entry, isNew] =
+        known.try_emplace({kind, start.getStage(), start.getTied()},
+                          program.communicators.size());
     if (!isNew) {
       const auto &known = program.communicators[entry->second]->contributions;
       bool equal = known.size() == start.getWorkers().size();
@@ -67,7 +69,7 @@ public:
         equal =
             known[i].worker() == static_cast<uint32_t>(start.getWorkers()[i]) &&
             known[i].key() == static_cast<uint32_t>(start.getKeys()[i]) &&
-            known[i].stage() == start.getStage();
+            known[i].stage() == start.getStageOf(i);
       if (!equal)
         return start.emitOpError("expected the contributions that other starts "
                                  "of stage ")
@@ -76,15 +78,17 @@ public:
     }
     auto communicator = std::make_unique<program::CommunicatorT>();
     communicator->kind = kind;
-    for (auto [worker, key] : llvm::zip(start.getWorkers(), start.getKeys()))
-      communicator->contributions.emplace_back(worker, key, start.getStage());
+    for (size_t i = 0; i < start.getKeys().size(); ++i)
+      communicator->contributions.emplace_back(
+          start.getWorkers()[i], start.getKeys()[i], start.getStageOf(i));
     program.communicators.push_back(std::move(communicator));
     return entry->second;
   }
 
 private:
   program::ProgramT &program;
-  std::map<std::pair<ValueKind, uint32_t>, uint32_t> known;
+  std::map<std::tuple<ValueKind, uint32_t, std::optional<uint32_t>>, uint32_t>
+      known;
 };
 
 /// Gives the stream the program's numbers of locations and communicators.
@@ -190,6 +194,11 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   out->name = pipeline.getSymName().str();
   out->schedule = pipeline.getSchedule().str();
   out->model = std::move(*model);
+  FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
+  if (failed(tied))
+    return nullptr;
+  if (*tied)
+    out->tied = std::make_unique<program::Tied>(**tied);
   // Stages of a model cost floating-point operations, bare ones slots.
   out->time_unit = out->model ? "flop" : "slot";
   emitTraining(pipeline, *out);

@@ -223,6 +223,11 @@ private:
           fields.kind = ValueKind::Weights;
           return fields;
         })
+        .Case([](OverwriteOp o) {
+          Fields fields = ofReplica(o, Opcode::Copy);
+          fields.kind = ValueKind::WeightGradient;
+          return fields;
+        })
         .Case([](PostSendOp o) {
           return ofPost(o, Opcode::PostSend, o.getValue().getType());
         })
@@ -286,7 +291,9 @@ private:
     checkReplica(op, fields.pipeline, fields.stage);
     auto first = static_cast<uint32_t>(out->operands.size());
     bool compute = !isa<WaitOp, GroupOp>(op);
-    if (compute)
+    if (auto overwrite = dyn_cast<OverwriteOp>(op))
+      addOperand(op, overwrite.getValue()); // the place is the result's
+    else if (compute)
       for (Value operand : op->getOperands())
         addOperand(op, operand);
     size_t operands = out->operands.size() - first;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Part.h"
+#include "dialect/Tied.h"
 
 using namespace mlir;
 using namespace chimera;
@@ -65,6 +66,13 @@ LogicalResult AllReduceStartOp::verify() {
            << getBuckets() << ", got " << getBucket();
   if (getBuckets() > 1 && isa<LossType>(carried))
     return emitOpError("expected losses in one bucket, got ") << getBuckets();
+  if (failed(verifyTied(*this, getKeys().size(), carried)))
+    return failure();
+  for (size_t i = 0; getTied() && i < getKeys().size(); i += 2)
+    if (getKeys()[i] != getKeys()[i + 1])
+      return emitOpError("expected tied contributions in pairs of one key, got "
+                         "keys ")
+             << getKeys()[i] << " and " << getKeys()[i + 1];
   for (Type type : getContributions().getTypes())
     if (type != carried)
       return emitOpError("expected contributions of type ")

@@ -104,14 +104,17 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
     Returns at once; the contributions must not change until the sum has been
     waited for. `workers` and `keys` list all contributions inside one copy in
     the order of the fold: who gives it, and its pipeline (gradients) or
-    micro-batch (losses). Where the gradient is reduced in buckets, `bucket`
-    says which of them this is. Members start the all-reduces of one group in one
-    order.
+    micro-batch (losses). With `tied`, contributions are for each pipeline of
+    `stage` and of `tied` in turn (see `chimera.all_reduce`). Where the gradient
+    is reduced in buckets, `bucket` says which of them this is. The sum takes the
+    place of the worker's first contribution of a gradient. Members start the
+    all-reduces of one group in one order.
 
     Invalid where the lists differ in length, the types differ or are no weight
     gradients or losses, this worker does not give as many contributions as it
     has operands, or the bucket is not below the number of buckets, or one of
-    losses.
+    losses, and where contributions of losses are tied, do not come in pairs of
+    one key, or the tied stage is not a later one.
 
     Example:
     ```mlir
@@ -122,6 +125,7 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
   }];
   let arguments = !con((ins Variadic<Chimera_Summand>:$contributions,
                             Chimera_Index:$stage,
+                            OptionalAttr<Chimera_Index>:$tied,
                             Chimera_NumberOr<"0", Chimera_Index>:$bucket,
                             Chimera_NumberOr<"1",
                                 ConfinedAttr<I32Attr, [IntPositive]>>:$buckets,
@@ -129,20 +133,22 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
                             DenseI32ArrayAttr:$workers,
                             DenseI32ArrayAttr:$keys), placement);
   let results = (outs Chimera_Arriving:$transfer);
-  let assemblyFormat = "`stage` $stage "
+  let assemblyFormat = "`stage` $stage (`tied` $tied^)? "
       "(`bucket` custom<Part>($bucket) `of` $buckets^)? "
       "`width` $width `workers` $workers "
       "`keys` $keys " # placed # [{
     `(` $contributions `)` `:` functional-type($contributions, $transfer)
   }];
+  let extraClassDeclaration = Chimera_StageOfContribution;
   let hasVerifier = 1;
 }
 
 def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
-  let summary = "a gradient as the buckets that it is reduced in";
+  let summary = "a gradient as the pieces that it is reduced in";
   let description = [{
-    No byte moves: in memory the pieces lie one behind another in the place of
-    the whole, which is used no further.
+    Apart from the rest, the gradient of parameters that another stage has too,
+    or the buckets of either. No byte moves: in memory the pieces lie one behind
+    another in the place of the whole, which is used no further.
 
     Invalid where there are less than two pieces, one is empty, or they have
     another number of bytes than the whole.
@@ -163,7 +169,7 @@ def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
 }
 
 def Chimera_JoinOp : Chimera_ReplicaOp<"join"> {
-  let summary = "the reduced buckets of a gradient as a whole again";
+  let summary = "the reduced pieces of a gradient as a whole again";
   let description = [{
     The inverse of `chimera.split`, and as little moves: the whole lies where its
     pieces lie.
@@ -184,6 +190,30 @@ def Chimera_JoinOp : Chimera_ReplicaOp<"join"> {
     `(` $pieces `)` `:` functional-type($pieces, $gradient)
   }];
   let hasVerifier = 1;
+}
+
+def Chimera_OverwriteOp : Chimera_ReplicaOp<"overwrite", [
+    AllTypesMatch<["place", "value", "result"]>]> {
+  let summary = "a gradient that becomes equal to another";
+  let description = [{
+    Where a worker gives several contributions to an all-reduce of tied
+    parameters, the sum lies in the place of the first: this puts it into that of
+    another, whose replica's update needs it there.
+
+    Invalid where the type changes.
+
+    Example:
+    ```mlir
+    %t = chimera.overwrite pipeline 1 stage 3 on 0 (%last with %sum) :
+        !chimera.weight_gradient<40>
+    ```
+  }];
+  let arguments = !con((ins Chimera_WeightGradient:$place,
+                            Chimera_WeightGradient:$value), replica);
+  let results = (outs Chimera_WeightGradient:$result);
+  let assemblyFormat = replicaHead # placed # [{
+    `(` $place `with` $value `)` `:` type($value)
+  }];
 }
 
 def Chimera_WaitOp : Chimera_PlacedOp<"wait"> {

@@ -18,6 +18,8 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     The architecture and its sizes. `layers` counts transformer blocks; the
     embedding and the head are layers of their own to the partition. `dropout`
     applies after the embedding, to attention and to both residual branches.
+    In a `tied` model the head multiplies by the token embedding: the first and
+    the last stage hold a copy each, and its gradient is reduced over both.
 
     Invalid where a size is not positive; the architecture is looked up when the
     model is partitioned.
@@ -25,7 +27,7 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     Example:
     ```mlir
     chimera.model @small gpt2 layers(4) heads(4) width(128) context(128)
-        vocabulary(256) dropout(1.0e-1)
+        vocabulary(256) dropout(1.0e-1) tied
     ```
   }];
   let arguments = (ins
@@ -36,11 +38,13 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     Chimera_Positive:$width,
     Chimera_Positive:$context_length,
     Chimera_Positive:$vocabulary,
-    DefaultValuedAttr<F64Attr, "0.0">:$dropout);
+    DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+    UnitAttr:$tied);
   let assemblyFormat = [{
     $sym_name custom<Word>($architecture) `layers` `(` $layers `)`
     `heads` `(` $heads `)` `width` `(` $width `)` `context` `(` $context_length `)`
-    `vocabulary` `(` $vocabulary `)` (`dropout` `(` $dropout^ `)`)? attr-dict
+    `vocabulary` `(` $vocabulary `)` (`dropout` `(` $dropout^ `)`)?
+    (`tied` $tied^)? attr-dict
   }];
 }
 
@@ -65,9 +69,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     action that adds to them (`eager`), or there only where the worker has idle
     time between that and the end of its computation (`eager_opt`: eager-sync-opt
     of Li and Hoefler, "Chimera", SC'21).
-    With `bucket_bytes` a stage's gradient is reduced in buckets of at most so
-    many bytes (of a multiple of 8), an all-reduce each, unless a worker has
-    several replicas of the stage.
+    With `bucket_bytes` a stage's gradient, and apart from it that of a tied
+    embedding, is reduced in buckets of at most so many bytes (of a multiple of
+    8), an all-reduce each, unless a worker has several replicas of the stage.
     The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
     `seed` determines initial weights, data order and dropout.
 

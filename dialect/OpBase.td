@@ -39,6 +39,14 @@ defvar Chimera_Part = Chimera_NumberOr<"0", Chimera_Index>;
 defvar Chimera_Parts = Chimera_NumberOr<"1",
     ConfinedAttr<I32Attr, [IntPositive, IntMaxValue<255>]>>;
 
+/// Of ops that sum gradients of `stage` and maybe of `tied`.
+defvar Chimera_StageOfContribution = [{
+  /// The stage that makes contribution `i` of a copy.
+  uint32_t getStageOf(size_t i) {
+    return getTied() && i % 2 == 1 ? *getTied() : getStage();
+  }
+}];
+
 /// An op that a worker runs. It has effects (none are declared), so that no
 /// pass merges, drops or reorders it.
 class Chimera_PlacedOp<string name, list<Trait> traits = []>

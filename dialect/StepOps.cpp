@@ -7,6 +7,7 @@
 
 #include "dialect/Part.h"
 #include "dialect/State.h"
+#include "dialect/Tied.h"
 
 using namespace mlir;
 using namespace chimera;
@@ -132,5 +133,5 @@ LogicalResult AllReduceOp::verify() {
       llvm::any_of(getSums().getTypes(), [&](Type t) { return t != type; }))
     return emitOpError("expected ") << sums << " results of type " << type
                                     << ", got " << getSums().getTypes();
-  return success();
+  return verifyTied(*this, getSummands().size(), type);
 }

@@ -312,27 +312,37 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
   let description = [{
     Sums the weight gradients of stage `stage` over its replicas, one operand
     and one result for each pipeline, or the losses of all micro-batches into
-    one. `width` copies of the group take part. The sum is a left fold: copies
-    ascending and, inside a copy, operands in their order.
+    one. With `tied` it sums those pieces of gradients that belong to parameters
+    which that stage has too: the operands, and the results, are for each
+    pipeline of `stage` and of `tied` in turn. `width` copies of the group take
+    part. The sum is a left fold: copies ascending and, inside a copy, operands
+    in their order.
 
-    Invalid where operand types differ, and where the results are not the
-    operands' types (gradients) or one loss (losses).
+    Invalid where operand types differ, where the results are not the operands'
+    types (gradients) or one loss (losses), and where losses or an odd number of
+    operands are tied, or the tied stage is not a later one.
 
     Example:
     ```mlir
     %r:2 = chimera.all_reduce stage 1 width 1 (%g_down, %g_up) :
         (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>) ->
         (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>)
+    // The embedding that stages 0 and 3 of the one pipeline share.
+    %t:2 = chimera.all_reduce stage 0 tied 3 width 1 (%first, %last) :
+        (!chimera.weight_gradient<40>, !chimera.weight_gradient<40>) ->
+        (!chimera.weight_gradient<40>, !chimera.weight_gradient<40>)
     ```
   }];
   let arguments = (ins Variadic<Chimera_Summand>:$summands,
                        Chimera_Index:$stage,
+                       OptionalAttr<Chimera_Index>:$tied,
                        ConfinedAttr<I32Attr, [IntPositive]>:$width);
   let results = (outs Variadic<Chimera_Summand>:$sums);
   let assemblyFormat = [{
-    `stage` $stage `width` $width `(` $summands `)` attr-dict
+    `stage` $stage (`tied` $tied^)? `width` $width `(` $summands `)` attr-dict
     `:` functional-type($summands, $sums)
   }];
+  let extraClassDeclaration = Chimera_StageOfContribution;
   let hasVerifier = 1;
 }
 

@@ -167,8 +167,8 @@ private:
     /// Last instruction that needs what it holds, -1 while it holds nothing.
     int32_t end = -1;
     bool dedicated = false; ///< shares its place with no other
-    /// What it holds is a piece of a whole, whose room this is.
-    bool isPiece = false;
+    /// How often what it holds was cut out of a whole, whose room this is.
+    int32_t cuts = 0;
   };
 
   /// Gives the arguments of all sections their places. Those of a step alone
@@ -313,7 +313,7 @@ private:
 
   /// Lets `buffer` hold `value` from instruction `made` on.
   void hold(int32_t buffer, Value value, int32_t made) {
-    buffers[buffer].isPiece = false;
+    buffers[buffer].cuts = 0;
     live += bytesOf(buffers[buffer].type);
     extend(buffer, endOf(value, made));
   }
@@ -340,7 +340,7 @@ private:
     Type type = buffers[buffer].type;
     buffers[buffer].end = -1;
     live -= bytesOf(type);
-    if (!buffers[buffer].dedicated && !buffers[buffer].isPiece)
+    if (!buffers[buffer].dedicated && buffers[buffer].cuts == 0)
       roomFor(type).give(buffers[buffer].offset, bytesOf(type));
   }
 
@@ -349,12 +349,15 @@ private:
   LogicalResult cut(PlacedOp placed, int32_t now) {
     Operation *op = placed;
     int64_t offset = -1;
+    int32_t cuts = isa<SplitOp>(op) ? 1 : -1;
     for (OpOperand &operand : op->getOpOperands()) {
       Buffer &buffer = buffers[*bufferOf(worker, operand.get())];
       if (buffer.end > now)
         return refuseUpdate(operand);
-      if (offset < 0)
+      if (offset < 0) {
         offset = buffer.offset;
+        cuts += buffer.cuts;
+      }
       live -= bytesOf(buffer.type);
       buffer.end = -1;
     }
@@ -362,7 +365,7 @@ private:
     for (Value result : op->getResults()) {
       int32_t number = add(result.getType(), offset);
       hold(number, result, now);
-      buffers[number].isPiece = isa<SplitOp>(op);
+      buffers[number].cuts = cuts;
       numbers.push_back(number);
       offset += bytesOf(result.getType());
     }

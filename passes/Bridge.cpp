@@ -88,9 +88,38 @@ FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
   model->context = op.getContextLength();
   model->vocabulary = op.getVocabulary();
   model->dropout = op.getDropout().convertToDouble();
+  model->tied = op.getTied();
   if (std::string problem = program::checkModel(*model); !problem.empty())
     return op.emitOpError(problem);
   return model;
+}
+
+FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
+                                               const Layout &layout) {
+  FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
+  if (failed(model))
+    return failure();
+  if (!*model || !(*model)->tied || layout.stages.size() == 1)
+    return std::optional<program::Tied>();
+  if (updatesOf(pipeline) != schedule::Updates::Flush)
+    return pipeline.emitOpError("expected a schedule with a flush for a tied "
+                                "model, got \"")
+           << pipeline.getSchedule()
+           << "\": without one, first and last stage update their copies of "
+              "the embedding at different times";
+  StageOp first = layout.stages.front(), last = layout.stages.back();
+  uint32_t layers = program::layerCount(**model);
+  if (!last.getFirst() || *last.getFirst() == 0 || *last.getFirst() >= layers)
+    return last.emitOpError("expected layers of a model of ")
+           << layers << " with embedding and head";
+  program::Tied tied = *program::tiedParameters(**model, dataTypeOf(pipeline),
+                                                layers - *last.getFirst());
+  for (StageOp stage : {first, last})
+    if (int64_t bytes = stage.getBytes().getWeights();
+        bytes <= static_cast<int64_t>(tied.bytes()))
+      return stage.emitOpError("expected more bytes of weights than the ")
+             << tied.bytes() << " of the tied embedding, got " << bytes;
+  return std::optional(tied);
 }
 
 program::DataType dataTypeOf(PipelineOp pipeline) {

@@ -50,6 +50,13 @@ inline unsigned replicaIndex(const Layout &layout, uint32_t pipeline,
 /// diagnostic, where there is no such model or it cannot be trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
 
+/// Where first and last stage hold the parameters that both have, none where
+/// the model is not tied or there is one stage. Fails, with a diagnostic, where
+/// there is no such model, the stages do not fit it, or the schedule has no
+/// flush: then both would update their copies at different times.
+mlir::FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
+                                                     const Layout &layout);
+
 program::DataType dataTypeOf(PipelineOp pipeline);
 
 /// The pipeline's problem with its stages' costs, its link and its caps. Fails,

@@ -40,11 +40,13 @@ OpOperand *updatedOperand(OpResult result) {
     return result.getResultNumber() == 0 ? action.getAccumulator() : nullptr;
   if (isa<OptimizerStepOp>(op))
     return &op->getOpOperand(result.getResultNumber());
-  // A worker with one contribution gets the sum in its place; but backwards may
-  // still read a loss.
-  if (isa<AllReduceStartOp>(op) && op->getNumOperands() == 1 &&
+  // A worker gets the sum in the place of its first contribution; but backwards
+  // may still read a loss.
+  if (isa<AllReduceStartOp>(op) &&
       isa<WeightGradientType>(op->getOperand(0).getType()))
     return &op->getOpOperand(0);
+  if (auto overwrite = dyn_cast<OverwriteOp>(op))
+    return &overwrite.getPlaceMutable();
   return nullptr;
 }
 

@@ -240,7 +240,11 @@ struct Partition : impl::PartitionPassBase<Partition> {
     makeDirections(pipeline, laid, builder);
     if (failed(problemOf(pipeline)))
       return failure();
-    return *model ? checkLayers(*layoutOf(pipeline), **model) : success();
+    if (!*model)
+      return success();
+    FailureOr<Layout> layout = layoutOf(pipeline);
+    return success(succeeded(checkLayers(*layout, **model)) &&
+                   succeeded(tiedOf(pipeline, *layout)));
   }
 };
 

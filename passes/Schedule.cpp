@@ -11,6 +11,7 @@
 #include "passes/Prefetch.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -46,22 +47,13 @@ public:
           return failure();
         continue;
       }
-      if (!isa<LoadOp, ZeroOp, CopyOp, AllReduceOp, OptimizerStepOp, YieldOp>(
-              op))
+      if (!isa<LoadOp, ZeroOp, CopyOp, SplitOp, JoinOp, AllReduceOp,
+               OptimizerStepOp, YieldOp>(op))
         return op.emitOpError("expected an op of an unrolled step");
       if (!anchor && !standsAmongActions(op, updates))
         anchor = &op;
-      if (auto zero = dyn_cast<ZeroOp>(op))
-        if (failed(collect(zero)))
-          return failure();
-      if (auto update = dyn_cast<OptimizerStepOp>(op))
-        if (failed(checkReplica(update)))
-          return failure();
-      if (auto copy = dyn_cast<CopyOp>(op)) {
-        if (failed(checkReplica(copy)))
-          return failure();
-        copy.setWorker(layout.workerOf(copy.getPipeline(), copy.getStage()));
-      }
+      if (failed(collect(&op)))
+        return failure();
     }
     bool needsZeros = false;
     for (const Turn &turn : order) {
@@ -99,6 +91,21 @@ public:
   }
 
 private:
+  /// What is no action.
+  LogicalResult collect(Operation *op) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+        .Case([&](ZeroOp zero) { return collect(zero); })
+        .Case([&](CopyOp copy) {
+          if (failed(checkReplica(copy)))
+            return failure();
+          copy.setWorker(layout.workerOf(copy.getPipeline(), copy.getStage()));
+          return success();
+        })
+        .Case<SplitOp, JoinOp, OptimizerStepOp>(
+            [&](auto placed) { return checkReplica(placed); })
+        .Default([](Operation *) { return success(); });
+  }
+
   LogicalResult collect(ActionOp action) {
     schedule::Action label = actionOf(action);
     label.microBatch += offset;
@@ -191,9 +198,11 @@ private:
       if (producer && producer.getAccumulator())
         operand.set(sumOf(producer.getPipeline(), producer.getStage()));
     }
-    if (auto update = dyn_cast<OptimizerStepOp>(op))
-      update.setWorker(
-          layout.workerOf(update.getPipeline(), update.getStage()));
+    llvm::TypeSwitch<Operation *>(op).Case<SplitOp, JoinOp, OptimizerStepOp>(
+        [&](auto placed) {
+          placed.setWorker(
+              layout.workerOf(placed.getPipeline(), placed.getStage()));
+        });
   }
 
   const Layout &layout;

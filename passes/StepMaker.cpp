@@ -139,19 +139,41 @@ Value StepMaker::copy(uint32_t p, uint32_t s, Value weights) {
                                 numbers[s], IntegerAttr(), DenseI32ArrayAttr());
 }
 
-SmallVector<Value> StepMaker::reduce(uint32_t s, ArrayRef<Value> gradients) {
+SmallVector<Value> StepMaker::reduce(uint32_t s, ArrayRef<Value> gradients,
+                                     std::optional<uint32_t> tied) {
   auto width = static_cast<uint32_t>(pipeline.getDataParallel());
   if (gradients.size() * width == 1)
     return SmallVector<Value>(gradients);
-  SmallVector<Type> results(gradients.size(), types[s].sum);
-  return builder.create<AllReduceOp>(loc, results, gradients, s, width)
+  SmallVector<Type> results(gradients.size(), gradients.front().getType());
+  return builder
+      .create<AllReduceOp>(
+          loc, results, gradients, builder.getI32IntegerAttr(s),
+          tied ? builder.getI32IntegerAttr(*tied) : IntegerAttr(),
+          builder.getI32IntegerAttr(width))
       .getSums();
+}
+
+ValueRange StepMaker::split(uint32_t p, uint32_t s, Value gradient,
+                            int64_t at) {
+  int64_t whole = types[s].sum.getBytes();
+  MLIRContext *context = pipeline.getContext();
+  Type pieces[] = {WeightGradientType::get(context, at),
+                   WeightGradientType::get(context, whole - at)};
+  return builder
+      .create<SplitOp>(loc, TypeRange(pieces), gradient, numbers[p], numbers[s],
+                       IntegerAttr(), DenseI32ArrayAttr())
+      .getPieces();
+}
+
+Value StepMaker::join(uint32_t p, uint32_t s, ValueRange pieces) {
+  return builder.create<JoinOp>(loc, types[s].sum, pieces, numbers[p],
+                                numbers[s], IntegerAttr(), DenseI32ArrayAttr());
 }
 
 void StepMaker::reduceLosses(ArrayRef<Value> losses) {
   builder.create<AllReduceOp>(
-      loc, TypeRange{loss}, losses, stages() - 1,
-      static_cast<uint32_t>(pipeline.getDataParallel()));
+      loc, TypeRange{loss}, losses, builder.getI32IntegerAttr(stages() - 1),
+      IntegerAttr(), builder.getI32IntegerAttr(pipeline.getDataParallel()));
 }
 
 OptimizerStepOp StepMaker::update(uint32_t p, uint32_t s, Value weights,

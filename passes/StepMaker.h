@@ -22,7 +22,8 @@ class StepMaker {
 public:
   /// What of a stage goes through all steps.
   struct StageTypes {
-    mlir::Type weights, state, sum;
+    mlir::Type weights, state;
+    WeightGradientType sum;
   };
 
   StepMaker(PipelineOp pipeline, const Layout &layout, int64_t tokenBytes);
@@ -48,8 +49,14 @@ public:
   mlir::Value zero(uint32_t p, uint32_t s);
   mlir::Value copy(uint32_t p, uint32_t s, mlir::Value weights);
   /// The sums over all copies, or what is given where there is but one summand.
-  llvm::SmallVector<mlir::Value> reduce(uint32_t s,
-                                        llvm::ArrayRef<mlir::Value> gradients);
+  /// With `tied` the gradients are of stage `s` and of that one in turn.
+  llvm::SmallVector<mlir::Value>
+  reduce(uint32_t s, llvm::ArrayRef<mlir::Value> gradients,
+         std::optional<uint32_t> tied = std::nullopt);
+  /// A gradient cut at byte `at`, and made whole again.
+  mlir::ValueRange split(uint32_t p, uint32_t s, mlir::Value gradient,
+                         int64_t at);
+  mlir::Value join(uint32_t p, uint32_t s, mlir::ValueRange pieces);
   void reduceLosses(llvm::ArrayRef<mlir::Value> losses);
   /// With the gradient of one micro-batch, or of all.
   OptimizerStepOp update(uint32_t p, uint32_t s, mlir::Value weights,

@@ -42,6 +42,13 @@ struct Reduction {
   Operation *last; ///< of the actions of all parts
 };
 
+/// The action that makes `summand`, or what it is a piece of; null if none.
+ActionOp makerOf(Value summand) {
+  if (auto split = summand.getDefiningOp<SplitOp>())
+    summand = split.getGradient();
+  return summand.getDefiningOp<ActionOp>();
+}
+
 bool sumsLosses(AllReduceOp reduce) {
   return isa<LossType>(reduce.getSummands().front().getType());
 }
@@ -52,20 +59,21 @@ bool sumsLosses(AllReduceOp reduce) {
 class Places {
 public:
   explicit Places(ArrayRef<AllReduceOp> reduces) {
-    DenseMap<Operation *, unsigned> reduceOf;
+    DenseMap<Operation *, SmallVector<unsigned, 2>> reducesOf;
     std::set<std::pair<unsigned, std::optional<uint32_t>>> missing;
     for (unsigned index = 0; index < reduces.size(); ++index)
       for (Value summand : AllReduceOp(reduces[index]).getSummands())
-        if (auto action = summand.getDefiningOp<ActionOp>()) {
-          reduceOf[action] = index;
+        if (ActionOp action = makerOf(summand)) {
+          reducesOf[action].push_back(index);
           missing.insert({index, action.getWorker()});
         }
     Operation *op = reduces.front();
     for (int64_t next = INT64_MAX; op && !missing.empty();
          op = op->getPrevNode())
-      if (auto found = reduceOf.find(op); found != reduceOf.end()) {
+      if (auto found = reducesOf.find(op); found != reducesOf.end()) {
         places[op] = next--;
-        missing.erase({found->second, cast<ActionOp>(op).getWorker()});
+        for (unsigned index : found->second)
+          missing.erase({index, cast<ActionOp>(op).getWorker()});
       }
   }
 
@@ -86,7 +94,7 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce, const Places &places) {
     return reduce.emitOpError("expected no use of the sum of the losses");
   Reduction result{reduce, {}, {}, {}, nullptr};
   for (auto [index, summand] : llvm::enumerate(reduce.getSummands())) {
-    auto action = summand.getDefiningOp<ActionOp>();
+    ActionOp action = makerOf(summand);
     if (!action || !action.getWorker())
       return reduce.emitOpError("expected summands made by actions that name "
                                 "their worker: run chimera-schedule first");
@@ -162,14 +170,15 @@ private:
   }
 
   /// The types of the buckets of each contribution; one where it is reduced
-  /// whole. The sum of several contributions of a worker has a place of its
-  /// own, in which buckets would not lie together.
+  /// whole. Replicas of a stage on one worker share the whole sum.
   SmallVector<Type> bucketsOf(const Reduction &reduction) const {
     AllReduceOp reduce = reduction.op;
     Type whole = reduce.getSummands().front().getType();
+    auto sharesSum = [&](const Part &part) {
+      return part.operands.size() > 1 && !reduce.getTied();
+    };
     if (!bucketBytes || sumsLosses(reduce) ||
-        llvm::any_of(reduction.parts,
-                     [](const Part &p) { return p.operands.size() > 1; }))
+        llvm::any_of(reduction.parts, sharesSum))
       return {whole};
     SmallVector<Type> buckets;
     for (int64_t rest = cast<SizedType>(whole).getBytes(); rest > 0;) {
@@ -190,29 +199,31 @@ private:
     for (Part &part : reduction.parts) {
       Operation *&before = newest[{part.worker, members}];
       setPlace(builder, part, before, anchor, startsNow);
-      SmallVector<Value> contributions;
-      for (unsigned index : part.operands)
-        contributions.push_back(reduce.getSummands()[index]);
-      ValueRange pieces;
-      if (buckets.size() > 1)
-        pieces =
-            builder
-                .create<SplitOp>(reduce.getLoc(), buckets, contributions[0],
-                                 pipelineOf(builder, reduction, part),
-                                 reduce.getStageAttr(), workerOf(builder, part),
-                                 DenseI32ArrayAttr())
-                .getPieces();
+      SmallVector<SmallVector<Value>> contributions(buckets.size());
+      for (unsigned index : part.operands) {
+        SmallVector<Value> pieces = {
+            bring(builder, reduce.getSummands()[index])};
+        if (buckets.size() > 1)
+          pieces =
+              builder
+                  .create<SplitOp>(reduce.getLoc(), buckets, pieces[0],
+                                   pipelineOf(builder, reduction, index),
+                                   stageOf(builder, reduction, index),
+                                   workerOf(builder, part), DenseI32ArrayAttr())
+                  .getPieces();
+        for (auto [k, piece] : llvm::enumerate(pieces))
+          contributions[k].push_back(piece);
+      }
       for (auto [k, type] : llvm::enumerate(buckets)) {
         IntegerAttr bucket, count;
         if (buckets.size() > 1) {
-          contributions = {pieces[k]};
           bucket = builder.getI32IntegerAttr(k);
           count = builder.getI32IntegerAttr(buckets.size());
         }
         part.starts.push_back(builder.create<AllReduceStartOp>(
             reduce.getLoc(), ArrivingType::get(builder.getContext(), type),
-            contributions, reduce.getStageAttr(), bucket, count,
-            reduce.getWidthAttr(),
+            contributions[k], reduce.getStageAttr(), reduce.getTiedAttr(),
+            bucket, count, reduce.getWidthAttr(),
             builder.getDenseI32ArrayAttr(reduction.workers),
             builder.getDenseI32ArrayAttr(reduction.keys),
             workerOf(builder, part), DenseI32ArrayAttr()));
@@ -225,10 +236,25 @@ private:
     return builder.getI32IntegerAttr(static_cast<int32_t>(part.worker));
   }
 
-  /// Of the one contribution of a part.
+  /// Of a contribution of gradients.
   static IntegerAttr pipelineOf(OpBuilder &builder, const Reduction &reduction,
-                                const Part &part) {
-    return builder.getI32IntegerAttr(reduction.keys[part.operands.front()]);
+                                unsigned index) {
+    return builder.getI32IntegerAttr(reduction.keys[index]);
+  }
+  static IntegerAttr stageOf(OpBuilder &builder, const Reduction &reduction,
+                             unsigned index) {
+    return builder.getI32IntegerAttr(
+        AllReduceOp(reduction.op).getStageOf(index));
+  }
+
+  /// Sees to it that the split that makes `summand`, if one does, is before
+  /// where ops are made.
+  static Value bring(OpBuilder &builder, Value summand) {
+    Operation *split = summand.getDefiningOp<SplitOp>();
+    Operation *next = &*builder.getInsertionPoint();
+    if (split && next->isBeforeInBlock(split))
+      split->moveBefore(next);
+    return summand;
   }
 
   /// Behind the last contribution and what is sent of it, or at the anchor; but
@@ -273,15 +299,33 @@ private:
                 .getValue());
       if (sumsLosses(reduce))
         continue;
-      Value sum = sums.front();
-      if (sums.size() > 1)
-        sum = builder.create<JoinOp>(
-            reduce.getLoc(), reduce.getSummands().front().getType(), sums,
-            pipelineOf(builder, reduction, part), reduce.getStageAttr(),
-            workerOf(builder, part), DenseI32ArrayAttr());
-      for (unsigned index : part.operands)
-        reduce.getSums()[index].replaceAllUsesWith(sum);
+      for (auto [k, index] : llvm::enumerate(part.operands))
+        reduce.getSums()[index].replaceAllUsesWith(
+            sumFor(builder, reduction, part, k, sums));
     }
+  }
+
+  /// What the k-th contribution of a part becomes, the buckets' `sums` in one.
+  /// They lie in the place of the first; those of tied parameters go to that of
+  /// the others too.
+  static Value sumFor(OpBuilder &builder, const Reduction &reduction,
+                      const Part &part, size_t k, ArrayRef<Value> sums) {
+    AllReduceOp reduce = reduction.op;
+    unsigned index = part.operands[k];
+    IntegerAttr pipeline = pipelineOf(builder, reduction, index);
+    IntegerAttr stage = stageOf(builder, reduction, index);
+    SmallVector<Value> own(sums);
+    if (k > 0 && reduce.getTied())
+      for (auto [sum, start] : llvm::zip(own, part.starts))
+        sum = builder.create<OverwriteOp>(
+            reduce.getLoc(), sum.getType(),
+            AllReduceStartOp(start).getContributions()[k], sum, pipeline, stage,
+            workerOf(builder, part), DenseI32ArrayAttr());
+    if (own.size() == 1)
+      return own.front();
+    return builder.create<JoinOp>(
+        reduce.getLoc(), reduce.getSummands().front().getType(), own, pipeline,
+        stage, workerOf(builder, part), DenseI32ArrayAttr());
   }
 
   std::optional<int64_t> bucketBytes;

@@ -25,8 +25,9 @@ constexpr int64_t kBareTokenBytes = 64;
 /// Makes a step that flushes.
 class Unroller {
 public:
-  Unroller(StepMaker &make, const Layout &layout, size_t microBatches)
-      : make(make), layout(layout), stages(layout.stages.size()),
+  Unroller(StepMaker &make, const Layout &layout,
+           std::optional<program::Tied> tied, size_t microBatches)
+      : make(make), layout(layout), tied(tied), stages(layout.stages.size()),
         losses(microBatches) {}
 
   void run() {
@@ -40,15 +41,16 @@ public:
     make.builder.setInsertionPointToEnd(&block);
     for (uint32_t p = 0; p < layout.directions.size(); ++p)
       unrollPipeline(block, p);
-    SmallVector<Value> sums = reduce();
+    split();
+    reduce();
     make.reduceLosses(losses);
     SmallVector<Value> results(block.getNumArguments());
-    for (uint32_t s = stages; s-- > 0;)
+    for (uint32_t s : updateOrder())
       for (uint32_t p = 0; p < layout.directions.size(); ++p) {
         unsigned state = stateIndex(p, s);
         OptimizerStepOp update =
             make.update(p, s, block.getArgument(state),
-                        block.getArgument(state + 1), sums[state / 2]);
+                        block.getArgument(state + 1), joined(p, s));
         results[state] = update.getNewWeights();
         results[state + 1] = update.getNewState();
       }
@@ -100,29 +102,92 @@ private:
             p, s, batches[i / parts], i % parts, stashes[s][i], gradients[i],
             block.getArgument(stateIndex(p, s)), sums[s]);
     }
-    replicas.push_back(sums);
+    for (Value sum : sums)
+      replicas.push_back({sum, Value()});
   }
 
-  /// The reduced gradient of each replica, in the order of the states. Later
-  /// stages come first: their gradients are complete first.
-  SmallVector<Value> reduce() {
-    SmallVector<Value> sums(replicas.size() * stages);
+  /// The order in which sums are complete: later stages first, but those with
+  /// tied parameters last.
+  SmallVector<uint32_t> updateOrder() const {
+    auto order = llvm::to_vector(llvm::reverse(llvm::seq<uint32_t>(0, stages)));
+    std::ranges::stable_partition(order,
+                                  [&](uint32_t s) { return !isTied(s); });
+    return order;
+  }
+
+  /// The gradient of a replica, or where it has tied parameters that of the
+  /// others, and theirs.
+  struct Gradient {
+    Value rest, tied;
+  };
+
+  Gradient &gradientOf(uint32_t p, uint32_t s) {
+    return replicas[replicaIndex(layout, p, s)];
+  }
+  bool isTied(uint32_t s) const { return tied && (s == 0 || s + 1 == stages); }
+  /// Whether the tied parameters stand before the others of stage `s`.
+  bool tiedFirst(uint32_t s) const {
+    return (s == 0 ? tied->first_offset() : tied->last_offset()) == 0;
+  }
+
+  void split() {
+    for (uint32_t p = 0; p < layout.directions.size(); ++p)
+      for (uint32_t s = 0; s < stages; ++s) {
+        if (!isTied(s))
+          continue;
+        Gradient &gradient = gradientOf(p, s);
+        auto bytes = static_cast<int64_t>(tied->bytes());
+        bool first = tiedFirst(s);
+        ValueRange pieces =
+            make.split(p, s, gradient.rest,
+                       first ? bytes : make.typesOf(s).sum.getBytes() - bytes);
+        gradient.tied = pieces[first ? 0 : 1];
+        gradient.rest = pieces[first ? 1 : 0];
+      }
+  }
+
+  /// Sums over all replicas. Later stages come first: their gradients are
+  /// complete first.
+  void reduce() {
+    SmallVector<Value *> summands;
     for (uint32_t s = stages; s-- > 0;) {
-      SmallVector<Value> operands;
-      for (ArrayRef<Value> replica : replicas)
-        operands.push_back(replica[s]);
-      for (auto [p, sum] : llvm::enumerate(make.reduce(s, operands)))
-        sums[p * stages + s] = sum;
+      for (uint32_t p = 0; p < layout.directions.size(); ++p)
+        summands.push_back(&gradientOf(p, s).rest);
+      reduce(s, summands);
+      summands.clear();
     }
-    return sums;
+    if (!tied)
+      return;
+    for (uint32_t p = 0; p < layout.directions.size(); ++p)
+      for (uint32_t s : {0u, stages - 1})
+        summands.push_back(&gradientOf(p, s).tied);
+    reduce(0, summands, stages - 1);
+  }
+
+  void reduce(uint32_t s, ArrayRef<Value *> summands,
+              std::optional<uint32_t> tiedStage = std::nullopt) {
+    SmallVector<Value> values;
+    for (Value *summand : summands)
+      values.push_back(*summand);
+    for (auto [summand, sum] :
+         llvm::zip(summands, make.reduce(s, values, tiedStage)))
+      *summand = sum;
+  }
+
+  Value joined(uint32_t p, uint32_t s) {
+    auto [rest, tiedPart] = gradientOf(p, s);
+    if (!isTied(s))
+      return rest;
+    return tiedFirst(s) ? make.join(p, s, {tiedPart, rest})
+                        : make.join(p, s, {rest, tiedPart});
   }
 
   StepMaker &make;
   const Layout &layout;
+  std::optional<program::Tied> tied;
   uint32_t stages;
-  std::vector<Value> losses; ///< by micro-batch
-  /// The sum of each pipeline's stages.
-  std::vector<SmallVector<Value>> replicas;
+  std::vector<Value> losses;      ///< by micro-batch
+  std::vector<Gradient> replicas; ///< in the order of the states
 };
 
 struct Unroll : impl::UnrollPassBase<Unroll> {
@@ -145,9 +210,12 @@ struct Unroll : impl::UnrollPassBase<Unroll> {
       int64_t tokenBytes =
           *model ? program::tokenBytes(**model, pipeline.getMicroBatchSize())
                  : kBareTokenBytes;
+      FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
+      if (failed(tied))
+        return signalPassFailure();
       StepMaker make(pipeline, *layout, tokenBytes);
       if (problem->updates == schedule::Updates::Flush)
-        Unroller(make, *layout, pipeline.getMicroBatches()).run();
+        Unroller(make, *layout, *tied, pipeline.getMicroBatches()).run();
       else
         unrollSections(make, *problem);
     }

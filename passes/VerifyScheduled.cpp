@@ -9,6 +9,8 @@
 #include "passes/Passes.h"
 #include "passes/Sections.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 
 namespace chimera {
@@ -31,51 +33,140 @@ bool isSumOf(Value value, uint32_t pipeline, uint32_t stage) {
   });
 }
 
-/// The all-reduce takes the whole sum of each pipeline, from all copies.
-LogicalResult verifyAllReduce(AllReduceOp reduce, PipelineOp pipeline,
-                              const Layout &layout) {
-  if (reduce.getWidth() != pipeline.getDataParallel())
-    return reduce.emitOpError("expected width ")
-           << pipeline.getDataParallel() << ", the pipeline's data_parallel, "
-           << "got " << reduce.getWidth();
-  if (isa<LossType>(reduce.getSummands().front().getType()))
-    return success();
-  if (reduce.getSummands().size() != layout.directions.size())
-    return reduce.emitOpError("expected a summand of each of ")
-           << layout.directions.size() << " pipelines, got "
-           << reduce.getSummands().size();
-  for (auto [p, summand] : llvm::enumerate(reduce.getSummands()))
-    if (!isSumOf(summand, p, reduce.getStage()))
-      return reduce.emitOpError("expected summand ")
-             << p << " to be the whole sum of pipeline " << p << ", stage "
-             << reduce.getStage();
-  return success();
-}
+/// What sums gradients, and what takes the sums.
+class ReductionVerifier {
+public:
+  ReductionVerifier(PipelineOp pipeline, const Layout &layout,
+                    std::optional<program::Tied> tied)
+      : layout(layout), tied(tied), width(pipeline.getDataParallel()),
+        replicated(layout.directions.size() * width > 1) {}
 
-/// Each optimizer step takes a gradient that every replica's sum has entered.
-LogicalResult verifyUpdate(OptimizerStepOp update, bool replicated) {
-  Value gradient = update.getGradient();
-  auto reduce = gradient.getDefiningOp<AllReduceOp>();
-  if (replicated && !reduce)
-    return update.emitOpError("expected a reduced gradient, got that of one "
-                              "replica");
-  bool own = reduce
-                 ? reduce.getStage() == update.getStage() &&
-                       cast<OpResult>(gradient).getResultNumber() ==
-                           update.getPipeline()
-                 : isSumOf(gradient, update.getPipeline(), update.getStage());
-  if (!own)
-    return update.emitOpError("expected the gradient of pipeline ")
-           << update.getPipeline() << ", stage " << update.getStage();
-  return success();
-}
+  LogicalResult verify(Block &section) const {
+    LogicalResult result = success();
+    for (Operation &op : section) {
+      LogicalResult good =
+          llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+              .Case([&](ActionOp action) { return verifyUsed(action); })
+              .Case([&](AllReduceOp reduce) { return verifyReduce(reduce); })
+              .Case([&](OptimizerStepOp op) { return verifyUpdate(op); })
+              .Default(success());
+      if (failed(good))
+        result = failure();
+    }
+    return result;
+  }
 
-/// No gradient is lost: each sum is added to, reduced, or used by an update.
-LogicalResult verifyUsed(ActionOp action) {
-  if (!action.getAccumulator() || !action->getResult(0).use_empty())
+private:
+  /// No gradient is lost: each sum is added to, reduced, or used by an update.
+  static LogicalResult verifyUsed(ActionOp action) {
+    if (!action.getAccumulator() || !action->getResult(0).use_empty())
+      return success();
+    return action.emitOpError("expected a use of its sum");
+  }
+
+  /// The all-reduce takes the whole sum of each pipeline, or what of it goes
+  /// together, from all copies.
+  LogicalResult verifyReduce(AllReduceOp reduce) const {
+    if (reduce.getWidth() != width)
+      return reduce.emitOpError("expected width ")
+             << width << ", the pipeline's data_parallel, "
+             << "got " << reduce.getWidth();
+    if (isa<LossType>(reduce.getSummands().front().getType()))
+      return success();
+    bool ofTied = reduce.getTied().has_value();
+    if (ofTied && (!tied || reduce.getStage() != 0 ||
+                   *reduce.getTied() + 1 != layout.stages.size()))
+      return reduce.emitOpError("expected the first and the last stage of a "
+                                "tied model, got stages ")
+             << reduce.getStage() << " and " << *reduce.getTied();
+    size_t each = ofTied ? 2 : 1;
+    if (reduce.getSummands().size() != each * layout.directions.size())
+      return reduce.emitOpError("expected ")
+             << (ofTied ? "two summands" : "a summand") << " of each of "
+             << layout.directions.size() << " pipelines, got "
+             << reduce.getSummands().size();
+    for (auto [i, summand] : llvm::enumerate(reduce.getSummands())) {
+      uint32_t p = i / each, s = reduce.getStageOf(i);
+      if (!isSummandOf(summand, p, s, ofTied))
+        return reduce.emitOpError("expected summand ")
+               << i << " to be the whole sum of pipeline " << p << ", stage "
+               << s
+               << (ofTied      ? ", of its tied parameters"
+                   : isTied(s) ? ", but of its tied parameters"
+                               : "");
+    }
     return success();
-  return action.emitOpError("expected a use of its sum");
-}
+  }
+
+  /// Each optimizer step takes a gradient that every replica's sum has entered.
+  LogicalResult verifyUpdate(OptimizerStepOp update) const {
+    Value gradient = update.getGradient();
+    uint32_t s = update.getStage();
+    if (!isTied(s))
+      return verifySum(update, gradient, replicated, false);
+    auto join = gradient.getDefiningOp<JoinOp>();
+    if (!join || join.getPieces().size() != 2)
+      return update.emitOpError("expected the gradient of the tied parameters "
+                                "joined with that of the others");
+    unsigned piece = tiedPiece(s);
+    return success(
+        succeeded(verifySum(update, join.getPieces()[piece], true, true)) &&
+        succeeded(
+            verifySum(update, join.getPieces()[1 - piece], replicated, false)));
+  }
+
+  bool isTied(uint32_t stage) const {
+    return tied && (stage == 0 || stage + 1 == layout.stages.size());
+  }
+
+  /// Which of two pieces of a gradient the one of the tied parameters is.
+  unsigned tiedPiece(uint32_t stage) const {
+    return (stage == 0 ? tied->first_offset() : tied->last_offset()) == 0 ? 0
+                                                                          : 1;
+  }
+
+  /// True if `value` is what of the whole sum of a replica an all-reduce takes:
+  /// where it has tied parameters theirs or, if not `ofTied`, that of the
+  /// others; else all of it.
+  bool isSummandOf(Value value, uint32_t pipeline, uint32_t stage,
+                   bool ofTied) const {
+    if (!isTied(stage))
+      return isSumOf(value, pipeline, stage);
+    auto split = value.getDefiningOp<SplitOp>();
+    if (!split || split.getPieces().size() != 2 ||
+        !isSumOf(split.getGradient(), pipeline, stage))
+      return false;
+    unsigned piece = tiedPiece(stage);
+    auto type = cast<WeightGradientType>(split.getPieces()[piece].getType());
+    return type.getBytes() == static_cast<int64_t>(tied->bytes()) &&
+           value == split.getPieces()[ofTied ? piece : 1 - piece];
+  }
+
+  /// `sum` is what `update` takes or a piece of it, reduced if it has to be.
+  LogicalResult verifySum(OptimizerStepOp update, Value sum, bool isReduced,
+                          bool ofTied) const {
+    uint32_t p = update.getPipeline(), s = update.getStage();
+    auto reduce = sum.getDefiningOp<AllReduceOp>();
+    if (isReduced && !reduce)
+      return update.emitOpError("expected a reduced gradient, got that of one "
+                                "replica");
+    bool own = isSummandOf(sum, p, s, ofTied);
+    if (reduce) {
+      unsigned index = cast<OpResult>(sum).getResultNumber();
+      own = reduce.getTied().has_value() == ofTied &&
+            reduce.getStageOf(index) == s && index / (ofTied ? 2 : 1) == p;
+    }
+    if (!own)
+      return update.emitOpError("expected the gradient of pipeline ")
+             << p << ", stage " << s;
+    return success();
+  }
+
+  const Layout &layout;
+  std::optional<program::Tied> tied;
+  uint32_t width;
+  bool replicated;
+};
 
 /// In a step that flushes, forward, recompute and backward read the weights
 /// that the step takes for their replica.
@@ -94,24 +185,6 @@ LogicalResult verifyWeights(ActionOp action, Block &step,
   return success();
 }
 
-LogicalResult verifyReduced(PipelineOp pipeline, Block &section,
-                            const Layout &layout) {
-  bool replicated = layout.directions.size() * pipeline.getDataParallel() > 1;
-  LogicalResult result = success();
-  for (Operation &op : section) {
-    if (auto action = dyn_cast<ActionOp>(op))
-      if (failed(verifyUsed(action)))
-        result = failure();
-    if (auto reduce = dyn_cast<AllReduceOp>(op))
-      if (failed(verifyAllReduce(reduce, pipeline, layout)))
-        result = failure();
-    if (auto update = dyn_cast<OptimizerStepOp>(op))
-      if (failed(verifyUpdate(update, replicated)))
-        result = failure();
-  }
-  return result;
-}
-
 LogicalResult verify(PipelineOp pipeline) {
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
   if (failed(of))
@@ -120,6 +193,9 @@ LogicalResult verify(PipelineOp pipeline) {
   if (failed(sections))
     return failure();
   FailureOr<Layout> layout = layoutOf(pipeline);
+  FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
+  if (failed(tied))
+    return failure();
   LogicalResult result = success();
   if (!stepsOverlap(*sections)) {
     Block &step = sections->front().getBody().front();
@@ -127,8 +203,9 @@ LogicalResult verify(PipelineOp pipeline) {
       if (failed(verifyWeights(action, step, *layout)))
         result = failure();
   }
+  ReductionVerifier reductions(pipeline, *layout, *tied);
   for (SectionOp section : *sections)
-    if (failed(verifyReduced(pipeline, section.getBody().front(), *layout)))
+    if (failed(reductions.verify(section.getBody().front())))
       result = failure();
   if (failed(verifySections(pipeline)))
     result = failure();

@@ -33,8 +33,11 @@ struct Value {
   uint64_t backwards = 0;
   int64_t update = kNoUpdate;
   bool isReduced = false; ///< a sum of several workers or copies
-  // Of a piece of a sum: from which byte of the whole on it is, and which of
-  // how many pieces; of a whole 0, and 0 of 1.
+  /// Of what of the replica's parameters a sum is; on first and last stage
+  /// those that are tied go apart from the rest.
+  enum class Part : uint8_t { All, Rest, Tied } part = Part::All;
+  // Of a bucket of a part: from which byte of it on it is, and which of how
+  // many; else 0, and 0 of 1.
   uint64_t begin = 0;
   uint32_t bucket = 0, buckets = 1;
 
@@ -51,6 +54,7 @@ struct Value {
       value.update += updates;
     return value;
   }
+  bool isWhole() const { return part == Part::All && buckets == 1; }
   bool operator==(const Value &) const = default;
 };
 
@@ -164,8 +168,7 @@ private:
       values[out[0]] = Value();
       return;
     case Opcode::Copy:
-      values[out[0]] = values[in[0]];
-      return;
+      return copy(instruction, values[in[0]], values[out[0]]);
     case Opcode::Rename:
       return rename(worker, instruction, values);
     default:
@@ -239,9 +242,9 @@ private:
     if (sum.isReduced)
       return fail("expected a gradient sum of this worker alone to add to, got "
                   "one that is reduced");
-    if (sum.buckets > 1)
+    if (!sum.isWhole())
       return fail("expected a whole gradient sum to add to, got " +
-                  describePiece(sum));
+                  describe(sum));
     sum.first = std::min(sum.first, microBatch);
     sum.last = std::max(sum.last, microBatch);
     sum.update = kNoUpdate;
@@ -264,24 +267,60 @@ private:
     return sum.first / length;
   }
 
+  bool isTied(uint32_t stage) const {
+    return program.tied && (stage == 0 || stage + 1 == stages);
+  }
+  /// Whether the tied parameters stand before the others.
+  bool tiedFirst(uint32_t stage) const {
+    return (stage == 0 ? program.tied->first_offset()
+                       : program.tied->last_offset()) == 0;
+  }
+
+  /// The update that `sum` may be used for; kNoUpdate if for none.
+  int64_t takenBy(const Value &sum) const {
+    bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
+    bool hasTied = sum.part == Value::Part::All && isTied(sum.replica % stages);
+    return alone && !sum.isReduced && !hasTied ? updateOfSum(sum) : sum.update;
+  }
+
   void split(const Instruction &instruction, std::span<const uint32_t> in,
              std::span<const uint32_t> out) {
     Value piece = values[in[0]];
     if (!isSumOf(instruction, piece) || piece.buckets > 1)
-      return fail("expected the whole gradient sum of " +
-                  nameOfReplica(replicaOf(instruction)) + ", got " +
-                  describePiece(piece));
+      return fail("expected the gradient sum of " +
+                  nameOfReplica(replicaOf(instruction)) + ", whole or a part " +
+                  "of it, got " + describe(piece));
+    values[in[0]] = Value();
+    if (piece.part == Value::Part::All && isTied(instruction.stage()))
+      return splitTied(instruction, piece, out);
     piece.buckets = static_cast<uint32_t>(out.size());
     for (uint32_t buffer : out) {
       values[buffer] = piece;
       piece.begin += worker.buffers[buffer].bytes();
       ++piece.bucket;
     }
-    values[in[0]] = Value();
+  }
+
+  void splitTied(const Instruction &instruction, Value piece,
+                 std::span<const uint32_t> out) {
+    size_t tied = tiedFirst(instruction.stage()) ? 0 : 1;
+    if (out.size() != 2 ||
+        worker.buffers[out[tied]].bytes() != program.tied->bytes())
+      return fail("expected two pieces, the " + text(program.tied->bytes()) +
+                  " bytes of tied parameters " +
+                  (tied == 0 ? "before" : "behind") + " the others, got " +
+                  text(out.size()) + ", of " +
+                  text(worker.buffers[out[tied]].bytes()) + " bytes there");
+    for (size_t k : {0, 1}) {
+      piece.part = k == tied ? Value::Part::Tied : Value::Part::Rest;
+      values[out[k]] = piece;
+    }
   }
 
   void join(const Instruction &instruction, std::span<const uint32_t> in,
             std::span<const uint32_t> out) {
+    if (values[in[0]].part != Value::Part::All && values[in[0]].buckets == 1)
+      return joinTied(instruction, in, values[out[0]]);
     Value expected = values[in[0]];
     expected.begin = 0;
     expected.bucket = 0;
@@ -289,10 +328,10 @@ private:
     for (uint32_t buffer : in) {
       if (!isSumOf(instruction, expected) || values[buffer] != expected)
         return fail("expected piece " + text(expected.bucket) + " of " +
-                    text(expected.buckets) + " of the gradient sum of " +
-                    nameOfReplica(replicaOf(instruction)) +
+                    text(expected.buckets) + " of " +
+                    describe(expected.part, replicaOf(instruction)) +
                     ", reduced like the others, got " +
-                    describePiece(values[buffer]));
+                    describe(values[buffer]));
       expected.begin += worker.buffers[buffer].bytes();
       ++expected.bucket;
       values[buffer] = Value();
@@ -303,13 +342,60 @@ private:
     values[out[0]] = expected;
   }
 
+  /// The result has the update of its parts if it is the same.
+  void joinTied(const Instruction &instruction, std::span<const uint32_t> in,
+                Value &result) {
+    size_t tied = tiedFirst(instruction.stage()) ? 0 : 1;
+    for (size_t k = 0; k < in.size(); ++k) {
+      const Value &piece = values[in[k]];
+      Value::Part part = k == tied ? Value::Part::Tied : Value::Part::Rest;
+      if (in.size() != 2 || !isSumOf(instruction, piece) ||
+          piece.part != part || piece.buckets > 1)
+        return fail("expected " + describe(part, replicaOf(instruction)) +
+                    " as piece " + text(k) + " of 2, got " + describe(piece));
+      if (part == Value::Part::Tied && !piece.isReduced)
+        return fail("expected the gradient of tied parameters reduced over "
+                    "first and last stage, got that of one");
+    }
+    const Value &ofTied = values[in[tied]], &ofRest = values[in[1 - tied]];
+    Value whole = ofRest;
+    whole.part = Value::Part::All;
+    whole.update = takenBy(ofRest) == ofTied.update ? ofTied.update : kNoUpdate;
+    whole.isReduced = true;
+    for (uint32_t buffer : in)
+      values[buffer] = Value();
+    result = whole;
+  }
+
+  /// Of weights, or of the sum for tied parameters, which is that of both
+  /// stages' replicas.
+  void copy(const Instruction &instruction, const Value &from, Value &to) {
+    Value value = from;
+    if (instruction.kind() == ValueKind::WeightGradient) {
+      if (from.part != Value::Part::Tied || !from.isReduced ||
+          !isTied(instruction.stage()))
+        return fail("expected a reduced gradient of tied parameters, got " +
+                    describe(from));
+      value.replica = replicaOf(instruction);
+    }
+    to = value;
+  }
+
   /// Whether it is a sum of the instruction's replica.
   bool isSumOf(const Instruction &instruction, const Value &value) const {
     return value.replica == replicaOf(instruction) && value.version < 0;
   }
 
-  std::string describePiece(const Value &value) const {
-    std::string name = "that of " + nameOfReplica(value.replica);
+  std::string describe(Value::Part part, uint32_t replica) const {
+    const char *what = part == Value::Part::All    ? "the gradient sum of "
+                       : part == Value::Part::Rest ? "the gradient sum of all "
+                                                     "but tied parameters of "
+                                                   : "the gradient sum of the "
+                                                     "tied parameters of ";
+    return what + nameOfReplica(replica);
+  }
+  std::string describe(const Value &value) const {
+    std::string name = describe(value.part, value.replica);
     if (value.buckets > 1)
       name = "piece " + text(value.bucket) + " of " + text(value.buckets) +
              " of " + name;
@@ -320,6 +406,7 @@ private:
                     std::span<const uint32_t> in, Value &sum) {
     const CommunicatorT &communicator =
         *program.communicators[instruction.target()];
+    bool ofTied = reducesTied(communicator);
     Value result;
     size_t next = 0;
     for (const Contribution &contribution : communicator.contributions) {
@@ -333,12 +420,18 @@ private:
       if (given.isReduced)
         return fail("expected the gradient sum of this worker alone, got one "
                     "that is reduced");
+      Value::Part part = ofTied                         ? Value::Part::Tied
+                         : isTied(contribution.stage()) ? Value::Part::Rest
+                                                        : Value::Part::All;
+      if (given.part != part)
+        return fail("expected " + describe(part, replica) + ", got " +
+                    describe(given));
       if (given.bucket != instruction.micro_batch() ||
           given.buckets != std::max<uint32_t>(1, instruction.micro_batches()) ||
           (next > 1 && given.begin != result.begin))
         return fail("expected the bucket of the gradient sum that its label "
                     "names, got " +
-                    describePiece(given));
+                    describe(given));
       int64_t update = updateOfSum(given);
       if (next == 1)
         result = given;
@@ -349,7 +442,8 @@ private:
       result.first = std::min(result.first, given.first);
       result.last = std::max(result.last, given.last);
     }
-    if (communicator.contributions.size() != program.pipelines.size())
+    if (communicator.contributions.size() !=
+        program.pipelines.size() * (ofTied ? 2 : 1))
       result.update = kNoUpdate;
     result.isReduced = true;
     sum = result;
@@ -377,11 +471,10 @@ private:
     if (update != newest)
       return fail("expected the label of the update after " + text(newest) +
                   " others, got that of the one after " + text(update));
-    bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
-    if (sum.buckets > 1)
-      return fail("expected a whole gradient sum, got " + describePiece(sum));
+    if (!sum.isWhole())
+      return fail("expected a whole gradient sum, got " + describe(sum));
     if (sum.replica == kNone || sum.replica % stages != instruction.stage() ||
-        (alone ? updateOfSum(sum) : sum.update) != update)
+        takenBy(sum) != update)
       return fail("expected the sum of all gradients that its label names, "
                   "over all pipelines and copies, got " +
                   describeSum(sum));

@@ -14,7 +14,7 @@
 // ORDER: error: {{.*}}expected start 0 of equal buckets and bytes
 // RUN: %python %S/Inputs/edit.py replace 0 'all_reduce_start stage 1 bucket 0' 'bucket 0 of 2' 'bucket 1 of 2' , replace 1 'all_reduce_start stage 1 bucket 0' 'bucket 0 of 2' 'bucket 1 of 2' < %t.mlir > %t.both.mlir
 // RUN: not chimera-opt %t.both.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=BOTH
-// BOTH: error: {{.*}}expected the bucket of the gradient sum that its label names, got piece 0 of 2 of that of pipeline 1 stage 1
+// BOTH: error: {{.*}}expected the bucket of the gradient sum that its label names, got piece 0 of 2 of the gradient sum of pipeline 1 stage 1
 //
 // Pieces joined in another order lie elsewhere than in the whole.
 // RUN: %python %S/Inputs/edit.py replace 0 'chimera.join pipeline 1' '%%17, %%18' '%%18, %%17' < %t.mlir > %t.join.mlir
@@ -24,5 +24,5 @@
 // A bucket that is not reduced.
 // RUN: %python %S/Inputs/edit.py drop 0 'wait %%13' , drop 0 'all_reduce_start stage 1 bucket 1' , drop 1 'wait %%13' , drop 1 'all_reduce_start stage 1 bucket 1' , replace 0 'chimera.join pipeline 1' '%%18' '%%11#1' , replace 1 'chimera.join pipeline 0' '%%18' '%%11#1' < %t.mlir > %t.left.mlir
 // RUN: not chimera-opt %t.left.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEFT
-// LEFT: error: {{.*}}expected piece 1 of 2 of the gradient sum of pipeline 1 stage 1, reduced like the others, got piece 1 of 2 of that of pipeline 1 stage 1
+// LEFT: error: {{.*}}expected piece 1 of 2 of the gradient sum of pipeline 1 stage 1, reduced like the others, got piece 1 of 2 of the gradient sum of pipeline 1 stage 1
 chimera.pipeline @p stages(2) micro_batches(2) schedule("chimera") bucket_bytes(32)

@@ -195,13 +195,14 @@ const Refusal kCases[] = {
      }},
     {"OtherPieceThanLabelled", Rule::Weights,
      "expected the bucket of the gradient sum that its label names, got piece "
-     "1 of 2 of that of pipeline 0 stage 0",
+     "1 of 2 of the gradient sum of pipeline 0 stage 0",
      [](ProgramT &p) {
        std::swap(operand(p, 0, find(p, 0, Opcode::AllReduceStart, 0), 0),
                  operand(p, 0, find(p, 0, Opcode::AllReduceStart, 1), 0));
      }},
     {"SplitOfAnotherReplica", Rule::Weights,
-     "expected the whole gradient sum of pipeline 1 stage 3, got that of "
+     "expected the gradient sum of pipeline 1 stage 3, whole or a part of it, "
+     "got the gradient sum of "
      "pipeline 0 stage 0",
      [](ProgramT &p) {
        find(p, 0, Opcode::Split).mutate_pipeline(1);
@@ -209,7 +210,8 @@ const Refusal kCases[] = {
      }},
     {"JoinOfAnotherReplica", Rule::Weights,
      "expected piece 0 of 2 of the gradient sum of pipeline 1 stage 3, reduced "
-     "like the others, got piece 0 of 2 of that of pipeline 0 stage 0, reduced",
+     "like the others, got piece 0 of 2 of the gradient sum of pipeline 0 "
+     "stage 0, reduced",
      [](ProgramT &p) {
        find(p, 0, Opcode::Join).mutate_pipeline(1);
        find(p, 0, Opcode::Join).mutate_stage(3);
