@@ -21,11 +21,12 @@
 // The fold of stage 1's gradients: pipeline 0 on worker 1, then 1 on worker 0.
 // CHECK: "message_model": "rendezvous"
 // CHECK: "kind": "weight gradient"
-// CHECK-NEXT: "stage": 1
 // CHECK: "worker": 1
 // CHECK-NEXT: "key": 0
+// CHECK-NEXT: "stage": 1
 // CHECK: "worker": 0
 // CHECK-NEXT: "key": 1
+// CHECK-NEXT: "stage": 1
 // CHECK: "does": "load tokens pipeline 0 stage 0 micro-batch 0"
 // CHECK-NEXT: "at": "{{.*}}chimera-translate.mlir:[[#]]:1"
 chimera.model @gpt gpt2 layers(2) heads(2) width(8) context(4) vocabulary(16)
