@@ -299,8 +299,9 @@ private:
                 .getValue());
       if (sumsLosses(reduce))
         continue;
-      for (auto [k, index] : llvm::enumerate(part.operands))
-        reduce.getSums()[index].replaceAllUsesWith(
+      // Joined last, the first leaves the sums to the others until then.
+      for (size_t k = part.operands.size(); k-- > 0;)
+        reduce.getSums()[part.operands[k]].replaceAllUsesWith(
             sumFor(builder, reduction, part, k, sums));
     }
   }
