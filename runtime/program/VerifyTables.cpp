@@ -237,11 +237,6 @@ void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
                                    " from stage " + text(expected) + ", got " +
                                    text(list[i].stage()));
   }
-  if (ofTied && list.size() % 2 != 0)
-    structure(report, name +
-                          "expected contributions of first and last stage "
-                          "in turn, got " +
-                          text(list.size()));
 }
 
 void verifyCommunicator(const ProgramT &program,

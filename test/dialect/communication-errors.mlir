@@ -218,3 +218,17 @@ chimera.wait %y : !chimera.activation<1>
 // expected-error@below {{expected pieces of the whole's 17 bytes, got 16}}
 %w = chimera.join pipeline 0 stage 0 (%g, %g) :
     (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>) -> !chimera.weight_gradient<17>
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<1>
+// expected-error@below {{expected tied contributions in pairs of one key, got keys 0 and 1}}
+%r = chimera.all_reduce_start stage 0 tied 1 width 1 workers [0, 1] keys [0, 1] (%g) :
+    (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<1>
+// expected-error@below {{expected contributions of both stages in turn, got 3}}
+%r = chimera.all_reduce_start stage 0 tied 1 width 1 workers [0, 1, 1] keys [0, 0, 1] (%g) :
+    (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>

@@ -88,3 +88,12 @@ chimera.wait %p1 on 1 {note = "kept"} : !chimera.sending
 %j = chimera.join pipeline 0 stage 1 on 1 buffers [3] {note = "kept"} (%b#0, %b#1) :
     (!chimera.weight_gradient<9>, !chimera.weight_gradient<7>) ->
     !chimera.weight_gradient<16>
+
+// CHECK-NEXT: %{{.*}} = chimera.all_reduce_start stage 0 tied 3 bucket 0 of 2 width 1 workers [0, 3, 3, 0] keys [0, 0, 1, 1] on 0(%[[V]]#2, %[[V]]#2) :
+%r3 = chimera.all_reduce_start stage 0 tied 3 bucket 0 of 2 width 1
+    workers [0, 3, 3, 0] keys [0, 0, 1, 1] on 0 (%g, %g) :
+    (!chimera.weight_gradient<16>, !chimera.weight_gradient<16>) ->
+    !chimera.arriving<!chimera.weight_gradient<16>>
+// CHECK-NEXT: %{{.*}} = chimera.overwrite pipeline 1 stage 3 on 0 buffers [3] {note = "kept"}(%[[V]]#2 with %{{.*}}) : <16>
+%n = chimera.overwrite pipeline 1 stage 3 on 0 buffers [3] {note = "kept"}
+    (%g with %s) : !chimera.weight_gradient<16>

@@ -457,3 +457,25 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 %0:2 = "chimera.optimizer_step"(%w, %o, %g) {pipeline = 0 : i32, stage = 0 : i32} :
     (!chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>) ->
     (!chimera.weights<1>, !chimera.optimizer_state<2>)
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<1>
+// expected-error@below {{expected contributions of both stages in turn, got 1}}
+%0 = chimera.all_reduce stage 0 tied 3 width 1 (%g) :
+    (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+
+// -----
+
+%g = "values"() : () -> !chimera.weight_gradient<1>
+// expected-error@below {{expected a tied stage after stage 3, got 3}}
+%0:2 = chimera.all_reduce stage 3 tied 3 width 1 (%g, %g) :
+    (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) ->
+    (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
+
+// -----
+
+%e = "values"() : () -> !chimera.loss<1>
+// expected-error@below {{expected no tied stage of losses}}
+%0 = chimera.all_reduce stage 0 tied 3 width 1 (%e, %e) :
+    (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>

@@ -187,3 +187,9 @@ chimera.pipeline @p stages(2) micro_batches(4)
   chimera.stage 1 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 2>
 }
+
+// -----
+
+chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
+// expected-error@below {{expected a schedule with a flush for a tied model, got "pipedream": without one, first and last stage update their copies of the embedding at different times}}
+chimera.pipeline @p of @m stages(2) micro_batches(4) schedule("pipedream")
