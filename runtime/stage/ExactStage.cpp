@@ -65,16 +65,20 @@ struct ExactStash final : Stash {
 class ExactStage final : public Stage {
 public:
   ExactStage(const program::ProgramT &program, uint32_t stage)
-      : seed(program.seed), stage(stage),
-        tiedOffset(program::tiedOffset(program, stage)),
-        tiedBytes(tiedOffset ? program.tied->bytes() : 0) {}
+      : seed(program.seed), stage(stage) {
+    std::optional<uint64_t> offset = program::tiedOffset(program, stage);
+    if (!offset)
+      return;
+    tied = {*offset, program.tied->bytes()};
+    rest = *offset == 0 ? Part{tied.bytes, UINT64_MAX} : Part{0, *offset};
+  }
 
   ElementType weightType() const override { return ElementType::UInt64; }
   ElementType lossType() const override { return ElementType::UInt64; }
 
   void initialize(Bytes weights, Bytes optimizerState) override {
-    fill(restOf(weights), mix({seed, stage}), kWeights);
-    fill(tiedOf(weights), mix({seed}), kTiedWeights);
+    fill(slice(weights, rest), mix({seed, stage}), kWeights);
+    fill(slice(weights, tied), mix({seed}), kTiedWeights);
     fill(optimizerState, mix({seed, stage}), kState);
   }
 
@@ -114,10 +118,10 @@ public:
     uint64_t hash =
         mix({kWeightGradient, stage, microBatch.step, numberOf(microBatch),
              open(std::move(stash), kBackward), digestOf(weights)});
-    eachWord(restOf(weightGradient), [&](uint64_t i, uint64_t sum) {
+    eachWord(slice(weightGradient, rest), [&](uint64_t i, uint64_t sum) {
       return sum + mix({hash, i});
     });
-    eachWord(tiedOf(weightGradient), [&](uint64_t i, uint64_t sum) {
+    eachWord(slice(weightGradient, tied), [&](uint64_t i, uint64_t sum) {
       return sum + mix({hash, kTiedGradient, i});
     });
   }
@@ -126,12 +130,12 @@ public:
                      Bytes weights, Bytes optimizerState) override {
     uint64_t hash = mix({kStep, stage, step, std::bit_cast<uint64_t>(scale),
                          digestOf(gradientSum), digestOf(optimizerState)});
-    eachWord(restOf(weights), [&](uint64_t i, uint64_t word) {
+    eachWord(slice(weights, rest), [&](uint64_t i, uint64_t word) {
       return mix({hash, kWeights, i, word});
     });
     uint64_t tiedHash = mix({kTiedStep, step, std::bit_cast<uint64_t>(scale),
-                             digestOf(tiedOf(gradientSum))});
-    eachWord(tiedOf(weights), [&](uint64_t i, uint64_t word) {
+                             digestOf(slice(gradientSum, tied))});
+    eachWord(slice(weights, tied), [&](uint64_t i, uint64_t word) {
       return mix({tiedHash, i, word});
     });
     eachWord(optimizerState, [&](uint64_t i, uint64_t word) {
@@ -140,16 +144,14 @@ public:
   }
 
 private:
-  /// The tied parameters, at one end of the weights or of a gradient, and what
-  /// is not tied.
-  template <typename Range> Range tiedOf(Range bytes) const {
-    return tiedOffset ? bytes.subspan(*tiedOffset, tiedBytes) : Range();
-  }
-  template <typename Range> Range restOf(Range bytes) const {
-    if (!tiedOffset)
-      return bytes;
-    return *tiedOffset == 0 ? bytes.subspan(tiedBytes)
-                            : bytes.first(*tiedOffset);
+  /// A part of the weights or of a gradient.
+  struct Part {
+    uint64_t begin, bytes;
+  };
+  /// As far as `bytes` have it.
+  template <typename Range> static Range slice(Range bytes, Part part) {
+    uint64_t begin = std::min<uint64_t>(part.begin, bytes.size());
+    return bytes.subspan(begin, std::min(part.bytes, bytes.size() - begin));
   }
 
   static uint64_t open(std::unique_ptr<Stash> stash, Use madeBy) {
@@ -164,8 +166,8 @@ private:
 
   uint64_t seed;
   uint64_t stage;
-  std::optional<uint64_t> tiedOffset;
-  uint64_t tiedBytes;
+  Part rest = {0, UINT64_MAX};
+  Part tied = {0, 0}; // at one end of the weights
 };
 } // namespace
 
