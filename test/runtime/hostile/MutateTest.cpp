@@ -9,6 +9,7 @@
 
 #include "test/runtime/hostile/Peaks.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
+#include "test/runtime/program/TiedPrograms.h"
 
 #include <gtest/gtest.h>
 
@@ -33,6 +34,10 @@ std::vector<ProgramT> samples() {
                                               .microBatches = 2,
                                               .splitBackward = true,
                                               .dataParallel = 2}));
+  for (bool bidirectional : {false, true})
+    programs.push_back(program::sampleTied(
+        {.workers = 3, .microBatches = 3, .bidirectional = bidirectional}, 24,
+        /*swapped=*/bidirectional));
   for (program::Updates updates :
        {program::Updates::EachMicroBatch, program::Updates::EachStep})
     programs.push_back(program::sampleAsynchronous(

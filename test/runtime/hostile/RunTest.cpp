@@ -11,6 +11,7 @@
 #include "test/runtime/hostile/Peaks.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/Changes.h"
+#include "test/runtime/program/TiedPrograms.h"
 
 #include <set>
 
@@ -58,6 +59,18 @@ TEST(HostileRun, SamplesEqualTheSequentialRun) {
       expectEqualUnderSeeds(
           program::sampleAsynchronous(
               {.workers = workers, .microBatches = workers + 1}, updates),
+          20);
+}
+
+TEST(HostileRun, TiedSamplesEqualTheSequentialRun) {
+  for (uint32_t workers : {2, 3, 4})
+    for (bool other : {false, true})
+      expectEqualUnderSeeds(
+          program::sampleTied({.workers = workers,
+                               .microBatches = 4,
+                               .bidirectional = other,
+                               .dataParallel = 1 + workers % 2},
+                              29, /*swapped=*/other),
           20);
 }
 
