@@ -79,6 +79,27 @@ def cases():
                 yield schedule, stages, batches, 1 + batches % 2, f"{again} {split}"
 
 
+def tied_cases():
+    """The same of models whose first and last stage hold the same matrix."""
+    for stages in (2, 4, 8):
+        schedules = ['"chimera"', '"gems"', '"1f1b"', '"gpipe"']
+        if stages > 2:
+            schedules.append('"chimera", {pipelines = 4}')
+        for i, schedule in enumerate(schedules):
+            for j, reduction in enumerate(
+                ("", "all_reduce(eager)", "all_reduce(eager_opt) bucket_bytes(16)")
+            ):
+                options = f"{reduction} {RECOMPUTES[j] if i % 2 else 'split_backward'}"
+                yield schedule, stages, stages + i, 1 + j % 2, options
+
+
+# A matrix of 5 x 1 elements of 4 bytes: no number of whole words.
+TIED_MODEL = (
+    "chimera.model @m gpt2 layers({layers}) heads(1) width(1) context(2) "
+    "vocabulary(5) tied\n"
+)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
@@ -86,9 +107,11 @@ def main():
     with tempfile.TemporaryDirectory() as name:
 
         def one(numbered):
-            number, (schedule, stages, batches, width, options) = numbered
+            number, (tied, (schedule, stages, batches, width, options)) = numbered
+            model = TIED_MODEL.format(layers=max(1, stages - 2)) if tied else ""
             description = (
-                f"chimera.pipeline @p stages({stages}) micro_batches({batches}) "
+                f"{model}chimera.pipeline @p {'of @m ' if tied else ''}"
+                f"stages({stages}) micro_batches({batches}) "
                 f"schedule({schedule}) data_parallel({width}) {options}\n"
             )
             program = pathlib.Path(name) / f"{number}.chimera"
@@ -122,12 +145,14 @@ def main():
             if schedule.strip('"') in grid.WITHOUT_FLUSH:
                 key = (stages, batches, width, schedule)
             else:
-                key = (stages, batches * width, "halving" in schedule)
+                key = (tied, stages, batches * width, "halving" in schedule)
             return description, key, digest
 
         first = {}
         ran = 0
-        for description, key, digest in grid.in_parallel(one, enumerate(cases())):
+        every = [(False, case) for case in cases()]
+        every += [(True, case) for case in tied_cases()]
+        for description, key, digest in grid.in_parallel(one, enumerate(every)):
             ran += 1
             other = first.setdefault(key, (description, digest))
             if other[1] != digest:

@@ -10,10 +10,12 @@ split into input and weight gradient, and holds the outcome against
 - the independent PyTorch script reference.py, where a Python with torch is
   given (whole backwards only);
 - the same program over MPI, to the last bit, where --mpirun is given (of the
-  variants those with a fused recompute or without a flush);
+  variants those with a fused recompute or without a flush, of tied models those
+  without options);
 
 and with recomputes, and with gradients that are reduced early and in buckets,
-against the same without, to the last bit.
+against the same without, to the last bit. With --tied the head multiplies by the
+token embedding, which first and last stage then both hold.
 
 Weights and last-step gradients agree if per tensor the largest difference is at
 most 1e-10 * max(1, the largest element). Prints a line for each comparison and
@@ -56,6 +58,8 @@ VARIANTS = {
     "pipedream": ('"pipedream"', 2),
     "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
+# Those that are also run with a head that is tied to the token embedding.
+TIED = ("gpipe", "1f1b", "chimera", "chimera-4-pipelines", "gems")
 # What the number of stages must be a multiple of.
 NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "chimera-all-pipelines": 2}
 # Those whose steps overlap.
@@ -68,7 +72,7 @@ AGAINST_TORCH = {"chimera-doubling", "chimera-halving"} | WITHOUT_FLUSH
 # Eight layers with embedding and head, so that eight stages can be cut.
 DESCRIPTION = """
 chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
-    vocabulary(256) dropout(1.0e-1)
+    vocabulary(256) dropout(1.0e-1) {tied}
 chimera.pipeline @train of @tiny stages({stages}) micro_batches({batches})
     schedule({schedule}) micro_batch_size(2) data_parallel({width})
     data_type(f64) seed(7) learning_rate(1.0e-2) {options}
@@ -166,12 +170,17 @@ def main():
     parser.add_argument(
         "--variants", action="store_true", help="other schedules than the first three"
     )
+    parser.add_argument(
+        "--tied", action="store_true", help="a head tied to the token embedding"
+    )
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     args = parser.parse_args()
     schedules = [
         schedule
-        for schedule in (VARIANTS if args.variants else SCHEDULES)
+        for schedule in (
+            TIED if args.tied else VARIANTS if args.variants else SCHEDULES
+        )
         if args.stages % NEEDS_MULTIPLE.get(schedule, 1) == 0
     ]
     failed = 0
@@ -208,7 +217,8 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     """Makes all runs of one program. Returns the sequential one, made here if it
     is not given, and that of ranks as threads, which must equal `kept` where
     that is given."""
-    case = f"{schedule} {options} D={args.stages} W={args.width}"
+    tied = "tied" if args.tied else ""
+    case = f"{schedule} {options} D={args.stages} W={args.width} {tied}"
     name = "".join(filter(str.isalnum, schedule + options))
     source = folder / f"{name}.mlir"
     clause, factor = (SCHEDULES | VARIANTS)[schedule]
@@ -219,6 +229,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
             width=args.width,
             schedule=clause.replace("STAGES", str(args.stages)),
             options=options,
+            tied=tied,
         )
     )
     program = folder / f"{name}.chimera"
@@ -233,7 +244,11 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         same_bits(checks, f"{case} against the same without", threads, kept)
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
-    over_mpi = not args.variants or "fused" in options or schedule in WITHOUT_FLUSH
+    over_mpi = (
+        not options
+        if args.tied
+        else not args.variants or "fused" in options or schedule in WITHOUT_FLUSH
+    )
     if args.mpirun and over_mpi:
         ranks = args.stages * args.width
         launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
