@@ -7,8 +7,8 @@
 //
 // MPI moves nothing unless someone is inside it, and its blocking calls spin.
 // So waits test, yield and nap, and each of them drives all outstanding
-// all-reduces of the rank; while the rank is in none, its progress thread, if
-// it has one, drives all that is in flight.
+// all-reduces of the rank; while the rank computes its progress thread, if it
+// has one, drives all that is in flight.
 //
 //===----------------------------------------------------------------------===//
 
@@ -128,8 +128,7 @@ public:
       else
         reduction->sum = std::make_unique<mpi::AllReduce>(
             group, self, type, std::move(given), sum, scatter, gather);
-      // To begin may take milliseconds, in which MPI copies: the thread does
-      // it.
+      // MPI may copy for milliseconds before it returns: the thread's affair.
       if (!thread) {
         auto turn = mpi::enter();
         reduction->sum->advance(false);
