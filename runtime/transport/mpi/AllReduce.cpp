@@ -14,12 +14,19 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::mpi;
 
+Scratch::Memory Scratch::take(uint64_t bytes) {
+  if (auto entry = spare.extract(bytes))
+    return std::move(entry.mapped());
+  // Zeroing it would take longer than to receive it.
+  return std::make_unique_for_overwrite<std::byte[]>(bytes);
+}
+
 AllReduce::AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
                      std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
-                     MPI_Comm gather)
+                     MPI_Comm gather, Scratch &scratch)
     : Sum(group.id), self(self), type(type), members(membersOf(group)),
-      sum(sum), scatter(scatter), gather(gather), givers(group.contributions),
-      own(givers.size()), others(givers.size()) {
+      sum(sum), scatter(scatter), gather(gather), scratch(scratch),
+      givers(group.contributions), own(givers.size()), others(givers.size()) {
   place =
       std::lower_bound(members.begin(), members.end(), self) - members.begin();
   size_t next = 0;
@@ -47,8 +54,7 @@ void AllReduce::postScatter() {
   Range mine = chunkOf(place);
   for (size_t i = 0; i < givers.size(); ++i) {
     if (givers[i] != self) {
-      // Zeroing it would take longer than to receive it.
-      others[i] = std::make_unique_for_overwrite<std::byte[]>(mine.size());
+      others[i] = scratch.take(mine.size());
       if (mine.size())
         receive({others[i].get(), mine.size()}, givers[i],
                 static_cast<int>(tag), scatter, receives);
@@ -76,8 +82,10 @@ void AllReduce::foldSlice() {
 }
 
 void AllReduce::postGather() {
-  others.clear();
   Range mine = chunkOf(place);
+  for (Scratch::Memory &memory : others)
+    if (memory)
+      scratch.giveBack(mine.size(), std::move(memory));
   for (size_t member = 0; member < members.size(); ++member) {
     if (member == place)
       continue;

@@ -127,7 +127,7 @@ public:
             group, type, std::move(given), sum, own->second);
       else
         reduction->sum = std::make_unique<mpi::AllReduce>(
-            group, self, type, std::move(given), sum, scatter, gather);
+            group, self, type, std::move(given), sum, scatter, gather, scratch);
       // MPI may copy for milliseconds before it returns: the thread's affair.
       if (!thread) {
         auto turn = mpi::enter();
@@ -190,6 +190,7 @@ private:
   // Guards the reductions, what they are made of, and the failure. Only the
   // rank's thread changes the list, so it may ask whether it is empty.
   mpi::RankFirst reducing;
+  mpi::Scratch scratch;
   std::vector<Reduction *> reductions; ///< not known to be done, oldest first
   std::exception_ptr failure;          ///< of the progress thread
   // Any test makes MPI go round for all requests. The progress thread's own
