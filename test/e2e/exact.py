@@ -93,13 +93,6 @@ def tied_cases():
                 yield schedule, stages, stages + i, 1 + j % 2, options
 
 
-# A matrix of 5 x 1 elements of 4 bytes: no number of whole words.
-TIED_MODEL = (
-    "chimera.model @m gpt2 layers({layers}) heads(1) width(1) context(2) "
-    "vocabulary(5) tied\n"
-)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
@@ -108,7 +101,7 @@ def main():
 
         def one(numbered):
             number, (tied, (schedule, stages, batches, width, options)) = numbered
-            model = TIED_MODEL.format(layers=max(1, stages - 2)) if tied else ""
+            model = grid.tied_model(stages) if tied else ""
             description = (
                 f"{model}chimera.pipeline @p {'of @m ' if tied else ''}"
                 f"stages({stages}) micro_batches({batches}) "

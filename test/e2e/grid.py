@@ -25,6 +25,15 @@ REDUCTIONS = (
 WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
 
 
+def tied_model(stages):
+    """A model, @m, whose first and last stage hold the same matrix: 5 elements of
+    4 bytes, no number of whole words."""
+    return (
+        f"chimera.model @m gpt2 layers({max(1, stages - 2)}) heads(1) width(1) "
+        "context(2) vocabulary(5) tied\n"
+    )
+
+
 def schedules(stages):
     """(scheme, schedule with options) that take this number of stages."""
     if stages >= 2:
@@ -46,6 +55,8 @@ def grid(most_stages):
     reductions = itertools.cycle(REDUCTIONS)
     # As many as are coprime to what a cycle of widths and splits has.
     windows = itertools.cycle(WINDOWS + WINDOWS[:1])
+    # Every third is of a tied model, where there can be one.
+    ties = itertools.cycle((False, False, True))
     for stages in range(1, most_stages + 1):
         for batches in range(1, 4 * stages + 1):
             for scheme, schedule in schedules(stages):
@@ -54,10 +65,15 @@ def grid(most_stages):
                 for split in SPLITS:
                     for recompute in RECOMPUTES:
                         for width in (1, 2):
+                            tied = next(ties) and stages > 1
+                            tied = tied and scheme not in WITHOUT_FLUSH
+                            model = tied_model(stages) if tied else ""
+                            of = "of @m " if tied else ""
+                            size = "micro_batch_size(2) " if tied else ""
                             yield (
-                                f"chimera.pipeline @p stages({stages}) "
+                                f"{model}chimera.pipeline @p {of}stages({stages}) "
                                 f"micro_batches({batches}) "
-                                f"schedule({schedule}) data_parallel({width}) "
+                                f"schedule({schedule}) {size}data_parallel({width}) "
                                 f"{recompute} {split} {next(reductions)} "
                                 f"{next(windows)}\n"
                             )

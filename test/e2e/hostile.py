@@ -2,10 +2,10 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles every scheme of the registry (D <= 8, N <= 4 D, every option, whole
-and split backwards, recomputes, W = 1 and 2) and runs each program by
-`hostile-run` under many seeds: no deadlock, and the losses, weights and
-gradients of one device. The short form takes a sample of the grid, the full one
-all of it. A failure names the description and the seed."""
+and split backwards, recomputes, W = 1 and 2, every third of a tied model) and
+runs each program by `hostile-run` under many seeds: no deadlock, and the losses,
+weights and gradients of one device. The short form takes a sample of the grid,
+the full one all of it. A failure names the description and the seed."""
 
 import argparse
 import pathlib
