@@ -146,6 +146,11 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
     problem.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
                              bytes.getStash(), bytes.getBoundary()});
   }
+  FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
+  if (failed(tied))
+    return failure();
+  if (*tied)
+    problem.tiedBytes = static_cast<int64_t>((*tied)->bytes());
   if (LinkAttr link = pipeline.getLinkAttr())
     problem.link = {
         {link.getLatency(), link.getLatencyPerMib(), schedule::kMebibyte},

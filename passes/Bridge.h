@@ -60,7 +60,7 @@ mlir::FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
 program::DataType dataTypeOf(PipelineOp pipeline);
 
 /// The pipeline's problem with its stages' costs, its link and its caps. Fails,
-/// with a diagnostic, where the schedule library refuses it.
+/// with a diagnostic, where tiedOf does or the schedule library refuses it.
 mlir::FailureOr<schedule::Problem> problemOf(PipelineOp pipeline);
 
 /// A scheme of the registry and the options to use it with.

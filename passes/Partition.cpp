@@ -238,13 +238,10 @@ struct Partition : impl::PartitionPassBase<Partition> {
     if (failed(checkParts(pipeline, parts)))
       return failure();
     makeDirections(pipeline, laid, builder);
-    if (failed(problemOf(pipeline)))
-      return failure();
-    if (!*model)
-      return success();
     FailureOr<Layout> layout = layoutOf(pipeline);
-    return success(succeeded(checkLayers(*layout, **model)) &&
-                   succeeded(tiedOf(pipeline, *layout)));
+    if (failed(layout) || (*model && failed(checkLayers(*layout, **model))))
+      return failure();
+    return LogicalResult(problemOf(pipeline));
   }
 };
 

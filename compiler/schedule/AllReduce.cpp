@@ -38,9 +38,20 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
                                       const Timing &timing) {
   std::vector<std::vector<int64_t>> idle =
       idleBehind(problem, schedule, timing);
-  std::vector<StageReduce> reduces(problem.stages.size());
-  // Start and worker of the last contribution to each stage.
-  std::vector<std::pair<int64_t, int32_t>> last(problem.stages.size());
+  auto stages = static_cast<int32_t>(problem.stages.size());
+  auto isTied = [&](int32_t stage) {
+    return problem.tiedBytes > 0 && (stage == 0 || stage + 1 == stages);
+  };
+  std::vector<StageReduce> reduces;
+  for (int32_t s = 0; s < stages; ++s)
+    reduces.push_back(
+        {s,
+         problem.bytesOf(s).weights - (isTied(s) ? problem.tiedBytes : 0),
+         {}});
+  if (problem.tiedBytes > 0)
+    reduces.push_back({stages, problem.tiedBytes, {}});
+  // Start and worker of the last contribution to each.
+  std::vector<std::pair<int64_t, int32_t>> last(reduces.size());
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     const std::vector<Action> &actions = schedule.workers[w];
     for (size_t i = 0; i < actions.size(); ++i) {
@@ -48,17 +59,19 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
         continue;
       int64_t start = timing.starts[w][i];
       auto worker = static_cast<int32_t>(w);
-      std::vector<StageReduce::Part> &parts = reduces[actions[i].stage].parts;
-      if (parts.empty() || parts.back().worker != worker)
-        parts.push_back({worker, 0, false});
-      parts.back().ready = start + problem.cost(actions[i]);
-      parts.back().isIdle = idle[w][i] > 0;
-      last[actions[i].stage] =
-          std::max(last[actions[i].stage], std::pair(start, worker));
+      auto contribute = [&](int32_t to) {
+        std::vector<StageReduce::Part> &parts = reduces[to].parts;
+        if (parts.empty() || parts.back().worker != worker)
+          parts.push_back({worker, 0, false});
+        parts.back().ready = start + problem.cost(actions[i]);
+        parts.back().isIdle = idle[w][i] > 0;
+        last[to] = std::max(last[to], std::pair(start, worker));
+      };
+      contribute(actions[i].stage);
+      if (isTied(actions[i].stage))
+        contribute(stages);
     }
   }
-  for (size_t s = 0; s < reduces.size(); ++s)
-    reduces[s].stage = static_cast<int32_t>(s);
   std::ranges::stable_sort(reduces, {}, [&](const StageReduce &reduce) {
     return last[reduce.stage];
   });

@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The gradient of each stage is summed over all its replicas before the step
-// ends. An all-reduce can start on a worker once the last action there that
-// adds to the gradient is done, and goes on while the worker computes.
+// ends; that of parameters which first and last stage both hold is one sum over
+// the replicas of both, apart from the rest. An all-reduce can start on a
+// worker once the last action there that adds to the gradient is done, and goes
+// on while the worker computes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +44,7 @@ std::vector<std::vector<int64_t>> idleBehind(const Problem &problem,
                                              const Schedule &schedule,
                                              const Timing &timing);
 
-/// The all-reduce of a stage's gradient over its replicas.
+/// The all-reduce of a gradient over its replicas.
 struct StageReduce {
   /// The last action of a worker that adds to the gradient.
   struct Part {
@@ -50,13 +52,16 @@ struct StageReduce {
     int64_t ready; ///< when it ends
     bool isIdle;   ///< the worker is, between that and its last action
   };
+  /// Or the number of stages, of what the first and the last share.
   int32_t stage;
+  int64_t bytes;           ///< of the sum
   std::vector<Part> parts; ///< by worker, ascending
 };
 
-/// Those of all stages in the order in which their sums are complete: by the
-/// start, then the worker, of the last action that adds to one. Requires a
-/// valid schedule of one step with a flush, and its complete timing.
+/// Those of all stages, and of what is tied, in the order in which their sums
+/// are complete: by the start, then the worker, of the last action that adds to
+/// one. Requires a valid schedule of one step with a flush, and its complete
+/// timing.
 std::vector<StageReduce> stageReduces(const Problem &problem,
                                       const Schedule &schedule,
                                       const Timing &timing);
@@ -68,10 +73,10 @@ int64_t allReduceTime(const MessageTime &message, int64_t replicas,
                       int64_t bytes);
 
 /// When each worker is done with its actions and its all-reduces, of which
-/// `times` says how long they take, by stage. An all-reduce begins when all its
-/// parts are started and its workers are done with the ones before it, in the
-/// order of `reduces`; it takes no time from actions. So no worker is done
-/// later with a policy that starts earlier.
+/// `times` says how long they take, by StageReduce::stage. An all-reduce begins
+/// when all its parts are started and its workers are done with the ones before
+/// it, in the order of `reduces`; it takes no time from actions. So no worker
+/// is done later with a policy that starts earlier.
 std::vector<int64_t> reduceEnds(const Problem &problem,
                                 const Schedule &schedule, const Timing &timing,
                                 const std::vector<StageReduce> &reduces,

@@ -130,6 +130,13 @@ static std::string checkSizes(const Problem &problem) {
       return "expected bytes of at least 0 on stage " + std::to_string(s) +
              ", got " + std::to_string(least);
   }
+  if (int64_t most =
+          std::min(problem.bytesOf(0).weights,
+                   problem.bytesOf(std::ssize(problem.stages) - 1).weights);
+      problem.tiedBytes < 0 || problem.tiedBytes > most)
+    return "expected tied bytes of at least 0 and at most the " +
+           std::to_string(most) + " of the first and the last stage, got " +
+           std::to_string(problem.tiedBytes);
   size_t workers = static_cast<size_t>(problem.workers);
   if (!problem.memoryCaps.empty() && problem.memoryCaps.size() != workers)
     return "expected memory caps for all " + std::to_string(workers) +

@@ -24,34 +24,37 @@ double Report::internalBubbleRatio() const {
 /// take no time.
 static void addAllReduces(Report &report, const Schedule &schedule) {
   const Problem &problem = report.problem;
-  int64_t replicas =
-      static_cast<int64_t>(problem.pipelines.size()) * report.width;
-  std::vector<int64_t> times;
-  for (size_t s = 0; s < problem.stages.size(); ++s) {
-    int64_t time = 0;
-    // A message of theirs takes what any does, until its receiver has it.
-    for (const MessageTime &part :
-         {MessageTime(problem.link), problem.link.send, problem.link.receive}) {
-      int64_t each = allReduceTime(
-          part, replicas, problem.bytesOf(static_cast<int32_t>(s)).weights);
-      if (__builtin_add_overflow(time, each, &time))
-        time = std::numeric_limits<int64_t>::max();
-    }
-    times.push_back(time);
-  }
-  if (problem.updates != Updates::Flush || std::ranges::max(times) == 0)
+  if (problem.updates != Updates::Flush)
     return;
   std::vector<StageReduce> reduces =
       stageReduces(problem, schedule, report.timing);
+  std::vector<int64_t> times(reduces.size());
+  for (const StageReduce &reduce : reduces) {
+    int64_t members = std::ssize(reduce.parts) * report.width;
+    int64_t &time = times[reduce.stage];
+    // A message of theirs takes what any does, until its receiver has it.
+    for (const MessageTime &part :
+         {MessageTime(problem.link), problem.link.send, problem.link.receive})
+      if (__builtin_add_overflow(
+              time, allReduceTime(part, members, reduce.bytes), &time))
+        time = std::numeric_limits<int64_t>::max();
+  }
+  if (std::ranges::max(times) == 0)
+    return;
   for (auto [name, policy] : kPolicies)
     report.unoverlapped.push_back(
         std::ranges::max(reduceEnds(problem, schedule, report.timing, reduces,
                                     times, policy)) -
         report.timing.makespan);
   for (const StageReduce &reduce : reduces)
-    if (std::ranges::any_of(reduce.parts, &StageReduce::Part::isIdle))
+    if (reduce.stage < std::ssize(problem.stages) &&
+        std::ranges::any_of(reduce.parts, &StageReduce::Part::isIdle))
       report.earlyStages.push_back(reduce.stage);
   std::ranges::sort(report.earlyStages);
+  if (problem.tiedBytes > 0) {
+    report.tiedAllReduce = times.back();
+    times.pop_back();
+  }
   report.allReduces = std::move(times);
 }
 

@@ -200,6 +200,10 @@ constexpr Column kColumns[] = {
      true},
     {"all_reduces", "all-reduce of the gradient, by stage",
      [](const Report &r) -> ordered_json { return r.allReduces; }},
+    {"all_reduce_tied", "  of what first and last stage share, apart",
+     [](const Report &r) {
+       return r.tiedAllReduce ? ordered_json(*r.tiedAllReduce) : ordered_json();
+     }},
     {"all_reduce_unoverlapped", "  un-overlapped at the step's end",
      unoverlappedOf},
     {"all_reduce_early_stages", "  early by eager_opt, stages",

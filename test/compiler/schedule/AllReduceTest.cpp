@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace chimera::schedule {
@@ -90,6 +91,40 @@ TEST(AllReduce, IsInTheOrderInWhichSumsAreComplete) {
       ASSERT_EQ(reduces.size(), size_t(d));
       for (int32_t k = 0; k < d; ++k)
         EXPECT_EQ(reduces[k].stage, d - 1 - k) << scheme << " D=" << d;
+    }
+}
+
+/// What first and last stage share is one sum over both, ready with the later
+/// of a worker's contributions, and no part of theirs.
+TEST(AllReduce, SumsWhatIsTiedOnce) {
+  for (const char *scheme : {"gpipe", "chimera", "gems"})
+    for (int32_t d = 2; d <= 8; d += 2) {
+      SCOPED_TRACE(std::string(scheme) + " D=" + std::to_string(d));
+      Case c = makeCase(scheme, d, d);
+      c.problem.bytes.assign(d, {100, 200, 10, 10});
+      Timing timing = simulate(c.problem, c.schedule);
+      std::vector<StageReduce> untied =
+          stageReduces(c.problem, c.schedule, timing);
+      c.problem.tiedBytes = 30;
+      ASSERT_EQ(check(c.problem), "");
+      std::vector<StageReduce> reduces =
+          stageReduces(c.problem, c.schedule, timing);
+      ASSERT_EQ(reduces.size(), size_t(d) + 1);
+      std::map<int32_t, int64_t> ready; // by worker
+      for (const StageReduce &reduce : untied)
+        if (reduce.stage == 0 || reduce.stage == d - 1)
+          for (const StageReduce::Part &part : reduce.parts)
+            ready[part.worker] = std::max(ready[part.worker], part.ready);
+      const StageReduce &tied = reduces.back();
+      EXPECT_EQ(tied.stage, d);
+      EXPECT_EQ(tied.bytes, 30);
+      ASSERT_EQ(tied.parts.size(), ready.size());
+      for (const StageReduce::Part &part : tied.parts)
+        EXPECT_EQ(part.ready, ready[part.worker]) << part.worker;
+      for (int32_t k = 0; k < d; ++k) {
+        EXPECT_EQ(reduces[k].stage, untied[k].stage);
+        EXPECT_EQ(reduces[k].bytes, k == 0 || k == d - 1 ? 70 : 100);
+      }
     }
 }
 
