@@ -39,8 +39,10 @@ def UnrollPass : ChimeraPass<"chimera-unroll"> {
   let description = [{
     partitioned → unrolled. Makes a `chimera.step` with every load, forward,
     backward (or its two halves), accumulation, all-reduce and optimizer step.
-    A gradient with one replica needs no all-reduce and gets none. The order of
-    the block means nothing yet.
+    A gradient with one replica needs no all-reduce and gets none. That of a
+    tied embedding is cut out of the gradients of the first and the last stage
+    and reduced over the replicas of both. The order of the block means nothing
+    yet.
 
     Where the scheme lets steps overlap, a `chimera.prologue` and a
     `chimera.epilogue` stand around the step, and each action reads the version
@@ -103,7 +105,8 @@ def SynchronisePass : ChimeraPass<"chimera-synchronise"> {
     that contributes and what is sent of it (eager), or there only where the
     worker is idle for some time between that and its last action, by the
     simulated times of the schedule (eager_opt; lazy where steps overlap).
-    All-reduces are in one order, that in which their sums are complete; a
+    Of what first and last stage share that is the later of both. All-reduces
+    are in one order, that in which their sums are complete; a
     worker starts one not before an earlier one with the same members, so that
     members start theirs in one order. Each is waited for before the step that
     needs it, behind all actions of the section, the losses' last.

@@ -201,8 +201,8 @@ private:
       setPlace(builder, part, before, anchor, startsNow);
       SmallVector<SmallVector<Value>> contributions(buckets.size());
       for (unsigned index : part.operands) {
-        SmallVector<Value> pieces = {
-            bring(builder, reduce.getSummands()[index])};
+        bring(builder, reduce.getSummands()[index]);
+        SmallVector<Value> pieces = {reduce.getSummands()[index]};
         if (buckets.size() > 1)
           pieces =
               builder
@@ -247,14 +247,18 @@ private:
         AllReduceOp(reduction.op).getStageOf(index));
   }
 
-  /// Sees to it that the split that makes `summand`, if one does, is before
-  /// where ops are made.
-  static Value bring(OpBuilder &builder, Value summand) {
-    Operation *split = summand.getDefiningOp<SplitOp>();
-    Operation *next = &*builder.getInsertionPoint();
-    if (split && next->isBeforeInBlock(split))
-      split->moveBefore(next);
-    return summand;
+  /// Sees to it that the split that makes a contribution, if one does, stands
+  /// where the first start of its pieces does: that of the rest, which no
+  /// policy starts behind that of what is tied. It is made anew: a move would
+  /// have all ops of the block numbered again.
+  void bring(OpBuilder &builder, Value contribution) {
+    Operation *split = contribution.getDefiningOp<SplitOp>();
+    if (!split || brought.contains(split))
+      return;
+    Operation *here = builder.clone(*split);
+    split->replaceAllUsesWith(here);
+    split->erase();
+    brought.insert(here);
   }
 
   /// Behind the last contribution and what is sent of it, or at the anchor; but
@@ -330,6 +334,7 @@ private:
   }
 
   std::optional<int64_t> bucketBytes;
+  llvm::DenseSet<Operation *> brought; ///< splits
   /// The last start of each worker, of all-reduces with the same members.
   std::map<std::pair<uint32_t, SmallVector<int32_t>>, Operation *> newest;
 };

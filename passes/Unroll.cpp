@@ -111,7 +111,7 @@ private:
   SmallVector<uint32_t> updateOrder() const {
     auto order = llvm::to_vector(llvm::reverse(llvm::seq<uint32_t>(0, stages)));
     std::ranges::stable_partition(order,
-                                  [&](uint32_t s) { return !isTied(s); });
+                                  [&](uint32_t s) { return !tiedPiece(s); });
     return order;
   }
 
@@ -124,25 +124,24 @@ private:
   Gradient &gradientOf(uint32_t p, uint32_t s) {
     return replicas[replicaIndex(layout, p, s)];
   }
-  bool isTied(uint32_t s) const { return tied && (s == 0 || s + 1 == stages); }
-  /// Whether the tied parameters stand before the others of stage `s`.
-  bool tiedFirst(uint32_t s) const {
-    return (s == 0 ? tied->first_offset() : tied->last_offset()) == 0;
+  /// Which of two pieces of the stage's gradient is tied, if it has such.
+  std::optional<unsigned> tiedPiece(uint32_t s) const {
+    return program::tiedPiece(tied ? &*tied : nullptr, stages, s);
   }
 
   void split() {
     for (uint32_t p = 0; p < layout.directions.size(); ++p)
       for (uint32_t s = 0; s < stages; ++s) {
-        if (!isTied(s))
+        std::optional<unsigned> piece = tiedPiece(s);
+        if (!piece)
           continue;
         Gradient &gradient = gradientOf(p, s);
         auto bytes = static_cast<int64_t>(tied->bytes());
-        bool first = tiedFirst(s);
-        ValueRange pieces =
-            make.split(p, s, gradient.rest,
-                       first ? bytes : make.typesOf(s).sum.getBytes() - bytes);
-        gradient.tied = pieces[first ? 0 : 1];
-        gradient.rest = pieces[first ? 1 : 0];
+        int64_t whole = make.typesOf(s).sum.getBytes();
+        ValueRange pieces = make.split(p, s, gradient.rest,
+                                       *piece == 0 ? bytes : whole - bytes);
+        gradient.tied = pieces[*piece];
+        gradient.rest = pieces[1 - *piece];
       }
   }
 
@@ -176,10 +175,11 @@ private:
 
   Value joined(uint32_t p, uint32_t s) {
     auto [rest, tiedPart] = gradientOf(p, s);
-    if (!isTied(s))
+    std::optional<unsigned> piece = tiedPiece(s);
+    if (!piece)
       return rest;
-    return tiedFirst(s) ? make.join(p, s, {tiedPart, rest})
-                        : make.join(p, s, {rest, tiedPart});
+    return *piece == 0 ? make.join(p, s, {tiedPart, rest})
+                       : make.join(p, s, {rest, tiedPart});
   }
 
   StepMaker &make;

@@ -91,9 +91,9 @@ private:
         return reduce.emitOpError("expected summand ")
                << i << " to be the whole sum of pipeline " << p << ", stage "
                << s
-               << (ofTied      ? ", of its tied parameters"
-                   : isTied(s) ? ", but of its tied parameters"
-                               : "");
+               << (ofTied         ? ", of its tied parameters"
+                   : tiedPiece(s) ? ", but of its tied parameters"
+                                  : "");
     }
     return success();
   }
@@ -102,27 +102,23 @@ private:
   LogicalResult verifyUpdate(OptimizerStepOp update) const {
     Value gradient = update.getGradient();
     uint32_t s = update.getStage();
-    if (!isTied(s))
+    std::optional<unsigned> piece = tiedPiece(s);
+    if (!piece)
       return verifySum(update, gradient, replicated, false);
     auto join = gradient.getDefiningOp<JoinOp>();
     if (!join || join.getPieces().size() != 2)
       return update.emitOpError("expected the gradient of the tied parameters "
                                 "joined with that of the others");
-    unsigned piece = tiedPiece(s);
     return success(
-        succeeded(verifySum(update, join.getPieces()[piece], true, true)) &&
-        succeeded(
-            verifySum(update, join.getPieces()[1 - piece], replicated, false)));
+        succeeded(verifySum(update, join.getPieces()[*piece], true, true)) &&
+        succeeded(verifySum(update, join.getPieces()[1 - *piece], replicated,
+                            false)));
   }
 
-  bool isTied(uint32_t stage) const {
-    return tied && (stage == 0 || stage + 1 == layout.stages.size());
-  }
-
-  /// Which of two pieces of a gradient the one of the tied parameters is.
-  unsigned tiedPiece(uint32_t stage) const {
-    return (stage == 0 ? tied->first_offset() : tied->last_offset()) == 0 ? 0
-                                                                          : 1;
+  /// Which of two pieces of the stage's gradient is tied, if it has such.
+  std::optional<unsigned> tiedPiece(uint32_t stage) const {
+    return program::tiedPiece(tied ? &*tied : nullptr, layout.stages.size(),
+                              stage);
   }
 
   /// True if `value` is what of the whole sum of a replica an all-reduce takes:
@@ -130,16 +126,16 @@ private:
   /// others; else all of it.
   bool isSummandOf(Value value, uint32_t pipeline, uint32_t stage,
                    bool ofTied) const {
-    if (!isTied(stage))
+    std::optional<unsigned> piece = tiedPiece(stage);
+    if (!piece)
       return isSumOf(value, pipeline, stage);
     auto split = value.getDefiningOp<SplitOp>();
     if (!split || split.getPieces().size() != 2 ||
         !isSumOf(split.getGradient(), pipeline, stage))
       return false;
-    unsigned piece = tiedPiece(stage);
-    auto type = cast<WeightGradientType>(split.getPieces()[piece].getType());
+    auto type = cast<WeightGradientType>(split.getPieces()[*piece].getType());
     return type.getBytes() == static_cast<int64_t>(tied->bytes()) &&
-           value == split.getPieces()[ofTied ? piece : 1 - piece];
+           value == split.getPieces()[ofTied ? *piece : 1 - *piece];
   }
 
   /// `sum` is what `update` takes or a piece of it, reduced if it has to be.

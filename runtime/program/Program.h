@@ -76,15 +76,28 @@ inline bool reducesTied(const CommunicatorT &communicator) {
          communicator.contributions.back().stage();
 }
 
-/// Where in the weights of `stage` its tied parameters begin; none of a stage
-/// that has none.
+/// Where in the weights of `stage`, of so many, its tied parameters begin; none
+/// of a stage that has none.
+inline std::optional<uint64_t> tiedOffset(const Tied *tied, size_t stages,
+                                          uint32_t stage) {
+  if (tied && stage == 0)
+    return tied->first_offset();
+  if (tied && stage + 1 == stages)
+    return tied->last_offset();
+  return std::nullopt;
+}
+
 inline std::optional<uint64_t> tiedOffset(const ProgramT &program,
                                           uint32_t stage) {
-  if (program.tied && stage == 0)
-    return program.tied->first_offset();
-  if (program.tied && stage + 1 == program.stages.size())
-    return program.tied->last_offset();
-  return std::nullopt;
+  return tiedOffset(program.tied.get(), program.stages.size(), stage);
+}
+
+/// Which piece of the stage's gradient is that of its tied parameters, which
+/// are at one end: 0 or 1 of two; none of a stage that has none.
+inline std::optional<unsigned> tiedPiece(const Tied *tied, size_t stages,
+                                         uint32_t stage) {
+  std::optional<uint64_t> offset = tiedOffset(tied, stages, stage);
+  return offset ? std::optional<unsigned>(*offset == 0 ? 0 : 1) : std::nullopt;
 }
 
 /// Ranks that run the program: workers times data-parallel copies.

@@ -267,19 +267,16 @@ private:
     return sum.first / length;
   }
 
-  bool isTied(uint32_t stage) const {
-    return program.tied && (stage == 0 || stage + 1 == stages);
-  }
-  /// Whether the tied parameters stand before the others.
-  bool tiedFirst(uint32_t stage) const {
-    return (stage == 0 ? program.tied->first_offset()
-                       : program.tied->last_offset()) == 0;
+  /// Which of two pieces of the stage's gradient is tied, if it has such.
+  std::optional<unsigned> tiedPieceOf(uint32_t stage) const {
+    return tiedPiece(program.tied.get(), stages, stage);
   }
 
   /// The update that `sum` may be used for; kNoUpdate if for none.
   int64_t takenBy(const Value &sum) const {
     bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
-    bool hasTied = sum.part == Value::Part::All && isTied(sum.replica % stages);
+    bool hasTied =
+        sum.part == Value::Part::All && tiedPieceOf(sum.replica % stages);
     return alone && !sum.isReduced && !hasTied ? updateOfSum(sum) : sum.update;
   }
 
@@ -291,7 +288,7 @@ private:
                   nameOfReplica(replicaOf(instruction)) + ", whole or a part " +
                   "of it, got " + describe(piece));
     values[in[0]] = Value();
-    if (piece.part == Value::Part::All && isTied(instruction.stage()))
+    if (piece.part == Value::Part::All && tiedPieceOf(instruction.stage()))
       return splitTied(instruction, piece, out);
     piece.buckets = static_cast<uint32_t>(out.size());
     for (uint32_t buffer : out) {
@@ -303,7 +300,7 @@ private:
 
   void splitTied(const Instruction &instruction, Value piece,
                  std::span<const uint32_t> out) {
-    size_t tied = tiedFirst(instruction.stage()) ? 0 : 1;
+    size_t tied = *tiedPieceOf(instruction.stage());
     if (out.size() != 2 ||
         worker.buffers[out[tied]].bytes() != program.tied->bytes())
       return fail("expected two pieces, the " + text(program.tied->bytes()) +
@@ -319,9 +316,11 @@ private:
 
   void join(const Instruction &instruction, std::span<const uint32_t> in,
             std::span<const uint32_t> out) {
-    if (values[in[0]].part != Value::Part::All && values[in[0]].buckets == 1)
-      return joinTied(instruction, in, values[out[0]]);
     Value expected = values[in[0]];
+    // Only stages that have tied parameters have parts.
+    if (isSumOf(instruction, expected) && expected.part != Value::Part::All &&
+        expected.buckets == 1)
+      return joinTied(instruction, in, values[out[0]]);
     expected.begin = 0;
     expected.bucket = 0;
     expected.buckets = static_cast<uint32_t>(in.size());
@@ -345,7 +344,7 @@ private:
   /// The result has the update of its parts if it is the same.
   void joinTied(const Instruction &instruction, std::span<const uint32_t> in,
                 Value &result) {
-    size_t tied = tiedFirst(instruction.stage()) ? 0 : 1;
+    size_t tied = *tiedPieceOf(instruction.stage());
     for (size_t k = 0; k < in.size(); ++k) {
       const Value &piece = values[in[k]];
       Value::Part part = k == tied ? Value::Part::Tied : Value::Part::Rest;
@@ -373,7 +372,7 @@ private:
     Value value = from;
     if (instruction.kind() == ValueKind::WeightGradient) {
       if (from.part != Value::Part::Tied || !from.isReduced ||
-          !isTied(instruction.stage()))
+          !tiedPieceOf(instruction.stage()))
         return fail("expected a reduced gradient of tied parameters, got " +
                     describe(from));
       value.replica = replicaOf(instruction);
@@ -420,9 +419,9 @@ private:
       if (given.isReduced)
         return fail("expected the gradient sum of this worker alone, got one "
                     "that is reduced");
-      Value::Part part = ofTied                         ? Value::Part::Tied
-                         : isTied(contribution.stage()) ? Value::Part::Rest
-                                                        : Value::Part::All;
+      Value::Part part = ofTied                              ? Value::Part::Tied
+                         : tiedPieceOf(contribution.stage()) ? Value::Part::Rest
+                                                             : Value::Part::All;
       if (given.part != part)
         return fail("expected " + describe(part, replica) + ", got " +
                     describe(given));
