@@ -313,7 +313,7 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
     Sums the weight gradients of stage `stage` over its replicas, one operand
     and one result for each pipeline, or the losses of all micro-batches into
     one. With `tied` it sums those pieces of gradients that belong to parameters
-    which that stage has too: the operands, and the results, are for each
+    which stage `tied` has too: the operands, and the results, are for each
     pipeline of `stage` and of `tied` in turn. `width` copies of the group take
     part. The sum is a left fold: copies ascending and, inside a copy, operands
     in their order.

@@ -13,6 +13,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace chimera {
@@ -114,11 +116,24 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
            << layers << " with embedding and head";
   program::Tied tied = *program::tiedParameters(**model, dataTypeOf(pipeline),
                                                 layers - *last.getFirst());
-  for (StageOp stage : {first, last})
-    if (int64_t bytes = stage.getBytes().getWeights();
-        bytes <= static_cast<int64_t>(tied.bytes()))
-      return stage.emitOpError("expected more bytes of weights than the ")
-             << tied.bytes() << " of the tied embedding, got " << bytes;
+  if (int64_t bytes = first.getBytes().getWeights();
+      bytes <= static_cast<int64_t>(tied.bytes()))
+    return first.emitOpError("expected more bytes of weights than the ")
+           << tied.bytes() << " of the tied embedding, got " << bytes;
+  if (uint64_t bytes = last.getBytes().getWeights();
+      bytes != tied.last_offset() + tied.bytes())
+    return last.emitOpError("expected the ")
+           << tied.last_offset() + tied.bytes()
+           << " bytes of weights that the tied model has here, got " << bytes;
+  // A worker's update of one would need the sum of the other.
+  for (uint32_t s : {uint32_t(0), uint32_t(layout.stages.size() - 1)}) {
+    std::set<int32_t> holders;
+    for (DirectionOp direction : layout.directions)
+      if (!holders.insert(direction.getPlacement()[s]).second)
+        return direction.emitOpError("expected stage ")
+               << s << " of a tied model once on worker "
+               << direction.getPlacement()[s] << ", got it twice";
+  }
   return std::optional(tied);
 }
 

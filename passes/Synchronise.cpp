@@ -248,17 +248,14 @@ private:
   }
 
   /// Sees to it that the split that makes a contribution, if one does, stands
-  /// where the first start of its pieces does: that of the rest, which no
-  /// policy starts behind that of what is tied. It is made anew: a move would
-  /// have all ops of the block numbered again.
-  void bring(OpBuilder &builder, Value contribution) {
+  /// before where ops are made. It is made anew: a move would have all ops of
+  /// the block numbered again.
+  static void bring(OpBuilder &builder, Value contribution) {
     Operation *split = contribution.getDefiningOp<SplitOp>();
-    if (!split || brought.contains(split))
+    if (!split || split->isBeforeInBlock(&*builder.getInsertionPoint()))
       return;
-    Operation *here = builder.clone(*split);
-    split->replaceAllUsesWith(here);
+    split->replaceAllUsesWith(builder.clone(*split));
     split->erase();
-    brought.insert(here);
   }
 
   /// Behind the last contribution and what is sent of it, or at the anchor; but
@@ -334,7 +331,6 @@ private:
   }
 
   std::optional<int64_t> bucketBytes;
-  llvm::DenseSet<Operation *> brought; ///< splits
   /// The last start of each worker, of all-reduces with the same members.
   std::map<std::pair<uint32_t, SmallVector<int32_t>>, Operation *> newest;
 };

@@ -191,6 +191,33 @@ std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
               product({elements, bytesOf(type)}));
 }
 
+static std::string describe(const Tied *tied) {
+  if (!tied)
+    return "none";
+  return std::to_string(tied->bytes()) + " bytes at " +
+         std::to_string(tied->first_offset()) + " of the first stage and " +
+         std::to_string(tied->last_offset()) + " of the last";
+}
+
+std::string checkTied(const ProgramT &program) {
+  const ModelT &model = *program.model;
+  std::optional<Tied> ofModel;
+  if (model.tied && program.stages.size() > 1) {
+    const uint32_t last = program.stages.back().layers();
+    if (last == 0 || last >= layerCount(model))
+      return "expected a last stage of some but not all of the tied model's " +
+             std::to_string(layerCount(model)) + " layers, got " +
+             std::to_string(last);
+    ofModel = tiedParameters(model, program.data_type, last);
+  }
+  std::string expected = describe(ofModel ? &*ofModel : nullptr);
+  std::string got = describe(program.tied.get());
+  if (got == expected)
+    return "";
+  return "expected " + expected + " as tied parameters, by the model, got " +
+         got;
+}
+
 LayerCost layerCost(const ModelT &model, DataType type, uint32_t microBatchSize,
                     uint32_t layer) {
   assert(layer < layerCount(model));

@@ -80,9 +80,13 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
 
 /// Where the first stage and the last one, of the model's last `lastCount`
 /// layers, hold the matrix of a tied model. None where the model is not tied or
-/// one stage is both. Requires a checked model.
+/// one stage is both. Requires a checked model and 1 to all of its layers.
 std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
                                    uint32_t lastCount);
+
+/// Empty if `program`, which has stages and a checked model, says as `tied` what
+/// the model does, else what is wrong with it.
+std::string checkTied(const ProgramT &program);
 
 /// Costs of `layer` for one micro-batch of `microBatchSize` sequences. The
 /// stash is what the runtime keeps from the forward to the backward besides the

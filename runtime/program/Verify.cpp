@@ -42,7 +42,7 @@ std::vector<Violation> verifyProgram(const ProgramT &program) {
   if (report.empty())
     verify::verifyValues(program, facts, report);
   if (report.empty())
-    verify::verifyWeights(program, report);
+    verify::verifyWeights(program, facts, report);
   if (report.empty())
     verify::verifyMemory(program, footprints, report);
   return std::move(report.list);

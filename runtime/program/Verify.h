@@ -105,9 +105,17 @@ struct Violation {
 ///
 /// A split ends a gradient's whole and a join its pieces: what was there can be
 /// used no further, and what takes its place has the same bytes. Pieces carry
-/// from where on they are parts of which sum, and where an all-reduce is of a
-/// bucket, contributions must be that piece of its stage's sum. A join makes
-/// the whole again of all its pieces in their places, reduced alike.
+/// from where on they are parts of which sum. Contributions to an all-reduce
+/// hold all gradients of an update; of a bucket they are that piece of their
+/// stage's sum, the same at every member. A join makes the whole again of all
+/// its pieces in their places, reduced alike.
+///
+/// Tied parameters, which first and last stage hold where `tied` and the model
+/// say: a sum of such a stage is split into theirs and the rest. Theirs may
+/// enter only an all-reduce of both stages, the rest only one of its own; each
+/// of the two may be split further. A copy of the reduced sum of what is tied
+/// becomes that of the replica that its label names. A join takes both, theirs
+/// reduced in any case, for one update.
 ///
 /// A rename is the last instruction of its section. Its buffers share bytes
 /// with no other buffer, so that they can change places with nothing in the

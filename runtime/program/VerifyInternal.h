@@ -139,7 +139,7 @@ std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
 void verifyValues(const ProgramT &program, const Facts &facts, Report &report);
 /// Which version of the weights each action reads, and which gradients each
 /// update takes.
-void verifyWeights(const ProgramT &program, Report &report);
+void verifyWeights(const ProgramT &program, const Facts &facts, Report &report);
 void verifyMemory(const ProgramT &program,
                   const std::vector<Footprint> &footprints, Report &report);
 

@@ -18,14 +18,6 @@ void structure(Report &report, std::string message) {
   report.add(Rule::Structure, std::move(message));
 }
 
-std::string describe(const Tied *tied) {
-  if (!tied)
-    return "none";
-  return text(tied->bytes()) + " bytes at " + text(tied->first_offset()) +
-         " of the first stage and " + text(tied->last_offset()) +
-         " of the last";
-}
-
 /// Whether nothing is missing that the other checks look into.
 bool verifyPresence(const ProgramT &program, Report &report) {
   auto isNull = [](const auto &entry) { return !entry; };
@@ -179,17 +171,9 @@ void verifyPipelines(const ProgramT &program, Report &report) {
 /// Whether the parameters that are on two stages are where they can be.
 void verifyTied(const ProgramT &program, Report &report) {
   const Tied *tied = program.tied.get();
-  if (program.model && checkModel(*program.model).empty()) {
-    uint32_t last = program.stages.back().layers();
-    std::optional<Tied> ofModel;
-    if (program.stages.size() > 1 && last < layerCount(*program.model))
-      ofModel = tiedParameters(*program.model, program.data_type, last);
-    std::string expected = describe(ofModel ? &*ofModel : nullptr);
-    if (std::string got = describe(tied); got != expected)
-      return structure(report, "expected " + expected +
-                                   " as tied parameters, by the model, got " +
-                                   got);
-  }
+  if (program.model && checkModel(*program.model).empty())
+    if (std::string problem = checkTied(program); !problem.empty())
+      return structure(report, problem);
   if (!tied)
     return;
   if (program.updates != Updates::Flush)

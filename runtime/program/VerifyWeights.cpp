@@ -7,8 +7,8 @@
 //
 // Walks each stream as it runs and knows of every buffer of weights how many
 // updates are behind them, and of every gradient sum which micro-batches are in
-// it. Micro-batches are numbered through the run here: micro-batch m of step k
-// is k N + m.
+// it, or in which piece of it. Micro-batches are numbered through the run here:
+// micro-batch m of step k is k N + m.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +21,7 @@ namespace chimera::program::verify {
 namespace {
 
 constexpr int64_t kNoUpdate = -1;
+constexpr uint64_t kUnknownBegin = UINT64_MAX;
 
 /// What a buffer of weights, of optimizer state or of a gradient holds.
 struct Value {
@@ -60,8 +61,11 @@ struct Value {
 
 class WeightsVerifier {
 public:
-  WeightsVerifier(const ProgramT &program, uint32_t w, Report &report)
-      : program(program), report(report), w(w), worker(*program.workers[w]),
+  /// `begins` are those of the buckets of each all-reduce, where known.
+  WeightsVerifier(const ProgramT &program, const Facts &facts,
+                  std::vector<uint64_t> &begins, uint32_t w, Report &report)
+      : program(program), facts(facts), begins(begins), report(report), w(w),
+        worker(*program.workers[w]),
         stages(static_cast<uint32_t>(program.stages.size())),
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))) {
@@ -431,16 +435,25 @@ private:
         return fail("expected the bucket of the gradient sum that its label "
                     "names, got " +
                     describe(given));
+      // Of another worker's contribution nobody else knows how complete it is.
       int64_t update = updateOfSum(given);
+      if (update == kNoUpdate || (next > 1 && update != result.update))
+        return fail("expected the gradients of a whole update to reduce, got " +
+                    describeSum(given));
       if (next == 1)
         result = given;
-      else if (update != result.update)
-        update = kNoUpdate;
       result.update = update;
       result.backwards += next == 1 ? 0 : given.backwards;
       result.first = std::min(result.first, given.first);
       result.last = std::max(result.last, given.last);
     }
+    uint64_t &begin = begins[facts.mate[w][i]];
+    if (begin == kUnknownBegin)
+      begin = result.begin;
+    if (result.begin != begin)
+      return fail("expected a bucket from byte " + text(begin) +
+                  " on, as another worker gives, got one from byte " +
+                  text(result.begin));
     if (communicator.contributions.size() !=
         program.pipelines.size() * (ofTied ? 2 : 1))
       result.update = kNoUpdate;
@@ -534,6 +547,8 @@ private:
   static std::string text(int64_t value) { return std::to_string(value); }
 
   const ProgramT &program;
+  const Facts &facts;
+  std::vector<uint64_t> &begins;
   Report &report;
   uint32_t w;
   const WorkerT &worker;
@@ -555,10 +570,12 @@ private:
 
 } // namespace
 
-void verifyWeights(const ProgramT &program, Report &report) {
+void verifyWeights(const ProgramT &program, const Facts &facts,
+                   Report &report) {
+  std::vector<uint64_t> begins(facts.communicatorOf.size(), kUnknownBegin);
   for (const std::vector<Run> &runs : runsOf(program))
     for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
-      WeightsVerifier(program, w, report).run(runs);
+      WeightsVerifier(program, facts, begins, w, report).run(runs);
 }
 
 } // namespace chimera::program::verify

@@ -193,3 +193,25 @@ chimera.pipeline @p stages(2) micro_batches(4)
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
 // expected-error@below {{expected a schedule with a flush for a tied model, got "pipedream": without one, first and last stage update their copies of the embedding at different times}}
 chimera.pipeline @p of @m stages(2) micro_batches(4) schedule("pipedream")
+
+// -----
+
+chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 layers(0, 3) cost <forward = 1, backward = 2>
+      bytes <weights = 4096, optimizer = 8192, stash = 1, boundary = 64>
+  // expected-error@below {{expected the 160 bytes of weights that the tied model has here, got 192}}
+  chimera.stage 1 layers(3, 4) cost <forward = 1, backward = 2>
+      bytes <weights = 192, optimizer = 384, stash = 1, boundary = 64>
+}
+
+// -----
+
+chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
+  // expected-error@below {{expected more bytes of weights than the 128 of the tied embedding, got 128}}
+  chimera.stage 0 layers(0, 3) cost <forward = 1, backward = 2>
+      bytes <weights = 128, optimizer = 256, stash = 1, boundary = 64>
+  chimera.stage 1 layers(3, 4) cost <forward = 1, backward = 2>
+      bytes <weights = 160, optimizer = 320, stash = 1, boundary = 64>
+}

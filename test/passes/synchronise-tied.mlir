@@ -44,8 +44,8 @@ chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 // contribution's are joined once the second has them.
 // CHECK-LABEL: chimera.pipeline @buckets
 // CHECK: chimera.worker 0
-// CHECK: %[[L:.*]]:2 = chimera.split pipeline 1 stage 1
 // CHECK: %[[F:.*]]:2 = chimera.split pipeline 0 stage 0
+// CHECK-NEXT: %[[L:.*]]:2 = chimera.split pipeline 1 stage 1
 // CHECK: %[[P:.*]]:2 = chimera.split pipeline 0 stage 0(%[[F]]#0) : (!chimera.weight_gradient<80>) -> (!chimera.weight_gradient<64>, !chimera.weight_gradient<16>)
 // CHECK-NEXT: %[[Q:.*]]:2 = chimera.split pipeline 1 stage 1(%[[L]]#1) : (!chimera.weight_gradient<80>) -> (!chimera.weight_gradient<64>, !chimera.weight_gradient<16>)
 // CHECK-NEXT: chimera.all_reduce_start stage 0 tied 1 bucket 0 of 2 {{.*}}(%[[P]]#0, %[[Q]]#0)

@@ -33,27 +33,6 @@ void expectBytes(const char *what, size_t bytes, int64_t expected,
                                 std::to_string(bytes));
 }
 
-// Whether first and last stage say where they hold a tied model's matrix.
-void expectTied(const program::ProgramT &program, const std::string &where) {
-  auto describe = [](const program::Tied *tied) {
-    return tied ? std::to_string(tied->bytes()) + " bytes at " +
-                      std::to_string(tied->first_offset()) +
-                      " of the first stage and at " +
-                      std::to_string(tied->last_offset()) + " of the last"
-                : "none";
-  };
-  const uint32_t last = program.stages.back().layers();
-  std::optional<program::Tied> ofModel;
-  // A last stage of more layers than there are is refused when it is made.
-  if (last < program::layerCount(*program.model))
-    ofModel = program::tiedParameters(*program.model, program.data_type, last);
-  const std::string expected = describe(ofModel ? &*ofModel : nullptr);
-  const std::string got = describe(program.tied.get());
-  if (got != expected)
-    throw std::invalid_argument(where + "expected " + expected +
-                                " as tied parameters, got " + got);
-}
-
 program::OptimizerT adamW(const program::ProgramT &program) {
   std::string name = program.optimizer ? program.optimizer->name : "";
   if (name != "adamw")
@@ -371,7 +350,8 @@ std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
         std::to_string(program::layerCount(model) - 1) + ", got layers " +
         std::to_string(declared.first_layer()) + " to " +
         std::to_string(end - 1));
-  expectTied(program, name);
+  if (std::string problem = program::checkTied(program); !problem.empty())
+    throw std::invalid_argument(name + problem);
   const int64_t bytes = program::parameterCount(model, declared.first_layer(),
                                                 declared.layers()) *
                         program::bytesOf(program.data_type);

@@ -403,7 +403,8 @@ const Case kCases[] = {
        at(p, 0, inBody(p, 0, Opcode::OptimizerStep, 1)).mutate_micro_batch(0);
      }},
     {"GradientOfTwoMicroBatches", kPipeDream, Rule::Weights,
-     "over all pipelines and copies, got one of 2 backwards between "
+     "expected the gradients of a whole update to reduce, got one of 2 "
+     "backwards between "
      "micro-batch "
      "0 and 1 of stage 0",
      [](ProgramT &p) { remove(p, 0, inBody(p, 0, Opcode::ZeroGradient, 1)); }},

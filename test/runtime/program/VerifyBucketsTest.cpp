@@ -121,6 +121,29 @@ TEST(Buckets, HoldAsManyBytesAsTheWhole) {
     EXPECT_LE(worker(cut, w).peak_bytes, worker(whole, w).peak_bytes);
 }
 
+/// Equal bytes, bucket by bucket, do not show it where sums are cut and reduced
+/// several times.
+TEST(Buckets, BeginWhereThoseOfOthersDo) {
+  ProgramT program = sampleInBuckets();
+  verify::Facts facts;
+  verify::Report report(program);
+  verify::verifyTables(program, facts, report);
+  verify::verifyInstructions(program, facts, report);
+  verify::verifyActions(program, facts, report);
+  verify::verifyWaits(program, facts, report);
+  verify::verifyMatching(program, facts, report);
+  ASSERT_TRUE(report.empty());
+  Buffer &first = bufferOf(program, 3, find(program, 3, Opcode::Split), 1);
+  first.mutate_bytes(first.bytes() + 8);
+  verify::verifyWeights(program, facts, report);
+  ASSERT_FALSE(report.empty());
+  EXPECT_NE(report.list[0].message.find(
+                "expected a bucket from byte 64 on, as another worker gives, "
+                "got one from byte 72"),
+            std::string::npos)
+      << report.list[0].message;
+}
+
 const Refusal kCases[] = {
     {"ABucketTooMany", Rule::Structure,
      "expected a bucket below the number of buckets, got 2 of 2",

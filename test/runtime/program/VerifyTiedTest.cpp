@@ -69,6 +69,11 @@ TEST(Tied, IsWhatTheModelSays) {
   expectRefused(program, Rule::Structure,
                 "expected 48 bytes at 0 of the first stage and 32 of the last "
                 "as tied parameters, by the model, got none");
+  program.stages[1].mutate_layers(4);
+  expectRefused(program, Rule::Structure,
+                "expected a last stage of some but not all of the tied model's "
+                "4 layers, got 4");
+  program.stages[1].mutate_layers(1);
   program.model->tied = false;
   program.tied = std::make_unique<Tied>(0, 32, 48);
   expectRefused(program, Rule::Structure,

@@ -31,8 +31,9 @@ const Refusal kCases[] = {
        worker(p, 1).instructions[0].mutate_stage(2);
      }},
     {"MicroBatchLeftOutOfTheSum", Rule::Weights,
-     "expected the sum of all gradients that its label names, over all "
-     "pipelines and copies, got one of",
+     "expected the gradients of a whole update to reduce, got one of 1 "
+     "backward "
+     "between micro-batch 1 and 1 of stage 1",
      [](ProgramT &p) {
        // Zeroed once more between the two backwards of pipeline 0.
        insert(p, 1, indexOf(p, 1, Opcode::Backward) + 1,

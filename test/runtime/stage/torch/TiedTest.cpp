@@ -143,20 +143,19 @@ TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
     return std::string("(accepted)");
   };
   const std::string expected =
-      "stage 1: expected 704 bytes at 0 of the first stage and at 128 of the "
-      "last as tied parameters, got ";
+      "stage 1: expected 704 bytes at 0 of the first stage and 128 of the last "
+      "as tied parameters, by the model, got ";
   EXPECT_EQ(refusal([](program::ProgramT &) {}), "(accepted)");
   EXPECT_EQ(refusal([](program::ProgramT &program) { program.tied.reset(); }),
             expected + "none");
   EXPECT_EQ(refusal([](program::ProgramT &program) {
               *program.tied = program::Tied(0, 0, 704);
             }),
-            expected +
-                "704 bytes at 0 of the first stage and at 0 of the last");
+            expected + "704 bytes at 0 of the first stage and 0 of the last");
   EXPECT_EQ(
       refusal([](program::ProgramT &program) { program.model->tied = false; }),
-      "stage 1: expected none as tied parameters, got 704 bytes at 0 of "
-      "the first stage and at 128 of the last");
+      "stage 1: expected none as tied parameters, by the model, got 704 bytes "
+      "at 0 of the first stage and 128 of the last");
   // In one stage there is nothing to tie.
   program::ProgramT alone = smallProgram({.tied = true}, {4});
   EXPECT_NO_THROW(makeTransformerStage(alone, 0));
