@@ -38,6 +38,9 @@ void ProgressThread::run() {
   while (!stopping.load()) {
     uint32_t seen = bell.count();
     if (fresh.exchange(false)) {
+      // Where they share a core, the rank goes computing, or to sleep, first:
+      // one call may copy a whole large message and hold the core for as long.
+      sched_yield();
       pace.restart();
       inFlight = true;
     }
