@@ -84,8 +84,8 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
 std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
                                    uint32_t lastCount);
 
-/// Empty if `program`, which has stages and a checked model, says as `tied` what
-/// the model does, else what is wrong with it.
+/// Empty if `program`, which has stages and a checked model, says as `tied`
+/// what the model does, else what is wrong with it.
 std::string checkTied(const ProgramT &program);
 
 /// Costs of `layer` for one micro-batch of `microBatchSize` sequences. The

@@ -192,7 +192,7 @@ void GradientSums::split(const Instruction &instruction, Buffers in,
   GradientSum piece = sums[in[0]];
   if (!isSumOf(instruction, piece) || piece.buckets > 1)
     return fail("expected the gradient sum of " + name(replicaOf(instruction)) +
-                ", whole or a part " + "of it, got " + describe(piece));
+                ", whole or a part of it, got " + describe(piece));
   sums[in[0]] = GradientSum();
   if (piece.part == Part::All && tiedPieceOf(instruction.stage()))
     return splitTied(instruction, piece, out);
