@@ -49,7 +49,7 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
          problem.bytesOf(s).weights - (isTied(s) ? problem.tiedBytes : 0),
          {}});
   if (problem.tiedBytes > 0)
-    reduces.push_back({stages, problem.tiedBytes, {}});
+    reduces.push_back({std::nullopt, problem.tiedBytes, {}});
   // Start and worker of the last contribution to each.
   std::vector<std::pair<int64_t, int32_t>> last(reduces.size());
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
@@ -73,7 +73,7 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
     }
   }
   std::ranges::stable_sort(reduces, {}, [&](const StageReduce &reduce) {
-    return last[reduce.stage];
+    return last[reduce.stage.value_or(stages)];
   });
   return reduces;
 }
@@ -112,7 +112,8 @@ std::vector<int64_t> reduceEnds(const Problem &problem,
   }
   // When each worker is done with those before.
   std::vector<int64_t> free(schedule.workers.size());
-  for (const StageReduce &reduce : reduces) {
+  for (size_t i = 0; i < reduces.size(); ++i) {
+    const StageReduce &reduce = reduces[i];
     int64_t begin = 0;
     for (const StageReduce::Part &part : reduce.parts) {
       bool now = policy == Policy::Eager ||
@@ -121,7 +122,7 @@ std::vector<int64_t> reduceEnds(const Problem &problem,
           {begin, free[part.worker], now ? part.ready : computed[part.worker]});
     }
     int64_t end;
-    if (__builtin_add_overflow(begin, times[reduce.stage], &end))
+    if (__builtin_add_overflow(begin, times[i], &end))
       end = std::numeric_limits<int64_t>::max();
     for (const StageReduce::Part &part : reduce.parts)
       free[part.worker] = end;

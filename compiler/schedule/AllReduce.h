@@ -18,6 +18,8 @@
 
 #include "compiler/schedule/Simulate.h"
 
+#include <optional>
+
 namespace chimera::schedule {
 
 /// When a worker starts its part in an all-reduce.
@@ -52,10 +54,9 @@ struct StageReduce {
     int64_t ready; ///< when it ends
     bool isIdle;   ///< the worker is, between that and its last action
   };
-  /// Or the number of stages, of what the first and the last share.
-  int32_t stage;
-  int64_t bytes;           ///< of the sum
-  std::vector<Part> parts; ///< by worker, ascending
+  std::optional<int32_t> stage; ///< none: of what first and last stage share
+  int64_t bytes;                ///< of the sum
+  std::vector<Part> parts;      ///< by worker, ascending
 };
 
 /// Those of all stages, and of what is tied, in the order in which their sums
@@ -73,10 +74,10 @@ int64_t allReduceTime(const MessageTime &message, int64_t replicas,
                       int64_t bytes);
 
 /// When each worker is done with its actions and its all-reduces, of which
-/// `times` says how long they take, by StageReduce::stage. An all-reduce begins
-/// when all its parts are started and its workers are done with the ones before
-/// it, in the order of `reduces`; it takes no time from actions. So no worker
-/// is done later with a policy that starts earlier.
+/// `times` says how long each of `reduces` takes. An all-reduce begins when all
+/// its parts are started and its workers are done with the ones before it, in
+/// the order of `reduces`; it takes no time from actions. So no worker is done
+/// later with a policy that starts earlier.
 std::vector<int64_t> reduceEnds(const Problem &problem,
                                 const Schedule &schedule, const Timing &timing,
                                 const std::vector<StageReduce> &reduces,

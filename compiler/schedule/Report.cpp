@@ -28,10 +28,10 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
     return;
   std::vector<StageReduce> reduces =
       stageReduces(problem, schedule, report.timing);
-  std::vector<int64_t> times(reduces.size());
+  std::vector<int64_t> times;
   for (const StageReduce &reduce : reduces) {
     int64_t members = std::ssize(reduce.parts) * report.width;
-    int64_t &time = times[reduce.stage];
+    int64_t &time = times.emplace_back();
     // A message of theirs takes what any does, until its receiver has it.
     for (const MessageTime &part :
          {MessageTime(problem.link), problem.link.send, problem.link.receive})
@@ -46,16 +46,18 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
         std::ranges::max(reduceEnds(problem, schedule, report.timing, reduces,
                                     times, policy)) -
         report.timing.makespan);
-  for (const StageReduce &reduce : reduces)
-    if (reduce.stage < std::ssize(problem.stages) &&
-        std::ranges::any_of(reduce.parts, &StageReduce::Part::isIdle))
-      report.earlyStages.push_back(reduce.stage);
-  std::ranges::sort(report.earlyStages);
-  if (problem.tiedBytes > 0) {
-    report.tiedAllReduce = times.back();
-    times.pop_back();
+  report.allReduces.resize(problem.stages.size());
+  for (size_t i = 0; i < reduces.size(); ++i) {
+    const StageReduce &reduce = reduces[i];
+    if (!reduce.stage) {
+      report.tiedAllReduce = times[i];
+      continue;
+    }
+    report.allReduces[*reduce.stage] = times[i];
+    if (std::ranges::any_of(reduce.parts, &StageReduce::Part::isIdle))
+      report.earlyStages.push_back(*reduce.stage);
   }
-  report.allReduces = std::move(times);
+  std::ranges::sort(report.earlyStages);
 }
 
 static bool isOwnOrder(const Scheme &scheme, const SchemeOptions &options,
