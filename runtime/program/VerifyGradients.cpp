@@ -292,6 +292,7 @@ std::string GradientSums::describe(Part part, uint32_t replica) const {
                                             "tied parameters of ";
   return what + name(replica);
 }
+
 std::string GradientSums::describe(const GradientSum &value) const {
   std::string name = describe(value.part, value.replica);
   if (value.buckets > 1)

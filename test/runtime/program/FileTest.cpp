@@ -31,14 +31,7 @@ ProgramT fullProgram() {
                                      .bidirectional = true,
                                      .splitBackward = true,
                                      .dataParallel = 2});
-  program.model = std::make_unique<ModelT>();
-  program.model->architecture = "gpt2";
-  program.model->layers = 2;
-  program.model->heads = 4;
-  program.model->width = 64;
-  program.model->context = 32;
-  program.model->vocabulary = 256;
-  program.model->dropout = 0.25;
+  program.model = sampleModel();
   program.optimizer->weight_decay = 0.01;
   program.message_model = MessageModel::Buffered;
   for (auto &worker : program.workers)
@@ -261,6 +254,9 @@ TEST_F(File, PipesAreWrittenAndReadDirectly) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   ProgramT program = fullProgram();
   std::string writeError, readFault;
+  // A refused program is never written, and its reader would wait for ever.
+  ASSERT_TRUE(writeProgramFile(program, folder / "file", writeError))
+      << writeError;
   bool written = false;
   std::thread writer(
       [&] { written = writeProgramFile(program, path, writeError); });

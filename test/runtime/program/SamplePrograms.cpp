@@ -452,4 +452,16 @@ ProgramT samplePipeline(const SampleOptions &options) {
   return Builder(options).build();
 }
 
+std::unique_ptr<ModelT> sampleModel() {
+  auto model = std::make_unique<ModelT>();
+  model->architecture = "gpt2";
+  model->layers = 2;
+  model->heads = 4;
+  model->width = 64;
+  model->context = 32;
+  model->vocabulary = 256;
+  model->dropout = 0.25;
+  return model;
+}
+
 } // namespace chimera::program

@@ -57,6 +57,9 @@ struct SampleOptions {
 /// of at least 1.
 ProgramT samplePipeline(const SampleOptions &options = {});
 
+/// A model for the programs of tests that look at it: no field has its default.
+std::unique_ptr<ModelT> sampleModel();
+
 } // namespace chimera::program
 
 #endif // CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPROGRAMS_H

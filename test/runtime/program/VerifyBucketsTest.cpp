@@ -193,6 +193,17 @@ const Refusal kCases[] = {
        bufferOf(p, 0, find(p, 0, Opcode::Split), 1)
            .mutate_kind(ValueKind::Activation);
      }},
+    {"APieceOfHalfAnElement", Rule::Structure,
+     "expected pieces of whole elements, of 8 bytes each, got 62 bytes",
+     [](ProgramT &p) {
+       p.model = sampleModel();
+       Instruction &split = find(p, 0, Opcode::Split);
+       Buffer &first = bufferOf(p, 0, split, 1);
+       Buffer &second = bufferOf(p, 0, split, 2);
+       first.mutate_bytes(first.bytes() - 2);
+       second.mutate_offset(second.offset() - 2);
+       second.mutate_bytes(second.bytes() + 2);
+     }},
     {"SplitOnAnotherWorker", Rule::Structure, "this stage is on worker 1",
      [](ProgramT &p) { find(p, 0, Opcode::Split).mutate_stage(1); }},
     {"OtherBucketAtAMember", Rule::Matching,
