@@ -192,19 +192,21 @@ TEST(AllReduce, LeavesWhatExceedsTheFreeRegions) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int64_t time : {1, 2, 5, 9, 30}) {
       Case c = makeCase("chimera", d, d);
-      std::vector<int64_t> times;
-      for (int32_t s = 0; s < d; ++s)
-        times.push_back(time + s % 3);
+      auto timeOf = [&](int32_t stage) { return time + stage % 3; };
       int64_t expected = 0;
       for (int32_t w = 0; w < d / 2; ++w) {
-        int64_t x = std::max<int64_t>(0, times[d - 1 - w] - (d - 1 - 2 * w));
-        expected = std::max(expected, x + times[w] - w);
+        int64_t x = std::max<int64_t>(0, timeOf(d - 1 - w) - (d - 1 - 2 * w));
+        expected = std::max(expected, x + timeOf(w) - w);
       }
       // Slots, not as soon as possible: those leave more.
       Timing timing = slotTiming(c.problem, c.schedule);
-      std::vector<int64_t> ends = reduceEnds(
-          c.problem, c.schedule, timing,
-          stageReduces(c.problem, c.schedule, timing), times, Policy::Eager);
+      std::vector<StageReduce> reduces =
+          stageReduces(c.problem, c.schedule, timing);
+      std::vector<int64_t> times;
+      for (const StageReduce &reduce : reduces)
+        times.push_back(timeOf(*reduce.stage));
+      std::vector<int64_t> ends = reduceEnds(c.problem, c.schedule, timing,
+                                             reduces, times, Policy::Eager);
       EXPECT_EQ(std::ranges::max(ends) - timing.makespan, expected)
           << "D=" << d << " time " << time;
     }
