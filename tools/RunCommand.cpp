@@ -19,6 +19,7 @@
 #include "runtime/core/Report.h"
 #include "runtime/core/Run.h"
 #include "runtime/core/Sequential.h"
+#include "runtime/core/Watchdog.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Verify.h"
@@ -48,6 +49,7 @@ constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                      *kInProcess = "in-process", *kMpi = "mpi", *kOn = "on",
                      *kOff = "off", *kOrdered = "ordered",
                      *kTransport = "transport";
+constexpr double kMpiTimeout = 1800;
 
 /// What computes and on what data.
 struct Workload {
@@ -255,16 +257,23 @@ int runSequentially(const RunSettings &settings,
   return 0;
 }
 
+/// A process that never answers should not keep the others for ever; within a
+/// process none can be lost, but all may be suspended for long.
+std::chrono::milliseconds timeoutOf(const RunSettings &settings, bool overMpi) {
+  double seconds = settings.timeout.value_or(overMpi ? kMpiTimeout : 0);
+  return seconds > 0 ? std::chrono::milliseconds(
+                           static_cast<int64_t>(std::min(seconds, 1e9) * 1000))
+                     : std::chrono::milliseconds(kForever);
+}
+
 /// Makes `run` from the settings. The references in it are to the arguments.
 TrainingRun makeRun(const RunSettings &settings,
                     const program::ProgramT &program, Workload &load,
-                    uint32_t threads) {
+                    bool overMpi, uint32_t threads) {
   TrainingRun run{
       .program = program, .stages = load.stages, .data = *load.data};
   run.steps = settings.steps;
-  if (settings.timeout > 0)
-    run.timeout = std::chrono::milliseconds(
-        static_cast<int64_t>(std::min(settings.timeout, 1e9) * 1000));
+  run.timeout = timeoutOf(settings, overMpi);
   run.gatherGradients = !settings.saveGradients.empty();
   run.checkReplicas = settings.checkReplicas;
   run.profile = !settings.profile.empty();
@@ -299,6 +308,18 @@ void checkRanks(const program::ProgramT &program, uint32_t got) {
         " chimera-run …, or chimera-run alone for ranks in one process");
 }
 
+#ifdef CHIMERA_HAVE_MPI
+std::vector<Shared> sharedSettings(const RunSettings &settings,
+                                   const Workload &load) {
+  auto digest = [](const std::string &text) {
+    return digestOf(std::as_bytes(std::span(text)));
+  };
+  return {{"--stages", digest(load.kind)},
+          {"--all-reduce", digest(settings.allReduce)},
+          {"--data and --hold-out", load.text ? load.text->digest() : 0}};
+}
+#endif
+
 int runPipeline(const RunSettings &settings, const program::ProgramT &program,
                 Workload &load, const std::optional<Job> &job, bool overMpi) {
   uint32_t onHost = job ? job->ranksOnHost : program::rankCount(program);
@@ -307,7 +328,7 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   if (load.kind == kTransformer)
     letThreadsSleep(threads);
   Signals signals;
-  TrainingRun run = makeRun(settings, program, load, threads);
+  TrainingRun run = makeRun(settings, program, load, overMpi, threads);
   run.signals = &signals;
   checkStages(run);
 
@@ -344,12 +365,16 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   bool progress =
       settings.progress == kOn ||
       (settings.progress == kAuto && hasCoreForProgress(onHost, threads));
+  std::optional<Watchdog> limit(std::in_place, run.timeout,
+                                "all ranks to start");
   MpiSession session(progress ? MpiThreads::Several : MpiThreads::One);
   checkRanks(program, session.ranks());
   progress = progress && (settings.progress == kOn || session.allowsProgress());
   std::unique_ptr<Transport> transport =
       session.makeTransport({.progressThread = progress,
                              .ownAllReduce = settings.allReduce == kTransport});
+  limit.reset();
+  run.shared = sharedSettings(settings, load);
   try {
     if (session.rank() == rootOf(program))
       prepare(progress ? "a process with a progress thread a rank over MPI"
@@ -361,6 +386,7 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     std::fflush(nullptr);
     _exit(1);
   }
+  limit.emplace(run.timeout, "all ranks to leave, when all was done");
 #endif
   return 0;
 }

@@ -9,6 +9,7 @@
 #define CHIMERA_TOOLS_RUNCOMMAND_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,8 @@ struct RunSettings {
   std::string progress = "auto";
   std::string allReduce = "ordered";
   uint64_t steps = 10;
-  uint32_t threads = 0; ///< 0: an equal share of the cores
-  double timeout = 0;   ///< seconds, 0: none
+  uint32_t threads = 0;          ///< 0: an equal share of the cores
+  std::optional<double> timeout; ///< seconds, 0: none
   double holdOut = 0.1;
   uint64_t evaluateBatches = 16;
   double unitNanoseconds = 0;

@@ -56,8 +56,9 @@ int main(int argc, char **argv) {
       ->check(CLI::Range(1, 4096));
   app.add_option("--timeout", settings.timeout,
                  "Seconds after which a wait for another rank fails, from the "
-                 "start to the end of the run (default: none)")
-      ->check(CLI::Range(0.001, 1e9));
+                 "start to the end of the run; 0: none (default: 1800 over "
+                 "MPI, none for ranks in one process)")
+      ->check(CLI::Range(0.0, 1e9));
   app.add_flag("--sequential", settings.sequential,
                "Train the same description on one device without a pipeline");
   app.add_option("--hold-out", settings.holdOut,

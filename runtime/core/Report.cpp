@@ -7,9 +7,13 @@
 
 #include "runtime/core/Report.h"
 
+#include "runtime/transport/Deadline.h"
+
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <poll.h>
 #include <unistd.h>
 
 using namespace chimera;
@@ -179,10 +183,17 @@ std::string chimera::runtime::report(const program::ProgramT &program,
 }
 
 void chimera::runtime::writeReport(const std::string &report) {
+  Deadline deadline(std::chrono::milliseconds(300));
   std::string text = "\nchimera-run: " + report;
-  for (size_t at = 0; at < text.size();) {
-    ssize_t written = write(STDERR_FILENO, text.data() + at, text.size() - at);
-    if (written < 0 && errno == EINTR)
+  for (size_t at = 0; at < text.size() && !deadline.passed();) {
+    pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    int ready = poll(&room, 1, 50);
+    if (ready == 0 || (ready < 0 && errno == EINTR))
+      continue;
+    // A pipe with any room has it for so many.
+    ssize_t written = write(STDERR_FILENO, text.data() + at,
+                            std::min<size_t>(PIPE_BUF, text.size() - at));
+    if (written < 0 && (errno == EINTR || errno == EAGAIN))
       continue;
     if (written <= 0)
       return;

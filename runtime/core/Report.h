@@ -34,7 +34,8 @@ std::string report(const program::ProgramT &program, const StatusPage &page,
                    const std::string &headline);
 
 /// Writes a report to standard error at once, past stdio, whose locks a thread
-/// that is stuck may hold.
+/// that is stuck may hold. Where nobody reads that, the rest is dropped after
+/// 0.3 s: a process that is to end does.
 void writeReport(const std::string &report);
 
 } // namespace chimera::runtime

@@ -11,9 +11,11 @@
 #include "runtime/core/Report.h"
 #include "runtime/core/StopVote.h"
 #include "runtime/core/Watcher.h"
+#include "runtime/program/File.h"
 #include "runtime/transport/InProcess.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <system_error>
 #include <unistd.h>
@@ -36,6 +38,19 @@ void chimera::runtime::checkStages(const TrainingRun &run) {
 }
 
 namespace {
+/// What all ranks of `run` must have alike.
+std::vector<Shared> sharedOf(const TrainingRun &run) {
+  std::vector<Shared> shared = {
+      {"program", program::checksum(program::serialize(run.program))},
+      {"number of steps", run.steps},
+      {"wish for weights", run.gatherWeights},
+      {"wish for gradients", run.gatherGradients},
+      {"wish to compare replicas", run.checkReplicas},
+      {"wish for a profile", run.profile}};
+  std::ranges::copy(run.shared, std::back_inserter(shared));
+  return shared;
+}
+
 /// `mayBegin` is asked before each step but the first.
 void runRank(const TrainingRun &run, Transport &transport, Status &status,
              const std::function<bool(uint64_t)> &mayBegin) {
@@ -179,7 +194,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
 
 void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
                                 const std::vector<uint32_t> &hostRanks) {
-  StatusPage page(transport, hostRanks);
+  StatusPage page(transport, hostRanks, run.timeout);
   Watcher watcher(run.program, page, transport.rank(), hostRanks, run.timeout);
   Listening listening(run.signals, [&](int signal) {
     signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
@@ -197,6 +212,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
       [&] { return page.askedToStop(); }, run.timeout);
   bool oneHost = hostRanks.size() == transport.ranks();
   try {
+    checkAgreement(transport, sharedOf(run), run.timeout);
     runRank(run, transport, page.of(transport.rank()), [&](uint64_t step) {
       return oneHost ? page.mayBegin(step) : vote.mayBegin();
     });

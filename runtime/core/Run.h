@@ -14,6 +14,7 @@
 #ifndef CHIMERA_RUNTIME_CORE_RUN_H
 #define CHIMERA_RUNTIME_CORE_RUN_H
 
+#include "runtime/core/Agreement.h"
 #include "runtime/core/Interpreter.h"
 #include "runtime/core/Signals.h"
 
@@ -47,6 +48,9 @@ struct TrainingRun {
   StageFactory stages;
   DataSource &data;
   uint64_t steps = 1;
+  /// Of further settings, for ranks that are processes: a run whose ranks have
+  /// not all the same fails before its first step.
+  std::vector<Shared> shared = {};
   /// For every wait for another rank, but for the root while it saves and
   /// evaluates.
   std::chrono::milliseconds timeout = std::chrono::hours(24 * 366);

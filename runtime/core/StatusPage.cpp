@@ -43,16 +43,23 @@ int64_t chimera::runtime::steadyNanoseconds() {
       .count();
 }
 
-bool chimera::runtime::isStopped(int32_t pid) {
+/// The letter with which ps shows the state of a process, 0 if there is none.
+static char stateOf(int32_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
   if (pid == 0 || !std::getline(file, text))
-    return false;
+    return 0;
   // The state follows the name, which is in parentheses and may hold any.
   size_t name = text.rfind(") ");
-  return name != std::string::npos && name + 2 < text.size() &&
-         (text[name + 2] == 'T' || text[name + 2] == 't');
+  return name != std::string::npos && name + 2 < text.size() ? text[name + 2]
+                                                             : '\0';
 }
+
+bool chimera::runtime::isStopped(int32_t pid) {
+  char state = stateOf(pid);
+  return state == 'T' || state == 't';
+}
+bool chimera::runtime::isZombie(int32_t pid) { return stateOf(pid) == 'Z'; }
 
 void Status::fail(const std::string &text) {
   if (state.load() == Failed)
@@ -69,58 +76,90 @@ StatusPage::StatusPage(uint32_t ranks)
   map(-1);
 }
 
+namespace {
+/// An open file, or none.
+class File {
+public:
+  explicit File(int number) : number(number) {}
+  ~File() {
+    if (number >= 0)
+      close(number);
+  }
+  File(const File &) = delete;
+  File &operator=(const File &) = delete;
+  operator int() const { return number; }
+
+private:
+  int number;
+};
+
+/// Where processes of a host find a file: open there, under this number.
+struct Place {
+  int32_t pid, file;
+};
+
+[[noreturn]] void throwNoPage(const std::string &what, int error) {
+  throw std::runtime_error(
+      "cannot " + what +
+      " the page on which ranks publish what they do: " + std::strerror(error));
+}
+
+/// A file of so many zeros, which are in memory already: to lack one later
+/// would be a bus error.
+int makeFile(uint64_t bytes) {
+  int number = memfd_create("chimera-status", MFD_CLOEXEC);
+  int error = number < 0
+                  ? errno
+                  : posix_fallocate(number, 0, static_cast<off_t>(bytes));
+  if (error == 0)
+    return number;
+  if (number >= 0)
+    close(number);
+  throwNoPage("make", error);
+}
+
+int openFile(const Place &place) {
+  std::string path = "/proc/" + std::to_string(place.pid) + "/fd/" +
+                     std::to_string(place.file);
+  int number = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (number < 0)
+    throwNoPage("open", errno);
+  return number;
+}
+} // namespace
+
 StatusPage::StatusPage(Transport &transport,
-                       const std::vector<uint32_t> &hostRanks)
+                       const std::vector<uint32_t> &hostRanks,
+                       std::chrono::milliseconds timeout)
     : count(transport.ranks()),
       bytes(sizeof(Head) + transport.ranks() * sizeof(Status)) {
-  constexpr std::chrono::minutes kTimeout(1);
-  std::array<char, 64> name{};
   uint32_t lowest = hostRanks.front();
-  int file = -1;
-  if (transport.rank() == lowest) {
-    std::strcpy(name.data(), "/dev/shm/chimera-XXXXXX");
-    file = mkostemp(name.data(), O_CLOEXEC);
-    if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) {
-      std::string reason = std::strerror(errno);
-      if (file >= 0) {
-        close(file);
-        unlink(name.data());
-      }
-      throw std::runtime_error(
-          "cannot make the page on which ranks publish what they do, in "
-          "/dev/shm: " +
-          reason);
-    }
-    for (uint32_t rank : hostRanks)
-      if (rank != lowest)
-        transport.wait(transport.postSend(rank, std::as_bytes(std::span(name))),
-                       kTimeout);
-  } else {
-    transport.wait(
-        transport.postReceive(lowest, std::as_writable_bytes(std::span(name))),
-        kTimeout);
-    file = open(name.data(), O_RDWR | O_CLOEXEC);
-    if (file < 0)
-      throw std::runtime_error(std::string("cannot open ") + name.data() +
-                               ": " + std::strerror(errno));
-  }
+  bool makes = transport.rank() == lowest;
+  Place place{};
+  if (!makes)
+    transport.wait(transport.postReceive(
+                       lowest, std::as_writable_bytes(std::span(&place, 1))),
+                   timeout);
+  File file(makes ? makeFile(bytes) : openFile(place));
   map(file);
-  close(file);
   of(transport.rank()).pid.store(getpid());
-
-  if (transport.rank() != lowest)
+  if (!makes)
     return;
-  Deadline deadline(kTimeout);
-  bool all = false;
-  while (!all && !deadline.passed()) {
-    all = std::all_of(hostRanks.begin(), hostRanks.end(),
-                      [&](uint32_t rank) { return of(rank).pid.load() != 0; });
-    if (!all)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+
+  place = {getpid(), file};
+  for (uint32_t rank : hostRanks)
+    if (rank != lowest)
+      transport.wait(
+          transport.postSend(rank, std::as_bytes(std::span(&place, 1))),
+          timeout);
+  // It stays open until all have opened it.
+  auto hasIt = [&](uint32_t rank) { return of(rank).pid.load() != 0; };
+  for (Deadline deadline(timeout); !std::ranges::all_of(hostRanks, hasIt);) {
+    if (deadline.passed())
+      throw std::runtime_error(timedOut(timeout, "all ranks of this host to "
+                                                 "open the status page"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  unlink(name.data());
-  if (!all)
-    throw std::runtime_error("not all ranks of this host came within a minute");
 }
 
 StatusPage::~StatusPage() { munmap(memory, bytes); }

@@ -9,8 +9,8 @@
 // readable by every rank of the host, also after the writer has died. For whom
 // a rank waits follows from its instruction and the program (see Report.h).
 //
-// Ranks of one process share plain memory, processes of one host a file in
-// /dev/shm that has no name any more once all have it.
+// Ranks of one process share plain memory, processes of one host a file without
+// a name, which is gone with the last of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +30,11 @@ namespace chimera::runtime {
 /// Nanoseconds of the host's steady clock, comparable between processes.
 int64_t steadyNanoseconds();
 
-/// Whether a process of this host is stopped (SIGSTOP, a debugger); false for 0
-/// and where that cannot be known.
+/// Whether a process of this host is stopped (SIGSTOP, a debugger), or has
+/// ended and its parent has not asked how; false for 0 and where that cannot be
+/// known.
 bool isStopped(int32_t pid);
+bool isZombie(int32_t pid);
 
 /// One rank's entry. Lives in shared memory: no pointers, zero is a valid start
 /// value.
@@ -78,9 +80,10 @@ public:
 
   /// The page of this host's processes: the lowest of `hostRanks` makes it and
   /// tells the others over `transport`. All of them must call this. Throws
-  /// std::runtime_error where /dev/shm cannot be used or a rank does not come
-  /// within a minute.
-  StatusPage(Transport &transport, const std::vector<uint32_t> &hostRanks);
+  /// std::runtime_error where there is no memory for it, the others cannot open
+  /// it, or a rank does not come within `timeout`.
+  StatusPage(Transport &transport, const std::vector<uint32_t> &hostRanks,
+             std::chrono::milliseconds timeout);
 
   ~StatusPage();
   StatusPage(const StatusPage &) = delete;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <unistd.h>
 
 using namespace chimera;
@@ -25,13 +26,19 @@ constexpr std::chrono::milliseconds kPeriod(50);
 /// later than the waits for it the watcher gives up: they have more to say.
 constexpr unsigned kStoppedEvery = 5;
 constexpr std::chrono::milliseconds kAfterWaits(500);
+
+uint32_t behind(const std::vector<uint32_t> &ranks, uint32_t self) {
+  auto place = std::ranges::upper_bound(ranks, self);
+  return place == ranks.end() ? ranks.front() : *place;
+}
 } // namespace
 
 Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
                  uint32_t self, const std::vector<uint32_t> &hostRanks,
                  std::chrono::milliseconds timeout)
     : program(program), page(page), self(self), ranks(hostRanks),
-      timeout(timeout), thread([this] { watch(); }) {}
+      next(behind(hostRanks, self)), timeout(timeout),
+      thread([this] { watch(); }) {}
 
 Watcher::~Watcher() {
   {
@@ -42,16 +49,21 @@ Watcher::~Watcher() {
   thread.join();
 }
 
+bool Watcher::isDead(uint32_t rank) const {
+  const Status &status = page.of(rank);
+  pid_t pid = status.pid.load();
+  if (rank == self || pid == 0)
+    return false;
+  bool isGone = kill(pid, 0) != 0 && errno == ESRCH;
+  // The state is read after the process was found gone: it sets Done first.
+  return (isGone || (rank == next && isZombie(pid))) &&
+         status.state.load() != Status::Done;
+}
+
 std::vector<uint32_t> Watcher::findDead() const {
   std::vector<uint32_t> dead;
-  for (uint32_t rank : ranks) {
-    const Status &status = page.of(rank);
-    pid_t pid = status.pid.load();
-    // The state is read after the process was found gone: it sets Done first.
-    if (rank != self && pid && kill(pid, 0) != 0 && errno == ESRCH &&
-        status.state.load() != Status::Done)
-      dead.push_back(rank);
-  }
+  std::ranges::copy_if(ranks, std::back_inserter(dead),
+                       [this](uint32_t rank) { return isDead(rank); });
   return dead;
 }
 
@@ -62,8 +74,6 @@ bool Watcher::anyFailed() const {
 }
 
 void Watcher::watch() {
-  size_t place = std::find(ranks.begin(), ranks.end(), self) - ranks.begin();
-  uint32_t next = ranks[(place + 1) % ranks.size()];
   // From when the next rank was last not stopped.
   Deadline patience(timeout + kAfterWaits);
   std::unique_lock lock(mutex);

@@ -13,7 +13,8 @@
 // and MPI's own ways out take seconds.
 //
 // A stopped process (SIGSTOP) cannot say so itself, and not every wait for it
-// times out: the next rank of the host watches for that.
+// times out; a dead one may seem alive for as long as its parent does not ask
+// for it. One rank of the host watches each for that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,6 +58,7 @@ public:
 private:
   void watch();
   bool anyFailed() const;
+  bool isDead(uint32_t rank) const;
   std::vector<uint32_t> findDead() const;
   int tell(int exitStatus, const std::vector<uint32_t> &dead,
            const std::string &headline);
@@ -65,6 +67,7 @@ private:
   StatusPage &page;
   const uint32_t self;
   const std::vector<uint32_t> ranks;
+  const uint32_t next; ///< behind self on this host, at the end the first
   const std::chrono::milliseconds timeout;
   std::mutex mutex;
   std::condition_variable condition;

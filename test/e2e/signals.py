@@ -61,6 +61,33 @@ def end(program, number, ranks, to_ranks):
           f"got status {job.process.returncode}", errors)
 
 
+def end_unheard(program):
+    """Where nobody reads standard error any more, and its pipe is full."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b"." * 4096)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    with subprocess.Popen([CHIMERA_RUN, program, *SLEEPING], stderr=writer,
+                          stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.startswith("step "):
+                break
+        process.send_signal(signal.SIGINT)
+        try:
+            status = process.wait(timeout=0.5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = "none within 0.5 s"
+    os.close(reader)
+    os.close(writer)
+    check(status == 128 + signal.SIGINT,
+          f"expected SIGINT to end a run that nobody reads, got {status}")
+    print("SIGINT with a full pipe for errors: ended")
+
+
 def summary_of(log):
     with open(log) as lines:
         *steps, last = [json.loads(line) for line in lines]
@@ -109,6 +136,7 @@ def main():
         if MPIRUN:
             for to_ranks in (RANKS, 1):
                 end(program, signal.SIGTERM, RANKS, to_ranks)
+        end_unheard(program)
         stop(program, folder, 0)
         stop(program, folder, 0, sequential=True)
         if MPIRUN:

@@ -7,6 +7,7 @@
 
 #include "runtime/stage/torch/TextData.h"
 
+#include "runtime/program/File.h"
 #include "runtime/program/Layout.h"
 #include "runtime/stage/torch/Random.h"
 
@@ -73,6 +74,11 @@ TextData::TextData(const std::string &path, const program::ProgramT &program,
   require("training", training);
   if (holdOut > 0)
     require("held-out", size - training);
+}
+
+uint64_t TextData::digest() const {
+  return mix({program::checksum(std::as_bytes(std::span(text))),
+              static_cast<uint64_t>(training)});
 }
 
 void TextData::load(program::ValueKind kind, MicroBatch microBatch,

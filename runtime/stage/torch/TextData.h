@@ -37,6 +37,9 @@ public:
   void load(program::ValueKind kind, MicroBatch microBatch,
             Bytes output) override;
 
+  /// Of the text, and of how much of it is for training.
+  uint64_t digest() const;
+
   int64_t trainingBytes() const { return training; }
   int64_t heldOutBytes() const {
     return static_cast<int64_t>(text.size()) - training;

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Ranks that differ, that never come, and that are dead without anybody asking.
+
+usage: ranks.py CHIMERA_RUN WRITE_SAMPLE
+
+Over MPI: each job ends by itself, with one clear reason.
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from job import Job
+
+CHIMERA_RUN, WRITE_SAMPLE = sys.argv[1:]
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.program = self.sample("sample.chimera", "--bidirectional")
+
+    def sample(self, name, *options):
+        file = os.path.join(self.folder, name)
+        subprocess.run([WRITE_SAMPLE, file, *options], check=True)
+        return file
+
+    def errors_of(self, at_rank_2, *arguments):
+        """Of a job in which rank 2 begins with a shell command of its own, which
+        may change the arguments."""
+        script = (f'if [ "$OMPI_COMM_WORLD_RANK" = 2 ]; then {at_rank_2}; fi; '
+                  f'exec {CHIMERA_RUN} "$@"')
+        result = subprocess.run(
+            ["mpirun", "-n", "4", "--oversubscribe", "sh", "-c", script, "sh",
+             *arguments], capture_output=True, text=True, timeout=60,
+            env=ENVIRONMENT)
+        self.assertNotEqual(result.returncode, 0, result.stdout)
+        return result.stderr
+
+    def expect_disagreement(self, name, at_rank_2):
+        errors = self.errors_of(at_rank_2, self.program)
+        self.assertEqual(errors.count("rank 0 (worker 0) failed: expected the "
+                                      f"same {name} at every rank, but rank 2 "
+                                      "has another than rank 0"), 1, errors)
+
+    def test_another_program(self):
+        other = self.sample("other.chimera", "--bidirectional",
+                            "--boundary-bytes", "128")
+        self.expect_disagreement("program", f"set {other}")
+
+    def test_another_number_of_steps(self):
+        self.expect_disagreement("number of steps", 'set "$@" --steps 3')
+
+    def test_another_way_to_reduce(self):
+        self.expect_disagreement("--all-reduce",
+                                 'set "$@" --all-reduce transport')
+
+    def test_a_rank_that_never_comes(self):
+        errors = self.errors_of("kill -STOP $$", self.program, "--timeout", "1")
+        # mpirun ends the others when the first is out of patience.
+        self.assertIn("chimera-run: timed out after 1 s waiting for all ranks "
+                      "to start", errors)
+
+    def test_a_dead_rank_that_nobody_asks_for(self):
+        with Job(CHIMERA_RUN, self.program, 4, "--stages", "synthetic",
+                 "--unit-ns", "2e6", "--steps", "1000000") as job:
+            job.wait_for_steps()
+            # So the dead rank stays in the table of processes.
+            os.kill(job.process.pid, signal.SIGSTOP)
+            self.addCleanup(job.process.send_signal, signal.SIGCONT)
+            os.kill(job.ranks[1], signal.SIGKILL)
+            begin = time.monotonic()
+            while any(job.alive(rank) for rank in job.ranks):
+                self.assertLess(time.monotonic() - begin, 5)
+                time.sleep(0.01)
+            job.process.send_signal(signal.SIGCONT)
+            _, errors = job.process.communicate(timeout=30)
+        self.assertEqual(errors.count("rank 1 (worker 1), process "
+                                      f"{job.ranks[1]}, died; its last "
+                                      "instruction was step"), 1, errors)
+
+
+unittest.main(argv=sys.argv[:1], verbosity=2)
