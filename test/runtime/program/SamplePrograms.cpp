@@ -86,17 +86,20 @@ private:
     }
     uint32_t down = options.bidirectional ? (options.microBatches + 1) / 2
                                           : options.microBatches;
-    addPipeline(Direction::Down, 0, down);
+    addPipeline(Direction::Down, 0, 0, down);
     if (options.bidirectional)
-      addPipeline(Direction::Up, down, options.microBatches);
+      addPipeline(options.turned ? Direction::Down : Direction::Up,
+                  options.turned, down, options.microBatches);
   }
 
-  void addPipeline(Direction direction, uint32_t first, uint32_t last) {
+  void addPipeline(Direction direction, uint32_t turn, uint32_t first,
+                   uint32_t last) {
     auto pipeline = std::make_unique<PipelineT>();
     pipeline->direction = direction;
     for (uint32_t s = 0; s < options.workers; ++s)
-      pipeline->workers.push_back(
-          direction == Direction::Down ? s : options.workers - 1 - s);
+      pipeline->workers.push_back(direction == Direction::Up
+                                      ? options.workers - 1 - s
+                                      : (s + turn) % options.workers);
     for (uint32_t m = first; m < last; ++m)
       pipeline->micro_batches.push_back(m);
     if (options.doubledForwards)

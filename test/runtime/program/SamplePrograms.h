@@ -28,6 +28,9 @@ struct SampleOptions {
   uint32_t microBatches = 8;
   /// Whether there is an up pipeline, whose stage s is on worker D-1-s.
   bool bidirectional = false;
+  /// Where not 0, the second pipeline runs down too: its stage s is on worker
+  /// (s + turned) mod D, so that messages go round. Requires bidirectional.
+  uint32_t turned = 0;
   /// Whether a backward is an input_gradient and a weight_gradient after it.
   bool splitBackward = false;
   /// Whether a forward covers two micro-batches of its pipeline, a last one
