@@ -23,5 +23,8 @@ endfunction()
 
 write_reference(dialect/Chimera.md "" dialect/Ops.td
   -gen-dialect-doc -dialect=chimera)
-write_reference(passes/Passes.md "# Passes, by name\n\n" passes/Passes.td
-  -gen-pass-doc)
+write_reference(passes/Passes.md "# Passes, by name
+
+One more, `chimera-verify-program`, proves the program that allocated IR is; it
+and the pipelines `chimera-to-<phase>` are in [compiler](../compiler/README.md).
+" passes/Passes.td -gen-pass-doc)
