@@ -166,6 +166,7 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
     return failure();
   if (*tied)
     problem.tiedBytes = static_cast<int64_t>((*tied)->bytes());
+  problem.bucketBytes = pipeline.getBucketBytes().value_or(0);
   if (LinkAttr link = pipeline.getLinkAttr())
     problem.link = {
         {link.getLatency(), link.getLatencyPerMib(), schedule::kMebibyte},

@@ -289,7 +289,8 @@ def ReportPass : ChimeraPass<"chimera-report"> {
     formula over all replicas of a stage, a message's latency, send and receive
     together being its cost. For each policy stands by how much the step ends
     later than its last action; all-reduces run beside actions, those of a worker
-    one after another.
+    one after another, and so do the buckets of `bucket_bytes`, each with a
+    latency of its own.
 
     Every action runs as soon as possible; without times each takes one unit.
   }];

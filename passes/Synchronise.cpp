@@ -119,10 +119,8 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce, const Places &places) {
 /// Makes the starts and waits of all-reduces that stand one behind another.
 class Synchroniser {
 public:
-  /// Gradients are cut into buckets of at most `bucketBytes` where there are
-  /// such.
-  explicit Synchroniser(std::optional<int64_t> bucketBytes)
-      : bucketBytes(bucketBytes) {}
+  /// Gradients are cut into buckets of at most `bucketBytes`, whole if 0.
+  explicit Synchroniser(int64_t bucketBytes) : bucketBytes(bucketBytes) {}
 
   /// `startsNow` says whether a worker starts an all-reduce right behind the
   /// last of its actions that contribute, which is given.
@@ -153,16 +151,13 @@ public:
   }
 
 private:
-  /// Elements have up to 8 bytes and stay whole.
-  int64_t bytesOfBucket() const { return *bucketBytes / 8 * 8; }
-
   LogicalResult checkBuckets(AllReduceOp reduce) const {
     constexpr int64_t kMost = UINT16_MAX;
-    if (!bucketBytes || sumsLosses(reduce))
+    if (sumsLosses(reduce))
       return success();
     int64_t bytes =
         cast<SizedType>(reduce.getSummands().front().getType()).getBytes();
-    if ((bytes - 1) / bytesOfBucket() < kMost)
+    if (schedule::bucketsOf(bytes, bucketBytes).count <= kMost)
       return success();
     return reduce.emitOpError("expected at most ")
            << kMost << " buckets of a gradient, got more of " << bytes
@@ -177,16 +172,14 @@ private:
     auto sharesSum = [&](const Part &part) {
       return part.operands.size() > 1 && !reduce.getTied();
     };
-    if (!bucketBytes || sumsLosses(reduce) ||
-        llvm::any_of(reduction.parts, sharesSum))
+    if (sumsLosses(reduce) || llvm::any_of(reduction.parts, sharesSum))
       return {whole};
-    SmallVector<Type> buckets;
-    for (int64_t rest = cast<SizedType>(whole).getBytes(); rest > 0;) {
-      int64_t bytes = std::min(rest, bytesOfBucket());
-      buckets.push_back(WeightGradientType::get(whole.getContext(), bytes));
-      rest -= bytes;
-    }
-    return buckets.size() > 1 ? buckets : SmallVector<Type>{whole};
+    auto [count, each, last] =
+        schedule::bucketsOf(cast<SizedType>(whole).getBytes(), bucketBytes);
+    SmallVector<Type> buckets(
+        count, WeightGradientType::get(whole.getContext(), each));
+    buckets.back() = WeightGradientType::get(whole.getContext(), last);
+    return buckets;
   }
 
   void start(Reduction &reduction, Operation *anchor, StartsNow startsNow) {
@@ -330,7 +323,7 @@ private:
         stage, workerOf(builder, part), DenseI32ArrayAttr());
   }
 
-  std::optional<int64_t> bucketBytes;
+  int64_t bucketBytes;
   /// The last start of each worker, of all-reduces with the same members.
   std::map<std::pair<uint32_t, SmallVector<int32_t>>, Operation *> newest;
 };
@@ -392,7 +385,7 @@ LogicalResult synchronise(PipelineOp pipeline) {
   auto startsNow = [&](Operation *last) {
     return policy == AllReducePolicy::Eager || beforeIdleTime.contains(last);
   };
-  std::optional<int64_t> bucketBytes = pipeline.getBucketBytes();
+  int64_t bucketBytes = pipeline.getBucketBytes().value_or(0);
   for (SectionOp section : *sections)
     for (ArrayRef<AllReduceOp> run : runsOf(section.getBody().front(), flushes))
       if (failed(Synchroniser(bucketBytes).run(run, startsNow)))

@@ -28,6 +28,23 @@ std::vector<std::vector<int64_t>> idleBehind(const Problem &problem,
   return idle;
 }
 
+Buckets bucketsOf(int64_t bytes, int64_t most) {
+  int64_t each = most / 8 * 8;
+  if (most == 0 || bytes <= each)
+    return {1, bytes, bytes};
+  int64_t count = (bytes - 1) / each + 1;
+  return {count, each, bytes - (count - 1) * each};
+}
+
+/// True where a worker has several replicas of `stage`.
+static bool sharesSum(const Problem &problem, int32_t stage) {
+  std::vector<int32_t> holders;
+  for (const Pipeline &pipeline : problem.pipelines)
+    holders.push_back(pipeline.workers[stage]);
+  std::ranges::sort(holders);
+  return std::ranges::adjacent_find(holders) != holders.end();
+}
+
 /// True for what adds to a stage's gradient.
 static bool contributes(Kind kind) {
   return kind == Kind::Backward || kind == Kind::WeightGradient;
@@ -43,13 +60,18 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
     return problem.tiedBytes > 0 && (stage == 0 || stage + 1 == stages);
   };
   std::vector<StageReduce> reduces;
-  for (int32_t s = 0; s < stages; ++s)
+  auto bucketCount = [&](int64_t bytes) {
+    return bucketsOf(bytes, problem.bucketBytes).count;
+  };
+  for (int32_t s = 0; s < stages; ++s) {
+    int64_t bytes =
+        problem.bytesOf(s).weights - (isTied(s) ? problem.tiedBytes : 0);
     reduces.push_back(
-        {s,
-         problem.bytesOf(s).weights - (isTied(s) ? problem.tiedBytes : 0),
-         {}});
+        {s, bytes, sharesSum(problem, s) ? 1 : bucketCount(bytes), {}});
+  }
   if (problem.tiedBytes > 0)
-    reduces.push_back({std::nullopt, problem.tiedBytes, {}});
+    reduces.push_back(
+        {std::nullopt, problem.tiedBytes, bucketCount(problem.tiedBytes), {}});
   // Start and worker of the last contribution to each.
   std::vector<std::pair<int64_t, int32_t>> last(reduces.size());
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
@@ -79,7 +101,7 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
 }
 
 int64_t allReduceTime(const MessageTime &message, int64_t replicas,
-                      int64_t bytes) {
+                      int64_t bytes, int64_t buckets) {
   if (replicas < 2)
     return 0;
   __extension__ using Wide = __int128;
@@ -87,14 +109,15 @@ int64_t allReduceTime(const MessageTime &message, int64_t replicas,
   int64_t rounds = 2 * std::bit_width(static_cast<uint64_t>(replicas) - 1);
   int64_t moves = 2 * (replicas - 1);
   constexpr auto kMost = std::numeric_limits<int64_t>::max();
-  long double about = static_cast<long double>(rounds) * message.alpha +
-                      static_cast<long double>(moves) / replicas * bytes /
-                          message.betaBytes * message.beta;
+  long double about =
+      static_cast<long double>(rounds) * message.alpha * buckets +
+      static_cast<long double>(moves) / replicas * bytes / message.betaBytes *
+          message.beta;
   if (about >= static_cast<long double>(kMost / 2))
     return kMost;
   Wide unit = static_cast<Wide>(replicas) * message.betaBytes;
   Wide product = static_cast<Wide>(moves) * bytes * message.beta;
-  return rounds * message.alpha +
+  return rounds * message.alpha * buckets +
          static_cast<int64_t>((product + unit - 1) / unit);
 }
 

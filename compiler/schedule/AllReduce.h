@@ -46,6 +46,18 @@ std::vector<std::vector<int64_t>> idleBehind(const Problem &problem,
                                              const Schedule &schedule,
                                              const Timing &timing);
 
+/// A gradient, cut into buckets that are reduced each by itself.
+struct Buckets {
+  int64_t count;
+  int64_t each; ///< bytes of all but the last
+  int64_t last; ///< bytes of the last
+};
+
+/// How a gradient of `bytes` is cut into buckets of at most `most` bytes, of a
+/// multiple of 8: elements have up to 8 bytes and stay whole. One bucket where
+/// `most` is 0; else it is at least 8.
+Buckets bucketsOf(int64_t bytes, int64_t most);
+
 /// The all-reduce of a gradient over its replicas.
 struct StageReduce {
   /// The last action of a worker that adds to the gradient.
@@ -56,7 +68,10 @@ struct StageReduce {
   };
   std::optional<int32_t> stage; ///< none: of what first and last stage share
   int64_t bytes;                ///< of the sum
-  std::vector<Part> parts;      ///< by worker, ascending
+  /// All-reduces that it takes; 1 where a worker has several replicas of the
+  /// stage, which share the whole sum.
+  int64_t buckets;
+  std::vector<Part> parts; ///< by worker, ascending
 };
 
 /// Those of all stages, and of what is tied, in the order in which their sums
@@ -69,15 +84,17 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
 
 /// Rabenseifner's all-reduce of `bytes` over `replicas` r: 2 log2(r) alpha, the
 /// logarithm rounded up, and 2 (r-1)/r beta for each byte, in whole units of
-/// time. The most that a number holds where it is more.
+/// time. In several buckets one after another alpha comes for each of them. The
+/// most that a number holds where it is more.
 int64_t allReduceTime(const MessageTime &message, int64_t replicas,
-                      int64_t bytes);
+                      int64_t bytes, int64_t buckets = 1);
 
 /// When each worker is done with its actions and its all-reduces, of which
 /// `times` says how long each of `reduces` takes. An all-reduce begins when all
 /// its parts are started and its workers are done with the ones before it, in
 /// the order of `reduces`; it takes no time from actions. So no worker is done
-/// later with a policy that starts earlier.
+/// later with a policy that starts earlier. All buckets of one have the same
+/// parts, ready at the same time, so they count as one that takes their sum.
 std::vector<int64_t> reduceEnds(const Problem &problem,
                                 const Schedule &schedule, const Timing &timing,
                                 const std::vector<StageReduce> &reduces,

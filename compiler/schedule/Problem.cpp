@@ -137,6 +137,9 @@ static std::string checkSizes(const Problem &problem) {
     return "expected tied bytes of at least 0 and at most the " +
            std::to_string(most) + " of the first and the last stage, got " +
            std::to_string(problem.tiedBytes);
+  if (problem.bucketBytes != 0 && problem.bucketBytes < 8)
+    return "expected buckets of at least 8 bytes, or 0 for none, got " +
+           std::to_string(problem.bucketBytes);
   size_t workers = static_cast<size_t>(problem.workers);
   if (!problem.memoryCaps.empty() && problem.memoryCaps.size() != workers)
     return "expected memory caps for all " + std::to_string(workers) +

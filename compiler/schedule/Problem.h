@@ -133,6 +133,9 @@ struct Problem {
   /// Of the weights of the first and of the last stage, those of parameters
   /// that both hold (a tied embedding), whose gradients are reduced as one.
   int64_t tiedBytes = 0;
+  /// 0 (gradients are reduced whole), or the most bytes that are reduced at
+  /// once, at least 8.
+  int64_t bucketBytes = 0;
   /// Empty (no caps), or the most bytes that each worker may hold.
   std::vector<int64_t> memoryCaps;
 
@@ -170,12 +173,13 @@ inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
 
 /// Empty if `problem` is well formed, else the first thing that is wrong: no
 /// workers, a cost below 1 or below the parts that it is cut into, a negative
-/// size or message time, more tied bytes than both stages have, times or bytes
-/// that overflow, a placement that does not name one worker in [0, workers) for
-/// every stage, a pipeline without micro-batches, a micro-batch that is not in
-/// exactly one pipeline, forwards that do not cover a pipeline's micro-batches
-/// in ranges of consecutive numbers, recomputation for some stages only, steps
-/// that do not go with the updates.
+/// size or message time, more tied bytes than both stages have, buckets of less
+/// than 8 bytes, times or bytes that overflow, a placement that does not name
+/// one worker in [0, workers) for every stage, a pipeline without
+/// micro-batches, a micro-batch that is not in exactly one pipeline, forwards
+/// that do not cover a pipeline's micro-batches in ranges of consecutive
+/// numbers, recomputation for some stages only, steps that do not go with the
+/// updates.
 std::string check(const Problem &problem);
 
 } // namespace chimera::schedule

@@ -28,15 +28,17 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
     return;
   std::vector<StageReduce> reduces =
       stageReduces(problem, schedule, report.timing);
-  std::vector<int64_t> times;
+  std::vector<int64_t> times, buckets;
   for (const StageReduce &reduce : reduces) {
     int64_t members = std::ssize(reduce.parts) * report.width;
+    buckets.push_back(members > 1 ? reduce.buckets : 0);
     int64_t &time = times.emplace_back();
     // A message of theirs takes what any does, until its receiver has it.
     for (const MessageTime &part :
          {MessageTime(problem.link), problem.link.send, problem.link.receive})
       if (__builtin_add_overflow(
-              time, allReduceTime(part, members, reduce.bytes), &time))
+              time, allReduceTime(part, members, reduce.bytes, reduce.buckets),
+              &time))
         time = std::numeric_limits<int64_t>::max();
   }
   if (std::ranges::max(times) == 0)
@@ -47,13 +49,16 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
                                     times, policy)) -
         report.timing.makespan);
   report.allReduces.resize(problem.stages.size());
+  report.buckets.resize(problem.stages.size());
   for (size_t i = 0; i < reduces.size(); ++i) {
     const StageReduce &reduce = reduces[i];
     if (!reduce.stage) {
       report.tiedAllReduce = times[i];
+      report.tiedBuckets = buckets[i];
       continue;
     }
     report.allReduces[*reduce.stage] = times[i];
+    report.buckets[*reduce.stage] = buckets[i];
     if (std::ranges::any_of(reduce.parts, &StageReduce::Part::isIdle))
       report.earlyStages.push_back(*reduce.stage);
   }

@@ -41,12 +41,13 @@ struct Report {
   /// take no time on their way or a window is too small to end.
   std::vector<std::pair<int32_t, int64_t>> windowMakespans;
   /// Where a flush ends the step: how long the all-reduce of each stage's
-  /// gradient takes, by what messages take, and apart from them that of what
-  /// first and last stage share; how much later than its actions the step ends
+  /// gradient takes, by what messages take, and in how many buckets, 0 where
+  /// there is one replica; apart from them that of what first and last stage
+  /// share; how much later than its actions the step ends
   /// by each of `kPolicies`; and the stages that eager_opt starts early on some
   /// worker.
-  std::vector<int64_t> allReduces;
-  std::optional<int64_t> tiedAllReduce;
+  std::vector<int64_t> allReduces, buckets;
+  std::optional<int64_t> tiedAllReduce, tiedBuckets;
   std::vector<int64_t> unoverlapped;
   std::vector<int32_t> earlyStages;
 

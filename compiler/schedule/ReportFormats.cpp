@@ -200,9 +200,20 @@ constexpr Column kColumns[] = {
      true},
     {"all_reduces", "all-reduce of the gradient, by stage",
      [](const Report &r) -> ordered_json { return r.allReduces; }},
+    {"all_reduce_buckets", "  in buckets",
+     [](const Report &r) {
+       return r.problem.bucketBytes > 0 ? ordered_json(r.buckets)
+                                        : ordered_json();
+     }},
     {"all_reduce_tied", "  of what first and last stage share, apart",
      [](const Report &r) {
        return r.tiedAllReduce ? ordered_json(*r.tiedAllReduce) : ordered_json();
+     }},
+    {"all_reduce_tied_buckets", "  in buckets",
+     [](const Report &r) {
+       return r.problem.bucketBytes > 0 && r.tiedBuckets
+                  ? ordered_json(*r.tiedBuckets)
+                  : ordered_json();
      }},
     {"all_reduce_unoverlapped", "  un-overlapped at the step's end",
      unoverlappedOf},

@@ -17,3 +17,12 @@
 // FREE: makespan
 // FREE-NOT: all-reduce
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera") link <latency = 3, receive_per_mib = 16384>
+
+// In buckets of at most 24 bytes, as chimera-synchronise cuts them: three
+// latencies one after another, the bytes the same.
+// RUN: sed 's|^chimera.*|& bucket_bytes(31)|' %s | chimera-opt --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=BUCKETS
+// BUCKETS: all-reduce of the gradient, by stage 19 19 19 19
+// BUCKETS-NEXT: in buckets 3 3 3 3
+// BUCKETS-NEXT: un-overlapped at the step's end lazy = 38,
+// RUN: sed 's|^chimera.*|& bucket_bytes(31)|' %s | chimera-opt --chimera-to-synchronised | FileCheck %s --check-prefix=CUT
+// CUT: chimera.all_reduce_start stage {{.}} bucket 2 of 3

@@ -137,9 +137,55 @@ TEST(AllReduce, TakesRabenseifnersTime) {
   EXPECT_EQ(allReduceTime({0, 3, 10}, 4, 100), 45);
   // Rounded up: 2 * 2/3 * 100 / 7 = 19.04...
   EXPECT_EQ(allReduceTime({0, 1, 7}, 3, 100), 20);
+  // Each bucket has its latency, the bytes are the same.
+  EXPECT_EQ(allReduceTime({5, 3, 10}, 4, 100, 7), 7 * 4 * 5 + 45);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(allReduceTime({0, kMost, 1}, 4, kMost), kMost);
   EXPECT_EQ(allReduceTime({kMost, 0, 1}, 4, 8), kMost);
+  EXPECT_EQ(allReduceTime({kMost / 64, 0, 1}, 2, 8, kMost / 8), kMost);
+  EXPECT_EQ(allReduceTime({kMost, 0, 1}, 1, 8, 2), 0);
+}
+
+/// Buckets have a multiple of 8 bytes, are as large as they may be, and sum to
+/// the whole.
+TEST(AllReduce, CutsGradientsIntoBuckets) {
+  for (int64_t bytes = 0; bytes <= 80; ++bytes) {
+    EXPECT_EQ(bucketsOf(bytes, 0).count, 1);
+    EXPECT_EQ(bucketsOf(bytes, 0).last, bytes);
+    for (int64_t most = 8; most <= 90; ++most) {
+      SCOPED_TRACE(std::to_string(bytes) + " by " + std::to_string(most));
+      auto [count, each, last] = bucketsOf(bytes, most);
+      EXPECT_EQ((count - 1) * each + last, bytes);
+      EXPECT_LE(last, each);
+      if (bytes > 0) {
+        EXPECT_GT(last, 0);
+      }
+      if (count > 1) {
+        EXPECT_EQ(each % 8, 0);
+        EXPECT_LE(each, most);
+        EXPECT_GT(each + 8, most);
+      } else {
+        EXPECT_LE(bytes, most);
+      }
+    }
+  }
+}
+
+/// All stages but what a worker has several replicas of.
+TEST(AllReduce, IsInBuckets) {
+  Case c = makeCase("chimera", 3, 3);
+  c.problem.bytes.assign(3, {100, 0, 0, 0});
+  c.problem.bytes[2].weights = 60;
+  c.problem.tiedBytes = 40;
+  c.problem.bucketBytes = 17;
+  std::map<std::optional<int32_t>, int64_t> buckets;
+  for (const StageReduce &reduce :
+       stageReduces(c.problem, c.schedule, simulate(c.problem, c.schedule)))
+    buckets[reduce.stage] = reduce.buckets;
+  // Of 16 bytes: 60, 20 and, of both, 40. Both of the middle stage are on one
+  // worker.
+  EXPECT_EQ(buckets, (std::map<std::optional<int32_t>, int64_t>{
+                         {0, 4}, {1, 1}, {2, 2}, {std::nullopt, 3}}));
 }
 
 std::vector<int64_t> endsOf(const Case &c, Policy policy,

@@ -121,6 +121,12 @@ TEST(Problem, RefusesMessagesThatTakeTooLong) {
 
 TEST(Problem, NeedsAMemoryCapForEveryWorker) {
   Problem problem = sound();
+  problem.bucketBytes = 8;
+  EXPECT_EQ(check(problem), "");
+  problem.bucketBytes = 7;
+  EXPECT_EQ(check(problem),
+            "expected buckets of at least 8 bytes, or 0 for none, got 7");
+  problem.bucketBytes = 0;
   problem.memoryCaps = {1, 2, 3};
   EXPECT_EQ(check(problem),
             "expected memory caps for all 4 workers or for none, got 3");

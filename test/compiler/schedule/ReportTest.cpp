@@ -231,6 +231,39 @@ TEST(Report, HasTheReceiveWindow) {
                                "overtake each other, 3 are needed");
 }
 
+/// A bucket of a gradient has a latency of its own.
+TEST(Report, HasBuckets) {
+  Case c = makeCase("chimera", 4, 8);
+  c.problem.bytes.assign(4, {64, 0, 0, 0});
+  c.problem.link.alpha = 1000;
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 2000)));
+  EXPECT_TRUE(object["all_reduce_buckets"].is_null());
+  // 24, 24 and 16 bytes, each to and fro; a worker has two stages.
+  c.problem.bucketBytes = 24;
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 6000)));
+  EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>(4, 3)));
+  EXPECT_TRUE(object["all_reduce_tied_buckets"].is_null());
+  EXPECT_EQ(object["all_reduce_unoverlapped"]["lazy"], 12000);
+  // What is tied is cut apart, 40 bytes in two, over all four.
+  c.problem.tiedBytes = 40;
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["all_reduces"], (std::vector<int>{2000, 6000, 6000, 2000}));
+  EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>{1, 3, 3, 1}));
+  EXPECT_EQ(object["all_reduce_tied_buckets"], 2);
+  // First and last stage lie on the same two workers.
+  EXPECT_EQ(object["all_reduce_tied"], 4000);
+  // Where one of two pipelines' middle stages is, nothing is sent.
+  c = makeCase("chimera", 3, 3);
+  c.problem.bytes.assign(3, {64, 0, 0, 0});
+  c.problem.link.alpha = 1000;
+  c.problem.bucketBytes = 8;
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["all_reduces"], (std::vector<int>{16000, 0, 16000}));
+  EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>{8, 0, 8}));
+}
+
 /// Times of messages, what they occupy and caps; nothing where there are none.
 TEST(Report, HasMessagesAndCaps) {
   const char *const names[] = {"p2p_bytes", "send",        "send_bytes",
