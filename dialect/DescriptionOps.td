@@ -79,7 +79,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     `memory_cap` how many bytes each worker may hold: a schedule that needs more
     is refused. `receive_window` is how many receives each worker has
     outstanding for each other worker at most; unless given, the smallest with
-    which the schedule ends as soon as with any.
+    which the schedule ends as soon as with any that fits into `memory_cap`.
 
     The phases fill the body: stages and directions, then the step, then the
     workers. A described pipeline may give its own `chimera.stage` ops.

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Allocate.h"
+
 #include "dialect/State.h"
 #include "passes/Buffers.h"
 #include "passes/Passes.h"
@@ -463,9 +465,12 @@ struct Allocate : impl::AllocatePassBase<Allocate> {
       return pipeline.emitOpError(
           "expected workers: run chimera-project first");
     return forEachWorker(&getContext(), workers.size(),
-                         [&](size_t i) { return Allocator(workers[i]).run(); });
+                         [&](size_t i) { return allocate(workers[i]); });
   }
 };
 
 } // namespace
+
+LogicalResult allocate(WorkerOp worker) { return Allocator(worker).run(); }
+
 } // namespace chimera

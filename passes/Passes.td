@@ -140,7 +140,9 @@ def PlaceMessagesPass : ChimeraPass<"chimera-place-messages"> {
     Unless the pipeline states a window, it is the smallest with which the
     simulator, with the stages' costs and the `link` of the pipeline, ends as soon
     as with any: 1 where messages take no time on their way. A channel whose
-    messages overtake each other gets as large a window as that needs.
+    messages overtake each other gets as large a window as that needs. Where
+    workers would hold more than their `memory_cap`, by chimera-allocate on a copy
+    of them, it is the same among those that fit, and 1 if none does.
 
     With `one-communicator-per-pair`, under which messages take effect one after
     another in both directions, receives stay where they are, next to their sends

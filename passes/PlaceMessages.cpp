@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Windows.h"
+#include "passes/Allocate.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
 #include "passes/Workers.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -239,6 +241,87 @@ private:
   OpBuilder builder;
 };
 
+LogicalResult placeInWindows(WorkerOp worker, Window window) {
+  Receives receives(window);
+  Sends sends;
+  for (Block *section : worker.getSections()) {
+    if (failed(receives.place(*section)))
+      return failure();
+    sends.place(*section);
+  }
+  return success();
+}
+
+/// Those of `workers` that hold more than `cap` bytes with a window that is not
+/// given. Only its allocated stream says what a worker holds, so a copy of it
+/// is allocated.
+FailureOr<SmallVector<WorkerOp>> exceeding(ArrayRef<WorkerOp> workers,
+                                           int32_t window, uint64_t cap) {
+  std::vector<uint64_t> peaks(workers.size());
+  if (failed(forEachWorker(
+          workers.front()->getContext(), workers.size(), [&](size_t w) {
+            OwningOpRef<WorkerOp> copy = WorkerOp(workers[w]).clone();
+            if (failed(placeInWindows(*copy, {window, false})) ||
+                failed(allocate(*copy)))
+              return failure();
+            peaks[w] = *copy->getPeakBytes();
+            return success();
+          })))
+    return failure();
+  SmallVector<WorkerOp> result;
+  for (auto [worker, peak] : llvm::zip(workers, peaks))
+    if (peak > cap)
+      result.push_back(worker);
+  return result;
+}
+
+/// The largest window of at most `most` with which no worker holds more than
+/// `cap` bytes; 1 where none is small enough, which the program's proof
+/// refuses.
+FailureOr<int32_t> largestWithin(uint64_t cap, ArrayRef<WorkerOp> workers,
+                                 int32_t most) {
+  // Who is within the cap is so with smaller windows too.
+  SmallVector<WorkerOp> tight(workers);
+  int32_t within = 0, above = most + 1;
+  for (int32_t next = most; within + 1 < above;
+       next = within + (above - within) / 2) {
+    if (next == 1)
+      return 1;
+    FailureOr<SmallVector<WorkerOp>> over = exceeding(tight, next, cap);
+    if (failed(over))
+      return failure();
+    if (over->empty()) {
+      within = next;
+      continue;
+    }
+    above = next;
+    tight = std::move(*over);
+  }
+  return within;
+}
+
+/// The described window, or the one that the simulator chooses.
+FailureOr<Window> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers) {
+  if (std::optional<uint64_t> given = pipeline.getReceiveWindow())
+    return Window{static_cast<int32_t>(*given), true};
+  // Where messages take no time on their way there is nothing to choose.
+  LinkAttr link = pipeline.getLinkAttr();
+  if (!link || (link.getLatency() == 0 && link.getLatencyPerMib() == 0))
+    return Window{1, false};
+  FailureOr<ScheduledProblem> timed = scheduledProblemOf(pipeline);
+  if (failed(timed) || failed(verifySchedule(pipeline, *timed)))
+    return failure();
+  schedule::Windows windows(timed->problem, timed->schedule);
+  int32_t fastest = windows.choose();
+  std::optional<uint64_t> cap = pipeline.getMemoryCap();
+  if (!cap)
+    return Window{fastest, false};
+  FailureOr<int32_t> most = largestWithin(*cap, workers, fastest);
+  if (failed(most))
+    return failure();
+  return Window{windows.choose(*most), false};
+}
+
 struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {
   using PlaceMessagesPassBase::PlaceMessagesPassBase;
 
@@ -268,34 +351,12 @@ struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {
         return success();
       });
     }
-    FailureOr<Window> window = windowOf(pipeline);
+    FailureOr<Window> window = windowOf(pipeline, workers);
     if (failed(window))
       return failure();
     return forEachWorker(&getContext(), workers.size(), [&](size_t w) {
-      Receives receives(*window);
-      Sends sends;
-      for (Block *section : workers[w].getSections()) {
-        if (failed(receives.place(*section)))
-          return failure();
-        sends.place(*section);
-      }
-      return success();
+      return placeInWindows(workers[w], *window);
     });
-  }
-
-  /// The described window, or the one that the simulator chooses.
-  static FailureOr<Window> windowOf(PipelineOp pipeline) {
-    if (std::optional<uint64_t> given = pipeline.getReceiveWindow())
-      return Window{static_cast<int32_t>(*given), true};
-    // Where messages take no time on their way there is nothing to choose.
-    LinkAttr link = pipeline.getLinkAttr();
-    if (!link || (link.getLatency() == 0 && link.getLatencyPerMib() == 0))
-      return Window{1, false};
-    FailureOr<ScheduledProblem> timed = scheduledProblemOf(pipeline);
-    if (failed(timed) || failed(verifySchedule(pipeline, *timed)))
-      return failure();
-    schedule::Windows windows(timed->problem, timed->schedule);
-    return Window{windows.choose(), false};
   }
 };
 

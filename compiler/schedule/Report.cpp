@@ -84,6 +84,9 @@ static void describeWindow(const Windows &windows, int32_t given,
     report.notes.push_back("a receive window of " + std::to_string(given) +
                            " is too small: messages overtake each other, " +
                            std::to_string(windows.needed()) + " are needed");
+  if (widened && window > 1 && !report.problem.memoryCaps.empty())
+    report.notes.push_back("a program whose workers would hold more than their "
+                           "caps has a smaller receive window");
   const Link &link = report.problem.link;
   if (link.alpha == 0 && link.beta == 0)
     return;

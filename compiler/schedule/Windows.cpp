@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 namespace chimera::schedule {
 
@@ -122,24 +123,24 @@ Timing Windows::simulate(int32_t window, bool widened) const {
   return schedule::simulate(problem, schedule, limited);
 }
 
-int32_t Windows::choose() const {
+int32_t Windows::choose(int32_t most) const {
   if (problem.link.alpha == 0 && problem.link.beta == 0)
     return 1;
-  int64_t least = schedule::simulate(problem, schedule).makespan;
+  int64_t least = simulate(most, /*widened=*/true).makespan;
   auto suffices = [&](int32_t window) {
     return simulate(window, /*widened=*/true).makespan == least;
   };
   // A window of all messages delays none.
-  int32_t most = 1, below = 0;
-  while (!suffices(most)) {
-    below = most;
-    most *= 2;
+  int32_t enough = 1, below = 0;
+  while (!suffices(enough)) {
+    below = enough;
+    enough = enough > most / 2 ? most : 2 * enough;
   }
-  while (below + 1 < most) {
-    int32_t middle = below + (most - below) / 2;
-    (suffices(middle) ? most : below) = middle;
+  while (below + 1 < enough) {
+    int32_t middle = below + (enough - below) / 2;
+    (suffices(middle) ? enough : below) = middle;
   }
-  return most;
+  return enough;
 }
 
 std::vector<int64_t> Windows::bytes(int32_t window, bool widened) const {

@@ -19,8 +19,7 @@
 
 #include "compiler/schedule/Simulate.h"
 
-#include <optional>
-#include <utility>
+#include <limits>
 
 namespace chimera::schedule {
 
@@ -41,8 +40,9 @@ public:
   Timing simulate(int32_t window, bool widened) const;
 
   /// The smallest window, widened, with which the schedule ends as soon as with
-  /// any: 1 where messages take no time on their way.
-  int32_t choose() const;
+  /// any of up to `most`: 1 where messages take no time on their way. `most` is
+  /// at least 1.
+  int32_t choose(int32_t most = std::numeric_limits<int32_t>::max()) const;
 
   /// The most bytes that each worker's outstanding receives need.
   std::vector<int64_t> bytes(int32_t window, bool widened) const;

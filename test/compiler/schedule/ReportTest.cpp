@@ -221,6 +221,17 @@ TEST(Report, HasTheReceiveWindow) {
   EXPECT_EQ(one.windowMakespans.size(), 1u);
   EXPECT_EQ(one.windowMakespans.front(), chosen.windowMakespans.front());
   EXPECT_TRUE(one.notes.empty());
+  // What a program holds is not known here.
+  EXPECT_TRUE(chosen.notes.empty());
+  c.problem.memoryCaps = {1000, 1000};
+  EXPECT_EQ(report(c).notes,
+            std::vector<std::string>{
+                "a program whose workers would hold more than their caps has a "
+                "smaller receive window"});
+  EXPECT_TRUE(makeReport("p", *c.scheme, c.options, 1, c.problem, c.schedule,
+                         timeUnits().front(), 1)
+                  .notes.empty());
+  c.problem.memoryCaps.clear();
   // The other way round.
   std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
               c.schedule.workers[1].begin() + 3);

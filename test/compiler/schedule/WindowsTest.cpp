@@ -134,6 +134,7 @@ TEST_P(EveryWindow, FallsToNone) {
         EXPECT_EQ(windows.simulate(INT32_MAX, false).starts, unlimited.starts);
         int32_t needed = windows.needed(), chosen = windows.choose();
         int64_t before = INT64_MAX;
+        int32_t best = 0; // of those up to k
         for (int32_t k = 1; k <= std::max(needed, chosen) + 2; ++k) {
           Timing timing = windows.simulate(k, true);
           ASSERT_TRUE(timing.complete);
@@ -141,6 +142,8 @@ TEST_P(EveryWindow, FallsToNone) {
           ASSERT_GE(timing.makespan, unlimited.makespan);
           ASSERT_EQ(timing.makespan == unlimited.makespan, k >= chosen);
           ASSERT_EQ(timing.occupied, unlimited.occupied);
+          best = timing.makespan < before ? k : best;
+          ASSERT_EQ(windows.choose(k), best);
           before = timing.makespan;
           Timing exact = windows.simulate(k, false);
           ASSERT_EQ(exact.complete, k >= needed);
