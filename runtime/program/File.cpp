@@ -294,8 +294,10 @@ bool writeProgramFile(const ProgramT &program, const std::string &path,
   std::future<std::vector<Violation>> verdict =
       std::async([&] { return verifyProgram(program); });
   Content content(program);
-  return writeWhole(path, {content.headerBytes(), content.payload()}, error,
-                    [&] { return isAccepted(verdict.get()); });
+  Parts parts = {content.headerBytes(), content.payload()};
+  auto isWanted = [&] { return isAccepted(verdict.get()); };
+  return path == "-" ? writeStandardOutput(parts, error, isWanted)
+                     : writeWhole(path, parts, error, isWanted);
 }
 
 } // namespace chimera::program

@@ -52,10 +52,10 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
 std::optional<ProgramT> readProgramFile(const std::string &path,
                                         std::string &error);
 
-/// Runs verifyProgram and writes `path` whole or not at all: the bytes go to a
-/// temporary file beside it that then takes its name. They are written while a
-/// second thread verifies. False, with the reason in `error`, where the program
-/// is refused or the file cannot be written.
+/// Runs verifyProgram and writes `path` whole or not at all (writeWhole), or
+/// standard output for `-`. The bytes are written while a second thread
+/// verifies. False, with the reason in `error`, where the program is refused or
+/// the file cannot be written.
 bool writeProgramFile(const ProgramT &program, const std::string &path,
                       std::string &error);
 

@@ -8,8 +8,8 @@
 #include "runtime/program/Output.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -27,6 +27,14 @@ std::string folderOf(const std::string &path) {
   return slash == std::string::npos ? "."
          : slash == 0               ? "/"
                                     : path.substr(0, slash);
+}
+
+std::string nameOf(const std::string &path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool areEqual(const struct stat &left, const struct stat &right) {
+  return left.st_dev == right.st_dev && left.st_ino == right.st_ino;
 }
 
 /// An open file that is closed, and if it is temporary removed, on every path.
@@ -56,15 +64,16 @@ private:
 };
 
 /// False, with errno set, where not all bytes could be written.
-bool writeAll(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return false;
-    bytes = bytes.subspan(static_cast<size_t>(count));
-  }
+bool writeAll(int descriptor, Parts parts) {
+  for (std::span<const std::byte> bytes : parts)
+    while (!bytes.empty()) {
+      ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count < 0)
+        return false;
+      bytes = bytes.subspan(static_cast<size_t>(count));
+    }
   return true;
 }
 
@@ -113,22 +122,14 @@ bool nameIt(Descriptor &file, const std::string &path) {
 
 } // namespace
 
-bool writeWhole(const std::string &path,
-                std::initializer_list<std::span<const std::byte>> parts,
-                std::string &error, const std::function<bool()> &isWanted) {
-  auto writeParts = [&](int descriptor) {
-    for (std::span<const std::byte> part : parts)
-      if (!writeAll(descriptor, part))
-        return false;
-    return true;
-  };
+bool writeWhole(const std::string &path, Parts parts, std::string &error,
+                const std::function<bool()> &isWanted) {
   auto fail = [&](const char *what) {
     error = path + ": cannot " + what + ": " + reason(errno);
     return false;
   };
 
   // A device or a pipe takes no other file's name. A link stays a link.
-  std::string target = path;
   struct stat status;
   bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists) {
@@ -136,25 +137,23 @@ bool writeWhole(const std::string &path,
       errno = EISDIR;
       return fail("write");
     }
-    if (!S_ISREG(status.st_mode)) {
+    if (!isRegularOrNew(path)) {
       if (!isWanted())
         return false;
-      Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+      Descriptor device(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
       if (device.get() < 0)
         return fail("open");
-      return writeParts(device.get()) && device.close() ? true : fail("write");
-    }
-    if (char *resolved = ::realpath(path.c_str(), nullptr)) {
-      target = resolved;
-      std::free(resolved);
+      return writeAll(device.get(), parts) && device.close() ? true
+                                                             : fail("write");
     }
   }
 
+  std::string target = targetOf(path);
   Descriptor file = createBeside(target);
   if (file.get() < 0)
     return fail("create a file in its folder");
   if ((exists && ::fchmod(file.get(), status.st_mode & 0777) != 0) ||
-      !writeParts(file.get()) || ::fsync(file.get()) != 0)
+      !writeAll(file.get(), parts) || ::fsync(file.get()) != 0)
     return fail("write");
   if (!isWanted())
     return false;
@@ -168,6 +167,16 @@ bool writeWhole(const std::string &path,
   return true;
 }
 
+bool writeStandardOutput(Parts parts, std::string &error,
+                         const std::function<bool()> &isWanted) {
+  if (!isWanted())
+    return false;
+  if (writeAll(STDOUT_FILENO, parts))
+    return true;
+  error = "cannot write to standard output: " + reason(errno);
+  return false;
+}
+
 std::string checkOutput(const std::string &path) {
   auto problem = [&](int code) {
     return path + ": cannot write: " + reason(code);
@@ -178,10 +187,10 @@ std::string checkOutput(const std::string &path) {
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode))
       return problem(EISDIR);
-    if (!S_ISREG(status.st_mode))
+    if (!isRegularOrNew(path))
       return ::access(path.c_str(), W_OK) == 0 ? "" : problem(errno);
   }
-  std::string folder = folderOf(path);
+  std::string folder = folderOf(targetOf(path));
   if (::stat(folder.c_str(), &status) != 0)
     return problem(errno);
   if (!S_ISDIR(status.st_mode))
@@ -189,9 +198,42 @@ std::string checkOutput(const std::string &path) {
   return ::access(folder.c_str(), W_OK | X_OK) == 0 ? "" : problem(errno);
 }
 
+std::string targetOf(const std::string &path) {
+  // Not realpath: what a link leads to need not be there yet.
+  constexpr int kMaxLinks = 40;
+  std::error_code error;
+  std::filesystem::path target = path;
+  for (int i = 0; i < kMaxLinks; ++i) {
+    std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error)
+      break;
+    target = target.parent_path() / next;
+  }
+  return target;
+}
+
 bool isRegularOrNew(const std::string &path) {
-  struct stat status;
-  return ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+  struct stat status, target;
+  if (::stat(path.c_str(), &status) != 0)
+    return true;
+  return S_ISREG(status.st_mode) &&
+         ::stat(targetOf(path).c_str(), &target) == 0 &&
+         areEqual(status, target);
+}
+
+bool areSameFile(const std::string &left, const std::string &right) {
+  auto isThere = [](const std::string &path, struct stat &status) {
+    return ::stat(path.c_str(), &status) == 0;
+  };
+  struct stat a, b;
+  bool isLeftThere = isThere(left, a), isRightThere = isThere(right, b);
+  if (left.empty() || right.empty())
+    return false;
+  if (isLeftThere || isRightThere)
+    return isLeftThere && isRightThere && S_ISREG(a.st_mode) && areEqual(a, b);
+  std::string first = targetOf(left), second = targetOf(right);
+  return isThere(folderOf(first), a) && isThere(folderOf(second), b) &&
+         areEqual(a, b) && nameOf(first) == nameOf(second);
 }
 
 } // namespace chimera::program

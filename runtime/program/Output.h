@@ -16,24 +16,40 @@
 
 namespace chimera::program {
 
+using Parts = std::initializer_list<std::span<const std::byte>>;
+
 /// Writes the parts, one behind the other, to `path` whole or not at all: they
-/// go to a new file beside it that then takes its name. Links stay links, and
-/// what is no regular file, like a pipe or /dev/null, is written directly.
-/// False, with the reason in `error`, where that fails.
+/// go to a new file beside it that then takes its name. Links stay links (see
+/// targetOf), and what is no regular file, like a pipe or /dev/null, is written
+/// directly. False, with the reason in `error`, where that fails.
 ///
 /// Asks `isWanted` at the last moment before anything can be seen of it; where
 /// that gives false, having said why in `error`, nothing is left.
 bool writeWhole(
-    const std::string &path,
-    std::initializer_list<std::span<const std::byte>> parts, std::string &error,
+    const std::string &path, Parts parts, std::string &error,
     const std::function<bool()> &isWanted = [] { return true; });
+
+/// Writes the parts to the process's standard output, behind what is there, if
+/// `isWanted`. False likewise.
+bool writeStandardOutput(Parts parts, std::string &error,
+                         const std::function<bool()> &isWanted);
 
 /// Empty if `path` looks writable now, else why it is not: to be asked before
 /// long work whose result is to go there.
 std::string checkOutput(const std::string &path);
 
-/// Whether `path` names a regular file, or nothing yet.
+/// Whether `path` names a regular file, or nothing yet: then another file can
+/// take its place. An open file that has lost its name (by /proc/self/fd, say)
+/// is no such.
 bool isRegularOrNew(const std::string &path);
+
+/// What is made or replaced by writing to `path`: the name to which its links
+/// lead, be there a file already or not.
+std::string targetOf(const std::string &path);
+
+/// Whether both paths are those of one regular file, or of one that is not
+/// there yet.
+bool areSameFile(const std::string &left, const std::string &right);
 
 } // namespace chimera::program
 

@@ -8,6 +8,7 @@
 #include "runtime/program/Output.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -105,6 +106,66 @@ TEST_F(OutputTest, keepsLinksAndDevices) {
   EXPECT_FALSE(isRegularOrNew(folder / "null"));
   EXPECT_TRUE(isRegularOrNew(folder / "link"));
   EXPECT_TRUE(isRegularOrNew(folder / "none"));
+}
+
+TEST_F(OutputTest, followsLinksToWhatIsNotThereYet) {
+  fs::create_directory(folder / "below");
+  fs::create_symlink("below/target", folder / "link");
+  fs::create_symlink(folder / "link", folder / "below" / "chain");
+  EXPECT_EQ(targetOf(folder / "below" / "chain"), folder / "below" / "target");
+  EXPECT_EQ(checkOutput(folder / "link"), "");
+  ASSERT_TRUE(write(folder / "below" / "chain", "new"));
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_TRUE(fs::is_symlink(folder / "below" / "chain"));
+  EXPECT_EQ(read(folder / "below" / "target"), "new");
+  EXPECT_EQ(targetOf(folder / "none"), folder / "none");
+
+  fs::create_symlink("none/target", folder / "lost");
+  EXPECT_EQ(checkOutput(folder / "lost"),
+            (folder / "lost").string() +
+                ": cannot write: No such file or directory");
+  EXPECT_FALSE(write(folder / "lost", "text"));
+  EXPECT_TRUE(fs::is_symlink(folder / "lost"));
+}
+
+TEST_F(OutputTest, writesItselfWhatHasLostItsName) {
+  int file = ::open((folder / "f").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(file, 0);
+  std::string path = "/proc/self/fd/" + std::to_string(file);
+  EXPECT_TRUE(isRegularOrNew(path));
+  fs::remove(folder / "f");
+  EXPECT_FALSE(isRegularOrNew(path));
+  ASSERT_TRUE(write(path, "text that is longer"));
+  ASSERT_TRUE(write(path, "text")) << error;
+  EXPECT_EQ(read(path), "text");
+  EXPECT_EQ(files(), 0u);
+  ::close(file);
+}
+
+TEST_F(OutputTest, knowsAFileByAnyOfItsPaths) {
+  fs::create_directory(folder / "below");
+  fs::create_directory_symlink("below", folder / "other");
+  fs::create_symlink("below/f", folder / "link");
+  auto expect = [&](const char *left, const char *right, bool same) {
+    EXPECT_EQ(areSameFile(folder / left, folder / right), same)
+        << left << " " << right;
+    EXPECT_EQ(areSameFile(folder / right, folder / left), same)
+        << left << " " << right;
+  };
+  for (bool exists : {false, true}) {
+    if (exists) {
+      ASSERT_TRUE(write(folder / "below" / "f", "text"));
+    }
+    for (const char *path :
+         {"below/f", "below/./f", "below/../below/f", "other/f", "link"}) {
+      expect("below/f", path, true);
+      expect("f", path, false);
+    }
+    expect("link", "below/f.part", false);
+  }
+  expect("none/f", "none/f", false);
+  EXPECT_FALSE(areSameFile("/dev/null", "/dev/null")) << "holds nothing";
+  EXPECT_FALSE(areSameFile("", ""));
 }
 
 TEST_F(OutputTest, saysWhatIsWrong) {
