@@ -42,7 +42,7 @@ bool hasCoreForProgress(uint32_t ranksOnHost, uint32_t threads);
 /// compute on, which made a step fifty times slower on a busy machine. OpenMP
 /// reads its settings when it is loaded, so the process starts itself again,
 /// once, unless the user has chosen (OMP_WAIT_POLICY). Call it before there is
-/// anything to lose.
+/// anything to lose: a pipe that has been read is empty the second time.
 void letThreadsSleep(uint32_t threads);
 
 } // namespace chimera::runtime

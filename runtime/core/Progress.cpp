@@ -8,46 +8,27 @@
 #include "runtime/core/Progress.h"
 
 #include "runtime/core/Launch.h"
-#include "runtime/program/Output.h"
 
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
 
-namespace {
-/// Where the log grows. What is no regular file takes no other file's name.
-std::string partOf(const std::string &file) {
-  return program::isRegularOrNew(file) ? file + ".part" : file;
-}
-
-[[noreturn]] void failToWrite(const std::string &file) {
-  throw std::runtime_error("cannot write the log " + file + ": " +
-                           std::strerror(errno));
-}
-} // namespace
-
 Progress::Progress(const Options &options)
     // Launchers give ranks a terminal of their own, whatever theirs is.
     : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
-  if (options.logFile.empty())
-    return;
-  log.open(partOf(options.logFile), std::ios::trunc);
-  if (!log)
-    failToWrite(partOf(options.logFile));
+  if (!options.logFile.empty())
+    log.emplace(options.logFile);
 }
 
 void Progress::step(const StepEvent &event) {
   double took = event.seconds - lastSeconds;
   lastSeconds = event.seconds;
   auto tokens = static_cast<double>(options.tokensPerStep);
-  if (log.is_open()) {
+  if (log) {
     nlohmann::ordered_json line;
     line["step"] = event.step + 1;
     line["loss"] = nullptr;
@@ -57,9 +38,7 @@ void Progress::step(const StepEvent &event) {
     if (options.tokensPerStep && took > 0)
       line["tokens_per_s"] = tokens / took;
     line["seconds"] = event.seconds;
-    log << line.dump() << "\n" << std::flush;
-    if (!log)
-      failToWrite(partOf(options.logFile));
+    log->append(line.dump() + "\n");
   }
   bool last = event.step + 1 == options.steps;
   if (options.quiet ||
@@ -104,15 +83,8 @@ void Progress::show(const StepEvent &event, double perSecond) {
 }
 
 void Progress::finish(const nlohmann::json &summary) {
-  if (!log.is_open())
+  if (!log)
     return;
-  log << nlohmann::json{{"summary", summary}}.dump() << "\n";
-  log.close();
-  std::error_code error;
-  std::string part = partOf(options.logFile);
-  if (log && part != options.logFile)
-    std::filesystem::rename(part, options.logFile, error);
-  if (!log || error)
-    throw std::runtime_error("cannot write the log " + options.logFile +
-                             (error ? ": " + error.message() : ""));
+  log->append(nlohmann::json{{"summary", summary}}.dump() + "\n");
+  log->complete();
 }

@@ -8,9 +8,9 @@
 #ifndef CHIMERA_RUNTIME_CORE_PROGRESS_H
 #define CHIMERA_RUNTIME_CORE_PROGRESS_H
 
+#include "runtime/core/LogFile.h"
 #include "runtime/core/Run.h"
 
-#include <fstream>
 #include <nlohmann/json_fwd.hpp>
 
 namespace chimera::runtime {
@@ -20,7 +20,7 @@ namespace chimera::runtime {
 /// end one with the key "summary". Steps count from 1. Numbers are logged so
 /// that they read back to the last bit.
 ///
-/// The log grows as FILE.part and takes its name when it is complete.
+/// The log is a LogFile.
 class Progress {
 public:
   struct Options {
@@ -30,7 +30,7 @@ public:
     std::string logFile; ///< empty for none
   };
 
-  /// Throws std::runtime_error if the log cannot be written.
+  /// Throws std::runtime_error, like the others, if the log cannot be written.
   explicit Progress(const Options &options);
   void step(const StepEvent &event);
   /// Ends the progress line; writes the summary and names the log.
@@ -41,7 +41,7 @@ private:
 
   Options options;
   bool terminal;
-  std::ofstream log;
+  std::optional<LogFile> log;
   double lastSeconds = 0;
   double lastShown = -1e9;
 };

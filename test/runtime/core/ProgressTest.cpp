@@ -8,6 +8,7 @@
 #include "runtime/core/Progress.h"
 
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
