@@ -30,6 +30,7 @@
 #include "runtime/stage/torch/TextData.h"
 #include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/stage/torch/Weights.h"
+#include "tools/RunFiles.h"
 #ifdef CHIMERA_HAVE_MPI
 #include "runtime/transport/mpi/Session.h"
 #endif
@@ -218,11 +219,13 @@ nlohmann::json summarize(const program::ProgramT &program,
   return summary;
 }
 
+uint32_t threadsOf(const RunSettings &settings, uint32_t ranksOnHost) {
+  return settings.threads ? settings.threads : threadsPerRank(ranksOnHost);
+}
+
 int runSequentially(const RunSettings &settings,
                     const program::ProgramT &program, Workload &load) {
-  uint32_t threads = settings.threads ? settings.threads : threadsPerRank(1);
-  if (load.kind == kTransformer)
-    letThreadsSleep(threads);
+  uint32_t threads = threadsOf(settings, 1);
   Signals signals;
   std::atomic<uint64_t> stepsDone = 0;
   std::atomic<bool> stop = false;
@@ -323,10 +326,7 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
 int runPipeline(const RunSettings &settings, const program::ProgramT &program,
                 Workload &load, const std::optional<Job> &job, bool overMpi) {
   uint32_t onHost = job ? job->ranksOnHost : program::rankCount(program);
-  uint32_t threads =
-      settings.threads ? settings.threads : threadsPerRank(onHost);
-  if (load.kind == kTransformer)
-    letThreadsSleep(threads);
+  uint32_t threads = threadsOf(settings, onHost);
   Signals signals;
   TrainingRun run = makeRun(settings, program, load, overMpi, threads);
   run.signals = &signals;
@@ -370,12 +370,13 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   MpiSession session(progress ? MpiThreads::Several : MpiThreads::One);
   checkRanks(program, session.ranks());
   progress = progress && (settings.progress == kOn || session.allowsProgress());
-  std::unique_ptr<Transport> transport =
-      session.makeTransport({.progressThread = progress,
-                             .ownAllReduce = settings.allReduce == kTransport});
-  limit.reset();
-  run.shared = sharedSettings(settings, load);
+  std::unique_ptr<Transport> transport;
   try {
+    transport = session.makeTransport(
+        {.progressThread = progress,
+         .ownAllReduce = settings.allReduce == kTransport});
+    limit.reset();
+    run.shared = sharedSettings(settings, load);
     if (session.rank() == rootOf(program))
       prepare(progress ? "a process with a progress thread a rank over MPI"
                        : "a process a rank over MPI");
@@ -419,19 +420,7 @@ void checkSettings(const RunSettings &settings) {
         "--profile is for pipelines: leave out --sequential");
   if (settings.steps == 0 && !settings.profile.empty())
     throw std::invalid_argument("--profile needs at least one step");
-  std::vector<std::string> outputs;
-  for (const std::string *file : {&settings.save, &settings.saveGradients,
-                                  &settings.log, &settings.profile}) {
-    if (file->empty())
-      continue;
-    if (std::string problem = program::checkOutput(*file); !problem.empty())
-      throw std::runtime_error(problem);
-    if (program::isRegularOrNew(*file) &&
-        std::find(outputs.begin(), outputs.end(), *file) != outputs.end())
-      throw std::invalid_argument("expected different output files, got '" +
-                                  *file + "' twice");
-    outputs.push_back(*file);
-  }
+  checkFiles(settings);
 }
 
 /// Proves a program for the transports that there are: with each of them a send
@@ -456,15 +445,18 @@ bool chimera::isSpokesman() {
 }
 
 int chimera::runCommand(const RunSettings &settings) {
+  checkSettings(settings);
+  std::optional<Job> job = findJob();
+  // Only what trains on text has threads. The ranks of this process are not
+  // known yet, so it may start again in vain; a pipe can be read only once.
+  if (!settings.data.empty())
+    letThreadsSleep(threadsOf(settings, job ? job->ranksOnHost : 1));
   std::string error;
   std::optional<program::ProgramT> program =
       program::readProgramFile(settings.program, error);
   if (!program)
     throw std::runtime_error(error);
 
-  checkSettings(settings);
-
-  std::optional<Job> job = findJob();
   bool overMpi = settings.transport == kMpi ||
                  (settings.transport == kAuto && job && !settings.sequential);
 #ifndef CHIMERA_HAVE_MPI

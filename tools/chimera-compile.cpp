@@ -11,6 +11,8 @@
 #include "dialect/Chimera.h"
 #include "passes/Passes.h"
 #include "runtime/program/File.h"
+#include "runtime/program/Output.h"
+#include "tools/Start.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
@@ -109,8 +111,7 @@ static int compile(TimingScope &timing) {
     return 1;
   program->message_model = messages;
   phase = timing.nest("verify and write the program");
-  std::string target = output == "-" ? std::string("/dev/stdout") : output;
-  if (!chimera::program::writeProgramFile(*program, target, error)) {
+  if (!chimera::program::writeProgramFile(*program, output, error)) {
     llvm::errs() << "chimera-compile: " << error << "\n";
     return 1;
   }
@@ -118,6 +119,7 @@ static int compile(TimingScope &timing) {
 }
 
 int main(int argc, char **argv) {
+  chimera::guardOutputs();
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   cl::SetVersionPrinter([](llvm::raw_ostream &os) {
@@ -125,6 +127,13 @@ int main(int argc, char **argv) {
   });
   cl::ParseCommandLineOptions(
       argc, argv, "Compiles a described pipeline into a program file\n");
+  if (chimera::program::areSameFile(input == "-" ? "/dev/stdin" : input.c_str(),
+                                    output == "-" ? "/dev/stdout"
+                                                  : output.c_str())) {
+    llvm::errs() << "chimera-compile: " << output
+                 << ": expected another file than the description\n";
+    return 1;
+  }
   DefaultTimingManager times;
   times.setEnabled(timing);
   TimingScope all = times.getRootScope();

@@ -9,11 +9,13 @@
 #include "compiler/schedule/Registry.h"
 #include "dialect/Chimera.h"
 #include "tools/Arguments.h"
+#include "tools/Start.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
+  chimera::guardOutputs();
   chimera::registerPipelines();
   mlir::registerCSEPass();
   mlir::registerCanonicalizerPass();

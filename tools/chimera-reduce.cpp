@@ -7,10 +7,12 @@
 
 #include "compiler/Pipelines.h"
 #include "dialect/Chimera.h"
+#include "tools/Start.h"
 
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 
 int main(int argc, char **argv) {
+  chimera::guardOutputs();
   chimera::registerPipelines();
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();

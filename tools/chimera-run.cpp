@@ -7,15 +7,34 @@
 
 #include "runtime/core/Signals.h"
 #include "tools/RunCommand.h"
+#include "tools/Start.h"
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 
 using namespace chimera;
 
+namespace {
+/// As CLI::Range, which lets nan pass.
+CLI::Validator within(double low, double high) {
+  return CLI::Range(low, high) &
+         CLI::Validator(
+             [](std::string &text) {
+               double value = 0;
+               return CLI::detail::lexical_cast(text, value) &&
+                              std::isnan(value)
+                          ? "expected a number, got " + text
+                          : std::string();
+             },
+             "");
+}
+} // namespace
+
 int main(int argc, char **argv) {
+  bool hasOutput = guardOutputs();
   runtime::Signals::holdBack();
   CLI::App app(
       "Runs the training step of a compiled program.\n\n"
@@ -58,13 +77,13 @@ int main(int argc, char **argv) {
                  "Seconds after which a wait for another rank fails, from the "
                  "start to the end of the run; 0: none (default: 1800 over "
                  "MPI, none for ranks in one process)")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(within(0.0, 1e9));
   app.add_flag("--sequential", settings.sequential,
                "Train the same description on one device without a pipeline");
   app.add_option("--hold-out", settings.holdOut,
                  "Last part of the text kept from training and evaluated at "
                  "the end")
-      ->check(CLI::Range(0.0, 0.99))
+      ->check(within(0.0, 0.99))
       ->capture_default_str();
   app.add_option("--evaluate-batches", settings.evaluateBatches,
                  "Micro-batches of held-out text to evaluate; 0: none")
@@ -73,7 +92,7 @@ int main(int argc, char **argv) {
   app.add_option("--unit-ns", settings.unitNanoseconds,
                  "Nanoseconds that a synthetic stage sleeps for each unit of "
                  "an action's cost")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(within(0.0, 1e9))
       ->capture_default_str();
   app.add_flag(
       "--check-replicas", settings.checkReplicas,
@@ -104,6 +123,9 @@ int main(int argc, char **argv) {
                                                        : error.get_exit_code();
   }
   try {
+    if (!hasOutput)
+      throw std::runtime_error("standard output is closed, and results would "
+                               "be lost: give it > /dev/null at least");
     int status = runCommand(settings);
     if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
       std::fprintf(stderr, "chimera-run: cannot write to standard output\n");

@@ -10,6 +10,7 @@
 #include "dialect/Chimera.h"
 #include "runtime/program/File.h"
 #include "tools/Arguments.h"
+#include "tools/Start.h"
 
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
@@ -54,6 +55,7 @@ static LogicalResult dumpProgram(llvm::SourceMgr &sources,
 }
 
 int main(int argc, char **argv) {
+  chimera::guardOutputs();
   TranslateFromMLIRRegistration toProgram(
       "chimera-to-program", "write the program of an allocated pipeline",
       [](Operation *op, llvm::raw_ostream &os) {

@@ -222,10 +222,87 @@ class Test(unittest.TestCase):
         self.expect_error("log.jsonl: cannot write", self.sample(), "--log",
                           "/nowhere/log.jsonl")
 
-    def test_outputs_that_collide(self):
-        path = self.path("out")
-        self.expect_error("twice", self.sample(), "--log", path,
-                          "--save-gradients", path)
+    def test_files_that_collide(self):
+        program, path = self.sample(), self.path("out")
+        link = self.path("link")
+        os.symlink("out", link)
+        for first, second in ((["--profile", path], ["--log", path]),
+                              (["--save", path], ["--log", self.path("./out")]),
+                              (["--save", path], ["--log", link]),
+                              (["--save", path + ".part"], ["--log", path]),
+                              (["--save", path + ".part"], ["--log", link]),
+                              (["--data", path], ["--save", path]),
+                              ([], ["--log", program])):
+            self.expect_error("expected different files, got ", program, *first,
+                              *second)
+        with open(path, "w") as output:
+            result = subprocess.run([CHIMERA_RUN, program, "--log", path],
+                                    stdout=output, stderr=subprocess.PIPE,
+                                    text=True, timeout=60)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("for standard output and ", result.stderr)
+        # What is no file may take all.
+        result = self.run_it(program, "--profile", "/dev/null", "--log",
+                             "/dev/null")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def shell(self, command, *arguments):
+        return subprocess.run(["bash", "-c", command, CHIMERA_RUN, *arguments],
+                              capture_output=True, text=True, timeout=60)
+
+    def test_closed_streams(self):
+        program, log = self.sample(), self.path("log")
+        arguments = [program, "--steps", "2", "--log", log]
+        result = self.shell('"$0" "$@" >&-', *arguments)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("standard output is closed", result.stderr)
+        for closed in ("<&- 2>&-", "2>&-", "<&-"):
+            result = self.shell(f'"$0" "$@" {closed}', *arguments)
+            self.assertEqual(result.returncode, 0, closed)
+            with open(log) as lines:
+                self.assertEqual(len([json.loads(line) for line in lines]), 3)
+            os.remove(log)
+        # A report is no part of the log that it stands beside.
+        result = self.shell('"$0" "$@" --stages synthetic --unit-ns 1e9 2>&- & '
+                            'sleep 1; kill -TERM $!; wait $!', *arguments)
+        self.assertEqual(result.returncode, 128 + 15)
+        self.assertEqual(os.path.getsize(log + ".part"), 0)
+
+    def test_a_file_too_large_is_an_error(self):
+        log = self.path("log")
+        result = self.shell('ulimit -f 1; "$0" "$@"', self.sample(), "--steps",
+                            "100", "--log", log)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(f"cannot write the log {log}.part: File too large",
+                      result.stderr)
+
+    def test_one_log_for_two_runs(self):
+        program, log = self.sample(), self.path("log")
+        first = subprocess.Popen(
+            [CHIMERA_RUN, program, "--log", log, "--steps", "4", "--stages",
+             "synthetic", "--unit-ns", "1e7"], stdout=subprocess.PIPE)
+        for line in first.stdout:
+            if line.startswith(b"step 1/"):
+                break
+        self.expect_error(f"cannot write the log {log}.part: another run is "
+                          "writing it", program, "--log", log)
+        first.communicate(timeout=60)
+        self.assertEqual(first.returncode, 0)
+        with open(log) as lines:
+            self.assertEqual(len([json.loads(line) for line in lines]), 5)
+
+    def test_a_program_from_a_pipe(self):
+        text = self.path("text")
+        with open(text, "w") as file:
+            file.write("x" * 100000)
+        # With threads it starts itself again, before it has read anything.
+        with open(self.sample(), "rb") as program:
+            result = subprocess.run(
+                [CHIMERA_RUN, "/dev/stdin", "--data", text, "--threads", "2"],
+                input=program.read(), capture_output=True, timeout=60,
+                env={name: value for name, value in ENVIRONMENT.items()
+                     if name != "OMP_WAIT_POLICY"})
+        self.assertIn(b"the program has no model", result.stderr)
 
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_an_error_of_the_root_ends_a_job(self):
@@ -239,7 +316,8 @@ class Test(unittest.TestCase):
                           ["--hold-out", "1"], ["--threads", "0"],
                           ["--timeout", "-1"], ["--transport", "pigeon"],
                           ["--progress", "maybe"], ["--all-reduce", "tree"],
-                          ["--unit-ns", "-1"]):
+                          ["--unit-ns", "-1"], ["--unit-ns", "nan"],
+                          ["--timeout", "nan"], ["--hold-out", "-NaN"]):
             result = self.run_it(program, *arguments)
             self.assertNotEqual(result.returncode, 0, arguments)
             self.assertIn(arguments[0], result.stderr)

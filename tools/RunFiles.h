@@ -1,0 +1,22 @@
+//===- RunFiles.h - Which files a run reads and writes ----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TOOLS_RUNFILES_H
+#define CHIMERA_TOOLS_RUNFILES_H
+
+#include "tools/RunCommand.h"
+
+namespace chimera {
+
+/// Throws std::exception where an output of the run cannot be written, or is
+/// also something else that the run reads or writes: its program, its text,
+/// another output, or what its standard output or error go to. Reads nothing.
+void checkFiles(const RunSettings &settings);
+
+} // namespace chimera
+
+#endif // CHIMERA_TOOLS_RUNFILES_H
