@@ -39,6 +39,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <unistd.h>
 
 using namespace chimera;
@@ -382,6 +383,8 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
                        : "a process a rank over MPI");
     runInJob(run, *transport, session.hostRanks());
   } catch (const std::exception &error) {
+    if (!transport)
+      giveWay();
     // The other ranks may be well: leave without meeting them again.
     std::fprintf(stderr, "chimera-run: %s\n", error.what());
     std::fflush(nullptr);
@@ -442,6 +445,11 @@ void checkMessages(const std::string &file, program::ProgramT &program) {
 bool chimera::isSpokesman() {
   std::optional<Job> job = findJob();
   return !job || job->rank == 0;
+}
+
+void chimera::giveWay() {
+  if (!isSpokesman())
+    std::this_thread::sleep_for(std::chrono::seconds(2));
 }
 
 int chimera::runCommand(const RunSettings &settings) {

@@ -52,6 +52,11 @@ int runCommand(const RunSettings &settings);
 /// told once.
 bool isSpokesman();
 
+/// To be called before a failure is told. Ranks of a job mostly fail alike: the
+/// spokesman tells at once, which ends the others before they do. One that
+/// fails alone is heard a moment later.
+void giveWay();
+
 } // namespace chimera
 
 #endif // CHIMERA_TOOLS_RUNCOMMAND_H

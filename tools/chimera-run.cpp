@@ -8,30 +8,12 @@
 #include "runtime/core/Signals.h"
 #include "tools/RunCommand.h"
 #include "tools/Start.h"
+#include "tools/Within.h"
 
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <thread>
 
 using namespace chimera;
-
-namespace {
-/// As CLI::Range, which lets nan pass.
-CLI::Validator within(double low, double high) {
-  return CLI::Range(low, high) &
-         CLI::Validator(
-             [](std::string &text) {
-               double value = 0;
-               return CLI::detail::lexical_cast(text, value) &&
-                              std::isnan(value)
-                          ? "expected a number, got " + text
-                          : std::string();
-             },
-             "");
-}
-} // namespace
 
 int main(int argc, char **argv) {
   bool hasOutput = guardOutputs();
@@ -134,10 +116,7 @@ int main(int argc, char **argv) {
     return status;
   } catch (const std::exception &error) {
     std::fflush(stdout);
-    // Ranks of a job mostly fail alike: the first speaks, and ends the others
-    // before they do. One that fails alone is heard a moment later.
-    if (!isSpokesman())
-      std::this_thread::sleep_for(std::chrono::seconds(2));
+    giveWay();
     std::fprintf(stderr, "chimera-run: %s\n", error.what());
     return 1;
   }

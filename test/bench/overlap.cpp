@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/transport/mpi/Session.h"
+#include "tools/Within.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -140,7 +141,7 @@ int main(int argc, char **argv) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--work", milliseconds, "Milliseconds of it")
-      ->check(CLI::Range(0.01, 1e4))
+      ->check(chimera::within(0.01, 1e4))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
