@@ -148,7 +148,9 @@ def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
   let description = [{
     Apart from the rest, the gradient of parameters that another stage has too,
     or the buckets of either. No byte moves: in memory the pieces lie one behind
-    another in the place of the whole, which is used no further.
+    another in the place of the whole, which is used no further. Buckets begin at
+    multiples of 8 bytes of what is cut (which a program is verified for, not
+    this op: of tied parameters that are cut off there may be any number).
 
     Invalid where there are less than two pieces, one is empty, or they have
     another number of bytes than the whole.

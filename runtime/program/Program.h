@@ -100,6 +100,12 @@ inline std::optional<unsigned> tiedPiece(const Tied *tied, size_t stages,
   return offset ? std::optional<unsigned>(*offset == 0 ? 0 : 1) : std::nullopt;
 }
 
+/// Where buckets may begin in the gradient, or the tied or other part of it,
+/// that they are cut from, in bytes: there no element is cut, of whatever type.
+/// So a sum in buckets is the sum of the whole, also in the words of integer
+/// stages, of which only the last may be short.
+inline constexpr uint64_t kBucketAlignment = 8;
+
 /// Ranks that run the program: workers times data-parallel copies.
 inline uint32_t rankCount(const ProgramT &program) {
   return static_cast<uint32_t>(program.workers.size()) * program.data_parallel;

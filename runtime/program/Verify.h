@@ -107,8 +107,9 @@ struct Violation {
 /// used no further, and what takes its place has the same bytes. Pieces carry
 /// from where on they are parts of which sum. Contributions to an all-reduce
 /// hold all gradients of an update; of a bucket they are that piece of their
-/// stage's sum, the same at every member. A join makes the whole again of all
-/// its pieces in their places, reduced alike.
+/// stage's sum, the same at every member, which begins where no element is cut
+/// (kBucketAlignment). A join makes the whole again of all its pieces in their
+/// places, reduced alike.
 ///
 /// Tied parameters, which first and last stage hold where `tied` and the model
 /// say: a sum of such a stage is split into theirs and the rest. Theirs may

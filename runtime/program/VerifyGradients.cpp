@@ -198,6 +198,10 @@ void GradientSums::split(const Instruction &instruction, Buffers in,
     return splitTied(instruction, piece, out);
   piece.buckets = static_cast<uint32_t>(out.size());
   for (uint32_t buffer : out) {
+    if (piece.begin % kBucketAlignment != 0)
+      fail("expected buckets that begin at multiples of " +
+           text(kBucketAlignment) + " bytes, got byte " + text(piece.begin) +
+           " (buffer " + text(buffer) + ")");
     sums[buffer] = piece;
     piece.begin += worker.buffers[buffer].bytes();
     ++piece.bucket;

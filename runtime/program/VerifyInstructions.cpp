@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
 #include "runtime/program/Signature.h"
 #include "runtime/program/VerifyInternal.h"
 
@@ -409,12 +408,6 @@ private:
       if (piece.kind() != ValueKind::WeightGradient || piece.bytes() == 0 ||
           piece.offset() != next || piece.bytes() > end - next)
         return failPieces(place, buffer, next);
-      // What sums without a model are made of is up to who runs it.
-      if (program.model && piece.bytes() % bytesOf(program.data_type) != 0)
-        return fail("expected pieces of whole elements, of " +
-                    std::to_string(bytesOf(program.data_type)) +
-                    " bytes each, got " + text(piece.bytes()) +
-                    " bytes (buffer " + text(buffer) + ")");
       next += piece.bytes();
     }
     if (next != end || place.kind() != ValueKind::WeightGradient)

@@ -25,4 +25,13 @@
 // RUN: %python %S/Inputs/edit.py drop 0 'wait %%13' , drop 0 'all_reduce_start stage 1 bucket 1' , drop 1 'wait %%13' , drop 1 'all_reduce_start stage 1 bucket 1' , replace 0 'chimera.join pipeline 1' '%%18' '%%11#1' , replace 1 'chimera.join pipeline 0' '%%18' '%%11#1' < %t.mlir > %t.left.mlir
 // RUN: not chimera-opt %t.left.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEFT
 // LEFT: error: {{.*}}expected piece 1 of 2 of the gradient sum of pipeline 1 stage 1, reduced like the others, got piece 1 of 2 of the gradient sum of pipeline 1 stage 1
+//
+// Cut elsewhere, at both members alike: between words and inside one. Integers
+// that are cut sum to other numbers.
+// RUN: sed 's/bucket_bytes(32)/bucket_bytes(40)/' %s | chimera-opt --chimera-to-projected --chimera-allocate -o %t.40.mlir
+// RUN: sed -e 's/<40>/<48>/g' -e 's/<24>/<16>/g' -e 's/ at 424$/ at 432/' -e 's/ at 552$/ at 560/' %t.40.mlir > %t.48.mlir
+// RUN: chimera-opt %t.48.mlir --chimera-verify-program -o /dev/null
+// RUN: sed -e 's/<40>/<44>/g' -e 's/<24>/<20>/g' -e 's/ at 424$/ at 428/' -e 's/ at 552$/ at 556/' %t.40.mlir > %t.44.mlir
+// RUN: not chimera-opt %t.44.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=CUT
+// CUT: error: {{.*}}expected buckets that begin at multiples of 8 bytes, got byte 44
 chimera.pipeline @p stages(2) micro_batches(2) schedule("chimera") bucket_bytes(32)

@@ -326,6 +326,10 @@ bool changeTables(ProgramT &program, Random &random) {
   }
   }
 }
+
+bool moveCutIntoWord(ProgramT &program, Random &random) {
+  return moveCut(program, random, static_cast<int64_t>(1 + random.below(7)));
+}
 } // namespace
 
 std::span<const Mutation> hostile::contentMutations() {
@@ -347,6 +351,8 @@ std::span<const Mutation> hostile::contentMutations() {
        "two instructions of an opcode change places, "
        "labels or operands",
        false, exchangeActions},
+      {"cut-words", "a gradient's buckets cut inside a word", false,
+       moveCutIntoWord},
       {"tables", "other states, sections, communicators or placement", false,
        changeTables}};
   return kAll;

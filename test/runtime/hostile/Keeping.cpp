@@ -178,6 +178,10 @@ bool moveSendsWaits(ProgramT &program, Random &random) {
   };
   return shift(program, random, isSendWait, random.oneIn(2));
 }
+
+bool moveCutByWord(ProgramT &program, Random &random) {
+  return moveCut(program, random, program::kBucketAlignment);
+}
 } // namespace
 
 std::span<const Mutation> hostile::keepingMutations() {
@@ -192,6 +196,8 @@ std::span<const Mutation> hostile::keepingMutations() {
        exchangeIndependent},
       {"earlier", "receives posted earlier", true, postReceivesEarlier},
       {"rewait", "the wait of a send at another independent place", true,
-       moveSendsWaits}};
+       moveSendsWaits},
+      {"recut", "a gradient's buckets cut a word earlier or later", true,
+       moveCutByWord}};
   return kAll;
 }

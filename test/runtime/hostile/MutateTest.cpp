@@ -9,6 +9,7 @@
 
 #include "test/runtime/hostile/Peaks.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
+#include "test/runtime/program/BucketPrograms.h"
 #include "test/runtime/program/TiedPrograms.h"
 
 #include <gtest/gtest.h>
@@ -38,6 +39,8 @@ std::vector<ProgramT> samples() {
     programs.push_back(program::sampleTied(
         {.workers = 3, .microBatches = 3, .bidirectional = bidirectional}, 24,
         /*swapped=*/bidirectional));
+  programs.push_back(program::sampleInBuckets(
+      {.workers = 2, .microBatches = 2, .bidirectional = true}));
   for (program::Updates updates :
        {program::Updates::EachMicroBatch, program::Updates::EachStep})
     programs.push_back(program::sampleAsynchronous(

@@ -14,6 +14,7 @@
 
 #include "runtime/program/Program.h"
 #include "test/runtime/hostile/Random.h"
+#include "test/runtime/program/BucketPrograms.h"
 
 namespace chimera::runtime::hostile {
 
@@ -46,6 +47,13 @@ inline std::vector<uint32_t> messagesOf(const program::WorkerT &worker,
   return indicesOf(worker, [&](const program::Instruction &each) {
     return each.opcode() == opcode && each.target() == peer;
   });
+}
+
+/// Moves a cut between two buckets of a gradient, the same on all workers.
+inline bool moveCut(program::ProgramT &program, Random &random, int64_t bytes) {
+  auto of = static_cast<uint32_t>(random.below(program.communicators.size()));
+  auto bucket = static_cast<uint32_t>(random.below(3));
+  return program::recut(program, of, bucket, random.oneIn(2) ? bytes : -bytes);
 }
 
 /// A channel with messages: its source, destination and posts at both.
