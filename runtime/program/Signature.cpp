@@ -38,8 +38,6 @@ Signature signatureOf(Opcode opcode, bool first, bool last) {
     signature.result(Kind::WeightGradient, 3);
     if (!first)
       signature.result(Kind::Gradient);
-    signature.equalBytes[0] = 2;
-    signature.equalBytes[1] = 3;
     break;
   case Opcode::InputGradient:
     signature.operand(Kind::Stash);
@@ -54,8 +52,6 @@ Signature signatureOf(Opcode opcode, bool first, bool last) {
     signature.operand(Kind::Weights);
     signature.operand(Kind::WeightGradient);
     signature.result(Kind::WeightGradient, 2);
-    signature.equalBytes[0] = 1;
-    signature.equalBytes[1] = 2;
     break;
   case Opcode::OptimizerStep:
     signature.operand(Kind::Weights);
@@ -64,8 +60,6 @@ Signature signatureOf(Opcode opcode, bool first, bool last) {
     signature.result(Kind::Weights, 0);
     signature.result(Kind::OptimizerState, 1);
     signature.mayMove = true;
-    signature.equalBytes[0] = 0;
-    signature.equalBytes[1] = 2;
     break;
   default:
     break;

@@ -30,8 +30,6 @@ struct Signature {
   uint8_t inPlace[2] = {kNotInPlace, kNotInPlace};
   /// Whether the first result may also have a buffer apart from all others.
   bool mayMove = false;
-  /// Operands (a pair) that must have equal bytes.
-  uint8_t equalBytes[2] = {0, 0};
 
   void operand(ValueKind kind) { kinds[operands++] = kind; }
   void result(ValueKind kind, uint8_t operandInPlace = kNotInPlace) {
@@ -45,9 +43,9 @@ struct Signature {
 /// and no stash: how many there are depends on what the forward covers.
 Signature signatureOf(Opcode opcode, bool first, bool last);
 
-/// Where a computation's operands and results are not of the kinds and sizes
-/// that its signature says, or lie in buffers that they may not share; empty
-/// where they are. Requires buffers that exist.
+/// Where a computation's operands and results are not of the kinds that its
+/// signature says, or lie in buffers that they may not share; empty where they
+/// are. Requires buffers that exist.
 std::string faultOf(const WorkerT &worker, const Instruction &instruction,
                     const Signature &signature, bool isLast);
 

@@ -127,9 +127,13 @@ struct Violation {
 /// and parts on loads, computations and posts of what belongs to micro-batches:
 /// loads, forwards and messages of tokens, labels and activations name what one
 /// forward of the pipeline covers, backwards, recomputes and messages of
-/// gradients one piece, and buffers have that many boundaries, or that part of
-/// one; `kind` must be that of the buffers on loads, posts and starts and is
-/// free elsewhere. `location` is an index, or UINT32_MAX for none.
+/// gradients one piece; `kind` must be that of the buffers on loads, posts and
+/// starts and is free elsewhere. `location` is an index, or UINT32_MAX for none.
+///
+/// Sizes: buffers of activations and gradients have as many boundaries as their
+/// label names, or that part of one; a stash has that part of its stage's,
+/// rounded up; weights, their gradients and optimizer states have what the stage
+/// says.
 ///
 /// The bytes that a worker holds at an instruction are those of
 /// - both buffers of each of its states, always;

@@ -200,10 +200,13 @@ private:
   }
 
   /// Whether a buffer of `kind` has the bytes of what `label` names; `stage` is
-  /// the stage whose boundary an activation or gradient crosses.
+  /// the stage whose boundary an activation or gradient crosses. Requires a
+  /// verified label where the kind belongs to micro-batches.
   bool verifyBytes(const Instruction &label, ValueKind kind, uint32_t stage,
                    uint32_t buffer) {
-    uint32_t count = pieces.forwardOf(label.micro_batch()).count;
+    const Stage &sizes = program.stages[stage];
+    auto parts = [&] { return pieces.partsOf(label.micro_batch()); };
+    uint32_t count = 1;
     uint64_t expected = 0;
     uint64_t got = worker->buffers[buffer].bytes();
     switch (kind) {
@@ -211,20 +214,32 @@ private:
     case ValueKind::Labels: {
       // All have the size of the first, which cannot be told otherwise.
       uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
-      if (unit == UINT64_MAX && got % count == 0 &&
-          got / count % pieces.partsOf(label.micro_batch()) == 0)
+      count = pieces.forwardOf(label.micro_batch()).count;
+      if (unit == UINT64_MAX && got % count == 0 && got / count % parts() == 0)
         unit = got / count;
       expected = unit == UINT64_MAX ? UINT64_MAX : unit * count;
       break;
     }
     case ValueKind::Activation:
-      expected = program.stages[stage].boundary_bytes() * count;
+      expected =
+          sizes.boundary_bytes() * pieces.forwardOf(label.micro_batch()).count;
       break;
     case ValueKind::Gradient:
-      expected = program.stages[stage].boundary_bytes() /
-                 pieces.partsOf(label.micro_batch());
+      expected = sizes.boundary_bytes() / parts();
       break;
-    default:
+    case ValueKind::Stash:
+      // The share of one part, rounded up.
+      expected =
+          sizes.stash_bytes() / parts() + (sizes.stash_bytes() % parts() != 0);
+      break;
+    case ValueKind::Weights:
+    case ValueKind::WeightGradient:
+      expected = sizes.weights_bytes();
+      break;
+    case ValueKind::OptimizerState:
+      expected = sizes.optimizer_bytes();
+      break;
+    case ValueKind::Loss:
       return true;
     }
     if (got == expected)
@@ -287,6 +302,9 @@ private:
       return;
     uint32_t buffer = worker->operands[instruction.first_operand()];
     if (!verifyKind(instruction, buffer))
+      return;
+    // Which piece of it, none says.
+    if (instruction.kind() == ValueKind::WeightGradient)
       return;
     // A gradient is its stage's input gradient.
     bool back = instruction.kind() == ValueKind::Gradient;
@@ -369,16 +387,13 @@ private:
     std::string fault = faultOf(*worker, instruction, signature, ends & 2);
     if (!fault.empty())
       return fail(fault);
-    if (ofMicroBatches && !verifySizes(instruction, signature))
+    if (!verifySizes(instruction))
       return;
     if (opcode == Opcode::OptimizerStep)
       verifyUpdate(instruction);
   }
 
   void verifyUpdate(const Instruction &instruction) {
-    if (!verifyPair(operandsOf(*worker, instruction)[0],
-                    resultsOf(*worker, instruction)[0]))
-      return;
     bool each = program.updates == Updates::EachMicroBatch;
     uint32_t count = each ? 1 : program.micro_batches;
     if (instruction.micro_batches() != count ||
@@ -479,17 +494,18 @@ private:
            text(std::min(*only, *other)) + " on one side only");
   }
 
-  /// Whether a computation's activations, gradients, tokens and labels have the
-  /// bytes of what it covers.
-  bool verifySizes(const Instruction &instruction, const Signature &signature) {
+  /// Whether a computation's values have the bytes of what it covers, and of
+  /// its stage.
+  bool verifySizes(const Instruction &instruction) {
     const uint32_t *buffers =
         worker->operands.data() + instruction.first_operand();
-    size_t count = signature.operands + signature.results;
-    for (size_t k = 0; k < count; ++k) {
-      ValueKind kind = signature.kinds[k];
+    uint32_t operands = instruction.operands();
+    for (uint32_t k = 0; k < operands + instruction.results(); ++k) {
+      ValueKind kind = kindOf(buffers[k]);
       // An activation comes from the stage before, and a gradient goes there.
-      bool isOperand = k < signature.operands;
-      uint32_t before = isOperand == (kind == ValueKind::Activation);
+      uint32_t before = kind == ValueKind::Activation ? k < operands
+                        : kind == ValueKind::Gradient ? k >= operands
+                                                      : 0;
       if (!verifyBytes(instruction, kind, instruction.stage() - before,
                        buffers[k]))
         return false;

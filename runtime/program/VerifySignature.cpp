@@ -51,19 +51,12 @@ std::string faultOfKinds(const WorkerT &worker, const Instruction &instruction,
   bool agrees = instruction.operands() == operands && given == count;
   for (size_t k = 0; agrees && k < count; ++k)
     agrees = found(k) == expected(k);
-  if (!agrees)
-    return "expected " + kindList(0, operands, expected) + " -> " +
-           kindList(operands, count, expected) + ", got " +
-           kindList(0, instruction.operands(), found) + " -> " +
-           kindList(instruction.operands(), given, found);
-  auto [a, b] = signature.equalBytes;
-  uint64_t left = worker.buffers[buffers[a]].bytes();
-  uint64_t right = worker.buffers[buffers[b]].bytes();
-  if (left == right)
+  if (agrees)
     return "";
-  return std::string("expected equal bytes of ") + nameOf(signature.kinds[a]) +
-         " and " + nameOf(signature.kinds[b]) + ", got " +
-         std::to_string(left) + " and " + std::to_string(right);
+  return "expected " + kindList(0, operands, expected) + " -> " +
+         kindList(operands, count, expected) + ", got " +
+         kindList(0, instruction.operands(), found) + " -> " +
+         kindList(instruction.operands(), given, found);
 }
 
 /// Which buffers results may share with operands and each other.

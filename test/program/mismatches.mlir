@@ -49,4 +49,9 @@
 // RUN: not chimera-opt %t.operand.mlir --chimera-allocate --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=OPERAND
 // OPERAND: {{:[0-9]+:29}}: error: worker 1 instruction 7 (forward pipeline 0 stage 1 micro-batch 1) at {{.*}}: expected the activation of stage 0 micro-batch 1, got the activation of stage 0 micro-batch 0 (buffer 2)
 // OPERAND-NOT: error
+//
+// A stash that says less than its stage, and with it the peaks.
+// RUN: sed -e 's/chimera.stash<64>/chimera.stash<1>/g' %t.mlir > %t.stash.mlir
+// RUN: not chimera-opt %t.stash.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=STASH
+// STASH: {{:[0-9]+:25}}: error: worker 0 instruction 1 (forward pipeline 0 stage 0 micro-batch 0) at {{.*}}: expected 64 bytes of stash, got 1
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe")

@@ -92,6 +92,23 @@ inline void move(ProgramT &program, uint32_t w, uint32_t from, uint32_t to) {
   stream = std::move(moved);
 }
 
+/// Gives all stages the weights and states of stage 0, the smallest: then sizes
+/// no longer tell their values apart. Peaks stay as stated.
+inline void makeStagesAlike(ProgramT &program) {
+  const Stage first = program.stages[0];
+  for (Stage &stage : program.stages) {
+    stage.mutate_weights_bytes(first.weights_bytes());
+    stage.mutate_optimizer_bytes(first.optimizer_bytes());
+  }
+  for (auto &stream : program.workers)
+    for (Buffer &buffer : stream->buffers)
+      if (buffer.kind() == ValueKind::OptimizerState)
+        buffer.mutate_bytes(first.optimizer_bytes());
+      else if (buffer.kind() == ValueKind::Weights ||
+               buffer.kind() == ValueKind::WeightGradient)
+        buffer.mutate_bytes(first.weights_bytes());
+}
+
 inline void shrink(Buffer &buffer) { buffer.mutate_bytes(buffer.bytes() - 8); }
 
 } // namespace chimera::program

@@ -166,18 +166,35 @@ const Refusal kCases[] = {
      "-> (weight gradient), got",
      [](ProgramT &p) { find(p, 0, Opcode::Backward).mutate_results(2); }},
     {"GradientOfOtherSizeThanWeights", Rule::Structure,
-     "expected equal bytes of weights and weight gradient, got 128 and 120",
+     "expected 128 bytes of weight gradient, got 120",
      [](ProgramT &p) {
        shrink(bufferOf(p, 0, find(p, 0, Opcode::Backward), 3));
        shrink(bufferOf(p, 0, find(p, 0, Opcode::AllReduceStart), 1));
      }},
     {"StepIntoOtherSize", Rule::Structure,
-     "expected buffers of one kind and size, got 128 bytes of weights in "
-     "buffer "
-     "0 and 152 of weights in buffer 3",
+     "expected 128 bytes of weights, got 152",
      [](ProgramT &p) {
        operand(p, 0, find(p, 0, Opcode::OptimizerStep), 3) =
            someBuffer(p, 0, ValueKind::Weights, 1);
+     }},
+    {"StepOfAnotherStagesState", Rule::Structure,
+     "expected 256 bytes of optimizer state, got 304",
+     [](ProgramT &p) {
+       Instruction &step = find(p, 0, Opcode::OptimizerStep);
+       operand(p, 0, step, 1) = operand(p, 0, step, 4) =
+           someBuffer(p, 0, ValueKind::OptimizerState, 1);
+     }},
+    {"ForwardWithAnotherStagesWeights", Rule::Structure,
+     "expected 128 bytes of weights, got 152",
+     [](ProgramT &p) {
+       operand(p, 0, find(p, 0, Opcode::Forward), 1) =
+           someBuffer(p, 0, ValueKind::Weights, 1);
+     }},
+    {"StashSmallerThanItsStages", Rule::Structure,
+     "expected 512 bytes of stash, got 504",
+     [](ProgramT &p) {
+       Instruction &forward = find(p, 0, Opcode::Forward);
+       shrink(bufferOf(p, 0, forward, 3));
      }},
     {"OptimizerStateNotInPlace", Rule::Structure,
      "expected the optimizer state in place in buffer 1, got buffer 4",
@@ -206,6 +223,56 @@ TEST_P(VerifyInstructions, IsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyInstructions,
                          testing::ValuesIn(kCases), nameOfCase<Refusal>);
+
+/// Every buffer of a stash, whoever makes it, has the bytes that its stage says
+/// of what it is for.
+void expectStashes(const SampleOptions &options, uint64_t bytes) {
+  ProgramT program = samplePipeline(options);
+  EXPECT_TRUE(verifyProgram(program).empty());
+  uint32_t stashes = 0;
+  for (uint32_t w = 0; w < program.workers.size(); ++w)
+    for (Buffer &buffer : worker(program, w).buffers) {
+      if (buffer.kind() != ValueKind::Stash)
+        continue;
+      ++stashes;
+      for (uint64_t other : {bytes - 1, bytes + 1}) {
+        buffer.mutate_bytes(other);
+        expectRefused(program, Rule::Structure,
+                      "expected " + std::to_string(bytes) +
+                          " bytes of stash, got " + std::to_string(other));
+      }
+      buffer.mutate_bytes(bytes);
+    }
+  EXPECT_GT(stashes, 0u);
+}
+
+TEST(Stashes, HaveTheBytesOfTheirStage) {
+  using Recompute = SampleOptions::Recompute;
+  for (Recompute recompute :
+       {Recompute::None, Recompute::All, Recompute::AllButFirst})
+    for (bool split : {false, true})
+      expectStashes({.workers = 2,
+                     .microBatches = 3,
+                     .splitBackward = split,
+                     .doubledForwards = true,
+                     .recompute = recompute},
+                    512);
+}
+
+TEST(Stashes, OfPartsHaveTheirShare) {
+  expectStashes({.workers = 2, .microBatches = 2, .backwardParts = 4}, 128);
+}
+
+TEST(Stashes, OfPartsAreRoundedUp) {
+  ProgramT program = samplePipeline(
+      {.workers = 2, .microBatches = 2, .backwardParts = 2, .stashBytes = 8});
+  for (Stage &stage : program.stages)
+    stage.mutate_stash_bytes(7);
+  EXPECT_TRUE(verifyProgram(program).empty());
+  for (Stage &stage : program.stages)
+    stage.mutate_stash_bytes(9);
+  expectRefused(program, Rule::Structure, "expected 5 bytes of stash, got 4");
+}
 
 } // namespace
 } // namespace chimera::program

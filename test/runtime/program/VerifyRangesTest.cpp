@@ -304,6 +304,7 @@ const Case kCases[] = {
      "expected the weights of pipeline 0 stage 0, got those of pipeline 1 "
      "stage 3",
      [](ProgramT &p) {
+       makeStagesAlike(p);
        operand(p, 0, action(p, 0, Opcode::Recompute, 0, 1), 1) =
            operand(p, 0, lastForward(p), 1);
      }},
