@@ -129,8 +129,8 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
     }
     int64_t weights = program::parameterCount(model, first, ends[s] - first) *
                       program::bytesOf(type);
-    // AdamW keeps two moments for each weight.
-    auto bytes = BytesAttr::get(builder.getContext(), weights, 2 * weights,
+    auto bytes = BytesAttr::get(builder.getContext(), weights,
+                                program::optimizerBytes(weights),
                                 std::max<int64_t>(stash, 1), boundary);
     // An embedding is a copy and has next to no operations, but takes time.
     auto cost =

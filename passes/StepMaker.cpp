@@ -7,6 +7,8 @@
 
 #include "passes/StepMaker.h"
 
+#include "runtime/program/Layout.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -14,8 +16,6 @@
 using namespace mlir;
 
 namespace chimera {
-
-static constexpr int64_t kLossBytes = 8;
 
 /// The bytes of several micro-batches. What does not fit is as good as the
 /// largest number, which allocate refuses.
@@ -31,7 +31,7 @@ StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
     : builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())),
       loc(pipeline.getLoc()), pipeline(pipeline), layout(layout),
       tokenBytes(tokenBytes),
-      loss(LossType::get(pipeline.getContext(), kLossBytes)) {
+      loss(LossType::get(pipeline.getContext(), program::kLossBytes)) {
   MLIRContext *context = pipeline.getContext();
   for (StageOp stage : layout.stages) {
     BytesAttr bytes = stage.getBytes();

@@ -199,23 +199,78 @@ static std::string describe(const Tied *tied) {
          std::to_string(tied->last_offset()) + " of the last";
 }
 
-std::string checkTied(const ProgramT &program) {
-  const ModelT &model = *program.model;
-  std::optional<Tied> ofModel;
-  if (model.tied && program.stages.size() > 1) {
-    const uint32_t last = program.stages.back().layers();
-    if (last == 0 || last >= layerCount(model))
-      return "expected a last stage of some but not all of the tied model's " +
-             std::to_string(layerCount(model)) + " layers, got " +
-             std::to_string(last);
-    ofModel = tiedParameters(model, program.data_type, last);
+/// Whether each layer is in one stage, in order.
+static std::string checkLayers(const ProgramT &program) {
+  const uint32_t layers = layerCount(*program.model);
+  uint32_t next = 0;
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const Stage &stage = program.stages[s];
+    if (stage.first_layer() != next || stage.layers() == 0 ||
+        stage.layers() > layers - next)
+      return "expected stage " + std::to_string(s) + " to have layers from " +
+             std::to_string(next) + " on, of the model's " +
+             std::to_string(layers) + ", got " +
+             std::to_string(stage.layers()) + " from " +
+             std::to_string(stage.first_layer()) + " on";
+    next += stage.layers();
   }
+  if (next == layers)
+    return "";
+  return "expected stages of the model's " + std::to_string(layers) +
+         " layers, got the first " + std::to_string(next);
+}
+
+/// Whether stage `s` has the bytes of its layers.
+static std::string checkBytes(const ProgramT &program, size_t s) {
+  const ModelT &model = *program.model;
+  const Stage &stage = program.stages[s];
+  const int64_t weights =
+      product({parameterCount(model, stage.first_layer(), stage.layers()),
+               bytesOf(program.data_type)});
+  struct {
+    const char *what;
+    uint64_t got;
+    int64_t expected;
+  } const sizes[] = {
+      {"weights", stage.weights_bytes(), weights},
+      {"optimizer state", stage.optimizer_bytes(), optimizerBytes(weights)},
+      {"boundary", stage.boundary_bytes(),
+       boundaryBytes(model, program.data_type, program.micro_batch_size)}};
+  // Nothing crosses the boundary of the last.
+  const size_t count = s + 1 == program.stages.size() ? 2 : 3;
+  for (size_t k = 0; k < count; ++k)
+    if (sizes[k].got != static_cast<uint64_t>(sizes[k].expected))
+      return "stage " + std::to_string(s) + ": expected " +
+             std::to_string(sizes[k].expected) + " bytes of " + sizes[k].what +
+             ", by the model, got " + std::to_string(sizes[k].got);
+  return "";
+}
+
+/// Whether `tied` is what the model says. Requires layers that are checked.
+static std::string checkTied(const ProgramT &program) {
+  std::optional<Tied> ofModel = tiedParameters(
+      *program.model, program.data_type, program.stages.back().layers());
   std::string expected = describe(ofModel ? &*ofModel : nullptr);
   std::string got = describe(program.tied.get());
   if (got == expected)
     return "";
   return "expected " + expected + " as tied parameters, by the model, got " +
          got;
+}
+
+std::string checkStages(const ProgramT &program) {
+  if (std::string problem = checkModel(*program.model); !problem.empty())
+    return problem;
+  if (program.micro_batch_size == 0)
+    return "expected a micro-batch size of at least 1, got 0";
+  if (program.optimizer->name != "adamw")
+    return "expected optimizer 'adamw', got '" + program.optimizer->name + "'";
+  if (std::string problem = checkLayers(program); !problem.empty())
+    return problem;
+  for (size_t s = 0; s < program.stages.size(); ++s)
+    if (std::string problem = checkBytes(program, s); !problem.empty())
+      return problem;
+  return checkTied(program);
 }
 
 LayerCost layerCost(const ModelT &model, DataType type, uint32_t microBatchSize,
@@ -241,6 +296,10 @@ LayerCost layerCost(const ModelT &model, DataType type, uint32_t microBatchSize,
     stash = blockStash(model, m, e);
   }
   return {forward, product({2, forward}), stash};
+}
+
+int64_t optimizerBytes(int64_t weightsBytes) {
+  return product({2, weightsBytes});
 }
 
 int64_t tokenBytes(const ModelT &model, uint32_t microBatchSize) {

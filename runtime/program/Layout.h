@@ -84,9 +84,13 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
 std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
                                    uint32_t lastCount);
 
-/// Empty if `program`, which has stages and a checked model, says as `tied`
-/// what the model does, else what is wrong with it.
-std::string checkTied(const ProgramT &program);
+/// Empty if the stages of `program` (which has some, and an optimizer) are
+/// those of its model, else what is wrong with them: a model that checkModel
+/// refuses, no samples in a micro-batch, an optimizer other than "adamw",
+/// layers that are not in one stage each, in order, bytes of weights, optimizer
+/// state or a boundary that are not the layers', or another `tied` than the
+/// model's.
+std::string checkStages(const ProgramT &program);
 
 /// Costs of `layer` for one micro-batch of `microBatchSize` sequences. The
 /// stash is what the runtime keeps from the forward to the backward besides the
@@ -94,8 +98,14 @@ std::string checkTied(const ProgramT &program);
 LayerCost layerCost(const ModelT &model, DataType type, uint32_t microBatchSize,
                     uint32_t layer);
 
+/// Bytes of the state that AdamW keeps for weights of so many: two averages.
+int64_t optimizerBytes(int64_t weightsBytes);
+
 /// Bytes of one micro-batch's token (or label) numbers: int64 each.
 int64_t tokenBytes(const ModelT &model, uint32_t microBatchSize);
+
+/// Bytes of a loss: a float64, whatever the data type.
+inline constexpr int64_t kLossBytes = 8;
 
 /// Bytes of the activation between two layers: [micro-batch, context, width].
 int64_t boundaryBytes(const ModelT &model, DataType type,

@@ -133,7 +133,8 @@ struct Violation {
 /// Sizes: buffers of activations and gradients have as many boundaries as their
 /// label names, or that part of one; a stash has that part of its stage's,
 /// rounded up; weights, their gradients and optimizer states have what the stage
-/// says.
+/// says. Where there is a model, it says what stages, tokens, labels and losses
+/// have (Layout.h), and each of its layers is in one stage.
 ///
 /// The bytes that a worker holds at an instruction are those of
 /// - both buffers of each of its states, always;

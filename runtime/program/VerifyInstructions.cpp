@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/program/Layout.h"
 #include "runtime/program/Signature.h"
 #include "runtime/program/VerifyInternal.h"
 
@@ -20,6 +21,9 @@ public:
                       Report &report)
       : program(program), facts(facts), report(report), pieces(*facts.pieces),
         stages(static_cast<uint32_t>(program.stages.size())) {
+    if (program.model)
+      tokenBytes = labelBytes = static_cast<uint64_t>(
+          program::tokenBytes(*program.model, program.micro_batch_size));
     for (size_t opcode = 0; opcode <= size_t(Opcode::MAX); ++opcode)
       for (int ends = 0; ends < 4; ++ends)
         signatures[opcode][ends] =
@@ -212,7 +216,7 @@ private:
     switch (kind) {
     case ValueKind::Tokens:
     case ValueKind::Labels: {
-      // All have the size of the first, which cannot be told otherwise.
+      // Without a model all have the size of the first.
       uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
       count = pieces.forwardOf(label.micro_batch()).count;
       if (unit == UINT64_MAX && got % count == 0 && got / count % parts() == 0)
@@ -240,7 +244,8 @@ private:
       expected = sizes.optimizer_bytes();
       break;
     case ValueKind::Loss:
-      return true;
+      expected = program.model ? kLossBytes : got;
+      break;
     }
     if (got == expected)
       return true;
@@ -519,7 +524,7 @@ private:
   const Pieces &pieces;
   uint32_t stages;
   Signature signatures[size_t(Opcode::MAX) + 1][4];
-  uint64_t tokenBytes = UINT64_MAX; ///< of a micro-batch, once known
+  uint64_t tokenBytes = UINT64_MAX; ///< of a micro-batch, where known
   uint64_t labelBytes = UINT64_MAX;
 
   // Where the walk is.

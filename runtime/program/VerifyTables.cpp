@@ -171,9 +171,6 @@ void verifyPipelines(const ProgramT &program, Report &report) {
 /// Whether the parameters that are on two stages are where they can be.
 void verifyTied(const ProgramT &program, Report &report) {
   const Tied *tied = program.tied.get();
-  if (program.model && checkModel(*program.model).empty())
-    if (std::string problem = checkTied(program); !problem.empty())
-      return structure(report, problem);
   if (!tied)
     return;
   if (program.updates != Updates::Flush)
@@ -410,6 +407,9 @@ void verifyTables(const ProgramT &program, Facts &facts, Report &report) {
   if (!report.empty())
     return;
   facts.pieces.emplace(program);
+  if (program.model)
+    if (std::string problem = checkStages(program); !problem.empty())
+      return structure(report, problem);
   verifyTied(program, report);
   verifyCommunicators(program, facts, report);
   verifyStates(program, report);

@@ -25,10 +25,9 @@ namespace {
 
 using at::Tensor;
 
-void expectBytes(const char *what, size_t bytes, int64_t expected,
-                 const std::string &where = "") {
+void expectBytes(const char *what, size_t bytes, int64_t expected) {
   if (bytes != static_cast<size_t>(expected))
-    throw std::invalid_argument(where + "expected " + std::to_string(expected) +
+    throw std::invalid_argument("expected " + std::to_string(expected) +
                                 " bytes of " + what + ", got " +
                                 std::to_string(bytes));
 }
@@ -329,39 +328,16 @@ std::unique_ptr<Stage> makeWholeModel(const program::ProgramT &program) {
 
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t number) {
-  const std::string name = "stage " + std::to_string(number) + ": ";
   if (number >= program.stages.size())
-    throw std::invalid_argument(name + "expected one of the program's " +
+    throw std::invalid_argument("expected one of the program's " +
                                 std::to_string(program.stages.size()) +
-                                " stages");
+                                " stages, got " + std::to_string(number));
   const program::Stage &declared = program.stages[number];
   auto stage = std::make_unique<TransformerStage>(
       program, declared.first_layer(), declared.layers());
 
-  const program::ModelT &model = *program.model;
-  const uint32_t end = declared.first_layer() + declared.layers();
-  if ((number == 0) != (declared.first_layer() == 0) ||
-      (number + 1 == program.stages.size()) !=
-          (end == program::layerCount(model)))
-    throw std::invalid_argument(
-        name +
-        "expected the first stage to begin with layer 0 and the last to "
-        "end with layer " +
-        std::to_string(program::layerCount(model) - 1) + ", got layers " +
-        std::to_string(declared.first_layer()) + " to " +
-        std::to_string(end - 1));
-  if (std::string problem = program::checkTied(program); !problem.empty())
-    throw std::invalid_argument(name + problem);
-  const int64_t bytes = program::parameterCount(model, declared.first_layer(),
-                                                declared.layers()) *
-                        program::bytesOf(program.data_type);
-  expectBytes("weights", declared.weights_bytes(), bytes, name);
-  expectBytes("optimizer state", declared.optimizer_bytes(), 2 * bytes, name);
-  if (end != program::layerCount(model))
-    expectBytes("boundary", declared.boundary_bytes(),
-                program::boundaryBytes(model, program.data_type,
-                                       program.micro_batch_size),
-                name);
+  if (std::string problem = program::checkStages(program); !problem.empty())
+    throw std::invalid_argument(problem);
   return stage;
 }
 

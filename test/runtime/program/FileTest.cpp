@@ -30,8 +30,8 @@ ProgramT fullProgram() {
                                      .microBatches = 4,
                                      .bidirectional = true,
                                      .splitBackward = true,
-                                     .dataParallel = 2});
-  program.model = sampleModel();
+                                     .dataParallel = 2,
+                                     .ofModel = true});
   program.optimizer->weight_decay = 0.01;
   program.message_model = MessageModel::Buffered;
   for (auto &worker : program.workers)

@@ -7,6 +7,8 @@
 
 #include "test/runtime/program/SamplePrograms.h"
 
+#include "runtime/program/Layout.h"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -14,8 +16,6 @@
 namespace chimera::program {
 
 namespace {
-
-constexpr uint64_t kLossBytes = 8;
 
 /// What an action covers: micro-batches (where it has any) or a part of one, on
 /// a stage of a pipeline.
@@ -46,6 +46,8 @@ public:
 
   ProgramT build() {
     describe();
+    if (options.ofModel)
+      describeModel();
     for (uint32_t p = 0; p < program.pipelines.size(); ++p)
       for (uint32_t s = 0; s < options.workers; ++s)
         start({p, s});
@@ -90,6 +92,32 @@ private:
     if (options.bidirectional)
       addPipeline(options.turned ? Direction::Down : Direction::Up,
                   options.turned, down, options.microBatches);
+  }
+
+  void describeModel() {
+    auto model = std::make_unique<ModelT>();
+    model->architecture = "gpt2";
+    model->layers = options.workers - 2;
+    model->heads = 2;
+    model->width = 8;
+    model->context = 4;
+    model->vocabulary = 16;
+    model->dropout = 0.25;
+    DataType type = program.data_type;
+    program.micro_batch_size = options.backwardParts;
+    options.tokenBytes =
+        static_cast<uint64_t>(tokenBytes(*model, program.micro_batch_size));
+    options.boundaryBytes = static_cast<uint64_t>(
+        program::boundaryBytes(*model, type, program.micro_batch_size));
+    for (uint32_t s = 0; s < options.workers; ++s) {
+      int64_t weights = parameterCount(*model, s, 1) * bytesOf(type);
+      Stage &stage = program.stages[s];
+      stage.mutate_weights_bytes(static_cast<uint64_t>(weights));
+      stage.mutate_optimizer_bytes(
+          static_cast<uint64_t>(optimizerBytes(weights)));
+      stage.mutate_boundary_bytes(options.boundaryBytes);
+    }
+    program.model = std::move(model);
   }
 
   void addPipeline(Direction direction, uint32_t turn, uint32_t first,
@@ -453,18 +481,6 @@ private:
 
 ProgramT samplePipeline(const SampleOptions &options) {
   return Builder(options).build();
-}
-
-std::unique_ptr<ModelT> sampleModel() {
-  auto model = std::make_unique<ModelT>();
-  model->architecture = "gpt2";
-  model->layers = 2;
-  model->heads = 4;
-  model->width = 64;
-  model->context = 32;
-  model->vocabulary = 256;
-  model->dropout = 0.25;
-  return model;
 }
 
 } // namespace chimera::program

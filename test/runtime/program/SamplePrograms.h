@@ -52,16 +52,17 @@ struct SampleOptions {
   uint64_t stashBytes = 512;
   uint64_t weightsBytes = 128;
   uint64_t optimizerBytes = 256;
+  /// Whether the program is that of a GPT-2 of as many layers, a layer on each
+  /// stage, of which no field has its default. Its sizes then are the model's
+  /// and not those above, but for the stash's. A micro-batch has a sample for
+  /// each part. Requires at least three workers.
+  bool ofModel = false;
 };
 
 /// One synchronous training step: loads, forwards, backwards, an all-reduce for
-/// every stage and one for the losses (8 bytes each), optimizer steps. A bare
-/// program: `model` is null. Requires workers, micro-batches and dataParallel
-/// of at least 1.
+/// every stage and one for the losses (8 bytes each), optimizer steps. Requires
+/// workers, micro-batches and dataParallel of at least 1.
 ProgramT samplePipeline(const SampleOptions &options = {});
-
-/// A model for the programs of tests that look at it: no field has its default.
-std::unique_ptr<ModelT> sampleModel();
 
 } // namespace chimera::program
 

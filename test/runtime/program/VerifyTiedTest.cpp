@@ -58,26 +58,24 @@ TEST(Tied, IsReducedApart) {
 }
 
 TEST(Tied, IsWhatTheModelSays) {
-  ProgramT program = samplePipeline({.workers = 2});
-  program.model = std::make_unique<ModelT>();
-  program.model->architecture = "gpt2";
-  program.model->layers = program.model->heads = program.model->width = 2;
-  program.model->context = program.model->vocabulary = 3;
-  program.stages[1].mutate_layers(1);
-  EXPECT_TRUE(verifyProgram(program).empty());
+  // A matrix of the sample's vocabulary and width.
+  ProgramT program = sampleTied(
+      {.workers = 3, .microBatches = 2, .ofModel = true}, 16 * 8 * 8);
   program.model->tied = true;
-  expectRefused(program, Rule::Structure,
-                "expected 48 bytes at 0 of the first stage and 32 of the last "
-                "as tied parameters, by the model, got none");
-  program.stages[1].mutate_layers(4);
-  expectRefused(program, Rule::Structure,
-                "expected a last stage of some but not all of the tied model's "
-                "4 layers, got 4");
-  program.stages[1].mutate_layers(1);
+  EXPECT_TRUE(verifyProgram(program).empty());
   program.model->tied = false;
-  program.tied = std::make_unique<Tied>(0, 32, 48);
+  expectRefused(
+      program, Rule::Structure,
+      "expected none as tied parameters, by the model, got 1024 bytes "
+      "at 0 of the first stage and 128 of the last");
+  program.model->tied = true;
+  program.tied->mutate_bytes(1016);
   expectRefused(program, Rule::Structure,
-                "expected none as tied parameters, by the model, got 48 bytes");
+                "expected 1024 bytes at 0 of the first stage and 128 of the "
+                "last as tied parameters, by the model, got 1016 bytes");
+  program.tied.reset();
+  expectRefused(program, Rule::Structure,
+                "as tied parameters, by the model, got none");
 }
 
 const Refusal kCases[] = {

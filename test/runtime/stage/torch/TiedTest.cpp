@@ -143,7 +143,7 @@ TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
     return std::string("(accepted)");
   };
   const std::string expected =
-      "stage 1: expected 704 bytes at 0 of the first stage and 128 of the last "
+      "expected 704 bytes at 0 of the first stage and 128 of the last "
       "as tied parameters, by the model, got ";
   EXPECT_EQ(refusal([](program::ProgramT &) {}), "(accepted)");
   EXPECT_EQ(refusal([](program::ProgramT &program) { program.tied.reset(); }),
@@ -154,7 +154,7 @@ TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
             expected + "704 bytes at 0 of the first stage and 0 of the last");
   EXPECT_EQ(
       refusal([](program::ProgramT &program) { program.model->tied = false; }),
-      "stage 1: expected none as tied parameters, by the model, got 704 bytes "
+      "expected none as tied parameters, by the model, got 704 bytes "
       "at 0 of the first stage and 128 of the last");
   // In one stage there is nothing to tie.
   program::ProgramT alone = smallProgram({.tied = true}, {4});

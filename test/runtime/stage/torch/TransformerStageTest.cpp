@@ -388,10 +388,9 @@ TEST(TransformerStageTest, refusesAnUnknownOptimizer) {
 TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {
   program::ProgramT program = smallProgram({}, {2, 1});
   EXPECT_EQ(refusal([&] { makeTransformerStage(program, 1); }),
-            "stage 1: expected the first stage to begin with layer 0 and the "
-            "last to end with layer 3, got layers 2 to 2");
+            "expected stages of the model's 4 layers, got the first 3");
   EXPECT_EQ(refusal([&] { makeTransformerStage(program, 2); }),
-            "stage 2: expected one of the program's 2 stages");
+            "expected one of the program's 2 stages, got 2");
   program = smallProgram({}, {2, 2});
   program.stages[1] =
       program::Stage(2, 3, 1, 2, 1, 1, 1, 0, 0, 0, /*boundary=*/0);
