@@ -278,10 +278,13 @@ private:
 
   void addOperand(Operation *op, Value value) {
     std::optional<int32_t> buffer = bufferOf(worker, value);
-    if (buffer)
+    if (buffer && *buffer >= 0)
       return out->operands.push_back(*buffer);
-    op->emitOpError("expected a buffer for each value: run chimera-allocate "
-                    "first");
+    if (buffer)
+      op->emitOpError("expected buffers from 0 on, got ") << *buffer;
+    else
+      op->emitOpError("expected a buffer for each value: run chimera-allocate "
+                      "first");
     failed = true;
   }
 

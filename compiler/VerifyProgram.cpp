@@ -9,6 +9,7 @@
 
 #include "compiler/Emit.h"
 #include "dialect/Chimera.h"
+#include "passes/Workers.h"
 #include "runtime/program/Verify.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -32,15 +33,17 @@ llvm::cl::ValuesClass messageModels() {
             "as NCCL, with a communicator for each pair of workers"));
 }
 
-/// Where the violation's instruction comes from.
+/// Where the violation's instruction comes from, or else its worker, or else
+/// the pipeline.
 static Location placeOf(ModuleOp module, const program::ProgramT &program,
                         const program::Violation &violation) {
+  PipelineOp pipeline = *module.getOps<PipelineOp>().begin();
   if (violation.worker >= program.workers.size())
-    return module.getLoc();
+    return pipeline.getLoc();
   const auto &stream = program.workers[violation.worker]->instructions;
   if (violation.instruction >= stream.size() ||
       stream[violation.instruction].location() >= program.locations.size())
-    return module.getLoc();
+    return workersOf(pipeline)[violation.worker].getLoc();
   const program::Location &place =
       program.locations[stream[violation.instruction].location()];
   return FileLineColLoc::get(module.getContext(), program.files[place.file()],

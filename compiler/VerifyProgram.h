@@ -24,7 +24,8 @@ llvm::cl::ValuesClass messageModels();
 
 /// Runs verifyProgram on what emitProgram made of `module`. Fails if that finds
 /// anything, with a diagnostic for each violation at the source location of the
-/// instruction that is wrong, at the module's where there is none.
+/// instruction that is wrong, at the worker's or the pipeline's where there is
+/// none.
 mlir::LogicalResult verifyProgram(mlir::ModuleOp module,
                                   const program::ProgramT &program);
 

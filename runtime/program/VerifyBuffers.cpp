@@ -57,10 +57,10 @@ public:
     }
     for (uint32_t b = 0; b < slots.size() && !report.full(); ++b) {
       if (slots[b].isWritten && isStash(b))
-        report.add(Rule::Buffers,
-                   "worker " + text(w) + ": expected the stash in buffer " +
-                       text(b) + " to be used, as it was written by " +
-                       report.name(w, instructionAt(slots[b].birth)));
+        report.addAt(Rule::Buffers, w, instructionAt(slots[b].birth),
+                     "worker " + text(w) + ": expected the stash in buffer " +
+                         text(b) + " to be used, as it was written by " +
+                         report.name(w, instructionAt(slots[b].birth)));
       close(b);
     }
     if (!report.empty())
@@ -105,12 +105,13 @@ private:
     if (run.step == 1)
       for (uint32_t b = 0; b < slots.size(); ++b)
         if (written[b] != found[b])
-          report.add(Rule::Buffers,
-                     "worker " + text(w) +
-                         ": expected the body to leave each buffer as it found "
-                         "it, got buffer " +
-                         text(b) + " (" + nameOf(worker.buffers[b].kind()) +
-                         ") " + (written[b] ? "filled" : "emptied"));
+          report.addAt(
+              Rule::Buffers, w, kNone,
+              "worker " + text(w) +
+                  ": expected the body to leave each buffer as it found "
+                  "it, got buffer " +
+                  text(b) + " (" + nameOf(worker.buffers[b].kind()) + ") " +
+                  (written[b] ? "filled" : "emptied"));
     found = std::move(written);
   }
 
@@ -146,12 +147,12 @@ private:
       else if (buffer.offset() < endOfPermuted)
         other = permutedBefore;
       if (other != kNone)
-        report.add(Rule::Buffers,
-                   "worker " + text(w) +
-                       ": expected the bytes of a rename's buffer to be its "
-                       "own, got " +
-                       bytesOf(permuted[b] ? b : other) + " and " +
-                       bytesOf(permuted[b] ? other : b));
+        report.addAt(Rule::Buffers, w, kNone,
+                     "worker " + text(w) +
+                         ": expected the bytes of a rename's buffer to be its "
+                         "own, got " +
+                         bytesOf(permuted[b] ? b : other) + " and " +
+                         bytesOf(permuted[b] ? other : b));
       uint64_t last = buffer.offset() + buffer.bytes();
       if (last > end) {
         end = last;
@@ -387,12 +388,12 @@ private:
 
   void failStateOverlap(const Interval &value, const Interval &other,
                         bool valueIsReal) {
-    report.add(Rule::Buffers,
-               "worker " + text(w) +
-                   ": expected a state's bytes to be its own, "
-                   "got " +
-                   bytesOf((valueIsReal ? other : value).buffer) + " and " +
-                   bytesOf((valueIsReal ? value : other).buffer));
+    report.addAt(Rule::Buffers, w, kNone,
+                 "worker " + text(w) +
+                     ": expected a state's bytes to be its own, "
+                     "got " +
+                     bytesOf((valueIsReal ? other : value).buffer) + " and " +
+                     bytesOf((valueIsReal ? value : other).buffer));
   }
 
   Footprint footprint() const {
@@ -458,23 +459,24 @@ void verifyMemory(const ProgramT &program,
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const WorkerT &worker = *program.workers[w];
     const Footprint &found = footprints[w];
-    std::string name = "worker " + text(w) + ": ";
+    auto fail = [&](uint32_t index, const std::string &message) {
+      if (worker.instructions.empty())
+        report.add(Rule::Memory, "worker " + text(w) + ": " + message);
+      else
+        report.add(Rule::Memory, w, index, message);
+    };
     if (worker.peak_bytes != found.peak)
-      report.add(Rule::Memory,
-                 name + "expected a peak of " + text(worker.peak_bytes) +
-                     " bytes as stated, got " + text(found.peak) +
-                     " at instruction " + text(found.peakInstruction));
+      fail(found.peakInstruction,
+           "expected a peak of " + text(worker.peak_bytes) +
+               " bytes as stated, got " + text(found.peak) + " here");
     else if (found.atStated != found.peak)
-      report.add(Rule::Memory, name + "expected the peak of " +
-                                   text(found.peak) + " bytes at instruction " +
-                                   text(worker.peak_instruction) +
-                                   " as stated, got " + text(found.atStated) +
-                                   " bytes there");
+      fail(worker.peak_instruction, "expected the peak of " + text(found.peak) +
+                                        " bytes here as stated, got " +
+                                        text(found.atStated));
     if (worker.memory_cap != 0 && found.peak > worker.memory_cap)
-      report.add(Rule::Memory,
-                 name + "expected at most " + text(worker.memory_cap) +
-                     " bytes, its cap, got " + text(found.peak) +
-                     " at instruction " + text(found.peakInstruction));
+      fail(found.peakInstruction,
+           "expected at most " + text(worker.memory_cap) +
+               " bytes, the worker's cap, got " + text(found.peak));
   }
 }
 

@@ -267,11 +267,35 @@ void verifyCommunicator(const ProgramT &program,
       merged.push_back({member, 1});
 }
 
+/// The worker and the index of the first instruction that starts an all-reduce
+/// in a communicator, where one does.
+std::pair<uint32_t, uint32_t> firstStart(const ProgramT &program,
+                                         uint32_t communicator) {
+  for (uint32_t w = 0; w < program.workers.size(); ++w) {
+    const std::vector<Instruction> &stream = program.workers[w]->instructions;
+    for (uint32_t i = 0; i < stream.size(); ++i)
+      if (stream[i].opcode() == Opcode::AllReduceStart &&
+          stream[i].target() == communicator)
+        return {w, i};
+  }
+  return {kNone, kNone};
+}
+
 void verifyCommunicators(const ProgramT &program, Facts &facts,
                          Report &report) {
-  for (size_t c = 0; c < program.communicators.size() && !report.full(); ++c)
+  for (uint32_t c = 0; c < program.communicators.size() && !report.full();
+       ++c) {
+    size_t before = report.list.size();
     verifyCommunicator(program, *program.communicators[c],
                        "communicator " + text(c) + ": ", facts, report);
+    if (report.list.size() == before)
+      continue;
+    auto [w, i] = firstStart(program, c);
+    for (size_t k = before; k < report.list.size(); ++k) {
+      report.list[k].worker = w;
+      report.list[k].instruction = i;
+    }
+  }
 }
 
 void verifySections(const ProgramT &program, const WorkerT &worker,

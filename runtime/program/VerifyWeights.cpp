@@ -221,15 +221,23 @@ private:
     values[out[0]] = values[out[1]] = result;
   }
 
+  /// Of what a section leaves: where there is a rename at its end, that
+  /// decides.
+  void failAtEnd(const std::string &message) {
+    uint32_t end = sectionsOf(worker)[section].end;
+    bool renames =
+        end > 0 && worker.instructions[end - 1].opcode() == Opcode::Rename;
+    report.addAt(Rule::Weights, w, renames ? end - 1 : kNone, message);
+  }
+
   void verifySectionEnd() {
     int64_t expected = section == kPrologue ? 0 : (step + 1) * perStep;
     std::string name = "worker " + text(w) + ": expected ";
     for (size_t k = 0; k < held.size(); ++k)
       if (taken[k] != expected)
-        report.add(Rule::Weights,
-                   name + counted(static_cast<uint64_t>(expected), "update") +
-                       " of " + this->name(held[k]) + " by the end of step " +
-                       text(step) + ", got " + text(taken[k]));
+        failAtEnd(name + counted(static_cast<uint64_t>(expected), "update") +
+                  " of " + this->name(held[k]) + " by the end of step " +
+                  text(step) + ", got " + text(taken[k]));
     if (section != kBody || program.updates == Updates::Flush)
       return;
     for (size_t b = 0; step == 1 && b < values.size(); ++b) {
@@ -240,10 +248,9 @@ private:
           sums.byBuffer()[b] ==
               (sum.replica == kNone ? sum : sum.later(count, perStep)))
         continue;
-      report.add(Rule::Weights, name + "the body to leave in buffer " +
-                                    text(b) + " (" +
-                                    nameOf(worker.buffers[b].kind()) +
-                                    ") what it found there, one step later");
+      failAtEnd(name + "the body to leave in buffer " + text(b) + " (" +
+                nameOf(worker.buffers[b].kind()) +
+                ") what it found there, one step later");
     }
     found = values;
     foundSums = sums.byBuffer();
@@ -254,12 +261,11 @@ private:
     int64_t newest = taken[local(replica)];
     const Value &left = values[buffer];
     if (left.replica != replica || left.version != newest)
-      report.add(
-          Rule::Weights,
-          "worker " + text(w) + " state of " + name(replica) +
-              ": expected the newest " + nameOf(worker.buffers[buffer].kind()) +
-              " at the end, after " + text(newest) + " updates, got those of " +
-              name(left.replica) + " after " + text(left.version));
+      failAtEnd("worker " + text(w) + " state of " + name(replica) +
+                ": expected the newest " +
+                nameOf(worker.buffers[buffer].kind()) + " at the end, after " +
+                text(newest) + " updates, got those of " + name(left.replica) +
+                " after " + text(left.version));
   }
 
   static std::string text(int64_t value) { return std::to_string(value); }

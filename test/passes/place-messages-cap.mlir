@@ -25,12 +25,12 @@
 // What is refused is the least that there is.
 // RUN: sed '/^chimera/s|$| memory_cap(1343)|' %s > %t.none.mlir
 // RUN: not chimera-compile %t.none.mlir -o %t.none 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: worker 0: expected at most 1343 bytes, its cap, got 1344
+// NONE: worker 0 instruction {{[0-9]+ .*}}: expected at most 1343 bytes, the worker's cap, got 1344
 
 // A window that is given stays.
 // RUN: sed '/^chimera/s|$| memory_cap(1400) receive_window(2)|' %s > %t.given.mlir
 // RUN: not chimera-compile %t.given.mlir -o %t.given 2>&1 | FileCheck %s --check-prefix=GIVEN
-// GIVEN: worker 0: expected at most 1400 bytes, its cap, got 1408
+// GIVEN: worker 0 instruction {{[0-9]+ .*}}: expected at most 1400 bytes, the worker's cap, got 1408
 
 // The report stands before all that.
 // RUN: sed '/^chimera/s|$| memory_cap(1400)|' %s | chimera-opt --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=REPORT

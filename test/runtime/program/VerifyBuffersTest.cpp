@@ -94,9 +94,9 @@ const Refusal kCases[] = {
      [](ProgramT &p) { worker(p, 2).peak_bytes -= 8; }},
     {"PeakLowerThanStated", Rule::Memory, "bytes as stated, got",
      [](ProgramT &p) { worker(p, 2).peak_bytes += 8; }},
-    {"PeakElsewhere", Rule::Memory, "bytes at instruction 0 as stated, got",
+    {"PeakElsewhere", Rule::Memory, "bytes here as stated, got",
      [](ProgramT &p) { worker(p, 2).peak_instruction = 0; }},
-    {"CapExceeded", Rule::Memory, "bytes, its cap, got",
+    {"CapExceeded", Rule::Memory, "bytes, the worker's cap, got",
      [](ProgramT &p) {
        worker(p, 2).memory_cap = worker(p, 2).peak_bytes - 1;
      }},
