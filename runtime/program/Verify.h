@@ -44,7 +44,7 @@ struct Violation {
   Rule rule;
   std::string message;
   /// The instruction that is wrong, or the first of those that do not go
-  /// together; UINT32_MAX where it is none.
+  /// together; UINT32_MAX where it is none, or none of this worker's alone.
   uint32_t worker = UINT32_MAX;
   uint32_t instruction = UINT32_MAX;
 };
