@@ -96,6 +96,26 @@ FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
   return model;
 }
 
+LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {
+  auto pipeline = stage->getParentOfType<PipelineOp>();
+  uint32_t layers = program::layerCount(model);
+  if (!stage.getFirst() || *stage.getFirst() >= *stage.getLast() ||
+      *stage.getLast() > layers)
+    return stage.emitOpError("expected layers of a model of ")
+           << layers << " with embedding and head";
+  BytesAttr bytes = stage.getBytes();
+  program::Stage sizes;
+  sizes.mutate_first_layer(*stage.getFirst());
+  sizes.mutate_layers(*stage.getLast() - *stage.getFirst());
+  sizes.mutate_weights_bytes(bytes.getWeights());
+  sizes.mutate_optimizer_bytes(bytes.getOptimizer());
+  sizes.mutate_boundary_bytes(bytes.getBoundary());
+  std::string problem = program::checkBytes(
+      model, dataTypeOf(pipeline),
+      static_cast<uint32_t>(pipeline.getMicroBatchSize()), sizes);
+  return problem.empty() ? success() : stage.emitOpError(problem);
+}
+
 FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
                                                const Layout &layout) {
   FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
@@ -110,21 +130,11 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
            << "\": without one, first and last stage update their copies of "
               "the embedding at different times";
   StageOp first = layout.stages.front(), last = layout.stages.back();
-  uint32_t layers = program::layerCount(**model);
-  if (!last.getFirst() || *last.getFirst() == 0 || *last.getFirst() >= layers)
-    return last.emitOpError("expected layers of a model of ")
-           << layers << " with embedding and head";
-  program::Tied tied = *program::tiedParameters(**model, dataTypeOf(pipeline),
-                                                layers - *last.getFirst());
-  if (int64_t bytes = first.getBytes().getWeights();
-      bytes <= static_cast<int64_t>(tied.bytes()))
-    return first.emitOpError("expected more bytes of weights than the ")
-           << tied.bytes() << " of the tied embedding, got " << bytes;
-  if (uint64_t bytes = last.getBytes().getWeights();
-      bytes != tied.last_offset() + tied.bytes())
-    return last.emitOpError("expected the ")
-           << tied.last_offset() + tied.bytes()
-           << " bytes of weights that the tied model has here, got " << bytes;
+  if (failed(checkModelStage(first, **model)) ||
+      failed(checkModelStage(last, **model)))
+    return failure();
+  program::Tied tied = *program::tiedParameters(
+      **model, dataTypeOf(pipeline), *last.getLast() - *last.getFirst());
   // A worker's update of one would need the sum of the other.
   for (uint32_t s : {uint32_t(0), uint32_t(layout.stages.size() - 1)}) {
     std::set<int32_t> holders;

@@ -50,6 +50,11 @@ inline unsigned replicaIndex(const Layout &layout, uint32_t pipeline,
 /// diagnostic, where there is no such model or it cannot be trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
 
+/// Whether a stage of the model has layers of it, and their bytes of weights,
+/// optimizer state and boundary. Fails, with a diagnostic, where it has not.
+mlir::LogicalResult checkModelStage(StageOp stage,
+                                    const program::ModelT &model);
+
 /// Where first and last stage hold the parameters that both have, none where
 /// the model is not tied or there is one stage. Fails, with a diagnostic, where
 /// there is no such model, the stages do not fit it, or the schedule has no

@@ -144,7 +144,8 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
   return success();
 }
 
-/// Given stages of a model hold its layers, each once and in order.
+/// Given stages of a model hold its layers, each once and in order, and their
+/// bytes.
 LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
   uint32_t next = 0, layers = program::layerCount(model);
   for (StageOp stage : layout.stages) {
@@ -156,6 +157,9 @@ LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
   if (StageOp last = layout.stages.back(); next != layers)
     return last.emitOpError("expected layers up to ")
            << layers << ", the model's with embedding and head, got " << next;
+  for (StageOp stage : layout.stages)
+    if (failed(checkModelStage(stage, model)))
+      return failure();
   return success();
 }
 

@@ -220,13 +220,11 @@ static std::string checkLayers(const ProgramT &program) {
          " layers, got the first " + std::to_string(next);
 }
 
-/// Whether stage `s` has the bytes of its layers.
-static std::string checkBytes(const ProgramT &program, size_t s) {
-  const ModelT &model = *program.model;
-  const Stage &stage = program.stages[s];
+std::string checkBytes(const ModelT &model, DataType type,
+                       uint32_t microBatchSize, const Stage &stage) {
   const int64_t weights =
       product({parameterCount(model, stage.first_layer(), stage.layers()),
-               bytesOf(program.data_type)});
+               bytesOf(type)});
   struct {
     const char *what;
     uint64_t got;
@@ -235,14 +233,13 @@ static std::string checkBytes(const ProgramT &program, size_t s) {
       {"weights", stage.weights_bytes(), weights},
       {"optimizer state", stage.optimizer_bytes(), optimizerBytes(weights)},
       {"boundary", stage.boundary_bytes(),
-       boundaryBytes(model, program.data_type, program.micro_batch_size)}};
+       boundaryBytes(model, type, microBatchSize)}};
   // Nothing crosses the boundary of the last.
-  const size_t count = s + 1 == program.stages.size() ? 2 : 3;
-  for (size_t k = 0; k < count; ++k)
-    if (sizes[k].got != static_cast<uint64_t>(sizes[k].expected))
-      return "stage " + std::to_string(s) + ": expected " +
-             std::to_string(sizes[k].expected) + " bytes of " + sizes[k].what +
-             ", by the model, got " + std::to_string(sizes[k].got);
+  const bool isLast = stage.first_layer() + stage.layers() == layerCount(model);
+  for (const auto &[what, got, expected] : std::span(sizes, isLast ? 2 : 3))
+    if (got != static_cast<uint64_t>(expected))
+      return "expected " + std::to_string(expected) + " bytes of " + what +
+             ", by the model, got " + std::to_string(got);
   return "";
 }
 
@@ -268,8 +265,11 @@ std::string checkStages(const ProgramT &program) {
   if (std::string problem = checkLayers(program); !problem.empty())
     return problem;
   for (size_t s = 0; s < program.stages.size(); ++s)
-    if (std::string problem = checkBytes(program, s); !problem.empty())
-      return problem;
+    if (std::string problem =
+            checkBytes(*program.model, program.data_type,
+                       program.micro_batch_size, program.stages[s]);
+        !problem.empty())
+      return "stage " + std::to_string(s) + ": " + problem;
   return checkTied(program);
 }
 

@@ -84,6 +84,12 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
 std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
                                    uint32_t lastCount);
 
+/// Empty if `stage`, of a checked model's layers, has the bytes of weights,
+/// optimizer state and, unless it is the last, boundary of these, else what is
+/// wrong with it.
+std::string checkBytes(const ModelT &model, DataType type,
+                       uint32_t microBatchSize, const Stage &stage);
+
 /// Empty if the stages of `program` (which has some, and an optimizer) are
 /// those of its model, else what is wrong with them: a model that checkModel
 /// refuses, no samples in a micro-batch, an optimizer other than "adamw",

@@ -108,7 +108,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gems") {
   chimera.stage 0 layers(0, 3) cost <forward = 1, backward = 2>
-      bytes <weights = 4096, optimizer = 8192, stash = 1, boundary = 64>
+      bytes <weights = 2144, optimizer = 4288, stash = 1, boundary = 64>
   chimera.stage 1 layers(3, 4) cost <forward = 1, backward = 2>
       bytes <weights = 160, optimizer = 320, stash = 1, boundary = 64>
   chimera.direction 0 down on [0, 1] micro_batches [0]
