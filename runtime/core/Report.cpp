@@ -183,7 +183,7 @@ std::string chimera::runtime::report(const program::ProgramT &program,
 }
 
 void chimera::runtime::writeReport(const std::string &report) {
-  Deadline deadline(std::chrono::milliseconds(300));
+  Deadline deadline(std::chrono::milliseconds(200));
   std::string text = "\nchimera-run: " + report;
   for (size_t at = 0; at < text.size() && !deadline.passed();) {
     pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};

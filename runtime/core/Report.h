@@ -35,7 +35,7 @@ std::string report(const program::ProgramT &program, const StatusPage &page,
 
 /// Writes a report to standard error at once, past stdio, whose locks a thread
 /// that is stuck may hold. Where nobody reads that, the rest is dropped after
-/// 0.3 s: a process that is to end does.
+/// 0.2 s: a process that is to end does.
 void writeReport(const std::string &report);
 
 } // namespace chimera::runtime

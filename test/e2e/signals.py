@@ -77,10 +77,10 @@ def end_unheard(program):
                 break
         process.send_signal(signal.SIGINT)
         try:
-            status = process.wait(timeout=0.5)
+            status = process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             process.kill()
-            status = "none within 0.5 s"
+            status = "none within 5 s"
     os.close(reader)
     os.close(writer)
     check(status == 128 + signal.SIGINT,
