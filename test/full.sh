@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs in full what test/run.sh runs in a short form, one after another, on what
 # that has built: random programs, the hostile test bed, mutants, killed ranks.
-# Each prints its counts; the first that fails ends it. Takes hours.
+# Each prints its counts; the first that fails ends it. Takes half an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
