@@ -128,13 +128,14 @@ struct Violation {
 /// loads, forwards and messages of tokens, labels and activations name what one
 /// forward of the pipeline covers, backwards, recomputes and messages of
 /// gradients one piece; `kind` must be that of the buffers on loads, posts and
-/// starts and is free elsewhere. `location` is an index, or UINT32_MAX for none.
+/// starts and is free elsewhere. `location` is an index, or UINT32_MAX for
+/// none.
 ///
 /// Sizes: buffers of activations and gradients have as many boundaries as their
 /// label names, or that part of one; a stash has that part of its stage's,
-/// rounded up; weights, their gradients and optimizer states have what the stage
-/// says. Where there is a model, it says what stages, tokens, labels and losses
-/// have (Layout.h), and each of its layers is in one stage.
+/// rounded up; weights, their gradients and optimizer states have what the
+/// stage says. Where there is a model, it says what stages, tokens, labels and
+/// losses have (Layout.h), and each of its layers is in one stage.
 ///
 /// The bytes that a worker holds at an instruction are those of
 /// - both buffers of each of its states, always;

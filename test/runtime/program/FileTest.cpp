@@ -202,8 +202,7 @@ TEST_F(File, ReadingNamesFileAndEveryViolation) {
   fs::path path = folder / "wrong.chimera";
   put(path, serialize(program));
   std::string error = readError(path);
-  EXPECT_EQ(error.find(path.string() + ": refused:\n  worker 1 "), 0u)
-      << error;
+  EXPECT_EQ(error.find(path.string() + ": refused:\n  worker 1 "), 0u) << error;
   EXPECT_TRUE(contains(error, "\n  worker 2 ")) << error;
 }
 
