@@ -99,8 +99,7 @@ FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
 LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {
   auto pipeline = stage->getParentOfType<PipelineOp>();
   uint32_t layers = program::layerCount(model);
-  if (!stage.getFirst() || *stage.getFirst() >= *stage.getLast() ||
-      *stage.getLast() > layers)
+  if (!stage.getFirst() || *stage.getLast() > layers)
     return stage.emitOpError("expected layers of a model of ")
            << layers << " with embedding and head";
   BytesAttr bytes = stage.getBytes();
@@ -133,8 +132,11 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   if (failed(checkModelStage(first, **model)) ||
       failed(checkModelStage(last, **model)))
     return failure();
-  program::Tied tied = *program::tiedParameters(
+  std::optional<program::Tied> tied = program::tiedParameters(
       **model, dataTypeOf(pipeline), *last.getLast() - *last.getFirst());
+  if (!tied)
+    return last.emitOpError("expected some but not all layers of the tied "
+                            "model in the last of several stages");
   // A worker's update of one would need the sum of the other.
   for (uint32_t s : {uint32_t(0), uint32_t(layout.stages.size() - 1)}) {
     std::set<int32_t> holders;
@@ -144,7 +146,7 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
                << s << " of a tied model once on worker "
                << direction.getPlacement()[s] << ", got it twice";
   }
-  return std::optional(tied);
+  return tied;
 }
 
 program::DataType dataTypeOf(PipelineOp pipeline) {

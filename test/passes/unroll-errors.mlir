@@ -104,6 +104,19 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
+// There is no other stage that could have the embedding.
+chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
+  chimera.stage 0 layers(0, 4) cost <forward = 1, backward = 2>
+      bytes <weights = 2176, optimizer = 4352, stash = 1, boundary = 64>
+  // expected-error@below {{expected some but not all layers of the tied model in the last of several stages}}
+  chimera.stage 1 layers(0, 4) cost <forward = 1, backward = 2>
+      bytes <weights = 2176, optimizer = 4352, stash = 1, boundary = 64>
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+}
+
+// -----
+
 // Both updates of worker 0 would want the sum of what is tied in their place.
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gems") {
