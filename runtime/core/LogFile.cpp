@@ -70,14 +70,8 @@ bool LogFile::isStillNamed() const {
 }
 
 void LogFile::append(std::string_view text) {
-  while (!text.empty()) {
-    ssize_t count = write(descriptor, text.data(), text.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      fail();
-    text.remove_prefix(static_cast<size_t>(count));
-  }
+  if (!program::writeAll(descriptor, {std::as_bytes(std::span(text))}))
+    fail();
 }
 
 void LogFile::complete() {

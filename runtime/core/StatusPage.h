@@ -30,10 +30,10 @@ namespace chimera::runtime {
 /// Nanoseconds of the host's steady clock, comparable between processes.
 int64_t steadyNanoseconds();
 
-/// Whether a process of this host is stopped (SIGSTOP, a debugger), or has
-/// ended and its parent has not asked how; false for 0 and where that cannot be
-/// known.
+/// Whether a process of this host is stopped (SIGSTOP, a debugger); false for 0
+/// and where that cannot be known.
 bool isStopped(int32_t pid);
+/// Whether it has ended, but its parent has not asked how; false likewise.
 bool isZombie(int32_t pid);
 
 /// One rank's entry. Lives in shared memory: no pointers, zero is a valid start

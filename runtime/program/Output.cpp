@@ -63,20 +63,6 @@ private:
   int number;
 };
 
-/// False, with errno set, where not all bytes could be written.
-bool writeAll(int descriptor, Parts parts) {
-  for (std::span<const std::byte> bytes : parts)
-    while (!bytes.empty()) {
-      ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR)
-        continue;
-      if (count < 0)
-        return false;
-      bytes = bytes.subspan(static_cast<size_t>(count));
-    }
-  return true;
-}
-
 /// Calls `make` with names beside `path` until one is free. Empty, with errno
 /// set, where none can be made.
 template <typename Make>
@@ -121,6 +107,19 @@ bool nameIt(Descriptor &file, const std::string &path) {
 }
 
 } // namespace
+
+bool writeAll(int descriptor, Parts parts) {
+  for (std::span<const std::byte> bytes : parts)
+    while (!bytes.empty()) {
+      ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count < 0)
+        return false;
+      bytes = bytes.subspan(static_cast<size_t>(count));
+    }
+  return true;
+}
 
 bool writeWhole(const std::string &path, Parts parts, std::string &error,
                 const std::function<bool()> &isWanted) {

@@ -18,6 +18,10 @@ namespace chimera::program {
 
 using Parts = std::initializer_list<std::span<const std::byte>>;
 
+/// Writes the parts, one behind the other, to an open file. False, with errno
+/// set, where not all bytes could be written.
+bool writeAll(int descriptor, Parts parts);
+
 /// Writes the parts, one behind the other, to `path` whole or not at all: they
 /// go to a new file beside it that then takes its name. Links stay links (see
 /// targetOf), and what is no regular file, like a pipe or /dev/null, is written

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
 #include "runtime/program/Signature.h"
 #include "runtime/program/VerifyInternal.h"
+#include "runtime/program/VerifySizes.h"
 
 #include <algorithm>
 
@@ -20,10 +20,8 @@ public:
   InstructionVerifier(const ProgramT &program, const Facts &facts,
                       Report &report)
       : program(program), facts(facts), report(report), pieces(*facts.pieces),
+        sizes(program, pieces),
         stages(static_cast<uint32_t>(program.stages.size())) {
-    if (program.model)
-      tokenBytes = labelBytes = static_cast<uint64_t>(
-          program::tokenBytes(*program.model, program.micro_batch_size));
     for (size_t opcode = 0; opcode <= size_t(Opcode::MAX); ++opcode)
       for (int ends = 0; ends < 4; ++ends)
         signatures[opcode][ends] =
@@ -203,61 +201,14 @@ private:
     return true;
   }
 
-  /// Whether a buffer of `kind` has the bytes of what `label` names; `stage` is
-  /// the stage whose boundary an activation or gradient crosses. Requires a
-  /// verified label where the kind belongs to micro-batches.
+  /// Whether a buffer has the bytes of what `label` names (see Sizes).
   bool verifyBytes(const Instruction &label, ValueKind kind, uint32_t stage,
                    uint32_t buffer) {
-    const Stage &sizes = program.stages[stage];
-    auto parts = [&] { return pieces.partsOf(label.micro_batch()); };
-    uint32_t count = 1;
-    uint64_t expected = 0;
-    uint64_t got = worker->buffers[buffer].bytes();
-    switch (kind) {
-    case ValueKind::Tokens:
-    case ValueKind::Labels: {
-      // Without a model all have the size of the first.
-      uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
-      count = pieces.forwardOf(label.micro_batch()).count;
-      if (unit == UINT64_MAX && got % count == 0 && got / count % parts() == 0)
-        unit = got / count;
-      expected = unit == UINT64_MAX ? UINT64_MAX : unit * count;
-      break;
-    }
-    case ValueKind::Activation:
-      expected =
-          sizes.boundary_bytes() * pieces.forwardOf(label.micro_batch()).count;
-      break;
-    case ValueKind::Gradient:
-      expected = sizes.boundary_bytes() / parts();
-      break;
-    case ValueKind::Stash:
-      // The share of one part, rounded up.
-      expected =
-          sizes.stash_bytes() / parts() + (sizes.stash_bytes() % parts() != 0);
-      break;
-    case ValueKind::Weights:
-    case ValueKind::WeightGradient:
-      expected = sizes.weights_bytes();
-      break;
-    case ValueKind::OptimizerState:
-      expected = sizes.optimizer_bytes();
-      break;
-    case ValueKind::Loss:
-      expected = program.model ? kLossBytes : got;
-      break;
-    }
-    if (got == expected)
-      return true;
-    fail(expected == UINT64_MAX
-             ? std::string("expected bytes of ") + nameOf(kind) + " that its " +
-                   text(count) +
-                   " micro-batches divide, and the parts of one, "
-                   "got " +
-                   text(got)
-             : "expected " + text(expected) + " bytes of " + nameOf(kind) +
-                   ", got " + text(got));
-    return false;
+    std::string fault =
+        sizes.faultOf(label, kind, stage, worker->buffers[buffer].bytes());
+    if (!fault.empty())
+      fail(fault);
+    return fault.empty();
   }
 
   /// Whether there are `operands` and `results`, as posts and loads have.
@@ -522,10 +473,9 @@ private:
   const Facts &facts;
   Report &report;
   const Pieces &pieces;
+  Sizes sizes;
   uint32_t stages;
   Signature signatures[size_t(Opcode::MAX) + 1][4];
-  uint64_t tokenBytes = UINT64_MAX; ///< of a micro-batch, where known
-  uint64_t labelBytes = UINT64_MAX;
 
   // Where the walk is.
   uint32_t w = 0;

@@ -1,0 +1,71 @@
+//===- VerifySizes.cpp - How many bytes buffers have ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/VerifySizes.h"
+
+#include "runtime/program/Layout.h"
+#include "runtime/program/VerifyInternal.h"
+
+namespace chimera::program::verify {
+
+Sizes::Sizes(const ProgramT &program, const Pieces &pieces)
+    : program(program), pieces(pieces) {
+  if (program.model)
+    tokenBytes = labelBytes = static_cast<uint64_t>(
+        program::tokenBytes(*program.model, program.micro_batch_size));
+}
+
+std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
+                           uint32_t stage, uint64_t got) {
+  const Stage &sizes = program.stages[stage];
+  auto parts = [&] { return pieces.partsOf(label.micro_batch()); };
+  auto covered = [&] { return pieces.forwardOf(label.micro_batch()).count; };
+  uint64_t expected = 0;
+  switch (kind) {
+  case ValueKind::Tokens:
+  case ValueKind::Labels: {
+    uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
+    uint32_t count = covered();
+    if (unit == UINT64_MAX) {
+      if (got % count != 0 || got / count % parts() != 0)
+        return std::string("expected bytes of ") + nameOf(kind) + " that its " +
+               text(count) +
+               " micro-batches divide, and the parts of one, got " + text(got);
+      unit = got / count;
+    }
+    expected = unit * count;
+    break;
+  }
+  case ValueKind::Activation:
+    expected = sizes.boundary_bytes() * covered();
+    break;
+  case ValueKind::Gradient:
+    expected = sizes.boundary_bytes() / parts();
+    break;
+  case ValueKind::Stash:
+    // The share of one part, rounded up.
+    expected =
+        sizes.stash_bytes() / parts() + (sizes.stash_bytes() % parts() != 0);
+    break;
+  case ValueKind::Weights:
+  case ValueKind::WeightGradient:
+    expected = sizes.weights_bytes();
+    break;
+  case ValueKind::OptimizerState:
+    expected = sizes.optimizer_bytes();
+    break;
+  case ValueKind::Loss:
+    expected = program.model ? kLossBytes : got;
+    break;
+  }
+  if (got == expected)
+    return "";
+  return "expected " + text(expected) + " bytes of " + nameOf(kind) + ", got " +
+         text(got);
+}
+
+} // namespace chimera::program::verify
