@@ -265,8 +265,8 @@ int runSequentially(const RunSettings &settings,
 /// process none can be lost, but all may be suspended for long.
 std::chrono::milliseconds timeoutOf(const RunSettings &settings, bool overMpi) {
   double seconds = settings.timeout.value_or(overMpi ? kMpiTimeout : 0);
-  return seconds > 0 ? std::chrono::milliseconds(
-                           static_cast<int64_t>(std::min(seconds, 1e9) * 1000))
+  return seconds > 0 ? std::chrono::milliseconds(static_cast<int64_t>(
+                           std::ceil(std::min(seconds, 1e9) * 1000)))
                      : std::chrono::milliseconds(kForever);
 }
 

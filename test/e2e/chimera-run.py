@@ -13,10 +13,10 @@ import sys
 import tempfile
 import unittest
 
+from job import ENVIRONMENT
+
 CHIMERA_RUN, WRITE_SAMPLE, *REST = sys.argv[1:]
 MPIRUN = REST[0] if REST else None
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
-                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
 
 class Test(unittest.TestCase):
@@ -264,7 +264,8 @@ class Test(unittest.TestCase):
             os.remove(log)
         # A report is no part of the log that it stands beside.
         result = self.shell('"$0" "$@" --stages synthetic --unit-ns 1e9 2>&- & '
-                            'sleep 1; kill -TERM $!; wait $!', *arguments)
+                            f'until [ -e {log}.part ]; do sleep 0.1; done; '
+                            'sleep 0.3; kill -TERM $!; wait $!', *arguments)
         self.assertEqual(result.returncode, 128 + 15)
         self.assertEqual(os.path.getsize(log + ".part"), 0)
 

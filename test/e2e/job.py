@@ -6,6 +6,10 @@ import subprocess
 import sys
 import time
 
+# As root, Open MPI wants to be told that it may run.
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
 # A shell's background jobs ignore SIGINT, and so would what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -46,8 +50,7 @@ class Job:
         self.process = subprocess.Popen(
             [*(launch if ranks else []), chimera_run, program, *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
-                     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"))
+            env=ENVIRONMENT)
         self.expected = ranks
         self.ranks = {}  # processes, by rank
 

@@ -13,11 +13,9 @@ import tempfile
 import time
 import unittest
 
-from job import Job
+from job import ENVIRONMENT, Job
 
 CHIMERA_RUN, WRITE_SAMPLE = sys.argv[1:]
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
-                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
 
 class Test(unittest.TestCase):
