@@ -9,6 +9,7 @@
 
 #include "compiler/EmitStream.h"
 #include "passes/Workers.h"
+#include "runtime/program/Printable.h"
 
 #include <map>
 
@@ -34,10 +35,11 @@ public:
   }
 
 private:
-  uint32_t fileIndex(StringRef name) {
+  uint32_t fileIndex(StringRef path) {
+    std::string name = program::printable(path);
     auto found = llvm::find(program.files, name);
     if (found == program.files.end())
-      found = program.files.insert(found, name.str());
+      found = program.files.insert(found, name);
     return static_cast<uint32_t>(found - program.files.begin());
   }
 
@@ -191,7 +193,8 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   }
   auto out = std::make_unique<program::ProgramT>();
   out->producer = "chimera " CHIMERA_VERSION;
-  out->name = pipeline.getSymName().str();
+  // MLIR takes any bytes in quotes.
+  out->name = program::printable(pipeline.getSymName());
   out->schedule = pipeline.getSchedule().str();
   out->model = std::move(*model);
   FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);

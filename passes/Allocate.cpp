@@ -12,6 +12,7 @@
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
 #include "passes/Workers.h"
+#include "runtime/program/Program.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
@@ -29,7 +30,7 @@ namespace chimera {
 namespace {
 
 /// Buffers begin at multiples of this, as vector instructions like them.
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kAlignment = program::kBufferAlignment;
 
 /// The value that a transfer carries to this worker: what its wait yields.
 Value carried(Value transfer) {

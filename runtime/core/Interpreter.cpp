@@ -22,7 +22,7 @@ using program::Opcode;
 using program::ValueKind;
 
 namespace {
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kAlignment = program::kBufferAlignment;
 
 /// The k-th of `count` equal slices.
 template <typename AnyBytes>

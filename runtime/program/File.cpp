@@ -7,6 +7,7 @@
 
 #include "runtime/program/File.h"
 
+#include "runtime/program/Aliases.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Verify.h"
 
@@ -226,8 +227,8 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     error = "damaged: the checksum of the content is not the header's";
     return std::nullopt;
   }
-  // Tables are workers, pipelines and communicators; each takes some bytes, so
-  // the size of the file bounds them.
+  // A table takes some bytes and none may be there twice, so the size of the
+  // file bounds their number.
   flatbuffers::Verifier::Options options;
   options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
   // The header keeps the alignment of `bytes`, which the allocator gives.
@@ -237,6 +238,11 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
   flatbuffers::Verifier verifier(content, payload.size(), options);
   if (!verifier.VerifyBuffer<Program>()) {
     error = "malformed: the content is not a valid FlatBuffer of a program";
+    return std::nullopt;
+  }
+  if (hasAliases(*GetProgram(content), payload.size())) {
+    error = "malformed: its lists and texts take more bytes than the content "
+            "has, so some share them";
     return std::nullopt;
   }
   ProgramT program;

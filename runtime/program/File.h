@@ -43,7 +43,8 @@ std::vector<std::byte> serialize(const ProgramT &program);
 
 /// The program in `bytes`, structurally sound but not yet verified. Fails, with
 /// the reason in `error`, on a foreign or truncated file, another major
-/// version, a wrong checksum and a malformed FlatBuffer.
+/// version, a wrong checksum, a malformed FlatBuffer and one whose parts share
+/// bytes. The program takes at most some ten times the memory of `bytes`.
 std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
                                     std::string &error);
 

@@ -20,9 +20,12 @@ Pieces::Pieces(const ProgramT &program) : cuts(program.micro_batches) {
     for (size_t f = 0; f < forwards; ++f) {
       uint32_t count = pipeline.forwards.empty() ? 1 : pipeline.forwards[f];
       Range range{pipeline.micro_batches[next], count};
-      for (uint32_t k = 0; k < count; ++k)
-        cuts[pipeline.micro_batches[next++]] = {range, 0, p,
-                                                pipeline.backward_parts};
+      for (uint32_t k = 0; k < count; ++k, ++next)
+        cuts[pipeline.micro_batches[next]] = {.forward = range,
+                                              .pipeline = p,
+                                              .index =
+                                                  static_cast<uint32_t>(next),
+                                              .parts = pipeline.backward_parts};
     }
   }
   for (Cut &cut : cuts) {

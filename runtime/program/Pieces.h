@@ -37,6 +37,8 @@ public:
   /// step, is cut as m is.
   uint32_t inStep(uint32_t m) const { return m < size() ? m : m - size(); }
   uint32_t pipelineOf(uint32_t m) const { return cuts[inStep(m)].pipeline; }
+  /// Which of its pipeline's micro-batches it is, from 0.
+  uint32_t indexInPipeline(uint32_t m) const { return cuts[inStep(m)].index; }
   /// The micro-batches below N that the forward of `m` covers.
   Range forwardOf(uint32_t m) const { return cuts[inStep(m)].forward; }
   /// Pieces of each micro-batch.
@@ -56,6 +58,7 @@ private:
     Range forward = {0, 1};
     uint64_t firstPiece = 0;
     uint32_t pipeline = 0;
+    uint32_t index = 0; ///< in the pipeline
     uint32_t parts = 1;
   };
   std::vector<Cut> cuts; ///< by micro-batch

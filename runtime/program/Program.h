@@ -106,6 +106,15 @@ inline std::optional<unsigned> tiedPiece(const Tied *tied, size_t stages,
 /// stages, of which only the last may be short.
 inline constexpr uint64_t kBucketAlignment = 8;
 
+/// Where buffers begin in the arena: any value can lie there. A piece of a
+/// gradient begins where it begins in the gradient.
+inline constexpr uint64_t kBufferAlignment = 64;
+
+// What no program reaches (see Verify.h): more is a mistake, or malice.
+inline constexpr uint64_t kMaxBytes = (uint64_t(1) << 48) - 1;
+inline constexpr uint64_t kMaxRanks = uint64_t(1) << 20;
+inline constexpr size_t kMaxText = 4096;
+
 /// Ranks that run the program: workers times data-parallel copies.
 inline uint32_t rankCount(const ProgramT &program) {
   return static_cast<uint32_t>(program.workers.size()) * program.data_parallel;

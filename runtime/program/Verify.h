@@ -52,9 +52,16 @@ struct Violation {
 /// Decides whether `program` can run: well formed, every action there once,
 /// every message and collective matched, free of deadlock under its message
 /// model, buffers used safely and holding what each action must read, memory as
-/// stated. Linear in the number of instructions. Returns every
-/// violation of the first rule group that fails (later groups assume the
-/// earlier), at most 20, empty if there is none.
+/// stated. Time and memory are linear in the size of the program, but for
+/// sorting, whatever its numbers claim. Returns every violation of the first
+/// rule group that fails (later groups assume the earlier), at most 20, empty
+/// if there is none.
+///
+/// Limits: arena, stashes together and each size of a stage have less than 2^48
+/// bytes, so that sums of them fit in 64 bits; there are at most 2^20 ranks;
+/// costs are not negative; learning rate, epsilon and weight decay are finite
+/// and not negative, betas in [0, 1); texts are printable UTF-8 (Printable.h) of
+/// at most 4096 bytes.
 ///
 /// The deadlock test runs the streams abstractly until no worker advances. Each
 /// instruction i is two events, s(i) reached and c(i) complete, with edges
@@ -72,7 +79,9 @@ struct Violation {
 /// under rendezvous, and one that is free there under buffered.
 ///
 /// Of a deadlock one cycle is shown: in the state in which every execution ends
-/// up, the one of the fewest links, and of these the smallest by its workers.
+/// up, the one of the fewest links, and of these the smallest by its workers, as
+/// far as a search in linear time finds it (ShortestCycle.h); of a long one the
+/// first 20 links.
 /// A link is a worker at a wait, or under a stream model a communicator at an
 /// operation, and what it waits for.
 ///
@@ -135,7 +144,9 @@ struct Violation {
 /// label names, or that part of one; a stash has that part of its stage's,
 /// rounded up; weights, their gradients and optimizer states have what the
 /// stage says. Where there is a model, it says what stages, tokens, labels and
-/// losses have (Layout.h), and each of its layers is in one stage.
+/// losses have (Layout.h), and each of its layers is in one stage. A buffer
+/// begins at a multiple of 64 bytes (kBufferAlignment) but for pieces of
+/// gradients.
 ///
 /// The bytes that a worker holds at an instruction are those of
 /// - both buffers of each of its states, always;

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/program/ShortestCycle.h"
 #include "runtime/program/VerifyInternal.h"
 
 #include <algorithm>
@@ -21,6 +22,9 @@ namespace chimera::program::verify {
 
 namespace {
 
+/// Of a cycle, how many links a message shows.
+constexpr size_t kMostLinks = 20;
+
 /// A post or start, somewhere.
 struct Site {
   uint32_t worker;
@@ -29,7 +33,7 @@ struct Site {
 
 /// The operations of one communicator on one worker, under a stream model.
 struct Stream {
-  /// The posts in [begin, end) that use this communicator.
+  /// Its posts, as places in the worker's list of posts.
   struct Operation {
     uint32_t begin, end;
   };
@@ -53,6 +57,7 @@ public:
       return;
     inEffect = done;
     streams.resize(next.size());
+    posted.resize(next.size());
     std::map<std::vector<uint32_t>, uint32_t> known;
     for (uint32_t c = 0; c < facts.members.size(); ++c) {
       std::vector<uint32_t> workers;
@@ -116,13 +121,13 @@ private:
       case Opcode::PostRecv:
       case Opcode::AllReduceStart:
         if (streamed)
-          enqueue(w, {i, i + 1});
+          enqueue(w, i, i + 1);
         else
           takeEffect({w, i});
         break;
       case Opcode::Group:
         if (streamed) {
-          enqueue(w, {i + 1, i + 1 + stream[i].target()});
+          enqueue(w, i + 1, i + 1 + stream[i].target());
           i += stream[i].target();
         }
         break;
@@ -135,29 +140,35 @@ private:
       }
   }
 
-  /// One operation for each communicator that the posts use.
-  void enqueue(uint32_t w, Stream::Operation operation) {
-    std::vector<uint64_t> keys;
-    for (uint32_t i = operation.begin; i < operation.end; ++i) {
-      uint64_t key = keyOf({w, i});
-      if (std::ranges::find(keys, key) != keys.end())
-        continue;
-      keys.push_back(key);
+  /// Of the posts in [begin, end), those that use one communicator are one
+  /// operation of it.
+  void enqueue(uint32_t w, uint32_t begin, uint32_t end) {
+    std::vector<uint32_t> &posts = posted[w];
+    auto first = static_cast<uint32_t>(posts.size());
+    for (uint32_t i = begin; i < end; ++i)
+      posts.push_back(i);
+    auto keyAt = [&](uint32_t i) { return keyOf({w, i}); };
+    std::ranges::stable_sort(posts.begin() + first, posts.end(), {}, keyAt);
+    while (first < posts.size()) {
+      uint64_t key = keyAt(posts[first]);
+      auto last = first + 1;
+      while (last < posts.size() && keyAt(posts[last]) == key)
+        ++last;
       Stream &stream = streams[w][key];
-      stream.queue.push_back(operation);
+      stream.queue.push_back({first, last});
       if (stream.head + 1 == stream.queue.size())
         beginning.emplace_back(w, key);
+      first = last;
     }
   }
 
   /// The posts and starts of a stream's head.
   std::vector<Site> headOf(uint32_t w, uint64_t key) const {
     const Stream &stream = streams[w].at(key);
-    std::vector<Site> posts;
     Stream::Operation head = stream.queue[stream.head];
-    for (uint32_t i = head.begin; i < head.end; ++i)
-      if (keyOf({w, i}) == key)
-        posts.push_back({w, i});
+    std::vector<Site> posts;
+    for (uint32_t k = head.begin; k < head.end; ++k)
+      posts.push_back({w, posted[w][k]});
     return posts;
   }
 
@@ -257,7 +268,7 @@ private:
           starts[mateOf({w, i})].push_back({w, i});
   }
 
-  /// What a node is at or waits for.
+  /// What a node is at or waits for: posts, or one start.
   std::vector<Site> postsOf(const Node &node) const {
     if (node.key)
       return headOf(node.worker, *node.key);
@@ -268,10 +279,10 @@ private:
     return program.workers[w]->instructions[next[w]].target();
   }
 
-  /// Ascending by node, one for each.
-  std::vector<Edge> edgesOf(const Node &node) const {
+  /// What `post` waits for, ascending by node, one for each.
+  std::vector<Edge> edgesOf(const std::vector<Site> &posts) const {
     std::vector<Edge> edges;
-    for (Site post : postsOf(node)) {
+    for (Site post : posts) {
       std::vector<Site> partners;
       if (isStart(post))
         partners = starts[mateOf(post)];
@@ -295,67 +306,51 @@ private:
     return edges;
   }
 
-  /// A node and the edge to the next one; the last leads to the first.
-  struct Link {
-    uint32_t node;
-    Edge edge;
-  };
-
-  /// Each node has an edge, so there is a cycle.
-  std::vector<Link> shortestCycle() const {
-    std::vector<std::vector<Edge>> edges;
-    for (const Node &node : nodes)
-      edges.push_back(edgesOf(node));
-    std::vector<Link> best;
-    for (uint32_t node = 0; node < nodes.size(); ++node) {
-      std::vector<Link> cycle = cycleFrom(node, edges);
-      if (!cycle.empty() && (best.empty() || cycle.size() < best.size()))
-        best = std::move(cycle);
-    }
-    return best;
-  }
-
-  /// The shortest cycle through `first`, of these the smallest, or none.
-  static std::vector<Link>
-  cycleFrom(uint32_t first, const std::vector<std::vector<Edge>> &edges) {
-    // Breadth-first. Edges ascend, so a node is found by the smallest of its
-    // shortest paths.
-    std::vector<Link> from(edges.size(), {kNone, {}});
-    std::vector<uint32_t> found = {first};
-    for (size_t k = 0; k < found.size(); ++k)
-      for (const Edge &edge : edges[found[k]]) {
-        if (from[edge.node].node != kNone)
-          continue;
-        from[edge.node] = {found[k], edge};
-        if (edge.node != first) {
-          found.push_back(edge.node);
-          continue;
-        }
-        std::vector<Link> cycle;
-        uint32_t node = first;
-        do {
-          cycle.push_back(from[node]);
-          node = from[node].node;
-        } while (node != first);
-        std::ranges::reverse(cycle);
-        return cycle;
+  /// Each node has an edge. Members of one all-reduce wait for the same.
+  Graph graphOfNodes() const {
+    Graph graph;
+    std::vector<uint32_t> listOfStart(starts.size(), kNone);
+    for (const Node &node : nodes) {
+      std::vector<Site> posts = postsOf(node);
+      uint32_t *shared =
+          isStart(posts[0]) ? &listOfStart[mateOf(posts[0])] : nullptr;
+      if (!shared || *shared == kNone) {
+        std::vector<uint32_t> &list = graph.lists.emplace_back();
+        for (const Edge &edge : edgesOf(posts))
+          list.push_back(edge.node);
+        if (shared)
+          *shared = static_cast<uint32_t>(graph.lists.size() - 1);
       }
-    return {};
+      graph.listOf.push_back(
+          shared ? *shared : static_cast<uint32_t>(graph.lists.size() - 1));
+    }
+    return graph;
   }
 
   void reportCycle() {
     findNodes();
     findStarts();
-    std::vector<Link> cycle = shortestCycle();
+    std::vector<uint32_t> cycle = shortestCycle(graphOfNodes());
     std::string message = "expected nothing that waits for itself under the " +
                           std::string(nameOf(program.message_model)) +
                           " model, got a cycle of " + text(cycle.size()) + ":";
-    for (const Link &link : cycle)
-      message += describe(nodes[link.node], link.edge);
-    const Node &first = nodes[cycle.front().node];
-    report.addAt(Rule::Deadlock, first.worker,
-                 first.key ? cycle.front().edge.post.index : next[first.worker],
-                 message);
+    Site first{};
+    for (size_t k = 0; k < cycle.size(); ++k) {
+      // Nobody reads more.
+      if (k == kMostLinks) {
+        message += "\n    and " + text(cycle.size() - k) + " more";
+        break;
+      }
+      const Node &node = nodes[cycle[k]];
+      uint32_t next = cycle[(k + 1) % cycle.size()];
+      std::vector<Edge> edges = edgesOf(postsOf(node));
+      Edge edge = *std::ranges::lower_bound(edges, next, {}, &Edge::node);
+      message += describe(node, edge);
+      if (k == 0)
+        first =
+            node.key ? edge.post : Site{node.worker, this->next[node.worker]};
+    }
+    report.addAt(Rule::Deadlock, first.worker, first.index, message);
   }
 
   std::string describe(const Node &node, const Edge &edge) const {
@@ -377,8 +372,9 @@ private:
     if (!nodes[edge.node].key)
       return lines + " is reached";
     const Stream &ahead = streams[edge.awaited.worker].at(keyOf(edge.awaited));
+    uint32_t head = ahead.queue[ahead.head].begin;
     return lines + " takes effect, behind instruction " +
-           text(ahead.queue[ahead.head].begin) + " on its communicator";
+           text(posted[edge.awaited.worker][head]) + " on its communicator";
   }
 
   /// "rank 1", or "ranks 1, 5, 9" where there are copies.
@@ -409,6 +405,8 @@ private:
   // Under a stream model.
   std::vector<std::vector<bool>> inEffect; ///< by worker, then post or start
   std::vector<std::map<uint64_t, Stream>> streams; ///< by worker, then key
+  /// By worker, its posts and starts; those of an operation together.
+  std::vector<std::vector<uint32_t>> posted;
   std::vector<uint32_t> sharedBy; ///< the first communicator of equal members
   std::vector<std::pair<uint32_t, uint64_t>> beginning; ///< new heads
 

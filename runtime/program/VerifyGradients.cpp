@@ -114,9 +114,8 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
   bool ofTied = reducesTied(communicator);
   GradientSum result;
   size_t next = 0;
-  for (const Contribution &contribution : communicator.contributions) {
-    if (contribution.worker() != w)
-      continue;
+  for (uint32_t own : facts.memberOf(start.target(), w)->contributions) {
+    const Contribution &contribution = communicator.contributions[own];
     const GradientSum &given = sums[in[next++]];
     uint32_t replica = contribution.key() * stages + contribution.stage();
     if (given.replica != replica)

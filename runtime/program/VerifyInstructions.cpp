@@ -201,11 +201,11 @@ private:
     return true;
   }
 
-  /// Whether a buffer has the bytes of what `label` names (see Sizes).
+  /// Whether a buffer has the bytes and a place for what `label` names.
   bool verifyBytes(const Instruction &label, ValueKind kind, uint32_t stage,
                    uint32_t buffer) {
     std::string fault =
-        sizes.faultOf(label, kind, stage, worker->buffers[buffer].bytes());
+        sizes.faultOf(label, kind, stage, worker->buffers[buffer]);
     if (!fault.empty())
       fail(fault);
     return fault.empty();
@@ -307,12 +307,11 @@ private:
       return fail("expected a bucket below the number of buckets, got " +
                   text(instruction.micro_batch()) + " of " +
                   text(instruction.micro_batches()));
-    const std::vector<Member> &members = facts.members[id];
-    auto member = std::ranges::lower_bound(members, w, {}, &Member::worker);
-    if (member == members.end() || member->worker != w)
+    const Member *member = facts.memberOf(id, w);
+    if (!member)
       return fail("this worker contributes nothing to communicator " +
                   text(id));
-    if (!verifyCounts(instruction, member->contributions, 1))
+    if (!verifyCounts(instruction, member->contributions.size(), 1))
       return;
     uint32_t sum = resultsOf(*worker, instruction)[0];
     if (!verifyKind(instruction, sum))

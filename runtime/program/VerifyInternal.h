@@ -16,6 +16,7 @@
 #include "runtime/program/Pieces.h"
 #include "runtime/program/Verify.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -54,10 +55,11 @@ inline std::vector<std::vector<Run>> runsOf(const ProgramT &program) {
           {{kPrologue, 0}, {kEpilogue, 0}}};
 }
 
-/// A worker that contributes to a communicator, and how often.
+/// A worker that contributes to a communicator, and which of the communicator's
+/// contributions are its own, ascending.
 struct Member {
   uint32_t worker;
-  uint32_t contributions;
+  std::vector<uint32_t> contributions;
 };
 
 /// What one rule group finds out and another uses. The outer index of nested
@@ -70,6 +72,8 @@ struct Facts {
   std::vector<bool> recomputed;
   /// The members of each communicator, ascending.
   std::vector<std::vector<Member>> members;
+  /// The member that `worker` is of a communicator, null if it is none.
+  const Member *memberOf(uint32_t communicator, uint32_t worker) const;
   /// For each post and start the wait that completes it, else kNone.
   std::vector<std::vector<uint32_t>> waitOf;
   /// For each post the index of the post that it matches, on its target; for
@@ -78,6 +82,13 @@ struct Facts {
   /// The communicator of each all-reduce.
   std::vector<uint32_t> communicatorOf;
 };
+
+inline const Member *Facts::memberOf(uint32_t communicator,
+                                     uint32_t worker) const {
+  const std::vector<Member> &list = members[communicator];
+  auto found = std::ranges::lower_bound(list, worker, {}, &Member::worker);
+  return found != list.end() && found->worker == worker ? &*found : nullptr;
+}
 
 class Report {
 public:
@@ -113,9 +124,12 @@ private:
   const ProgramT &program;
 };
 
-/// Everything but the instructions: sizes, placement, communicators, sections,
-/// buffers and states.
+/// Everything but the instructions: what is there, limits, placement, sections,
+/// communicators and states.
 void verifyTables(const ProgramT &program, Facts &facts, Report &report);
+// Parts of it: numbers and texts, each by itself; communicators.
+void verifyLimits(const ProgramT &program, Report &report);
+void verifyCommunicators(const ProgramT &program, Facts &facts, Report &report);
 /// Each instruction by itself: indices, operands, label.
 void verifyInstructions(const ProgramT &program, const Facts &facts,
                         Report &report);

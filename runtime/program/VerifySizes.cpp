@@ -19,8 +19,15 @@ Sizes::Sizes(const ProgramT &program, const Pieces &pieces)
         program::tokenBytes(*program.model, program.micro_batch_size));
 }
 
+/// No buffer has so many bytes as a product that does not fit.
+static uint64_t product(uint64_t left, uint64_t right) {
+  uint64_t result;
+  return __builtin_mul_overflow(left, right, &result) ? UINT64_MAX : result;
+}
+
 std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
-                           uint32_t stage, uint64_t got) {
+                           uint32_t stage, const Buffer &buffer) {
+  const uint64_t got = buffer.bytes();
   const Stage &sizes = program.stages[stage];
   auto parts = [&] { return pieces.partsOf(label.micro_batch()); };
   auto covered = [&] { return pieces.forwardOf(label.micro_batch()).count; };
@@ -37,11 +44,11 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
                " micro-batches divide, and the parts of one, got " + text(got);
       unit = got / count;
     }
-    expected = unit * count;
+    expected = product(unit, count);
     break;
   }
   case ValueKind::Activation:
-    expected = sizes.boundary_bytes() * covered();
+    expected = product(sizes.boundary_bytes(), covered());
     break;
   case ValueKind::Gradient:
     expected = sizes.boundary_bytes() / parts();
@@ -62,10 +69,14 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
     expected = program.model ? kLossBytes : got;
     break;
   }
-  if (got == expected)
-    return "";
-  return "expected " + text(expected) + " bytes of " + nameOf(kind) + ", got " +
-         text(got);
+  if (got != expected)
+    return "expected " + text(expected) + " bytes of " + nameOf(kind) +
+           ", got " + text(got);
+  if (kind != ValueKind::Stash && buffer.offset() % kBufferAlignment != 0)
+    return std::string("expected ") + nameOf(kind) + " at a multiple of " +
+           text(kBufferAlignment) + " bytes, got offset " +
+           text(buffer.offset());
+  return "";
 }
 
 } // namespace chimera::program::verify

@@ -1,4 +1,4 @@
-//===- VerifySizes.h - How many bytes buffers have --------------*- C++ -*-===//
+//===- VerifySizes.h - Bytes and places of buffers --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,13 +23,13 @@ public:
   /// The program's tables must be verified.
   Sizes(const ProgramT &program, const Pieces &pieces);
 
-  /// What is wrong with `got` bytes of a buffer of `kind` that holds what
-  /// `label` names, empty if nothing is; `stage` is the stage whose boundary an
-  /// activation or gradient crosses. Requires a verified label where the kind
-  /// belongs to micro-batches. Without a model the first buffers of tokens and
-  /// of labels that it is asked about say what all others have.
+  /// What is wrong with the bytes and the place of a buffer of `kind` that
+  /// holds what `label` names, empty if nothing is; `stage` is the stage whose
+  /// boundary an activation or gradient crosses. Requires a verified label
+  /// where the kind belongs to micro-batches. Without a model the first buffers
+  /// of tokens and of labels that it is asked about say what all others have.
   std::string faultOf(const Instruction &label, ValueKind kind, uint32_t stage,
-                      uint64_t got);
+                      const Buffer &buffer);
 
 private:
   const ProgramT &program;

@@ -1,4 +1,4 @@
-//===- VerifyTables.cpp - Sizes, placement, communicators, states ---------===//
+//===- VerifyTables.cpp - Placement, sections and states ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,18 +38,6 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   positive(program.pipelines.size(), "pipeline");
   positive(program.micro_batches, "micro-batch");
   positive(program.data_parallel, "data-parallel copy");
-  auto atMost = [&](uint64_t count, uint64_t most, const char *what) {
-    if (count > most)
-      structure(report, "expected at most " + text(most) + " " + what +
-                            ", got " + text(count));
-  };
-  atMost(program.stages.size(), 65536, "stages");
-  atMost(program.pipelines.size(), 65536, "pipelines");
-  atMost(program.workers.size() * uint64_t(program.data_parallel), INT32_MAX,
-         "ranks");
-  for (const auto &worker : program.workers)
-    if (worker)
-      atMost(worker->instructions.size(), INT32_MAX, "instructions a worker");
   if (program.data_type > DataType::MAX)
     structure(report, "unknown data type " + text(uint64_t(program.data_type)));
   if (program.message_model > MessageModel::MAX)
@@ -57,10 +45,11 @@ bool verifyPresence(const ProgramT &program, Report &report) {
               "unknown message model " + text(uint64_t(program.message_model)));
   if (program.updates > Updates::MAX)
     structure(report, "unknown updates " + text(uint64_t(program.updates)));
-  else if (program.updates != Updates::Flush)
+  else if (program.updates != Updates::Flush && program.pipelines.size() > 1)
     // How old the weights are that a stage reads is said for one pipeline.
-    atMost(program.pipelines.size(), 1, "pipelines without a flush");
-  for (size_t i = 0; i < program.locations.size(); ++i)
+    structure(report, "expected one pipeline without a flush, got " +
+                          text(program.pipelines.size()));
+  for (size_t i = 0; i < program.locations.size() && !report.full(); ++i)
     if (program.locations[i].file() >= program.files.size())
       structure(report, "location " + text(i) + ": expected a file below " +
                             text(program.files.size()) + ", got " +
@@ -193,111 +182,6 @@ void verifyTied(const ProgramT &program, Report &report) {
   verifyEnd(program.stages.size() - 1, tied->last_offset());
 }
 
-/// Whether the contributions are of the stages that an all-reduce sums.
-void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
-                  const std::string &name, Report &report) {
-  const std::vector<Contribution> &list = communicator.contributions;
-  auto last = static_cast<uint32_t>(program.stages.size() - 1);
-  if (list.front().stage() > last)
-    return structure(report, name + "expected a stage below " + text(last + 1) +
-                                 ", got " + text(list.front().stage()));
-  bool ofTied = reducesTied(communicator);
-  if (ofTied && (!program.tied || communicator.kind == ValueKind::Loss))
-    return structure(report, name +
-                                 "expected contributions of one stage, got "
-                                 "stages " +
-                                 text(list.front().stage()) + " and " +
-                                 text(list.back().stage()));
-  for (size_t i = 0; i < list.size(); ++i) {
-    uint32_t expected = communicator.kind == ValueKind::Loss ? last
-                        : !ofTied    ? list.front().stage()
-                        : i % 2 == 0 ? 0
-                                     : last;
-    if (list[i].stage() != expected)
-      return structure(report, name + "expected contribution " + text(i) +
-                                   " from stage " + text(expected) + ", got " +
-                                   text(list[i].stage()));
-  }
-}
-
-void verifyCommunicator(const ProgramT &program,
-                        const CommunicatorT &communicator,
-                        const std::string &name, Facts &facts, Report &report) {
-  bool ofLosses = communicator.kind == ValueKind::Loss;
-  if (!ofLosses && communicator.kind != ValueKind::WeightGradient)
-    structure(report, name + "expected weight gradients or losses, got " +
-                          nameOf(communicator.kind));
-  std::vector<Member> &merged = facts.members.emplace_back();
-  if (communicator.contributions.empty())
-    return structure(report, name + "expected contributions, got none");
-  verifyStages(program, communicator, name, report);
-  std::vector<uint32_t> members;
-  uint64_t keys = ofLosses ? program.micro_batches : program.pipelines.size();
-  const char *what = ofLosses ? "micro-batch " : "pipeline ";
-  const Contribution *before = nullptr;
-  for (const Contribution &each : communicator.contributions) {
-    uint32_t worker = each.worker(), key = each.key();
-    if (key >= keys) {
-      structure(report, name + "expected a " + what + "below " + text(keys) +
-                            ", got " + text(key));
-      continue;
-    }
-    if (each.stage() >= program.stages.size())
-      continue; // reported
-    if (before && std::pair(key, each.stage()) <=
-                      std::pair(before->key(), before->stage()))
-      structure(report, name + "expected ascending contributions, got " + what +
-                            text(key) + " after " + text(before->key()));
-    before = &each;
-    uint32_t pipeline = ofLosses ? facts.pieces->pipelineOf(key) : key;
-    uint32_t holder = program.pipelines[pipeline]->workers[each.stage()];
-    if (worker != holder)
-      structure(report, name + "expected the contribution of " + what +
-                            text(key) + " from worker " + text(holder) +
-                            ", which holds stage " + text(each.stage()) +
-                            ", got " + text(worker));
-    else
-      members.push_back(worker);
-  }
-  std::ranges::sort(members);
-  for (uint32_t member : members)
-    if (!merged.empty() && merged.back().worker == member)
-      ++merged.back().contributions;
-    else
-      merged.push_back({member, 1});
-}
-
-/// The worker and the index of the first instruction that starts an all-reduce
-/// in a communicator, where one does.
-std::pair<uint32_t, uint32_t> firstStart(const ProgramT &program,
-                                         uint32_t communicator) {
-  for (uint32_t w = 0; w < program.workers.size(); ++w) {
-    const std::vector<Instruction> &stream = program.workers[w]->instructions;
-    for (uint32_t i = 0; i < stream.size(); ++i)
-      if (stream[i].opcode() == Opcode::AllReduceStart &&
-          stream[i].target() == communicator)
-        return {w, i};
-  }
-  return {kNone, kNone};
-}
-
-void verifyCommunicators(const ProgramT &program, Facts &facts,
-                         Report &report) {
-  for (uint32_t c = 0; c < program.communicators.size() && !report.full();
-       ++c) {
-    size_t before = report.list.size();
-    verifyCommunicator(program, *program.communicators[c],
-                       "communicator " + text(c) + ": ", facts, report);
-    if (report.list.size() == before)
-      continue;
-    auto [w, i] = firstStart(program, c);
-    for (size_t k = before; k < report.list.size(); ++k) {
-      report.list[k].worker = w;
-      report.list[k].instruction = i;
-    }
-  }
-}
-
 void verifySections(const ProgramT &program, const WorkerT &worker,
                     const std::string &name, Report &report) {
   if (worker.body_begin > worker.body_end ||
@@ -326,29 +210,6 @@ void verifySections(const ProgramT &program, const WorkerT &worker,
                           text(worker.body_end - worker.body_begin) + " and " +
                           text(worker.instructions.size() - worker.body_end) +
                           " instructions");
-}
-
-void verifyBufferTable(const WorkerT &worker, const std::string &name,
-                       Report &report) {
-  for (size_t b = 0; b < worker.buffers.size(); ++b) {
-    const Buffer &buffer = worker.buffers[b];
-    if (buffer.kind() > ValueKind::MAX)
-      structure(report, name + "buffer " + text(b) + ": unknown kind " +
-                            text(uint64_t(buffer.kind())));
-    // Sums of bytes must stay far from overflow.
-    if (buffer.bytes() >= uint64_t(1) << 48)
-      structure(report, name + "buffer " + text(b) +
-                            ": expected less than 2^48 bytes, got " +
-                            text(buffer.bytes()));
-    else if (buffer.kind() != ValueKind::Stash &&
-             (buffer.offset() > worker.arena_bytes ||
-              buffer.bytes() > worker.arena_bytes - buffer.offset()))
-      structure(report, name + "buffer " + text(b) + ": expected its " +
-                            text(buffer.bytes()) +
-                            " bytes inside the arena of " +
-                            text(worker.arena_bytes) + ", got offset " +
-                            text(buffer.offset()));
-  }
 }
 
 void verifyStates(const ProgramT &program, Report &report) {
@@ -400,7 +261,7 @@ void verifyStates(const ProgramT &program, Report &report) {
     if (report.full())
       return;
   }
-  for (size_t p = 0; p < program.pipelines.size(); ++p)
+  for (size_t p = 0; p < program.pipelines.size() && !report.full(); ++p)
     for (size_t s = 0; s < stages; ++s)
       if (!kept[p * stages + s])
         structure(report, "worker " + text(program.pipelines[p]->workers[s]) +
@@ -413,6 +274,9 @@ void verifyStates(const ProgramT &program, Report &report) {
 void verifyTables(const ProgramT &program, Facts &facts, Report &report) {
   if (!verifyPresence(program, report))
     return;
+  verifyLimits(program, report);
+  if (!report.empty())
+    return;
   verifyPipelines(program, report);
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const WorkerT &worker = *program.workers[w];
@@ -424,7 +288,6 @@ void verifyTables(const ProgramT &program, Facts &facts, Report &report) {
                             text(worker.instructions.size()) +
                             " instructions, got " +
                             text(worker.peak_instruction));
-    verifyBufferTable(worker, name, report);
     if (report.full())
       return;
   }

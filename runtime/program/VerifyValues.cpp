@@ -33,8 +33,8 @@ class ValuesVerifier {
 public:
   ValuesVerifier(const ProgramT &program, const Facts &facts, uint32_t w,
                  Report &report)
-      : pieces(*facts.pieces), recomputed(facts.recomputed), report(report),
-        program(program), worker(*program.workers[w]), w(w),
+      : facts(facts), pieces(*facts.pieces), recomputed(facts.recomputed),
+        report(report), program(program), worker(*program.workers[w]), w(w),
         stages(program.stages.size()) {}
 
   void run(const std::vector<Run> &runs) {
@@ -205,11 +205,10 @@ private:
                            std::span<const uint32_t> in) {
     if (start.kind() != ValueKind::Loss)
       return;
+    const auto &all = program.communicators[start.target()]->contributions;
     size_t next = 0;
-    for (const Contribution &each :
-         program.communicators[start.target()]->contributions)
-      if (each.worker() == w)
-        expect(in[next++], lossOf(each.key()));
+    for (uint32_t own : facts.memberOf(start.target(), w)->contributions)
+      expect(in[next++], lossOf(all[own].key()));
   }
 
   std::string nameOf(Value value) const {
@@ -235,6 +234,7 @@ private:
     return isNext ? name + " of the next step" : name;
   }
 
+  const Facts &facts;
   const Pieces &pieces;
   const std::vector<bool> &recomputed;
   Report &report;

@@ -33,7 +33,8 @@ class WeightsVerifier {
 public:
   WeightsVerifier(const ProgramT &program, const Facts &facts,
                   GradientSums::Begins &begins, uint32_t w, Report &report)
-      : program(program), report(report), w(w), worker(*program.workers[w]),
+      : program(program), pieces(*facts.pieces), report(report), w(w),
+        worker(*program.workers[w]),
         stages(static_cast<uint32_t>(program.stages.size())),
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))),
@@ -42,13 +43,19 @@ public:
     for (const State &state : worker.states)
       held.push_back(state.pipeline() * stages + state.stage());
     std::ranges::sort(held);
+    for (uint32_t replica : held) {
+      firstForward.push_back(forwards.size());
+      forwards.resize(
+          forwards.size() +
+          program.pipelines[replica / stages]->micro_batches.size());
+    }
   }
 
   void run(const std::vector<Run> &runs) {
     values.assign(worker.buffers.size(), Value());
     sums.clear();
     taken.assign(held.size(), 0);
-    forwards.assign(held.size() * count, Forward());
+    std::ranges::fill(forwards, Forward());
     for (const State &state : worker.states) {
       for (uint32_t buffer : {state.weights(), state.optimizer_state()}) {
         values[buffer].replica = state.pipeline() * stages + state.stage();
@@ -94,9 +101,8 @@ private:
   }
   /// Of the k-th micro-batch that the instruction covers.
   Forward &forwardOf(const Instruction &instruction, uint32_t k = 0) {
-    int64_t m = instruction.micro_batch() + k;
-    return forwards[local(replicaOf(instruction)) * count +
-                    (m < count ? m : m - count)];
+    return forwards[firstForward[local(replicaOf(instruction))] +
+                    pieces.indexInPipeline(instruction.micro_batch() + k)];
   }
   std::string name(uint32_t replica) const {
     return nameOfReplica(replica, stages);
@@ -271,6 +277,7 @@ private:
   static std::string text(int64_t value) { return std::to_string(value); }
 
   const ProgramT &program;
+  const Pieces &pieces;
   Report &report;
   uint32_t w;
   const WorkerT &worker;
@@ -284,8 +291,10 @@ private:
   // By buffer, at the end of the last body.
   std::vector<Value> found;
   std::vector<GradientSum> foundSums;
-  std::vector<int64_t> taken;    ///< updates, by held replica
-  std::vector<Forward> forwards; ///< by held replica, then micro-batch
+  std::vector<int64_t> taken;       ///< updates, by held replica
+  std::vector<size_t> firstForward; ///< in `forwards`, by held replica
+  /// By held replica, then micro-batch of its pipeline.
+  std::vector<Forward> forwards;
 
   // Where the walk is.
   int64_t step = 0;

@@ -42,14 +42,16 @@ using Buffers = std::vector<uint32_t>;
 
 class Builder {
 public:
-  explicit Builder(const SampleOptions &options) : options(options) {}
+  explicit Builder(const SampleOptions &options)
+      : options(options),
+        stages(options.stages ? options.stages : options.workers) {}
 
   ProgramT build() {
     describe();
     if (options.ofModel)
       describeModel();
     for (uint32_t p = 0; p < program.pipelines.size(); ++p)
-      for (uint32_t s = 0; s < options.workers; ++s)
+      for (uint32_t s = 0; s < stages; ++s)
         start({p, s});
     walkForwards();
     walkBackwards();
@@ -77,21 +79,24 @@ private:
     program.micro_batches = options.microBatches;
     program.data_parallel = options.dataParallel;
     program.files = {"sample.mlir"};
-    for (uint32_t s = 0; s < options.workers; ++s) {
+    for (uint32_t s = 0; s < stages; ++s) {
       program.stages.emplace_back(s, 1, 1, 2, 1, 1, 1,
                                   options.weightsBytes + 8 * s,
                                   options.optimizerBytes + 16 * s,
                                   options.stashBytes, options.boundaryBytes);
       // Instructions of stage s come from line s+1.
       program.locations.emplace_back(0, s + 1, 3);
-      program.workers.push_back(std::make_unique<WorkerT>());
     }
+    for (uint32_t w = 0; w < options.workers; ++w)
+      program.workers.push_back(std::make_unique<WorkerT>());
     uint32_t down = options.bidirectional ? (options.microBatches + 1) / 2
                                           : options.microBatches;
     addPipeline(Direction::Down, 0, 0, down);
     if (options.bidirectional)
       addPipeline(options.turned ? Direction::Down : Direction::Up,
                   options.turned, down, options.microBatches);
+    for (uint32_t p = 0; p < options.idlePipelines; ++p)
+      addPipeline(Direction::Down, p + 1, 0, 0);
   }
 
   void describeModel() {
@@ -124,7 +129,7 @@ private:
                    uint32_t last) {
     auto pipeline = std::make_unique<PipelineT>();
     pipeline->direction = direction;
-    for (uint32_t s = 0; s < options.workers; ++s)
+    for (uint32_t s = 0; s < stages; ++s)
       pipeline->workers.push_back(direction == Direction::Up
                                       ? options.workers - 1 - s
                                       : (s + turn) % options.workers);
@@ -146,7 +151,7 @@ private:
         if (k >= own.size())
           continue;
         auto count = std::min(step, static_cast<uint32_t>(own.size() - k));
-        for (uint32_t s = 0; s < options.workers; ++s)
+        for (uint32_t s = 0; s < stages; ++s)
           forward({p, s, own[k], count});
       }
   }
@@ -161,7 +166,7 @@ private:
           const auto &own = program.pipelines[p]->micro_batches;
           if (k >= own.size())
             continue;
-          for (uint32_t s = options.workers; s-- > 0;)
+          for (uint32_t s = stages; s-- > 0;)
             backward({p, s, own[k], 1, part, parts});
         }
   }
@@ -274,7 +279,7 @@ private:
              {});
   }
 
-  bool isLast(Place place) const { return place.stage + 1 == options.workers; }
+  bool isLast(Place place) const { return place.stage + 1 == stages; }
 
   void forward(Place place) {
     uint32_t worker = workerOf(place);
@@ -394,7 +399,7 @@ private:
 
   void reduceAndStep() {
     std::vector<std::map<uint32_t, Start>> starts;
-    for (uint32_t s = 0; s < options.workers; ++s) {
+    for (uint32_t s = 0; s < stages; ++s) {
       std::vector<Contribution> summands;
       Buffers given;
       for (uint32_t p = 0; p < program.pipelines.size(); ++p) {
@@ -408,12 +413,12 @@ private:
     std::vector<Contribution> summands;
     Buffers given;
     for (const auto &[microBatch, loss] : lossOf) {
-      summands.emplace_back(loss.first, microBatch, options.workers - 1);
+      summands.emplace_back(loss.first, microBatch, stages - 1);
       given.push_back(loss.second);
     }
-    starts.push_back(reduce(ValueKind::Loss, options.workers - 1, kLossBytes,
-                            summands, given));
-    for (uint32_t s = 0; s < options.workers; ++s) {
+    starts.push_back(
+        reduce(ValueKind::Loss, stages - 1, kLossBytes, summands, given));
+    for (uint32_t s = 0; s < stages; ++s) {
       for (const auto &[worker, start] : starts[s])
         append(worker, Opcode::Wait, ValueKind::WeightGradient, {0, s},
                start.index, {}, {});
@@ -427,7 +432,7 @@ private:
       }
     }
     for (const auto &[worker, start] : starts.back())
-      append(worker, Opcode::Wait, ValueKind::Loss, {0, options.workers - 1},
+      append(worker, Opcode::Wait, ValueKind::Loss, {0, stages - 1},
              start.index, {}, {});
   }
 
@@ -470,6 +475,7 @@ private:
   }
 
   SampleOptions options;
+  uint32_t stages; ///< of each pipeline
   ProgramT program;
   std::map<Place, uint32_t> weightsOf, optimizerOf, gradientOf, stashOf;
   std::map<Place, Buffers> inputsOf; ///< of a forward, for its recomputes

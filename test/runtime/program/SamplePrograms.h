@@ -21,8 +21,9 @@
 namespace chimera::program {
 
 struct SampleOptions {
-  /// Workers, and stages of each pipeline.
+  /// Workers, and stages of each pipeline unless `stages` says otherwise.
   uint32_t workers = 4;
+  uint32_t stages = 0;
   /// Micro-batches of one copy, shared out over the pipelines: the down
   /// pipeline has the first half (the larger, if odd).
   uint32_t microBatches = 8;
@@ -31,6 +32,9 @@ struct SampleOptions {
   /// Where not 0, the second pipeline runs down too: its stage s is on worker
   /// (s + turned) mod D, so that messages go round. Requires bidirectional.
   uint32_t turned = 0;
+  /// Further pipelines, which train on no micro-batch. Stage s of the k-th, k
+  /// from 1, is on worker (s + k) mod D.
+  uint32_t idlePipelines = 0;
   /// Whether a backward is an input_gradient and a weight_gradient after it.
   bool splitBackward = false;
   /// Whether a forward covers two micro-batches of its pipeline, a last one

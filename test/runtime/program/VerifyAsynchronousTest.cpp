@@ -155,7 +155,7 @@ const Case kCases[] = {
      "got 0 and",
      [](ProgramT &p) { worker(p, 0).body_end = worker(p, 0).body_begin; }},
     {"TwoPipelines", k2BW, Rule::Structure,
-     "expected at most 1 pipelines without a flush, got 2",
+     "expected one pipeline without a flush, got 2",
      [](ProgramT &p) {
        p.pipelines.push_back(std::make_unique<PipelineT>(*p.pipelines[0]));
        p.pipelines[1]->micro_batches.clear();
@@ -307,12 +307,12 @@ const Case kCases[] = {
      "worker 0: expected the bytes of a rename's buffer to be its own, got "
      "buffer 1 (weights, bytes 128 to 255) and buffer",
      [](ProgramT &p) {
-       bufferOf(p, 0, find(p, 0, Opcode::Load), 0).mutate_offset(160);
+       bufferOf(p, 0, find(p, 0, Opcode::Load), 0).mutate_offset(192);
      }},
     {"RenameOfBytesSharedFromBefore", k2BW, Rule::Buffers,
      "worker 0: expected the bytes of a rename's buffer to be its own",
      [](ProgramT &p) {
-       bufferOf(p, 0, find(p, 0, Opcode::Load), 0).mutate_offset(112);
+       bufferOf(p, 0, find(p, 0, Opcode::ZeroGradient), 0).mutate_offset(64);
      }},
     {"StashesNotHandedOn", k2BW, Rule::Buffers, "uses a stash a second time",
      [](ProgramT &p) { remove(p, 0, inBody(p, 0, Opcode::Rename)); }},

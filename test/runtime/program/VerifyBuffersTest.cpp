@@ -73,7 +73,7 @@ const Refusal kCases[] = {
      [](ProgramT &p) {
        Instruction &forward = find(p, 0, Opcode::Forward);
        bufferOf(p, 0, forward, 2)
-           .mutate_offset(bufferOf(p, 0, forward, 0).offset() + 24);
+           .mutate_offset(bufferOf(p, 0, forward, 0).offset());
      }},
     {"OverlapWithAState", Rule::Buffers,
      "expected a state's bytes to be its own",
@@ -86,7 +86,7 @@ const Refusal kCases[] = {
      [](ProgramT &p) {
        WorkerT &w = worker(p, 0);
        w.buffers[w.states[1].weights()].mutate_offset(
-           w.buffers[w.states[0].weights()].offset() + 8);
+           w.buffers[w.states[0].weights()].offset() + 64);
      }},
 
     // Memory.

@@ -11,6 +11,12 @@ namespace chimera::program {
 namespace {
 
 const Refusal kCases[] = {
+    {"BufferAtAnOddPlace", Rule::Structure,
+     "expected activation at a multiple of 64 bytes, got offset",
+     [](ProgramT &p) {
+       Buffer &activation = bufferOf(p, 0, find(p, 0, Opcode::Forward), 2);
+       activation.mutate_offset(activation.offset() + 8);
+     }},
     {"UnknownOpcode", Rule::Structure, "unknown opcode or kind",
      [](ProgramT &p) {
        worker(p, 0).instructions[0].mutate_opcode(

@@ -130,7 +130,7 @@ ProgramT exchange(const std::vector<Step> &first,
       worker.operands.push_back(static_cast<uint32_t>(worker.buffers.size()));
       worker.buffers.emplace_back(ValueKind::Tokens, worker.arena_bytes,
                                   options.tokenBytes);
-      worker.arena_bytes += options.tokenBytes;
+      worker.arena_bytes += kBufferAlignment;
     }
     std::vector<Instruction> before;
     auto own = static_cast<uint16_t>(w);
