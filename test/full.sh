@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs in full what test/run.sh runs in a short form, one after another, on what
-# that has built: random programs, the hostile test bed, mutants, killed ranks.
-# Each prints its counts; the first that fails ends it. Takes half an hour.
+# that has built: random programs, the hostile test bed, mutants, fuzzers, killed
+# ranks. Each prints its counts; the first that fails ends it. Takes an hour and a
+# half.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,4 +21,6 @@ python3 test/e2e/kill.py $bin/chimera-run "$folder/training" --kills 100 \
   --data LICENSE
 
 test/e2e/mutation.py --tools $bin --full
+test/e2e/fuzz.py --tools $bin --fuzzers build/fuzz/bin --work build/fuzz/work \
+  --seconds 3600 --coverage 90
 test/e2e/hostile.py --tools $bin --full

@@ -14,7 +14,11 @@ cmake --preset release -DCHIMERA_BUILD_TESTS=ON >build/configure.log 2>&1 || {
   exit 1
 }
 echo "building (the log is build/build.log)"
-cmake --build --preset release >build/build.log 2>&1 || {
+{
+  cmake --build --preset release &&
+    cmake --preset fuzz &&
+    cmake --build --preset fuzz
+} >build/build.log 2>&1 || {
   grep -E -A 20 'FAILED|error' build/build.log | head -n 200 >&2
   exit 1
 }

@@ -4,7 +4,8 @@
 # Safe to run again; it says what it does and does nothing twice.
 #
 #   tools/setup.sh                light: enough to build and to train
-#   tools/setup.sh --full         and Python's torch, which some tests compare with
+#   tools/setup.sh --full         and what only tests need: Python's torch, which
+#                                 some compare with, and clang, which fuzzes
 #   tools/setup.sh --compiler     what the compiler alone needs: no LibTorch
 #   tools/setup.sh --runtime      what the runtime alone needs: no MLIR
 #   CHIMERA_TORCH_DIR=DIR tools/setup.sh    use the LibTorch in DIR
@@ -21,6 +22,7 @@ common=(g++ cmake ninja-build ccache git python3 python3-venv
 compiler=(llvm-19-dev libmlir-19-dev mlir-19-tools llvm-19-tools
           libbenchmark-dev)
 runtime=(libopenmpi-dev openmpi-bin fortunes)
+fuzzing=(clang-19 libclang-rt-19-dev llvm-19)
 
 full=no part=all
 for argument in "$@"; do
@@ -28,7 +30,7 @@ for argument in "$@"; do
   --full) full=yes ;;
   --compiler) part=compiler ;;
   --runtime) part=runtime ;;
-  -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "setup: unknown argument '$argument' (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -36,6 +38,7 @@ done
 packages=("${common[@]}")
 [ $part = runtime ] || packages+=("${compiler[@]}")
 [ $part = compiler ] || packages+=("${runtime[@]}")
+[ $full = no ] || packages+=("${fuzzing[@]}")
 
 missing=()
 for package in "${packages[@]}"; do

@@ -7,6 +7,7 @@
 
 #include "runtime/program/Layout.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <initializer_list>
@@ -171,11 +172,21 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
 }
 
 int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
-  int64_t result = 0;
-  for (uint32_t layer = first; layer != first + count; ++layer)
+  auto elementsOf = [&](uint32_t layer) {
+    int64_t result = 0;
     for (const Parameter &parameter : layerParameters(model, layer))
       if (!isHeldElsewhere(model, first, parameter))
         result = sum({result, parameter.elements()});
+    return result;
+  };
+  // All blocks are alike, and a file may claim a million of them.
+  const uint32_t head = model.layers + 1, last = first + count;
+  const uint32_t blocks =
+      std::max(std::min(last, head), 1u) - std::max(first, 1u);
+  int64_t result = blocks > 0 ? product({blocks, elementsOf(1)}) : 0;
+  for (uint32_t layer : {uint32_t(0), head})
+    if (first <= layer && layer < last)
+      result = sum({result, elementsOf(layer)});
   return result;
 }
 

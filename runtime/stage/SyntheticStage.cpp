@@ -74,8 +74,10 @@ private:
     };
     int64_t share =
         until(microBatch.part + int64_t(1)) - until(microBatch.part);
+    // Some centuries, where a file claims more than a clock can count.
+    constexpr double kMost = 9e18;
     auto duration = std::chrono::nanoseconds(
-        std::llround(static_cast<double>(share) * perUnit));
+        std::llround(std::min(static_cast<double>(share) * perUnit, kMost)));
     if (duration.count() > 0)
       std::this_thread::sleep_for(duration);
   }

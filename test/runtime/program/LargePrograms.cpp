@@ -1,4 +1,4 @@
-//===- LargePrograms.cpp - Programs with two large numbers ----------------===//
+//===- LargePrograms.cpp - Programs with large numbers --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -112,6 +112,13 @@ ProgramT manyWaiters(uint32_t workers) {
     std::ranges::rotate(waiter.instructions, waiter.instructions.end() - 2);
   }
   return program;
+}
+
+void chainBuffersToTheEnd(WorkerT &worker) {
+  const uint64_t bytes = (uint64_t(1) << 48) - 1;
+  worker.arena_bytes = UINT64_MAX;
+  for (uint64_t at = 0; at < UINT64_MAX - bytes; at += bytes - 1)
+    worker.buffers.emplace_back(ValueKind::Activation, at, bytes);
 }
 
 } // namespace chimera::program

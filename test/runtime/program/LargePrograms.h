@@ -1,4 +1,4 @@
-//===- LargePrograms.h - Programs with two large numbers --------*- C++ -*-===//
+//===- LargePrograms.h - Programs with large numbers ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,6 +37,10 @@ ProgramT longCycle(uint32_t workers);
 /// So many workers that wait in one all-reduce for a worker that waits for one
 /// of them.
 ProgramT manyWaiters(uint32_t workers);
+
+/// Gives `worker` buffers that overlap their neighbours and span an arena of
+/// almost 2^64 bytes: whoever adds up where they end gets a small number.
+void chainBuffersToTheEnd(WorkerT &worker);
 
 } // namespace chimera::program
 

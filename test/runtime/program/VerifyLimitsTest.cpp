@@ -5,22 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/runtime/program/LargePrograms.h"
 #include "test/runtime/program/Refused.h"
 
 #include <cmath>
 
 namespace chimera::program {
 namespace {
-
-/// Buffers that overlap their neighbours span an arena of almost 2^64 bytes:
-/// whoever adds up where they end gets a small number.
-void chainBuffersToTheEnd(ProgramT &program) {
-  WorkerT &first = worker(program, 0);
-  const uint64_t bytes = (uint64_t(1) << 48) - 1;
-  first.arena_bytes = UINT64_MAX;
-  for (uint64_t at = 0; at < UINT64_MAX - bytes; at += bytes - 1)
-    first.buffers.emplace_back(ValueKind::Activation, at, bytes);
-}
 
 const Refusal kCases[] = {
     {"NameWithControlCharacters", Rule::Structure,
@@ -88,7 +79,8 @@ const Refusal kCases[] = {
      "stage 3: expected less than 2^48 bytes of optimizer state",
      [](ProgramT &p) { p.stages[3].mutate_optimizer_bytes(UINT64_MAX); }},
     {"ArenaTooLarge", Rule::Structure,
-     "worker 0: expected less than 2^48 bytes of arena", &chainBuffersToTheEnd},
+     "worker 0: expected less than 2^48 bytes of arena",
+     [](ProgramT &p) { chainBuffersToTheEnd(worker(p, 0)); }},
     {"StashesTooLargeTogether", Rule::Structure,
      "worker 0: expected less than 2^48 bytes of stashes together",
      [](ProgramT &p) {

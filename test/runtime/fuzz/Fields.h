@@ -1,0 +1,32 @@
+//===- Fields.h - Changes of any field of a program -------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_FUZZ_FIELDS_H
+#define CHIMERA_TEST_RUNTIME_FUZZ_FIELDS_H
+
+#include "runtime/program/Program.h"
+#include "test/runtime/hostile/Random.h"
+
+#include <vector>
+
+namespace chimera::fuzz {
+
+using runtime::hostile::Random;
+
+/// Changes one field of one table of `program`, or removes, repeats or
+/// exchanges entries of one list, or changes a size wherever it is stated, or
+/// makes one of the changes that `hostile-mutate` makes. Works on programs that
+/// verifyProgram refuses, too.
+void changeAnything(program::ProgramT &program, Random &random);
+
+/// The bytes of a program file that is made from nothing: a valid program of
+/// few or many parts, one of LargePrograms.h, or one of AliasedFiles.h.
+std::vector<std::byte> makeFile(Random &random);
+
+} // namespace chimera::fuzz
+
+#endif // CHIMERA_TEST_RUNTIME_FUZZ_FIELDS_H

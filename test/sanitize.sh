@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Builds with the address and undefined-behaviour sanitizers and runs all tests,
+# then with the thread sanitizer and runs the runtime's: what test/run.sh runs
+# without them. Takes an hour and a half. Each build ends with a line that counts.
+#
+#   test/sanitize.sh asan     the first alone; arguments after it go to ctest
+#   test/sanitize.sh tsan     the second alone
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+presets=(asan tsan)
+[ $# = 0 ] || { presets=("$1"); shift; }
+tools/setup.sh --full
+# As root, Open MPI wants to be told that it may run. What it, LibTorch and the
+# kernel's single copy do with memory is not ours to mend.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export TSAN_OPTIONS=suppressions=$PWD/test/tsan.supp:halt_on_error=1
+status=0
+for preset in "${presets[@]}"; do
+  echo "building $preset (the log is build/$preset.log)"
+  {
+    cmake --preset "$preset" -DCHIMERA_BUILD_TESTS=ON &&
+      cmake --build --preset "$preset"
+  } >"build/$preset.log" 2>&1 || {
+    grep -E -A 20 'FAILED|error' "build/$preset.log" | head -n 200 >&2
+    exit 1
+  }
+  of=()
+  [ "$preset" = asan ] || of=(-L runtime)
+  ctest --test-dir "build/$preset" --no-tests=error --output-on-failure \
+    -j "$(nproc)" "${of[@]}" "$@" || status=$?
+done
+exit $status
