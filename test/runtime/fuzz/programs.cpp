@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/HandOver.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Verify.h"
 #include "test/runtime/fuzz/Effort.h"
@@ -54,17 +55,41 @@ struct Counts {
   }
 } counts;
 
+[[noreturn]] void fail(const std::string &found) {
+  std::fprintf(stderr, "accepted, but %s\n", found.c_str());
+  std::abort();
+}
+
+/// Bytes that a rank would allocate for the blocks of its arena.
+uint64_t allocatedBy(const program::WorkerT &worker) {
+  Blocks blocks = blocksOf(worker);
+  for (size_t b = 0; b < worker.buffers.size(); ++b) {
+    const program::Buffer &buffer = worker.buffers[b];
+    Blocks::Place place = blocks.places[b];
+    if (buffer.kind() != program::ValueKind::Stash &&
+        place.offset + buffer.bytes() > blocks.bytes[place.block])
+      fail("buffer " + std::to_string(b) + " is not in its block");
+  }
+  uint64_t bytes = 0;
+  for (uint64_t block : blocks.bytes)
+    if (block > program::kMaxBytes - bytes)
+      fail("the blocks of its arena are too large to count");
+    else
+      bytes += block;
+  return bytes;
+}
+
 bool isSmall(const ProgramT &program) {
   uint64_t instructions = 0, bytes = 0;
   for (const auto &worker : program.workers) {
     instructions += worker->instructions.size();
-    bytes += worker->arena_bytes;
+    bytes += allocatedBy(*worker);
     // A block takes some bytes whatever its buffers have.
     bytes += worker->buffers.size() * 256;
   }
-  return instructions * program.data_parallel < 5000 &&
-         program.workers.size() * program.data_parallel <= 16 &&
-         bytes * program.data_parallel < 32 << 20;
+  uint64_t ranks = program.workers.size() * uint64_t(program.data_parallel);
+  return instructions * program.data_parallel < 5000 && ranks <= 16 &&
+         bytes < (4 << 20) / ranks;
 }
 
 void runAndCompare(const ProgramT &program) {
@@ -79,10 +104,8 @@ void runAndCompare(const ProgramT &program) {
           expected);
   if (found.empty() && counts.accepted % 3 == 0)
     found = differenceOnThreads(program, expected);
-  if (!found.empty()) {
-    std::fprintf(stderr, "accepted, but %s\n", found.c_str());
-    std::abort();
-  }
+  if (!found.empty())
+    fail(found);
 }
 } // namespace
 
@@ -136,13 +159,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ++counts.accepted;
   std::vector<std::byte> again = program::serialize(*program);
   std::optional<ProgramT> same = program::deserialize(again, error);
-  if (!same || program::serialize(*same) != again) {
-    std::fprintf(stderr,
-                 "accepted, but written and read again it is another "
-                 "program: %s\n",
-                 error.c_str());
-    std::abort();
-  }
+  if (!same || program::serialize(*same) != again)
+    fail("written and read again it is another program: " + error);
   if (isSmall(*program)) {
     runAndCompare(*program);
     ++counts.equal;
