@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import grid
 
@@ -75,7 +76,7 @@ class Run:
             # fmt: on
 
     def end(self):
-        """Whether nothing was found."""
+        """Whether nothing was found. Requires that it has ended by itself."""
         status = self.process.wait()
         text = self.log.read_text(errors="replace")
         counts = re.findall(rf"^fuzz-{self.fuzzer}: .*$", text, re.MULTILINE)
@@ -138,7 +139,15 @@ def main():
     shutil.rmtree(options.work / "seeds", ignore_errors=True)
     make_seeds(options.tools, options.work / "seeds", options.seeds)
     runs = [Run(options, fuzzer) for fuzzer in FUZZERS]
-    good = all([each.end() for each in runs])
+    # What one finds is enough to look at.
+    while all(each.process.poll() in (None, 0) for each in runs):
+        if all(each.process.poll() == 0 for each in runs):
+            break
+        time.sleep(0.1)
+    ended = [each for each in runs if each.process.poll() is not None]
+    for each in runs:
+        each.process.kill()
+    good = all([each.end() for each in ended])
     if good and options.coverage is not None:
         good = report_coverage(options)
     return 0 if good else 1
