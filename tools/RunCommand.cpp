@@ -15,22 +15,18 @@
 #include "runtime/core/Gather.h"
 #include "runtime/core/Launch.h"
 #include "runtime/core/Profile.h"
-#include "runtime/core/Progress.h"
 #include "runtime/core/Report.h"
 #include "runtime/core/Run.h"
 #include "runtime/core/Sequential.h"
 #include "runtime/core/Watchdog.h"
 #include "runtime/program/File.h"
-#include "runtime/program/Output.h"
 #include "runtime/program/Verify.h"
-#include "runtime/stage/ExactStage.h"
 #include "runtime/stage/Mix.h"
-#include "runtime/stage/SyntheticStage.h"
 #include "runtime/stage/torch/Tensors.h"
-#include "runtime/stage/torch/TextData.h"
 #include "runtime/stage/torch/TransformerStage.h"
-#include "runtime/stage/torch/Weights.h"
+#include "tools/Results.h"
 #include "tools/RunFiles.h"
+#include "tools/Workload.h"
 #ifdef CHIMERA_HAVE_MPI
 #include "runtime/transport/mpi/Session.h"
 #endif
@@ -38,7 +34,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <unistd.h>
 
@@ -46,179 +41,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-constexpr const char *kAuto = "auto", *kTransformer = "transformer",
-                     *kExact = "exact", *kSynthetic = "synthetic",
-                     *kInProcess = "in-process", *kMpi = "mpi", *kOn = "on",
-                     *kOff = "off", *kOrdered = "ordered",
-                     *kTransport = "transport";
 constexpr double kMpiTimeout = 1800;
-
-/// What computes and on what data.
-struct Workload {
-  std::string kind;
-  StageFactory stages;
-  std::unique_ptr<DataSource> data;
-  TextData *text = nullptr; ///< `data`, if it is text
-  std::unique_ptr<MemoryMeter> meter;
-};
-
-Workload makeWorkload(const RunSettings &settings,
-                      const program::ProgramT &program) {
-  Workload load;
-  load.kind = settings.stages;
-  if (load.kind == kAuto)
-    load.kind = program.model ? kTransformer : kExact;
-  if (load.kind != kTransformer) {
-    for (const auto &[option, value] :
-         {std::pair("--data", &settings.data),
-          {"--save", &settings.save},
-          {"--save-gradients", &settings.saveGradients}})
-      if (!value->empty())
-        throw std::invalid_argument(
-            std::string(option) + " is for transformer stages, and " +
-            (settings.stages == kAuto ? "the program has no model"
-                                      : "--stages is " + load.kind));
-    load.stages = load.kind == kExact
-                      ? StageFactory(makeExactStage)
-                      : makeSyntheticStages(settings.unitNanoseconds);
-    load.data = std::make_unique<SyntheticData>(program.seed);
-    return load;
-  }
-  if (settings.data.empty())
-    throw std::invalid_argument(
-        "transformer stages need text to train on: give --data FILE, or "
-        "--stages exact or synthetic to run without");
-  auto text =
-      std::make_unique<TextData>(settings.data, program, settings.holdOut);
-  load.text = text.get();
-  load.data = std::move(text);
-  load.stages = makeTransformerStage;
-  load.meter = std::make_unique<TensorMeter>();
-  return load;
-}
-
-/// Whether the run ends with a look at held-out text.
-bool evaluates(const RunSettings &settings, const Workload &load) {
-  return load.text && load.text->heldOutBytes() > 0 &&
-         settings.evaluateBatches > 0;
-}
-
-/// What is known at the end, for people and for the log.
-class Results {
-public:
-  Results(const RunSettings &settings, const program::ProgramT &program,
-          const Workload &load)
-      : settings(settings), program(program), load(load),
-        progress({settings.steps, load.text ? tokensPerStep(program) : 0,
-                  settings.quiet, settings.log}) {}
-
-  void onStep(const StepEvent &event) {
-    loss = event.loss;
-    progress.step(event);
-    if (loss && !std::isfinite(loss->mean))
-      throw std::runtime_error(
-          "the loss of step " + std::to_string(event.step + 1) + " is " +
-          std::to_string(loss->mean) +
-          ": training diverged, try a lower learning_rate");
-  }
-
-  void finish(const std::vector<std::byte> &weights,
-              const std::vector<std::byte> &gradients, uint64_t steps,
-              double seconds, nlohmann::json summary) {
-    summary["steps"] = steps;
-    summary["seconds"] = seconds;
-    if (steps < settings.steps)
-      std::printf("stopped by SIGUSR1 after step %llu of %llu\n",
-                  static_cast<unsigned long long>(steps),
-                  static_cast<unsigned long long>(settings.steps));
-    if (loss) {
-      summary["loss"] = loss->mean;
-      if (load.text)
-        std::printf("final loss %.6f after ", loss->mean);
-      std::printf("%llu steps in %.1f s\n",
-                  static_cast<unsigned long long>(steps), seconds);
-    }
-    if (!weights.empty()) {
-      char digest[20];
-      std::snprintf(digest, sizeof(digest), "%016llx",
-                    static_cast<unsigned long long>(digestOf(weights)));
-      summary["weights_digest"] = digest;
-      std::printf("digest of the weights %s\n", digest);
-    }
-    save(settings.save, weights);
-    save(settings.saveGradients, gradients);
-    if (evaluates(settings, load)) {
-      uint64_t windows = settings.evaluateBatches * program.micro_batch_size;
-      double held = heldOutLoss(program, weights, *load.text, windows);
-      double unigram = load.text->unigramLoss(windows);
-      summary["held_out_loss"] = held;
-      summary["unigram_loss"] = unigram;
-      std::printf("held-out loss %.4f, byte-unigram model %.4f (ratio %.3f)\n",
-                  held, unigram, held / unigram);
-    }
-    std::fflush(stdout);
-    progress.finish(summary);
-  }
-
-private:
-  static uint64_t tokensPerStep(const program::ProgramT &program) {
-    return program.model
-               ? uint64_t(program.micro_batches) * program.data_parallel *
-                     program.micro_batch_size * program.model->context
-               : 0;
-  }
-
-  void save(const std::string &file, const std::vector<std::byte> &bytes) {
-    std::string error;
-    if (file.empty())
-      return;
-    if (!saveWeights(program, bytes, file, error))
-      throw std::runtime_error(error);
-    if (!settings.quiet)
-      std::printf("saved %s\n", file.c_str());
-  }
-
-  const RunSettings &settings;
-  const program::ProgramT &program;
-  const Workload &load;
-  Progress progress;
-  std::optional<Loss> loss;
-};
-
-void saveProfile(const std::string &file, const std::string &document,
-                 bool quiet) {
-  std::string error;
-  if (!program::writeWhole(file, {std::as_bytes(std::span(document))}, error))
-    throw std::runtime_error(error);
-  if (!quiet)
-    std::printf("saved %s\n", file.c_str());
-}
-
-/// The ranks' use of memory and the runtime's own cost.
-nlohmann::json summarize(const program::ProgramT &program,
-                         const RunResult &result, uint32_t cores) {
-  nlohmann::json summary;
-  uint64_t instructions = 0;
-  for (size_t rank = 0; rank < result.ranks.size(); ++rank) {
-    const RankUse &use = result.ranks[rank];
-    instructions += use.instructions;
-    summary["ranks"].push_back(
-        {{"rank", rank},
-         {"instructions", use.instructions},
-         {"arena_bytes", use.arenaBytes},
-         {"stash_bytes", use.stashBytes},
-         {"peak_bytes", use.peakBytes},
-         {"stated_peak_bytes",
-          program.workers[rank % program.workers.size()]->peak_bytes}});
-  }
-  summary["instructions"] = instructions;
-  auto share =
-      static_cast<double>(std::min<size_t>(result.ranks.size(), cores));
-  if (instructions)
-    summary["seconds_per_instruction"] =
-        result.seconds * share / static_cast<double>(instructions);
-  return summary;
-}
 
 uint32_t threadsOf(const RunSettings &settings, uint32_t ranksOnHost) {
   return settings.threads ? settings.threads : threadsPerRank(ranksOnHost);
@@ -343,9 +166,8 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
       if (settings.checkReplicas && !settings.quiet)
         std::printf("all replicas are bit-identical\n");
       if (run.profile)
-        saveProfile(settings.profile,
-                    formatProfile(program, result.profiles, rootOf(program)),
-                    settings.quiet);
+        results->saveProfile(
+            formatProfile(program, result.profiles, rootOf(program)));
       results->finish(result.weights, result.gradients, result.steps,
                       result.seconds,
                       summarize(program, result,
@@ -395,20 +217,6 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   return 0;
 }
 } // namespace
-
-std::vector<std::string> chimera::stageKinds() {
-  return {kAuto, kTransformer, kExact, kSynthetic};
-}
-
-std::vector<std::string> chimera::transportKinds() {
-  return {kAuto, kInProcess, kMpi};
-}
-
-std::vector<std::string> chimera::progressKinds() { return {kAuto, kOn, kOff}; }
-
-std::vector<std::string> chimera::allReduceKinds() {
-  return {kOrdered, kTransport};
-}
 
 namespace {
 /// What can be known to fail is refused before anything is trained.

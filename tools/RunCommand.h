@@ -8,41 +8,9 @@
 #ifndef CHIMERA_TOOLS_RUNCOMMAND_H
 #define CHIMERA_TOOLS_RUNCOMMAND_H
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
+#include "tools/RunSettings.h"
 
 namespace chimera {
-
-/// The options of chimera-run, as its help explains them.
-struct RunSettings {
-  std::string program;
-  std::string stages = "auto";
-  std::string data;
-  std::string save;
-  std::string saveGradients;
-  std::string log;
-  std::string profile;
-  std::string transport = "auto";
-  std::string progress = "auto";
-  std::string allReduce = "ordered";
-  uint64_t steps = 10;
-  uint32_t threads = 0;          ///< 0: an equal share of the cores
-  std::optional<double> timeout; ///< seconds, 0: none
-  double holdOut = 0.1;
-  uint64_t evaluateBatches = 16;
-  double unitNanoseconds = 0;
-  bool sequential = false;
-  bool checkReplicas = false;
-  bool quiet = false;
-};
-
-/// What --stages, --transport, --progress and --all-reduce take.
-std::vector<std::string> stageKinds();
-std::vector<std::string> transportKinds();
-std::vector<std::string> progressKinds();
-std::vector<std::string> allReduceKinds();
 
 /// Runs as asked and returns the process's exit status. Throws std::exception
 /// for what a user can put right.

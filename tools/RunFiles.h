@@ -8,7 +8,7 @@
 #ifndef CHIMERA_TOOLS_RUNFILES_H
 #define CHIMERA_TOOLS_RUNFILES_H
 
-#include "tools/RunCommand.h"
+#include "tools/RunSettings.h"
 
 namespace chimera {
 

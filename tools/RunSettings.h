@@ -1,0 +1,62 @@
+//===- RunSettings.h - The options of chimera-run ---------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TOOLS_RUNSETTINGS_H
+#define CHIMERA_TOOLS_RUNSETTINGS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chimera {
+
+/// The words that options take.
+inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
+                            *kExact = "exact", *kSynthetic = "synthetic",
+                            *kInProcess = "in-process", *kMpi = "mpi",
+                            *kOn = "on", *kOff = "off", *kOrdered = "ordered",
+                            *kTransport = "transport";
+
+/// What --stages, --transport, --progress and --all-reduce take.
+inline std::vector<std::string> stageKinds() {
+  return {kAuto, kTransformer, kExact, kSynthetic};
+}
+inline std::vector<std::string> transportKinds() {
+  return {kAuto, kInProcess, kMpi};
+}
+inline std::vector<std::string> progressKinds() { return {kAuto, kOn, kOff}; }
+inline std::vector<std::string> allReduceKinds() {
+  return {kOrdered, kTransport};
+}
+
+/// The options of chimera-run, as its help explains them.
+struct RunSettings {
+  std::string program;
+  std::string stages = kAuto;
+  std::string data;
+  std::string save;
+  std::string saveGradients;
+  std::string log;
+  std::string profile;
+  std::string transport = kAuto;
+  std::string progress = kAuto;
+  std::string allReduce = kOrdered;
+  uint64_t steps = 10;
+  uint32_t threads = 0;          ///< 0: an equal share of the cores
+  std::optional<double> timeout; ///< seconds, 0: none
+  double holdOut = 0.1;
+  uint64_t evaluateBatches = 16;
+  double unitNanoseconds = 0;
+  bool sequential = false;
+  bool checkReplicas = false;
+  bool quiet = false;
+};
+
+} // namespace chimera
+
+#endif // CHIMERA_TOOLS_RUNSETTINGS_H

@@ -1,0 +1,58 @@
+//===- Workload.cpp - What a run computes ---------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/Workload.h"
+
+#include "runtime/stage/ExactStage.h"
+#include "runtime/stage/SyntheticStage.h"
+#include "runtime/stage/torch/Tensors.h"
+#include "runtime/stage/torch/TransformerStage.h"
+
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+Workload chimera::makeWorkload(const RunSettings &settings,
+                               const program::ProgramT &program) {
+  Workload load;
+  load.kind = settings.stages;
+  if (load.kind == kAuto)
+    load.kind = program.model ? kTransformer : kExact;
+  if (load.kind != kTransformer) {
+    for (const auto &[option, value] :
+         {std::pair("--data", &settings.data),
+          {"--save", &settings.save},
+          {"--save-gradients", &settings.saveGradients}})
+      if (!value->empty())
+        throw std::invalid_argument(
+            std::string(option) + " is for transformer stages, and " +
+            (settings.stages == kAuto ? "the program has no model"
+                                      : "--stages is " + load.kind));
+    load.stages = load.kind == kExact
+                      ? StageFactory(makeExactStage)
+                      : makeSyntheticStages(settings.unitNanoseconds);
+    load.data = std::make_unique<SyntheticData>(program.seed);
+    return load;
+  }
+  if (settings.data.empty())
+    throw std::invalid_argument(
+        "transformer stages need text to train on: give --data FILE, or "
+        "--stages exact or synthetic to run without");
+  auto text =
+      std::make_unique<TextData>(settings.data, program, settings.holdOut);
+  load.text = text.get();
+  load.data = std::move(text);
+  load.stages = makeTransformerStage;
+  load.meter = std::make_unique<TensorMeter>();
+  return load;
+}
+
+bool chimera::evaluates(const RunSettings &settings, const Workload &load) {
+  return load.text && load.text->heldOutBytes() > 0 &&
+         settings.evaluateBatches > 0;
+}

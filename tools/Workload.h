@@ -1,0 +1,38 @@
+//===- Workload.h - What a run computes -------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TOOLS_WORKLOAD_H
+#define CHIMERA_TOOLS_WORKLOAD_H
+
+#include "runtime/core/MemoryMeter.h"
+#include "runtime/stage/torch/TextData.h"
+#include "tools/RunSettings.h"
+
+#include <memory>
+
+namespace chimera {
+
+/// What computes and on what data.
+struct Workload {
+  std::string kind; ///< one of stageKinds() but auto
+  runtime::StageFactory stages;
+  std::unique_ptr<runtime::DataSource> data;
+  runtime::TextData *text = nullptr; ///< `data`, if it is text
+  std::unique_ptr<runtime::MemoryMeter> meter;
+};
+
+/// Throws std::exception where the settings do not fit the program or each
+/// other, or the text cannot be read.
+Workload makeWorkload(const RunSettings &settings,
+                      const program::ProgramT &program);
+
+/// Whether the run ends with a look at held-out text.
+bool evaluates(const RunSettings &settings, const Workload &load);
+
+} // namespace chimera
+
+#endif // CHIMERA_TOOLS_WORKLOAD_H
