@@ -7,9 +7,12 @@
 
 #include "runtime/program/Output.h"
 
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -63,13 +66,56 @@ private:
   int number;
 };
 
-/// Calls `make` with names beside `path` until one is free. Empty, with errno
-/// set, where none can be made.
+/// A name beside `path` that no other file of this process has had. A process
+/// holds a lock on what it gives such a name to.
+std::string temporaryName(const std::string &path) {
+  static std::atomic<uint32_t> names{0};
+  return path + "." + std::to_string(::getpid()) + "." +
+         std::to_string(names++) + ".tmp";
+}
+
+/// Whether `name` is a temporary name for `target`, whoever gave it.
+bool isTemporaryName(const std::string &name, const std::string &target) {
+  if (!name.starts_with(target + "."))
+    return false;
+  const char *numbers = name.c_str() + target.size() + 1;
+  int end = 0;
+  std::sscanf(numbers, "%*[0-9].%*[0-9].tmp%n", &end);
+  return end > 0 && numbers[end] == '\0';
+}
+
+bool lock(int descriptor) {
+  return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+}
+
+bool isNamed(int descriptor, const std::string &path) {
+  struct stat opened, named;
+  return ::fstat(descriptor, &opened) == 0 && S_ISREG(opened.st_mode) &&
+         ::lstat(path.c_str(), &named) == 0 && areEqual(opened, named);
+}
+
+/// Removes what processes that were killed have left beside `path`: what has a
+/// temporary name for it, and no lock.
+void removeLeftovers(const std::string &path) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folderOf(path), error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (!isTemporaryName(entry->path().filename(), nameOf(path)))
+      continue;
+    std::string name = entry->path();
+    Descriptor file(
+        ::open(name.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (file.get() >= 0 && lock(file.get()) && isNamed(file.get(), name))
+      ::unlink(name.c_str());
+  }
+}
+
+/// Calls `make` with temporary names for `path` until one is free. Empty, with
+/// errno set, where none can be made.
 template <typename Make>
 std::string nameBeside(const std::string &path, Make make) {
   for (int attempt = 0;; ++attempt) {
-    std::string name = path + "." + std::to_string(::getpid()) + "." +
-                       std::to_string(attempt) + ".tmp";
+    std::string name = temporaryName(path);
     if (make(name.c_str()))
       return name;
     if (errno != EEXIST || attempt >= 100)
@@ -77,33 +123,56 @@ std::string nameBeside(const std::string &path, Make make) {
   }
 }
 
-/// A new file in the folder of `path`. It has no name yet, so that nothing is
-/// left of it should the process be killed; where the file system knows no such
-/// files it has one, and is removed unless `temporary` is cleared. Without a
-/// descriptor, errno set, where it cannot be made.
+/// A new, locked file in the folder of `path`. It has no name yet, so that
+/// nothing is left of it should the process be killed; where the file system
+/// knows no such files it has a temporary one. Without a descriptor, errno set,
+/// where it cannot be made.
 Descriptor createBeside(const std::string &path) {
   int number =
       ::open(folderOf(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (number >= 0)
+    lock(number);
   if (number >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
     return Descriptor(number);
   std::string name = nameBeside(path, [&](const char *candidate) {
     number = ::open(candidate, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    return number >= 0;
+    if (number < 0)
+      return false;
+    // Until it has its lock it looks like what somebody has left.
+    lock(number);
+    if (isNamed(number, candidate))
+      return true;
+    ::close(number);
+    number = -1;
+    errno = EEXIST;
+    return false;
   });
   return Descriptor(number, name);
 }
 
-/// Gives the file a name beside `path` if it has none. False, with errno set,
-/// where that fails.
-bool nameIt(Descriptor &file, const std::string &path) {
-  if (!file.temporary.empty())
-    return true;
+/// Whether the file could be given the name too. If not, errno is set.
+bool link(const Descriptor &file, const char *name) {
   std::string self = "/proc/self/fd/" + std::to_string(file.get());
-  file.temporary = nameBeside(path, [&](const char *candidate) {
-    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, candidate,
-                    AT_SYMLINK_FOLLOW) == 0;
-  });
-  return !file.temporary.empty();
+  return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) ==
+         0;
+}
+
+/// Gives the finished file its name. False, with errno set, where that fails.
+bool place(Descriptor &file, const std::string &target, Existing existing) {
+  // Where nothing has the name no other is needed.
+  if (link(file, target.c_str()))
+    return true;
+  if (errno != EEXIST || existing == Existing::Kept)
+    return false;
+  // No system call links over a name: there are two names for a moment.
+  if (file.temporary.empty())
+    file.temporary = nameBeside(
+        target, [&](const char *candidate) { return link(file, candidate); });
+  if (file.temporary.empty() ||
+      ::rename(file.temporary.c_str(), target.c_str()) != 0)
+    return false;
+  file.temporary.clear();
+  return true;
 }
 
 } // namespace
@@ -122,7 +191,7 @@ bool writeAll(int descriptor, Parts parts) {
 }
 
 bool writeWhole(const std::string &path, Parts parts, std::string &error,
-                const std::function<bool()> &isWanted) {
+                const std::function<bool()> &isWanted, Existing existing) {
   auto fail = [&](const char *what) {
     error = path + ": cannot " + what + ": " + reason(errno);
     return false;
@@ -132,6 +201,10 @@ bool writeWhole(const std::string &path, Parts parts, std::string &error,
   struct stat status;
   bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists) {
+    if (existing == Existing::Kept) {
+      errno = EEXIST;
+      return fail("write");
+    }
     if (S_ISDIR(status.st_mode)) {
       errno = EISDIR;
       return fail("write");
@@ -148,6 +221,7 @@ bool writeWhole(const std::string &path, Parts parts, std::string &error,
   }
 
   std::string target = targetOf(path);
+  removeLeftovers(target);
   Descriptor file = createBeside(target);
   if (file.get() < 0)
     return fail("create a file in its folder");
@@ -156,14 +230,9 @@ bool writeWhole(const std::string &path, Parts parts, std::string &error,
     return fail("write");
   if (!isWanted())
     return false;
-  if (!nameIt(file, target))
-    return fail("name the finished file in its folder");
-  if (!file.close())
-    return fail("write");
-  if (::rename(file.temporary.c_str(), target.c_str()) != 0)
-    return fail("put the finished file in its place");
-  file.temporary.clear();
-  return true;
+  return place(file, target, existing)
+             ? true
+             : fail("put the finished file in its place");
 }
 
 bool writeStandardOutput(Parts parts, std::string &error,

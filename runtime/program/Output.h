@@ -22,16 +22,27 @@ using Parts = std::initializer_list<std::span<const std::byte>>;
 /// set, where not all bytes could be written.
 bool writeAll(int descriptor, Parts parts);
 
+/// What becomes of a file that has the name already.
+enum class Existing { Replaced, Kept };
+
 /// Writes the parts, one behind the other, to `path` whole or not at all: they
 /// go to a new file beside it that then takes its name. Links stay links (see
 /// targetOf), and what is no regular file, like a pipe or /dev/null, is written
-/// directly. False, with the reason in `error`, where that fails.
+/// directly. False, with the reason in `error`, where that fails, as it does
+/// where there is a file that is to be kept.
+///
+/// The new file has no name until it is complete, and then its own. Only where
+/// it replaces another is it called PATH.PID.NUMBER.tmp before, between two
+/// system calls; and all the time where the file system knows no files without
+/// a name (NFS, say). What a process that was killed has left of such a name,
+/// the next one that writes to `path` removes: a lock says whose writer lives.
 ///
 /// Asks `isWanted` at the last moment before anything can be seen of it; where
 /// that gives false, having said why in `error`, nothing is left.
 bool writeWhole(
     const std::string &path, Parts parts, std::string &error,
-    const std::function<bool()> &isWanted = [] { return true; });
+    const std::function<bool()> &isWanted = [] { return true; },
+    Existing existing = Existing::Replaced);
 
 /// Writes the parts to the process's standard output, behind what is there, if
 /// `isWanted`. False likewise.

@@ -13,6 +13,8 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,6 +44,25 @@ protected:
     return std::distance(fs::directory_iterator(folder), {});
   }
 
+  /// The names that files of the folder get while `action` runs.
+  template <typename Action>
+  std::vector<std::string> namesGivenBy(Action action) {
+    int watch = ::inotify_init1(IN_NONBLOCK);
+    EXPECT_GE(
+        ::inotify_add_watch(watch, folder.c_str(), IN_CREATE | IN_MOVED_TO), 0);
+    action();
+    std::vector<std::string> names;
+    alignas(inotify_event) char events[8192];
+    ssize_t bytes = ::read(watch, events, sizeof(events));
+    for (ssize_t at = 0; at < bytes;) {
+      auto *event = reinterpret_cast<inotify_event *>(events + at);
+      names.push_back(event->name);
+      at += static_cast<ssize_t>(sizeof(inotify_event)) + event->len;
+    }
+    ::close(watch);
+    return names;
+  }
+
   fs::path folder;
   std::string error;
 };
@@ -54,6 +75,60 @@ TEST_F(OutputTest, replacesAFileAndLeavesNothingElse) {
   EXPECT_EQ(read(path), "new");
   EXPECT_EQ(fs::status(path).permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(files(), 1u);
+}
+
+// Whenever the process is killed, then, nothing is left but under that name.
+TEST_F(OutputTest, givesANewFileNoOtherName) {
+  std::vector<std::string> names =
+      namesGivenBy([&] { ASSERT_TRUE(write(folder / "f", "new")) << error; });
+  EXPECT_EQ(names, std::vector<std::string>{"f"});
+}
+
+TEST_F(OutputTest, givesWhatReplacesAnotherOneNameBefore) {
+  ASSERT_TRUE(write(folder / "f", "old"));
+  std::vector<std::string> names =
+      namesGivenBy([&] { ASSERT_TRUE(write(folder / "f", "new")) << error; });
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_TRUE(names[0].starts_with("f." + std::to_string(getpid()) + "."));
+  EXPECT_TRUE(names[0].ends_with(".tmp"));
+  EXPECT_EQ(names[1], "f");
+}
+
+TEST_F(OutputTest, removesWhatKilledProcessesHaveLeft) {
+  // Those of other names are another's, and that of a living one is locked.
+  std::vector<std::string> kept = {"f.1.2.tmp.1", "f.1.tmp",  "f..2.tmp",
+                                   "f.1..tmp",    "f.tmp",    "f.1.2.3.tmp",
+                                   "f.a.2.tmp",   "g.1.2.tmp"};
+  for (const std::string &name : kept)
+    std::ofstream(folder / name) << "kept";
+  for (const char *name : {"f.1.2.tmp", "f.12345.0.tmp", "f.7.7.tmp"})
+    std::ofstream(folder / name) << "left";
+  fs::create_symlink("f.7.7.tmp", folder / "f.8.8.tmp");
+  int living = ::open((folder / "f.7.7.tmp").c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(living, LOCK_EX), 0);
+  ASSERT_TRUE(write(folder / "f", "new")) << error;
+  for (const std::string &name : kept)
+    EXPECT_TRUE(fs::exists(folder / name)) << name;
+  EXPECT_TRUE(fs::exists(folder / "f.7.7.tmp"));
+  EXPECT_TRUE(fs::is_symlink(folder / "f.8.8.tmp"));
+  EXPECT_EQ(files(), kept.size() + 3);
+  ::close(living);
+}
+
+TEST_F(OutputTest, keepsWhatIsThereIfAsked) {
+  std::string text = "new";
+  auto writeNew = [&](const fs::path &path) {
+    return writeWhole(
+        path, {std::as_bytes(std::span(text))}, error, [] { return true; },
+        Existing::Kept);
+  };
+  EXPECT_TRUE(writeNew(folder / "f")) << error;
+  text = "newer";
+  EXPECT_FALSE(writeNew(folder / "f"));
+  EXPECT_EQ(error, (folder / "f").string() + ": cannot write: File exists");
+  EXPECT_EQ(read(folder / "f"), "new");
+  EXPECT_FALSE(writeNew("/dev/null"));
   EXPECT_EQ(files(), 1u);
 }
 

@@ -106,7 +106,7 @@ private:
     model->heads = 2;
     model->width = 8;
     model->context = 4;
-    model->vocabulary = 16;
+    model->vocabulary = options.vocabulary;
     model->dropout = 0.25;
     DataType type = program.data_type;
     program.micro_batch_size = options.backwardParts;

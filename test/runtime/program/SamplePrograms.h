@@ -61,6 +61,7 @@ struct SampleOptions {
   /// and not those above, but for the stash's. A micro-batch has a sample for
   /// each part. Requires at least three workers.
   bool ofModel = false;
+  uint32_t vocabulary = 16; ///< of that model; text needs 256
 };
 
 /// One synchronous training step: loads, forwards, backwards, an all-reduce for

@@ -1,0 +1,57 @@
+//===- Elsewhere.cpp - Another place for a file that has none -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Elsewhere.h"
+
+#include <filesystem>
+#include <sys/stat.h>
+#include <system_error>
+
+namespace fs = std::filesystem;
+
+namespace chimera::program {
+
+namespace {
+bool isThere(const fs::path &path) {
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+/// Empty where `write` gives false for a name that is free.
+std::string writeInto(const fs::path &folder, const std::string &name,
+                      const std::function<bool(const std::string &)> &write) {
+  constexpr int kMostNames = 1000;
+  for (int i = 1; i <= kMostNames; ++i) {
+    fs::path path =
+        folder / ("rescued-" + (i == 1 ? "" : std::to_string(i) + "-") + name);
+    if (isThere(path))
+      continue;
+    if (write(path))
+      return path;
+    // Another run may have taken the name in between.
+    if (!isThere(path))
+      break;
+  }
+  return {};
+}
+} // namespace
+
+std::string
+writeElsewhere(const std::string &path,
+               const std::function<bool(const std::string &)> &write) {
+  std::error_code error;
+  for (const fs::path &folder :
+       {fs::current_path(error), fs::temp_directory_path(error)})
+    if (!folder.empty())
+      if (std::string written =
+              writeInto(folder, fs::path(path).filename(), write);
+          !written.empty())
+        return written;
+  return {};
+}
+
+} // namespace chimera::program
