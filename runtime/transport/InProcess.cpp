@@ -8,6 +8,7 @@
 #include "runtime/transport/InProcess.h"
 
 #include "runtime/transport/Bell.h"
+#include "runtime/transport/Cores.h"
 #include "runtime/transport/Deadline.h"
 #include "runtime/transport/Fold.h"
 
@@ -212,7 +213,7 @@ public:
   }
 
   const uint32_t ranks;
-  const uint32_t cores = std::thread::hardware_concurrency();
+  const uint32_t cores = findCores().usable;
   std::vector<RankBell> bells;
   std::vector<Channel> channels;
 

@@ -7,13 +7,13 @@
 
 #include "runtime/transport/mpi/Session.h"
 
+#include "runtime/transport/Cores.h"
 #include "runtime/transport/mpi/Calls.h"
 #include "runtime/transport/mpi/Pace.h"
 #include "runtime/transport/mpi/Turns.h"
 
 #include <algorithm>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 using namespace chimera::runtime;
 
@@ -110,8 +110,7 @@ MpiSession::MpiSession(MpiThreads threads) {
   self = static_cast<uint32_t>(number);
   MPI_Comm_size(MPI_COMM_WORLD, &number);
   size = static_cast<uint32_t>(number);
-  mpi::Pace::everyRankHasACore =
-      static_cast<long>(hostRanks().size()) <= sysconf(_SC_NPROCESSORS_ONLN);
+  mpi::Pace::everyRankHasACore = hostRanks().size() <= findCores().host;
   // Short naps are asked for: without this the kernel may add 50 µs.
   prctl(PR_SET_TIMERSLACK, 1000);
 }
