@@ -17,33 +17,53 @@
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
+#include <sys/stat.h>
 
 namespace chimera::runtime {
 namespace {
 
-std::vector<uint8_t> readFile(const std::string &path) {
-  auto fail = [&] {
+std::vector<uint8_t> readFile(const std::string &path, uint64_t mostBytes) {
+  auto fail = [&](const std::string &why) {
     throw std::runtime_error("cannot read the text file '" + path +
-                             "': " + std::strerror(errno));
+                             "': " + why);
   };
+  auto tooLong = [&](const std::string &got) {
+    fail("expected at most " + std::to_string(mostBytes) +
+         " bytes, as every rank has the whole text in memory, got " + got);
+  };
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0)
+    fail(std::strerror(errno));
+  if (S_ISDIR(status.st_mode))
+    fail(std::strerror(EISDIR));
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
+    fail("expected a file or a pipe, got a device");
+  auto size = static_cast<uint64_t>(status.st_size);
+  if (size > mostBytes)
+    tooLong(std::to_string(size));
+
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    fail();
+    fail(std::strerror(errno));
   std::vector<uint8_t> text;
+  text.reserve(size);
   std::array<char, 1 << 16> block;
-  while (file.read(block.data(), block.size()) || file.gcount() > 0)
+  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
     text.insert(text.end(), block.data(), block.data() + file.gcount());
-  // A folder opens and fails when read.
+    // A pipe has no size, and a file may have grown.
+    if (text.size() > mostBytes)
+      tooLong("more");
+  }
   if (file.bad())
-    fail();
+    fail(std::strerror(errno));
   return text;
 }
 
 } // namespace
 
 TextData::TextData(const std::string &path, const program::ProgramT &program,
-                   double holdOut)
+                   double holdOut, uint64_t mostBytes)
     : seed(program.seed) {
   if (!program.model)
     throw std::invalid_argument(
@@ -59,7 +79,7 @@ TextData::TextData(const std::string &path, const program::ProgramT &program,
         std::to_string(program.model->vocabulary) +
         "; compile the program with vocabulary = 256");
   context = program.model->context;
-  text = readFile(path);
+  text = readFile(path, mostBytes);
   const auto size = static_cast<int64_t>(text.size());
   training = size - static_cast<int64_t>(
                         std::floor(static_cast<double>(size) * holdOut));

@@ -23,13 +23,17 @@ namespace chimera::runtime {
 
 class TextData : public DataSource {
 public:
-  /// Reads the file at `path` whole. The last floor(size * holdOut) bytes are
-  /// held out. Throws std::runtime_error if the file cannot be read, the
-  /// program's vocabulary is below 256, or the training part, or a held-out
+  /// Reads the file or pipe at `path` whole. The last floor(size * holdOut)
+  /// bytes are held out. Throws std::runtime_error if it cannot be read, is of
+  /// another kind, like a device, or has more than `mostBytes`, the program's
+  /// vocabulary is below 256, or the training part, or a held-out
   /// part that is asked for (holdOut > 0), is too short for one window of
   /// context + 1 bytes; std::invalid_argument unless holdOut is in [0, 1).
   TextData(const std::string &path, const program::ProgramT &program,
-           double holdOut = 0.1);
+           double holdOut = 0.1, uint64_t mostBytes = kMostBytes);
+
+  /// Every rank has the whole text in memory: 4 GiB.
+  static constexpr uint64_t kMostBytes = uint64_t(1) << 32;
 
   /// Row r of a micro-batch is the `context` bytes of the training part from
   /// mix(seed, 3, step, index, r) mod (training bytes - context) on (see

@@ -14,7 +14,6 @@
 #include "runtime/stage/torch/Weights.h"
 
 #include "runtime/program/Layout.h"
-#include "runtime/program/Output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -56,6 +55,20 @@ nlohmann::ordered_json headerOf(const program::ProgramT &program) {
   return header;
 }
 
+// That header as the file holds it, before the data.
+std::string paddedHeaderOf(const program::ProgramT &program) {
+  std::string header = headerOf(program).dump();
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  return header;
+}
+
+uint64_t dataBytesOf(const program::ProgramT &program) {
+  return static_cast<uint64_t>(
+      program::parameterCount(*program.model, 0,
+                              program::layerCount(*program.model)) *
+      program::bytesOf(program.data_type));
+}
+
 // Whether there is a model, and `bytes` of weights are what it has.
 bool fits(const program::ProgramT &program, size_t bytes, std::string &error) {
   if (!program.model) {
@@ -68,11 +81,8 @@ bool fits(const program::ProgramT &program, size_t bytes, std::string &error) {
     error = "model: " + error;
     return false;
   }
-  const int64_t expected =
-      program::parameterCount(*program.model, 0,
-                              program::layerCount(*program.model)) *
-      program::bytesOf(program.data_type);
-  if (bytes != static_cast<size_t>(expected)) {
+  const uint64_t expected = dataBytesOf(program);
+  if (bytes != expected) {
     error = "expected the whole model's weights, " + std::to_string(expected) +
             " bytes, got " + std::to_string(bytes);
     return false;
@@ -83,17 +93,23 @@ bool fits(const program::ProgramT &program, size_t bytes, std::string &error) {
 } // namespace
 
 bool saveWeights(const program::ProgramT &program, ConstBytes weights,
-                 const std::string &path, std::string &error) {
+                 const std::string &path, std::string &error,
+                 program::Existing existing) {
   if (!fits(program, weights.size(), error))
     return false;
-  std::string header = headerOf(program).dump();
-  header.resize((header.size() + 7) / 8 * 8, ' ');
+  const std::string header = paddedHeaderOf(program);
   const uint64_t length = header.size();
 
-  return program::writeWhole(path,
-                             {std::as_bytes(std::span(&length, 1)),
-                              std::as_bytes(std::span(header)), weights},
-                             error);
+  return program::writeWhole(
+      path,
+      {std::as_bytes(std::span(&length, 1)), std::as_bytes(std::span(header)),
+       weights},
+      error, [] { return true; }, existing);
+}
+
+uint64_t weightsFileBytes(const program::ProgramT &program) {
+  return sizeof(uint64_t) + paddedHeaderOf(program).size() +
+         dataBytesOf(program);
 }
 
 bool loadWeights(const program::ProgramT &program, const std::string &path,

@@ -15,6 +15,7 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTS_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTS_H
 
+#include "runtime/program/Output.h"
 #include "runtime/stage/Stage.h"
 
 #include <string>
@@ -22,11 +23,15 @@
 namespace chimera::runtime {
 
 /// Writes the whole model's flat `weights`, layers in order, to `path`: whole
-/// or not at all, by a temporary file beside it that then takes its name.
-/// False, with the reason in `error`, if there is no model that Layout.h
-/// accepts, the sizes do not fit or the file cannot be written.
+/// or not at all (writeWhole). False, with the reason in `error`, if there is
+/// no model that Layout.h accepts, the sizes do not fit or the file cannot be
+/// written.
 bool saveWeights(const program::ProgramT &program, ConstBytes weights,
-                 const std::string &path, std::string &error);
+                 const std::string &path, std::string &error,
+                 program::Existing existing = program::Existing::Replaced);
+
+/// The size of the file that it writes. Requires a model that Layout.h accepts.
+uint64_t weightsFileBytes(const program::ProgramT &program);
 
 /// Fills `weights` from such a file. False, with the reason in `error` and
 /// `weights` untouched, if it is no safetensors file, or its tensors' names,

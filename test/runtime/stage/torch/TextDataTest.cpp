@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sys/stat.h>
+#include <thread>
 
 namespace chimera::runtime {
 namespace {
@@ -36,9 +38,10 @@ protected:
       text.push_back(static_cast<char>(i));
     write(text);
   }
-  std::string refusal(double holdOut = 0.1) {
+  std::string refusal(double holdOut = 0.1,
+                      uint64_t mostBytes = TextData::kMostBytes) {
     try {
-      TextData(path, program, holdOut);
+      TextData(path, program, holdOut, mostBytes);
     } catch (const std::exception &error) {
       return error.what();
     }
@@ -164,6 +167,30 @@ TEST_F(TextDataTest, refusesAFolder) {
   std::filesystem::create_directory(path);
   EXPECT_EQ(refusal(),
             "cannot read the text file '" + path + "': Is a directory");
+}
+
+TEST_F(TextDataTest, refusesWhatHasNoEnd) {
+  std::filesystem::create_symlink("/dev/zero", path);
+  EXPECT_EQ(refusal(), "cannot read the text file '" + path +
+                           "': expected a file or a pipe, got a device");
+}
+
+TEST_F(TextDataTest, refusesMoreThanTheMost) {
+  const std::string reason = "cannot read the text file '" + path +
+                             "': expected at most 100 bytes, as every rank has "
+                             "the whole text in memory, got ";
+  writeRamp(100);
+  EXPECT_EQ(refusal(0, 100), "(accepted)");
+  writeRamp(101);
+  EXPECT_EQ(refusal(0, 100), reason + "101");
+
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  for (size_t bytes : {100, 101}) {
+    std::thread writer([&] { writeRamp(bytes); });
+    EXPECT_EQ(refusal(0, 100), bytes == 100 ? "(accepted)" : reason + "more");
+    writer.join();
+  }
 }
 
 TEST_F(TextDataTest, refusesTooShortTraining) {
