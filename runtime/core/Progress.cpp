@@ -27,27 +27,33 @@ Progress::Progress(const Options &options)
 void Progress::step(const StepEvent &event) {
   double took = event.seconds - lastSeconds;
   lastSeconds = event.seconds;
-  auto tokens = static_cast<double>(options.tokensPerStep);
-  if (log) {
-    nlohmann::ordered_json line;
-    line["step"] = event.step + 1;
-    line["loss"] = nullptr;
-    if (event.loss)
-      line["loss"] = event.loss->mean;
-    line["tokens_per_s"] = nullptr;
-    if (options.tokensPerStep && took > 0)
-      line["tokens_per_s"] = tokens / took;
-    line["seconds"] = event.seconds;
-    log->append(line.dump() + "\n");
-  }
   bool last = event.step + 1 == options.steps;
-  if (options.quiet ||
-      (!last && event.seconds - lastShown < (terminal ? 0.1 : 5)))
+  if (!options.quiet &&
+      (last || event.seconds - lastShown >= (terminal ? 0.1 : 5))) {
+    lastShown = event.seconds;
+    show(event, event.seconds > 0
+                    ? static_cast<double>(event.step + 1) / event.seconds
+                    : 0);
+  }
+  if (!log)
     return;
-  lastShown = event.seconds;
-  show(event, event.seconds > 0
-                  ? static_cast<double>(event.step + 1) / event.seconds
-                  : 0);
+  nlohmann::ordered_json line;
+  line["step"] = event.step + 1;
+  line["loss"] = nullptr;
+  if (event.loss)
+    line["loss"] = event.loss->mean;
+  line["tokens_per_s"] = nullptr;
+  if (options.tokensPerStep && took > 0)
+    line["tokens_per_s"] = static_cast<double>(options.tokensPerStep) / took;
+  line["seconds"] = event.seconds;
+  append(line.dump());
+}
+
+void Progress::append(const std::string &line) try {
+  log->append(line + "\n");
+} catch (...) {
+  log.reset();
+  throw;
 }
 
 void Progress::show(const StepEvent &event, double perSecond) {
@@ -85,6 +91,6 @@ void Progress::show(const StepEvent &event, double perSecond) {
 void Progress::finish(const nlohmann::json &summary) {
   if (!log)
     return;
-  log->append(nlohmann::json{{"summary", summary}}.dump() + "\n");
+  append(nlohmann::json{{"summary", summary}}.dump());
   log->complete();
 }

@@ -31,12 +31,16 @@ public:
   };
 
   /// Throws std::runtime_error, like the others, if the log cannot be written.
+  /// It is then given up: what is left is named no more and nobody is told
+  /// again.
   explicit Progress(const Options &options);
+  /// Shows the step, and then logs it.
   void step(const StepEvent &event);
-  /// Ends the progress line; writes the summary and names the log.
+  /// Writes the summary and names the log.
   void finish(const nlohmann::json &summary);
 
 private:
+  void append(const std::string &line);
   void show(const StepEvent &event, double perSecond);
 
   Options options;

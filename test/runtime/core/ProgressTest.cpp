@@ -51,6 +51,17 @@ TEST(Progress, RefusesALogThatCannotBeWritten) {
                std::runtime_error);
 }
 
+TEST(Progress, GivesUpALogThatFailsAndShowsOn) {
+  testing::internal::CaptureStdout();
+  Progress progress({2, 100, false, "/dev/full"});
+  EXPECT_THROW(progress.step({0, Loss{0, 2.5}, 1}), std::runtime_error);
+  EXPECT_NO_THROW(progress.step({1, Loss{0, 2.5}, 7}));
+  EXPECT_NO_THROW(progress.finish({}));
+  std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_NE(shown.find("step 1/2 "), std::string::npos) << shown;
+  EXPECT_NE(shown.find("step 2/2 "), std::string::npos) << shown;
+}
+
 TEST(Progress, ShowsStepLossSpeedAndRemainingTime) {
   testing::internal::CaptureStdout();
   Progress progress({4, 1000, false, ""});
