@@ -7,7 +7,7 @@
 
 #include "tools/Results.h"
 
-#include "runtime/program/Output.h"
+#include "runtime/program/Elsewhere.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Weights.h"
 
@@ -35,7 +35,7 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
 
 void Results::onStep(const StepEvent &event) {
   loss = event.loss;
-  progress.step(event);
+  attempt([&] { progress.step(event); });
   if (loss && !std::isfinite(loss->mean))
     throw std::runtime_error("the loss of step " +
                              std::to_string(event.step + 1) + " is " +
@@ -43,62 +43,92 @@ void Results::onStep(const StepEvent &event) {
                              ": training diverged, try a lower learning_rate");
 }
 
-void Results::finish(const std::vector<std::byte> &weights,
-                     const std::vector<std::byte> &gradients, uint64_t steps,
-                     double seconds, nlohmann::json summary) {
-  summary["steps"] = steps;
-  summary["seconds"] = seconds;
-  if (steps < settings.steps)
-    std::printf("stopped by SIGUSR1 after step %llu of %llu\n",
-                static_cast<unsigned long long>(steps),
+void Results::finish(const RunResult &result, nlohmann::json summary) {
+  auto steps = static_cast<unsigned long long>(result.steps);
+  summary["steps"] = result.steps;
+  summary["seconds"] = result.seconds;
+  if (result.steps < settings.steps)
+    std::printf("stopped by SIGUSR1 after step %llu of %llu\n", steps,
                 static_cast<unsigned long long>(settings.steps));
   if (loss) {
     summary["loss"] = loss->mean;
     if (load.text)
       std::printf("final loss %.6f after ", loss->mean);
-    std::printf("%llu steps in %.1f s\n",
-                static_cast<unsigned long long>(steps), seconds);
+    std::printf("%llu steps in %.1f s\n", steps, result.seconds);
   }
-  if (!weights.empty()) {
+  if (!result.weights.empty()) {
     char digest[20];
     std::snprintf(digest, sizeof(digest), "%016llx",
-                  static_cast<unsigned long long>(digestOf(weights)));
+                  static_cast<unsigned long long>(digestOf(result.weights)));
     summary["weights_digest"] = digest;
     std::printf("digest of the weights %s\n", digest);
   }
-  save(settings.save, weights);
-  save(settings.saveGradients, gradients);
-  if (evaluates(settings, load)) {
-    uint64_t windows = settings.evaluateBatches * program.micro_batch_size;
-    double held = heldOutLoss(program, weights, *load.text, windows);
-    double unigram = load.text->unigramLoss(windows);
-    summary["held_out_loss"] = held;
-    summary["unigram_loss"] = unigram;
-    std::printf("held-out loss %.4f, byte-unigram model %.4f (ratio %.3f)\n",
-                held, unigram, held / unigram);
-  }
+  attempt([&] { save("weights", settings.save, result.weights); });
+  attempt([&] { save("gradients", settings.saveGradients, result.gradients); });
+  attempt([&] { saveProfile(result.profiles); });
+  attempt([&] { evaluate(result.weights, summary); });
   std::fflush(stdout);
-  progress.finish(summary);
+  attempt([&] { progress.finish(summary); });
 }
 
-void Results::save(const std::string &file,
+template <typename Action> void Results::attempt(Action action) {
+  try {
+    action();
+  } catch (const std::exception &error) {
+    tell(error.what());
+  }
+}
+
+void Results::tell(const std::string &failure) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "chimera-run: %s\n", failure.c_str());
+  hasFailed = true;
+}
+
+void Results::save(const char *what, const std::string &file,
                    const std::vector<std::byte> &bytes) {
-  std::string error;
+  std::string error, ignored;
   if (file.empty())
     return;
-  if (!saveWeights(program, bytes, file, error))
-    throw std::runtime_error(error);
-  if (!settings.quiet)
-    std::printf("saved %s\n", file.c_str());
+  if (saveWeights(program, bytes, file, error)) {
+    if (!settings.quiet)
+      std::printf("saved %s\n", file.c_str());
+    return;
+  }
+  std::string written =
+      program::writeElsewhere(file, [&](const std::string &path) {
+        return saveWeights(program, bytes, path, ignored,
+                           program::Existing::Kept);
+      });
+  tell(error + ": the " + what +
+       (written.empty() ? " are lost, as neither the current folder nor that "
+                          "for temporary files has room for them"
+                        : " are in " + written));
 }
 
-void Results::saveProfile(const std::string &document) {
+void Results::saveProfile(const std::vector<Profile> &profiles) {
+  if (settings.profile.empty())
+    return;
+  std::string document = formatProfile(program, profiles, rootOf(program));
   std::string error;
   if (!program::writeWhole(settings.profile,
                            {std::as_bytes(std::span(document))}, error))
     throw std::runtime_error(error);
   if (!settings.quiet)
     std::printf("saved %s\n", settings.profile.c_str());
+}
+
+void Results::evaluate(const std::vector<std::byte> &weights,
+                       nlohmann::json &summary) {
+  if (!evaluates(settings, load))
+    return;
+  uint64_t windows = settings.evaluateBatches * program.micro_batch_size;
+  double held = heldOutLoss(program, weights, *load.text, windows);
+  double unigram = load.text->unigramLoss(windows);
+  summary["held_out_loss"] = held;
+  summary["unigram_loss"] = unigram;
+  std::printf("held-out loss %.4f, byte-unigram model %.4f (ratio %.3f)\n",
+              held, unigram, held / unigram);
 }
 
 nlohmann::json chimera::summarize(const program::ProgramT &program,

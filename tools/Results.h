@@ -4,6 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Training takes long, and a disk may fill meanwhile. So nothing that cannot be
+// written ends a run or keeps it from writing the rest: it is told when it
+// fails, and in the process's status.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_TOOLS_RESULTS_H
 #define CHIMERA_TOOLS_RESULTS_H
@@ -25,19 +31,30 @@ public:
 
   /// Throws std::runtime_error where the loss is no number.
   void onStep(const runtime::StepEvent &event);
-  void finish(const std::vector<std::byte> &weights,
-              const std::vector<std::byte> &gradients, uint64_t steps,
-              double seconds, nlohmann::json summary);
-  void saveProfile(const std::string &document);
+
+  /// Prints, saves, evaluates and completes the log, the weights first: what
+  /// took longest to make. They go elsewhere (writeElsewhere) where they cannot
+  /// be written to their file.
+  void finish(const runtime::RunResult &result, nlohmann::json summary);
+
+  /// The process's: whether all of this worked.
+  int exitStatus() const { return hasFailed; }
 
 private:
-  void save(const std::string &file, const std::vector<std::byte> &bytes);
+  /// What it throws is a failure, and told.
+  template <typename Action> void attempt(Action action);
+  void tell(const std::string &failure);
+  void save(const char *what, const std::string &file,
+            const std::vector<std::byte> &bytes);
+  void saveProfile(const std::vector<runtime::Profile> &profiles);
+  void evaluate(const std::vector<std::byte> &weights, nlohmann::json &summary);
 
   const RunSettings &settings;
   const program::ProgramT &program;
   const Workload &load;
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
+  bool hasFailed = false;
 };
 
 /// The ranks' use of memory and the runtime's own cost.

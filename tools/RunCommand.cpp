@@ -14,7 +14,6 @@
 
 #include "runtime/core/Gather.h"
 #include "runtime/core/Launch.h"
-#include "runtime/core/Profile.h"
 #include "runtime/core/Report.h"
 #include "runtime/core/Run.h"
 #include "runtime/core/Sequential.h"
@@ -43,13 +42,22 @@ using namespace chimera::runtime;
 namespace {
 constexpr double kMpiTimeout = 1800;
 
-uint32_t threadsOf(const RunSettings &settings, uint32_t ranksOnHost) {
-  return settings.threads ? settings.threads : threadsPerRank(ranksOnHost);
+/// Only stages of tensors compute with more than one thread.
+RankThreads threadsOf(const RunSettings &settings, const std::string &stages,
+                      uint32_t ranksOnHost, ProgressWish wish) {
+  return shareCores(findCores(), ranksOnHost,
+                    stages == kTransformer ? settings.threads : 1, wish);
+}
+
+ProgressWish progressWish(const RunSettings &settings) {
+  return settings.progress == kOn    ? ProgressWish::On
+         : settings.progress == kOff ? ProgressWish::Off
+                                     : ProgressWish::Auto;
 }
 
 int runSequentially(const RunSettings &settings,
                     const program::ProgramT &program, Workload &load) {
-  uint32_t threads = threadsOf(settings, 1);
+  RankThreads threads = threadsOf(settings, load.kind, 1, ProgressWish::Off);
   Signals signals;
   std::atomic<uint64_t> stepsDone = 0;
   std::atomic<bool> stop = false;
@@ -60,13 +68,14 @@ int runSequentially(const RunSettings &settings,
                 std::to_string(stepsDone.load() + 1) + "\n");
     _exit(128 + signal);
   });
-  setThreads(static_cast<int>(threads));
+  setThreads(static_cast<int>(threads.computing));
   std::vector<std::unique_ptr<Stage>> stages;
   if (load.kind == kTransformer)
     stages.push_back(makeWholeModel(program));
   else
     for (uint32_t s = 0; s < program.stages.size(); ++s)
       stages.push_back(load.stages(program, s));
+  checkRoom(settings, program);
   Results results(settings, program, load);
   int64_t begin = steadyNanoseconds();
   auto seconds = [&] {
@@ -79,9 +88,14 @@ int runSequentially(const RunSettings &settings,
                           stepsDone.store(step + 1);
                           return !stop.load();
                         });
-  results.finish(trained.weights, trained.gradients, stepsDone.load(),
-                 seconds(), {});
-  return 0;
+  results.finish({.weights = std::move(trained.weights),
+                  .gradients = std::move(trained.gradients),
+                  .ranks = {},
+                  .profiles = {},
+                  .steps = stepsDone.load(),
+                  .seconds = seconds()},
+                 {});
+  return results.exitStatus();
 }
 
 /// A process that never answers should not keep the others for ever; within a
@@ -96,7 +110,7 @@ std::chrono::milliseconds timeoutOf(const RunSettings &settings, bool overMpi) {
 /// Makes `run` from the settings. The references in it are to the arguments.
 TrainingRun makeRun(const RunSettings &settings,
                     const program::ProgramT &program, Workload &load,
-                    bool overMpi, uint32_t threads) {
+                    bool overMpi, const RankThreads &threads) {
   TrainingRun run{
       .program = program, .stages = load.stages, .data = *load.data};
   run.steps = settings.steps;
@@ -106,12 +120,15 @@ TrainingRun makeRun(const RunSettings &settings,
   run.profile = !settings.profile.empty();
   run.meter = load.meter.get();
   if (load.kind == kTransformer)
-    run.onThread = [threads] { setThreads(static_cast<int>(threads)); };
+    run.onThread = [&threads] {
+      setThreads(static_cast<int>(threads.computing));
+    };
   return run;
 }
 
 void announce(const RunSettings &settings, const program::ProgramT &program,
-              const Workload &load, const char *how, uint32_t threads) {
+              const Workload &load, const char *how, const RankThreads &threads,
+              uint32_t ranksOnHost) {
   if (settings.quiet)
     return;
   std::printf("%s: %s x %s, %s, %s stages", program.schedule.c_str(),
@@ -119,8 +136,15 @@ void announce(const RunSettings &settings, const program::ProgramT &program,
               program::counted(program.data_parallel, "copy").c_str(), how,
               load.kind.c_str());
   if (load.kind == kTransformer)
-    std::printf(", %u thread%s a rank", threads, threads == 1 ? "" : "s");
+    std::printf(", %s a rank",
+                program::counted(threads.computing, "thread").c_str());
   std::printf("\n");
+  // Ranks that sleep need no core.
+  uint32_t cores = findCores().host;
+  if (ranksOnHost > cores && load.kind != kSynthetic)
+    std::printf("%u ranks share %s: steps take longer than predicted, for "
+                "predictions are of a core for each rank\n",
+                ranksOnHost, program::counted(cores, "core").c_str());
   std::fflush(stdout);
 }
 
@@ -143,14 +167,25 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
   };
   return {{"--stages", digest(load.kind)},
           {"--all-reduce", digest(settings.allReduce)},
-          {"--data and --hold-out", load.text ? load.text->digest() : 0}};
+          {"--data and --hold-out", load.text ? load.text->digest() : 0},
+          // The root alone writes, and no user knows which rank it is.
+          {"--save", digest(settings.save)},
+          {"--save-gradients", digest(settings.saveGradients)},
+          {"--log", digest(settings.log)},
+          {"--profile", digest(settings.profile)},
+          {"--evaluate-batches", settings.evaluateBatches}};
 }
 #endif
 
 int runPipeline(const RunSettings &settings, const program::ProgramT &program,
                 Workload &load, const std::optional<Job> &job, bool overMpi) {
   uint32_t onHost = job ? job->ranksOnHost : program::rankCount(program);
-  uint32_t threads = threadsOf(settings, onHost);
+  auto share = [&](ProgressWish wish) {
+    return threadsOf(settings, load.kind, onHost, wish);
+  };
+  // No rank needs to know of another's decision.
+  RankThreads threads =
+      share(overMpi ? progressWish(settings) : ProgressWish::Off);
   Signals signals;
   TrainingRun run = makeRun(settings, program, load, overMpi, threads);
   run.signals = &signals;
@@ -159,20 +194,17 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   // The root opens the log and prints; it may be any rank of a job.
   std::unique_ptr<Results> results;
   auto prepare = [&](const char *how) {
+    checkRoom(settings, program);
     results = std::make_unique<Results>(settings, program, load);
-    announce(settings, program, load, how, threads);
+    announce(settings, program, load, how, threads, onHost);
     run.onStep = [&](const StepEvent &event) { results->onStep(event); };
     run.onResult = [&](const RunResult &result) {
       if (settings.checkReplicas && !settings.quiet)
         std::printf("all replicas are bit-identical\n");
-      if (run.profile)
-        results->saveProfile(
-            formatProfile(program, result.profiles, rootOf(program)));
-      results->finish(result.weights, result.gradients, result.steps,
-                      result.seconds,
-                      summarize(program, result,
-                                // A launcher binds each rank to some.
-                                overMpi ? hostCores() : usableCores()));
+      Cores cores = findCores();
+      results->finish(result, summarize(program, result,
+                                        // A launcher binds each rank to some.
+                                        overMpi ? cores.host : cores.usable));
     };
   };
   // Every rank must know what will be gathered.
@@ -181,28 +213,26 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   if (!overMpi) {
     prepare("ranks are threads of this process");
     runInProcess(run);
-    return 0;
+    return results->exitStatus();
   }
 #ifdef CHIMERA_HAVE_MPI
-  // No rank needs to know of another's decision.
-  bool progress =
-      settings.progress == kOn ||
-      (settings.progress == kAuto && hasCoreForProgress(onHost, threads));
   std::optional<Watchdog> limit(std::in_place, run.timeout,
                                 "all ranks to start");
-  MpiSession session(progress ? MpiThreads::Several : MpiThreads::One);
+  MpiSession session(threads.progress ? MpiThreads::Several : MpiThreads::One);
   checkRanks(program, session.ranks());
-  progress = progress && (settings.progress == kOn || session.allowsProgress());
+  if (settings.progress == kAuto && !session.allowsProgress())
+    threads = share(ProgressWish::Off);
   std::unique_ptr<Transport> transport;
   try {
     transport = session.makeTransport(
-        {.progressThread = progress,
+        {.progressThread = threads.progress,
          .ownAllReduce = settings.allReduce == kTransport});
     limit.reset();
     run.shared = sharedSettings(settings, load);
     if (session.rank() == rootOf(program))
-      prepare(progress ? "a process with a progress thread a rank over MPI"
-                       : "a process a rank over MPI");
+      prepare(threads.progress
+                  ? "a process with a progress thread a rank over MPI"
+                  : "a process a rank over MPI");
     runInJob(run, *transport, session.hostRanks());
   } catch (const std::exception &error) {
     if (!transport)
@@ -214,7 +244,7 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   }
   limit.emplace(run.timeout, "all ranks to leave, when all was done");
 #endif
-  return 0;
+  return results ? results->exitStatus() : 0;
 }
 } // namespace
 
@@ -231,6 +261,14 @@ void checkSettings(const RunSettings &settings) {
         "--profile is for pipelines: leave out --sequential");
   if (settings.steps == 0 && !settings.profile.empty())
     throw std::invalid_argument("--profile needs at least one step");
+  uint32_t cores = findCores().host;
+  if (settings.threads > cores * kMostThreadsOnCore)
+    throw std::invalid_argument("--threads: expected at most " +
+                                std::to_string(cores * kMostThreadsOnCore) +
+                                ", " + std::to_string(kMostThreadsOnCore) +
+                                " for each of " +
+                                program::counted(cores, "core") + ", got " +
+                                std::to_string(settings.threads));
   checkFiles(settings);
 }
 
@@ -250,13 +288,8 @@ void checkMessages(const std::string &file, program::ProgramT &program) {
 }
 } // namespace
 
-bool chimera::isSpokesman() {
-  std::optional<Job> job = findJob();
-  return !job || job->rank == 0;
-}
-
 void chimera::giveWay() {
-  if (!isSpokesman())
+  if (std::optional<Job> job = findJob(); job && job->rank != 0)
     std::this_thread::sleep_for(std::chrono::seconds(2));
 }
 
@@ -266,7 +299,10 @@ int chimera::runCommand(const RunSettings &settings) {
   // Only what trains on text has threads. The ranks of this process are not
   // known yet, so it may start again in vain; a pipe can be read only once.
   if (!settings.data.empty())
-    letThreadsSleep(threadsOf(settings, job ? job->ranksOnHost : 1));
+    letThreadsSleep(threadsOf(settings, kTransformer,
+                              job ? job->ranksOnHost : 1,
+                              progressWish(settings))
+                        .computing);
   std::string error;
   std::optional<program::ProgramT> program =
       program::readProgramFile(settings.program, error);

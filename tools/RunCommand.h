@@ -16,13 +16,9 @@ namespace chimera {
 /// for what a user can put right.
 int runCommand(const RunSettings &settings);
 
-/// Whether this process speaks for its job: errors that all ranks have are
-/// told once.
-bool isSpokesman();
-
-/// To be called before a failure is told. Ranks of a job mostly fail alike: the
-/// spokesman tells at once, which ends the others before they do. One that
-/// fails alone is heard a moment later.
+/// To be called before a failure is told. Ranks of a job mostly fail alike:
+/// rank 0 tells at once, which ends the others before they do. One that fails
+/// alone is heard a moment later.
 void giveWay();
 
 } // namespace chimera

@@ -9,6 +9,8 @@
 
 #include "runtime/core/LogFile.h"
 #include "runtime/program/Output.h"
+#include "runtime/program/Room.h"
+#include "runtime/stage/torch/Weights.h"
 
 #include <stdexcept>
 
@@ -46,4 +48,14 @@ void chimera::checkFiles(const RunSettings &settings) {
   }
   if (!settings.log.empty() && program::isRegularOrNew(settings.log))
     add("the growing --log", runtime::partOf(settings.log));
+}
+
+void chimera::checkRoom(const RunSettings &settings,
+                        const program::ProgramT &program) {
+  std::vector<program::PlannedFile> files;
+  for (const std::string *file : {&settings.save, &settings.saveGradients})
+    if (!file->empty())
+      files.push_back({*file, runtime::weightsFileBytes(program)});
+  if (std::string problem = program::checkRoom(files); !problem.empty())
+    throw std::runtime_error(problem);
 }

@@ -8,6 +8,7 @@
 #ifndef CHIMERA_TOOLS_RUNFILES_H
 #define CHIMERA_TOOLS_RUNFILES_H
 
+#include "runtime/program/Program.h"
 #include "tools/RunSettings.h"
 
 namespace chimera {
@@ -16,6 +17,10 @@ namespace chimera {
 /// also something else that the run reads or writes: its program, its text,
 /// another output, or what its standard output or error go to. Reads nothing.
 void checkFiles(const RunSettings &settings);
+
+/// Throws std::exception where there is no room for the weights and gradients
+/// that are to be saved. Only the root of a job writes them, so it asks.
+void checkRoom(const RunSettings &settings, const program::ProgramT &program);
 
 } // namespace chimera
 

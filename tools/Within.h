@@ -9,6 +9,7 @@
 #define CHIMERA_TOOLS_WITHIN_H
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <string>
 
@@ -26,6 +27,34 @@ inline CLI::Validator within(double low, double high) {
                           : std::string();
              },
              "");
+}
+
+/// Whole numbers, of which 1e9 is one. Fit for Option::transform, which gives
+/// the option its digits.
+inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
+  std::string range =
+      "[" + std::to_string(low) + " - " + std::to_string(high) + "]";
+  return CLI::Validator(
+      [=](std::string &text) {
+        const char *end = text.data() + text.size();
+        uint64_t whole = 0;
+        double number = 0;
+        auto isRead = [&](auto &value) {
+          auto [stop, error] = std::from_chars(text.data(), end, value);
+          return error == std::errc() && stop == end;
+        };
+        // Doubles are exact up to there.
+        if (!isRead(whole) && isRead(number) && number >= 0 &&
+            number <= double(uint64_t(1) << 53) &&
+            number == std::floor(number)) {
+          whole = static_cast<uint64_t>(number);
+          text = std::to_string(whole);
+        }
+        return isRead(whole) && low <= whole && whole <= high
+                   ? std::string()
+                   : "expected a whole number in " + range + ", got " + text;
+      },
+      "in " + range);
 }
 
 } // namespace chimera

@@ -8,6 +8,7 @@
 #include "runtime/core/Signals.h"
 #include "tools/RunCommand.h"
 #include "tools/Start.h"
+#include "tools/Unknown.h"
 #include "tools/Within.h"
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,9 @@ using namespace chimera;
 
 int main(int argc, char **argv) {
   bool hasOutput = guardOutputs();
+  // A reader of the log or the results who has gone is an error like a full
+  // disk: it does not end the training.
+  std::signal(SIGPIPE, SIG_IGN);
   runtime::Signals::holdBack();
   CLI::App app(
       "Runs the training step of a compiled program.\n\n"
@@ -36,13 +40,15 @@ int main(int argc, char **argv) {
       ->check(CLI::IsMember(stageKinds()))
       ->capture_default_str();
   app.add_option("--data", settings.data,
-                 "Text file to train on, one token a byte");
+                 "Text to train on, one token a byte: a file or a pipe of at "
+                 "most 4 GiB");
   app.add_option("--steps", settings.steps,
                  "Training steps; with 0 the initial weights can be saved")
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 40))
+      ->transform(wholeWithin(0, uint64_t(1) << 40))
       ->capture_default_str();
   app.add_option("--save", settings.save,
-                 "Write the trained weights to this safetensors file");
+                 "Write the trained weights to this safetensors file; "
+                 "if that fails, to the current folder or $TMPDIR");
   app.add_option("--save-gradients", settings.saveGradients,
                  "Write the last step's gradients of the mean loss likewise");
   app.add_option("--log", settings.log,
@@ -53,8 +59,8 @@ int main(int argc, char **argv) {
                  "long its actions took, for each rank its waits, in ns");
   app.add_option("--threads", settings.threads,
                  "Threads for the computations of one rank (default: an equal "
-                 "share of the cores, at least 1)")
-      ->check(CLI::Range(1, 4096));
+                 "share of the cores, at least 1, less one for progress)")
+      ->transform(wholeWithin(1, 1000000));
   app.add_option("--timeout", settings.timeout,
                  "Seconds after which a wait for another rank fails, from the "
                  "start to the end of the run; 0: none (default: 1800 over "
@@ -69,7 +75,7 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--evaluate-batches", settings.evaluateBatches,
                  "Micro-batches of held-out text to evaluate; 0: none")
-      ->check(CLI::Range(0, 1000000))
+      ->transform(wholeWithin(0, 1000000))
       ->capture_default_str();
   app.add_option("--unit-ns", settings.unitNanoseconds,
                  "Nanoseconds that a synthetic stage sleeps for each unit of "
@@ -86,8 +92,9 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--progress", settings.progress,
                  "A thread of each rank over MPI that moves its messages while "
-                 "it computes; auto: where each has one core more than it "
-                 "computes on")
+                 "it computes; auto: where each rank has a core more than the "
+                 "--threads given, or without those a share of at least 8 "
+                 "cores")
       ->check(CLI::IsMember(progressKinds()))
       ->capture_default_str();
   app.add_option("--all-reduce", settings.allReduce,
@@ -97,12 +104,20 @@ int main(int argc, char **argv) {
       ->check(CLI::IsMember(allReduceKinds()))
       ->capture_default_str();
 
+  app.allow_extras();
+  app.failure_message([](const CLI::App *app, const CLI::Error &error) {
+    std::string unknown = unknownArgument(*app);
+    return "chimera-run: " + (unknown.empty() ? error.what() : unknown) +
+           "\nRun with --help for more information.\n";
+  });
   try {
     app.parse(argc, argv);
+    if (app.remaining_size() > 0)
+      throw CLI::ExtrasError(app.get_name(), app.remaining());
   } catch (const CLI::ParseError &error) {
-    // All ranks of a job have the same arguments.
-    return isSpokesman() || error.get_exit_code() == 0 ? app.exit(error)
-                                                       : error.get_exit_code();
+    if (error.get_exit_code() != 0)
+      giveWay();
+    return app.exit(error);
   }
   try {
     if (!hasOutput)

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sched.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -57,26 +56,21 @@ std::optional<Job> chimera::runtime::findJob() {
   return std::nullopt;
 }
 
-uint32_t chimera::runtime::usableCores() {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
-    return static_cast<uint32_t>(std::max(1, CPU_COUNT(&cores)));
-  return hostCores();
-}
-
-uint32_t chimera::runtime::hostCores() {
-  return static_cast<uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
-}
-
-uint32_t chimera::runtime::threadsPerRank(uint32_t ranksOnHost) {
+RankThreads chimera::runtime::shareCores(const Cores &cores,
+                                         uint32_t ranksOnHost, uint32_t asked,
+                                         ProgressWish wish) {
+  ranksOnHost = std::max(1u, ranksOnHost);
+  bool isOn = wish == ProgressWish::On;
+  if (asked) {
+    bool hasCore = asked < cores.usable &&
+                   ranksOnHost * (uint64_t(asked) + 1) <= cores.host;
+    return {asked, isOn || (wish == ProgressWish::Auto && hasCore)};
+  }
   // A launcher may have bound this rank to cores of its own already.
-  return std::clamp(hostCores() / std::max(1u, ranksOnHost), 1u, usableCores());
-}
-
-bool chimera::runtime::hasCoreForProgress(uint32_t ranksOnHost,
-                                          uint32_t threads) {
-  return threads < usableCores() &&
-         uint64_t(ranksOnHost) * (threads + 1) <= hostCores();
+  uint32_t share = std::clamp(cores.host / ranksOnHost, 1u, cores.usable);
+  if (wish != ProgressWish::Off && share >= (isOn ? 2 : kShareWithProgress))
+    return {share - 1, true};
+  return {share, isOn};
 }
 
 void chimera::runtime::letThreadsSleep(uint32_t threads) {

@@ -8,6 +8,8 @@
 #ifndef CHIMERA_RUNTIME_CORE_LAUNCH_H
 #define CHIMERA_RUNTIME_CORE_LAUNCH_H
 
+#include "runtime/transport/Cores.h"
+
 #include <cstdint>
 #include <optional>
 
@@ -25,17 +27,32 @@ struct Job {
 /// started by itself.
 std::optional<Job> findJob();
 
-/// Cores that this process may use, and those that the host has.
-uint32_t usableCores();
-uint32_t hostCores();
+enum class ProgressWish { Off, Auto, On };
 
-/// Threads for the computations of one rank, so that the `ranksOnHost` do not
-/// fight for cores: an equal share, at least 1, at most what it may use.
-uint32_t threadsPerRank(uint32_t ranksOnHost);
+/// The threads of one rank.
+struct RankThreads {
+  uint32_t computing;
+  bool progress; ///< whether there is another that moves messages
+};
 
-/// Whether each of the `ranksOnHost`, which compute with `threads` threads, has
-/// one core more than it computes on, for its progress thread.
-bool hasCoreForProgress(uint32_t ranksOnHost, uint32_t threads);
+/// Shares the cores out to the `ranksOnHost`, so that they do not fight for
+/// them. A rank's share is its equal part, at least 1, at most what it may use.
+///
+/// It computes with `asked` threads, and then `Auto` means a progress thread
+/// where each rank has a core more than that. Where `asked` is 0 it computes
+/// with its share, of which a progress thread takes one core: with `Auto` from
+/// a share of kShareWithProgress on, with `On` from 2 on.
+RankThreads shareCores(const Cores &cores, uint32_t ranksOnHost, uint32_t asked,
+                       ProgressWish wish);
+
+/// From here on the core of the progress thread is at most an eighth of what a
+/// rank could compute on: a bound on what it costs where there is little to
+/// hide.
+inline constexpr uint32_t kShareWithProgress = 8;
+
+/// More than this many threads for each core of the host take so long to start,
+/// and to meet after each computation, that a run seems to hang.
+inline constexpr uint32_t kMostThreadsOnCore = 16;
 
 /// Where a rank computes with several threads, makes those of OpenMP sleep
 /// rather than spin while they wait: spinning ones steal the cores that others

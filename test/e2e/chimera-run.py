@@ -6,6 +6,7 @@ usage: chimera-run.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 Needs no compiler: WRITE_SAMPLE makes the programs. Without MPIRUN the tests
 over MPI are skipped.
 """
+import fcntl
 import json
 import os
 import subprocess
@@ -33,12 +34,20 @@ class Test(unittest.TestCase):
         subprocess.run([WRITE_SAMPLE, file, *options], check=True)
         return file
 
+    def training(self, *arguments):
+        """Of a program with a model, and text."""
+        text = self.path("text")
+        with open(text, "w") as file:
+            file.write("What is trained on. " * 20)
+        return [self.sample("--model"), "--data", text, "--steps", "2",
+                "--threads", "1", *arguments]
+
     def run_it(self, *arguments, ranks=0):
         command = [CHIMERA_RUN, *arguments]
         if ranks:
             command = [MPIRUN, "-n", str(ranks), "--oversubscribe", *command]
         return subprocess.run(command, capture_output=True, text=True,
-                              timeout=60, env=ENVIRONMENT)
+                              timeout=60, env=ENVIRONMENT, cwd=self.folder)
 
     def expect_error(self, text, *arguments, ranks=0):
         result = self.run_it(*arguments, ranks=ranks)
@@ -122,7 +131,7 @@ class Test(unittest.TestCase):
 
     def test_synthetic(self):
         losses, summary = self.log_of(self.sample(), "--stages", "synthetic",
-                                      "--unit-ns", "1e6", "--steps", "2")
+                                      "--unit-ns", "1e6", "--steps", "2e0")
         self.assertEqual(losses, [0, 0])
         # 8 micro-batches of 1 + 2 units of 1 ms on each worker, two steps.
         self.assertGreater(summary["seconds"], 0.048)
@@ -165,6 +174,15 @@ class Test(unittest.TestCase):
         quiet = self.run_it(self.sample(), "--steps", "2", "--quiet")
         self.assertNotIn("step 2/2", quiet.stdout)
         self.assertIn("digest of the weights ", quiet.stdout)
+
+    def test_says_when_ranks_share_cores(self):
+        ranks = os.cpu_count() + 1
+        program = self.sample("--workers", str(ranks))
+        note = rf"\n{ranks} ranks share \d+ cores?: steps take longer than"
+        result = self.run_it(program, "--steps", "1")
+        self.assertRegex(result.stdout, note)
+        result = self.run_it(program, "--steps", "1", "--stages", "synthetic")
+        self.assertNotRegex(result.stdout, note)
 
     def test_missing_program(self):
         self.expect_error(self.path("none"), self.path("none"))
@@ -222,6 +240,65 @@ class Test(unittest.TestCase):
         self.expect_error("log.jsonl: cannot write", self.sample(), "--log",
                           "/nowhere/log.jsonl")
 
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def test_outputs_that_fail_cost_no_other(self):
+        arguments = self.training()
+        result = self.run_it(*arguments, "--save", "weights",
+                             "--save-gradients", "gradients")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for ranks in (0, 4) if MPIRUN else (0,):
+            result = self.run_it(
+                *arguments, "--save", "/dev/full", "--save-gradients", "other",
+                "--log", "/dev/full", "--profile", "/dev/full", ranks=ranks)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            rescued = self.path("rescued-full")
+            for line in ("chimera-run: /dev/full: cannot write: No space left "
+                         f"on device: the weights are in {rescued}\n",
+                         "chimera-run: /dev/full: cannot write: No space left "
+                         "on device\n",
+                         "chimera-run: cannot write the log /dev/full: No "
+                         "space left on device\n"):
+                self.assertEqual(result.stderr.count(line), 1, result.stderr)
+            self.assertNotIn("failed", result.stderr)
+            self.assertIn("held-out loss ", result.stdout)
+            self.assertEqual(self.read("rescued-full"), self.read("weights"))
+            self.assertEqual(self.read("other"), self.read("gradients"))
+            os.remove(rescued)
+
+    def test_weights_that_fit_nowhere(self):
+        result = self.shell(
+            'cd /proc && TMPDIR=/proc "$0" "$@"',
+            *self.training("--save", "/dev/full"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("No space left on device: the weights are lost, as "
+                      "neither the current folder", result.stderr)
+
+    def test_a_full_disk(self):
+        disk = self.path("disk")
+        os.mkdir(disk)
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k",
+                                "tmpfs", disk], capture_output=True, text=True)
+        if mount.returncode:
+            self.skipTest(f"cannot mount: {mount.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        # Refused before anything is trained.
+        result = self.run_it(*self.training("--save", "disk/weights"))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"disk/weights: expected room for \d+ "
+                         r"bytes on the file system, got 4096: free some")
+        self.assertNotIn("step", result.stdout)
+        # One that fills up on the way ends nothing, and is told once.
+        result = self.run_it(self.sample(), "--steps", "100", "--log",
+                             "disk/log")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count("cannot write the log"), 1,
+                         result.stderr)
+        self.assertIn("digest of the weights ", result.stdout)
+        self.assertEqual(os.listdir(disk), ["log.part"])
+
     def test_files_that_collide(self):
         program, path = self.sample(), self.path("out")
         link = self.path("link")
@@ -250,6 +327,15 @@ class Test(unittest.TestCase):
         return subprocess.run(["bash", "-c", command, CHIMERA_RUN, *arguments],
                               capture_output=True, text=True, timeout=60)
 
+    def test_a_reader_that_leaves_ends_no_run(self):
+        log = self.path("log")
+        result = self.shell('"$0" "$@" | head -c 1; exit ${PIPESTATUS[0]}',
+                            self.sample(), "--stages", "synthetic", "--unit-ns",
+                            "1e6", "--steps", "3", "--log", log)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot write to standard output", result.stderr)
+        self.assertIn(b'"summary"', self.read("log"))
+
     def test_closed_streams(self):
         program, log = self.sample(), self.path("log")
         arguments = [program, "--steps", "2", "--log", log]
@@ -273,9 +359,10 @@ class Test(unittest.TestCase):
         log = self.path("log")
         result = self.shell('ulimit -f 1; "$0" "$@"', self.sample(), "--steps",
                             "100", "--log", log)
-        self.assertNotEqual(result.returncode, 0)
-        self.assertIn(f"cannot write the log {log}.part: File too large",
-                      result.stderr)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, f"chimera-run: cannot write the log "
+                         f"{log}.part: File too large\n")
+        self.assertIn("digest of the weights ", result.stdout)
 
     def test_one_log_for_two_runs(self):
         program, log = self.sample(), self.path("log")
@@ -307,9 +394,13 @@ class Test(unittest.TestCase):
 
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_an_error_of_the_root_ends_a_job(self):
-        # The root of this program is rank 3.
-        self.expect_error("cannot write the log /dev/full", self.sample(),
-                          "--log", "/dev/full", ranks=4)
+        # The root of this program is rank 3, which alone has a log to write.
+        part = self.path("log.part")
+        with open(part, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.expect_error(f"cannot write the log {part}: another run is "
+                              "writing it", self.sample(), "--log",
+                              self.path("log"), ranks=4)
 
     def test_option_errors(self):
         program = self.sample()
@@ -318,10 +409,28 @@ class Test(unittest.TestCase):
                           ["--timeout", "-1"], ["--transport", "pigeon"],
                           ["--progress", "maybe"], ["--all-reduce", "tree"],
                           ["--unit-ns", "-1"], ["--unit-ns", "nan"],
+                          ["--steps", "1.5"], ["--steps", "1e30"],
+                          ["--steps", "nan"], ["--threads", "4096"],
                           ["--timeout", "nan"], ["--hold-out", "-NaN"]):
             result = self.run_it(program, *arguments)
             self.assertNotEqual(result.returncode, 0, arguments)
             self.assertIn(arguments[0], result.stderr)
+        for arguments, error in (
+                (["--steps", "1.5"], "--steps: expected a whole number in [0 - "
+                 "1099511627776], got 1.5"),
+                (["--wrong"], "unknown option '--wrong'\n"),
+                (["--step=3"], "unknown option '--step': did you mean "
+                 "'--steps'?\n"),
+                ([program], f"unexpected argument '{program}'\n")):
+            result = self.run_it(program, *arguments)
+            self.assertTrue(result.stderr.startswith(f"chimera-run: {error}"),
+                            result.stderr)
+            self.assertIn("--help", result.stderr)
+
+    def test_data_without_an_end(self):
+        self.expect_error("cannot read the text file '/dev/zero': expected a "
+                          "file or a pipe, got a device",
+                          self.sample("--model"), "--data", "/dev/zero")
 
     def test_no_llvm(self):
         libraries = subprocess.run(["ldd", CHIMERA_RUN], text=True, check=True,

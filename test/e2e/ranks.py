@@ -42,8 +42,8 @@ class Test(unittest.TestCase):
         self.assertNotEqual(result.returncode, 0, result.stdout)
         return result.stderr
 
-    def expect_disagreement(self, name, at_rank_2):
-        errors = self.errors_of(at_rank_2, self.program)
+    def expect_disagreement(self, name, at_rank_2, *arguments):
+        errors = self.errors_of(at_rank_2, *(arguments or [self.program]))
         self.assertEqual(errors.count("rank 0 (worker 0) failed: expected the "
                                       f"same {name} at every rank, but rank 2 "
                                       "has another than rank 0"), 1, errors)
@@ -59,6 +59,21 @@ class Test(unittest.TestCase):
     def test_another_way_to_reduce(self):
         self.expect_disagreement("--all-reduce",
                                  'set "$@" --all-reduce transport')
+
+    def test_a_file_that_only_one_rank_is_to_write(self):
+        file = os.path.join(self.folder, "file")
+        self.expect_disagreement("--log", f'set "$@" --log {file}')
+        text = os.path.join(self.folder, "text")
+        with open(text, "w") as output:
+            output.write("x" * 1000)
+        self.expect_disagreement("--save", f'set "$@" --save {file}',
+                                 self.sample("model.chimera", "--model"),
+                                 "--data", text)
+
+    def test_a_wrong_option_at_one_rank(self):
+        errors = self.errors_of('set "$@" --wrong', self.program)
+        self.assertEqual(errors.count("chimera-run: unknown option '--wrong'"),
+                         1, errors)
 
     def test_a_rank_that_never_comes(self):
         errors = self.errors_of("kill -STOP $$", self.program, "--timeout", "1")

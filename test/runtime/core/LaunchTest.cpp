@@ -53,19 +53,55 @@ TEST_F(Launch, IgnoresWhatIsNoNumber) {
   EXPECT_FALSE(findJob());
 }
 
-TEST_F(Launch, RanksShareTheCores) {
-  EXPECT_EQ(threadsPerRank(1000000), 1u);
-  EXPECT_GE(threadsPerRank(1), threadsPerRank(2));
-  EXPECT_LE(threadsPerRank(1), usableCores());
+/// What a rank of so many on a host gets, as text: "7+1".
+std::string threadsOf(const Cores &cores, uint32_t ranks, uint32_t asked,
+                      ProgressWish wish) {
+  RankThreads threads = shareCores(cores, ranks, asked, wish);
+  return std::to_string(threads.computing) + (threads.progress ? "+1" : "");
 }
 
-TEST_F(Launch, AProgressThreadWantsACoreOfItsOwn) {
-  uint32_t usable = usableCores();
-  EXPECT_EQ(hasCoreForProgress(1, usable - 1), usable > 1);
-  EXPECT_FALSE(hasCoreForProgress(1, usable));
-  // All cores are computed on, each rank has but one, or several share it.
-  EXPECT_FALSE(hasCoreForProgress(hostCores(), 1));
-  EXPECT_FALSE(hasCoreForProgress(hostCores() / 2 + 1, 1));
-  EXPECT_FALSE(hasCoreForProgress(1000000, 4000));
+TEST(RankThreads, AreAnEqualShareOfTheCores) {
+  auto share = [](uint32_t host, uint32_t usable, uint32_t ranks) {
+    return threadsOf({host, usable}, ranks, 0, ProgressWish::Off);
+  };
+  EXPECT_EQ(share(16, 16, 1), "16");
+  EXPECT_EQ(share(16, 16, 3), "5");
+  EXPECT_EQ(share(2, 2, 4), "1");
+  EXPECT_EQ(share(16, 16, 0), "16") << "an unknown number of ranks";
+  EXPECT_EQ(share(16, 2, 4), "2") << "bound to two cores";
+}
+
+TEST(RankThreads, LeaveACoreToProgressWhereItCostsLittle) {
+  auto share = [](uint32_t host, uint32_t usable, uint32_t ranks) {
+    return threadsOf({host, usable}, ranks, 0, ProgressWish::Auto);
+  };
+  EXPECT_EQ(share(64, 64, 4), "15+1");
+  EXPECT_EQ(share(32, 32, 4), "7+1");
+  EXPECT_EQ(share(31, 31, 4), "7");
+  EXPECT_EQ(share(16, 16, 4), "4");
+  EXPECT_EQ(share(2, 2, 4), "1");
+  EXPECT_EQ(share(64, 8, 4), "7+1") << "bound to its share";
+  EXPECT_EQ(share(64, 1, 4), "1") << "bound to one core";
+}
+
+TEST(RankThreads, LeaveWhatIsAskedForAlone) {
+  auto given = [](uint32_t asked) {
+    return threadsOf({16, 16}, 4, asked, ProgressWish::Auto);
+  };
+  EXPECT_EQ(given(1), "1+1");
+  EXPECT_EQ(given(3), "3+1");
+  EXPECT_EQ(given(4), "4");
+  EXPECT_EQ(given(4000), "4000");
+  EXPECT_EQ(threadsOf({16, 1}, 4, 1, ProgressWish::Auto), "1");
+  EXPECT_EQ(threadsOf({16, 16}, 4, UINT32_MAX, ProgressWish::Auto),
+            "4294967295");
+}
+
+TEST(RankThreads, HaveProgressAsTheUserSays) {
+  EXPECT_EQ(threadsOf({2, 2}, 4, 0, ProgressWish::On), "1+1");
+  EXPECT_EQ(threadsOf({16, 16}, 4, 0, ProgressWish::On), "3+1");
+  EXPECT_EQ(threadsOf({16, 16}, 4, 4, ProgressWish::On), "4+1");
+  EXPECT_EQ(threadsOf({64, 64}, 4, 0, ProgressWish::Off), "16");
+  EXPECT_EQ(threadsOf({64, 64}, 4, 1, ProgressWish::Off), "1");
 }
 } // namespace

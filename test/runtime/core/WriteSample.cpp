@@ -28,7 +28,10 @@ int main(int argc, char **argv) {
   app.add_option("--boundary-bytes", options.boundaryBytes);
   app.add_flag("--bidirectional", options.bidirectional);
   app.add_flag("--split", options.splitBackward);
+  app.add_flag("--model", options.ofModel);
   CLI11_PARSE(app, argc, argv);
+  if (options.ofModel)
+    options.vocabulary = 256;
   std::string error;
   if (program::writeProgramFile(program::samplePipeline(options), file, error))
     return 0;
