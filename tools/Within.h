@@ -36,10 +36,10 @@ inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
       "[" + std::to_string(low) + " - " + std::to_string(high) + "]";
   return CLI::Validator(
       [=](std::string &text) {
-        const char *end = text.data() + text.size();
         uint64_t whole = 0;
         double number = 0;
         auto isRead = [&](auto &value) {
+          const char *end = text.data() + text.size();
           auto [stop, error] = std::from_chars(text.data(), end, value);
           return error == std::errc() && stop == end;
         };
