@@ -75,6 +75,7 @@ protected:
 TEST_F(WeightsTest, roundTrip) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   EXPECT_EQ(load(), "(loaded)");
+  EXPECT_EQ(fs::file_size(path), weightsFileBytes(program));
   // Nothing else is left in the folder.
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
 }
