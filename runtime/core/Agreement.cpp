@@ -7,6 +7,8 @@
 
 #include "runtime/core/Agreement.h"
 
+#include "runtime/transport/Exchange.h"
+
 using namespace chimera::runtime;
 
 void chimera::runtime::checkAgreement(Transport &transport,
@@ -16,15 +18,12 @@ void chimera::runtime::checkAgreement(Transport &transport,
   for (const Shared &entry : shared)
     own.push_back(entry.value);
   if (transport.rank() != 0) {
-    transport.wait(transport.postSend(0, std::as_bytes(std::span(own))),
-                   timeout);
+    send(transport, 0, std::as_bytes(std::span(own)), timeout);
     return;
   }
   for (uint32_t rank = 1; rank < transport.ranks(); ++rank) {
     std::vector<uint64_t> given(own.size());
-    transport.wait(
-        transport.postReceive(rank, std::as_writable_bytes(std::span(given))),
-        timeout);
+    receive(transport, rank, std::as_writable_bytes(std::span(given)), timeout);
     for (size_t i = 0; i < own.size(); ++i)
       if (given[i] != own[i])
         throw std::runtime_error("expected the same " + shared[i].name +

@@ -26,11 +26,12 @@ void chimera::runtime::meet(const program::ProgramT &program,
   ReduceGroup everyone{static_cast<uint32_t>(program.communicators.size()),
                        std::vector<uint32_t>(transport.ranks())};
   std::iota(everyone.contributions.begin(), everyone.contributions.end(), 0);
-  uint64_t one = 1, sum = 0;
+  // What is summed says nothing.
+  Block word = makeBlock(sizeof(uint64_t));
+  Bytes bytes(word.get(), sizeof(uint64_t));
+  std::ranges::fill(bytes, std::byte(0));
   transport.wait(
-      transport.startAllReduce(everyone, ElementType::UInt64,
-                               {std::as_bytes(std::span(&one, 1))},
-                               std::as_writable_bytes(std::span(&sum, 1))),
+      transport.startAllReduce(everyone, ElementType::UInt64, {bytes}, bytes),
       timeout);
 } catch (const TransportError &error) {
   if (error.reason != TransportError::Reason::TimedOut)
@@ -41,7 +42,8 @@ void chimera::runtime::meet(const program::ProgramT &program,
 
 std::vector<std::byte> chimera::runtime::gatherStages(
     const program::ProgramT &program, Transport &transport, uint32_t root,
-    const Replicas &replicas, std::chrono::milliseconds timeout) {
+    const Replicas &replicas, std::chrono::milliseconds timeout,
+    const std::function<void()> &onPiece) {
   std::vector<std::byte> whole;
   uint64_t total = 0;
   for (const program::Stage &stage : program.stages)
@@ -55,13 +57,12 @@ std::vector<std::byte> chimera::runtime::gatherStages(
     if (transport.rank() == holder) {
       ConstBytes own = replicas.at({0, s});
       if (holder != root)
-        transport.wait(transport.postSend(root, own), timeout);
+        send(transport, root, own, timeout);
       else if (!own.empty())
         std::memcpy(whole.data() + at, own.data(), own.size());
     } else if (transport.rank() == root) {
-      transport.wait(
-          transport.postReceive(holder, Bytes(whole).subspan(at, bytes)),
-          timeout);
+      receive(transport, holder, Bytes(whole).subspan(at, bytes), timeout,
+              onPiece);
     }
     at += bytes;
   }
@@ -83,8 +84,7 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
     own.push_back(
         {digestOf(bytes), digestOf(tiedOf(program, key.second, bytes))});
   if (transport.rank() != root) {
-    transport.wait(transport.postSend(root, std::as_bytes(std::span(own))),
-                   timeout);
+    send(transport, root, std::as_bytes(std::span(own)), timeout);
     return;
   }
   struct First {
@@ -109,9 +109,8 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
     std::vector<Digests> digests = own;
     if (rank != root) {
       digests.resize(keys.size());
-      transport.wait(transport.postReceive(
-                         rank, std::as_writable_bytes(std::span(digests))),
-                     timeout);
+      receive(transport, rank, std::as_writable_bytes(std::span(digests)),
+              timeout);
     }
     for (size_t i = 0; i < keys.size(); ++i) {
       auto [pipeline, stage] = keys[i];
@@ -138,8 +137,7 @@ chimera::runtime::gatherProfiles(Transport &transport, uint32_t root,
   std::vector<uint64_t> sizes =
       gatherValues(transport, root, uint64_t(own.size()), timeout);
   if (transport.rank() != root) {
-    transport.wait(transport.postSend(root, std::as_bytes(std::span(own))),
-                   timeout);
+    send(transport, root, std::as_bytes(std::span(own)), timeout);
     return {};
   }
   std::vector<Profile> profiles;
@@ -149,9 +147,8 @@ chimera::runtime::gatherProfiles(Transport &transport, uint32_t root,
       continue;
     }
     std::vector<int64_t> packed(sizes[rank]);
-    transport.wait(
-        transport.postReceive(rank, std::as_writable_bytes(std::span(packed))),
-        timeout);
+    receive(transport, rank, std::as_writable_bytes(std::span(packed)),
+            timeout);
     profiles.push_back(Profile::unpack(packed));
   }
   return profiles;

@@ -15,6 +15,7 @@
 #define CHIMERA_RUNTIME_CORE_GATHER_H
 
 #include "runtime/core/Interpreter.h"
+#include "runtime/transport/Exchange.h"
 
 namespace chimera::runtime {
 
@@ -27,11 +28,12 @@ void meet(const program::ProgramT &program, Transport &transport,
 
 /// At `root` the whole model, from pipeline 0 of copy 0: all stages' bytes in
 /// stage order, but of tied parameters the first stage's copy alone. Elsewhere
-/// nothing.
+/// nothing. `onPiece` is called at the root every 16 MiB.
 std::vector<std::byte> gatherStages(const program::ProgramT &program,
                                     Transport &transport, uint32_t root,
                                     const Replicas &replicas,
-                                    std::chrono::milliseconds timeout);
+                                    std::chrono::milliseconds timeout,
+                                    const std::function<void()> &onPiece = {});
 
 /// Compares, at `root`, all replicas of each stage over pipelines and copies,
 /// and all copies of tied parameters, the first stage's and the last's. Throws
@@ -52,19 +54,13 @@ std::vector<Value> gatherValues(Transport &transport, uint32_t root,
                                 const Value &value,
                                 std::chrono::milliseconds timeout) {
   if (transport.rank() != root) {
-    transport.wait(
-        transport.postSend(root, std::as_bytes(std::span(&value, 1))), timeout);
+    sendValue(transport, root, value, timeout);
     return {};
   }
   std::vector<Value> values(transport.ranks());
   for (uint32_t rank = 0; rank < transport.ranks(); ++rank)
-    if (rank == root)
-      values[rank] = value;
-    else
-      transport.wait(
-          transport.postReceive(
-              rank, std::as_writable_bytes(std::span(&values[rank], 1))),
-          timeout);
+    values[rank] =
+        rank == root ? value : receiveValue<Value>(transport, rank, timeout);
   return values;
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/core/StopVote.h"
 
+#include <cstring>
 #include <numeric>
 
 using namespace chimera::runtime;
@@ -17,17 +18,21 @@ StopVote::StopVote(Transport &transport, uint32_t group,
     : transport(transport), everyone{group,
                                      std::vector<uint32_t>(transport.ranks())},
       wants(std::move(wants)), timeout(timeout) {
+  std::memset(sum.get(), 0, sizeof(uint64_t));
   std::iota(everyone.contributions.begin(), everyone.contributions.end(), 0);
 }
 
 bool StopVote::mayBegin() {
   finish();
-  if (sum != 0)
+  uint64_t votes = 0;
+  Bytes bytes(sum.get(), sizeof(votes));
+  std::memcpy(&votes, bytes.data(), bytes.size());
+  if (votes != 0)
     return false;
-  own = wants() ? 1 : 0;
-  underWay = transport.startAllReduce(
-      everyone, ElementType::UInt64, {std::as_bytes(std::span(&own, 1))},
-      std::as_writable_bytes(std::span(&sum, 1)));
+  votes = wants() ? 1 : 0;
+  std::memcpy(bytes.data(), &votes, bytes.size());
+  underWay =
+      transport.startAllReduce(everyone, ElementType::UInt64, {bytes}, bytes);
   return true;
 }
 

@@ -40,7 +40,8 @@ private:
   ReduceGroup everyone;
   const std::function<bool()> wants;
   const std::chrono::milliseconds timeout;
-  uint64_t own = 0, sum = 0;
+  /// This rank's vote, a number, and after the wait the sum of all.
+  Block sum = makeBlock(sizeof(uint64_t));
   std::unique_ptr<Request> underWay;
 };
 

@@ -8,28 +8,40 @@
 #ifndef CHIMERA_RUNTIME_TRANSPORT_DEADLINE_H
 #define CHIMERA_RUNTIME_TRANSPORT_DEADLINE_H
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
 
 namespace chimera::runtime {
 
-/// The moment at which a wait that begins now times out. A timeout of a year or
-/// more never does.
+/// When a wait that begins now times out. A timeout of a year or more never
+/// does.
+///
+/// Whoever waits asks several times a second. Of a longer time between two
+/// questions only a second counts: the process was stopped (Ctrl-Z, a debugger,
+/// a suspended job), and a wait does not fail for that when it goes on.
 class Deadline {
 public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Deadline(std::chrono::milliseconds timeout)
-      : end(timeout >= std::chrono::hours(24 * 365) ? Clock::time_point::max()
-                                                    : Clock::now() + timeout) {}
+  explicit Deadline(std::chrono::milliseconds timeout,
+                    Clock::time_point now = Clock::now())
+      : isNever(timeout >= std::chrono::hours(24 * 365)), left(timeout),
+        asked(now) {}
 
-  bool passed() const {
-    return end != Clock::time_point::max() && Clock::now() >= end;
+  bool passed(Clock::time_point now = Clock::now()) {
+    if (isNever)
+      return false;
+    left -= std::min<Clock::duration>(now - asked, std::chrono::seconds(1));
+    asked = now;
+    return left <= Clock::duration::zero();
   }
 
 private:
-  Clock::time_point end;
+  bool isNever;
+  Clock::duration left;
+  Clock::time_point asked; ///< last
 };
 
 /// What a wait that gave up says; `what` is what it waited for.

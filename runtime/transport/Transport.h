@@ -20,10 +20,10 @@
 #define CHIMERA_RUNTIME_TRANSPORT_TRANSPORT_H
 
 #include "runtime/stage/Stage.h"
+#include "runtime/transport/Block.h"
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -49,13 +49,10 @@ struct ReduceGroup {
   std::vector<uint32_t> contributions;
 };
 
-struct FreeMemory {
-  void operator()(std::byte *memory) const { std::free(memory); }
-};
-/// From std::aligned_alloc, and like every other of its size.
-using Block = std::unique_ptr<std::byte, FreeMemory>;
-
-/// An operation in flight. Requests are waited for exactly once.
+/// An operation in flight. Requests are waited for exactly once or, after an
+/// error, dropped. The memory of a dropped request may be freed if it is in
+/// blocks: those are kept where the request cannot be ended (see Block.h). So
+/// all memory that is given to a transport is in blocks.
 class Request {
 public:
   virtual ~Request() = default;
@@ -90,7 +87,8 @@ public:
 
   /// Tells of groups before the first all-reduce: where a transport sums in a
   /// way of its own, it does so for these only. All ranks of the run call it
-  /// together, with the same groups; it may block until they do.
+  /// together, with the same groups; it may block until they do, and knows no
+  /// timeout: the caller needs a Watchdog.
   virtual void prepare(std::span<const ReduceGroup> groups) { (void)groups; }
 
   /// Starts an all-reduce over `group`, of which this rank is a member.

@@ -14,11 +14,11 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::mpi;
 
-Scratch::Memory Scratch::take(uint64_t bytes) {
+Block Scratch::take(uint64_t bytes) {
   if (auto entry = spare.extract(bytes))
     return std::move(entry.mapped());
   // Zeroing it would take longer than to receive it.
-  return std::make_unique_for_overwrite<std::byte[]>(bytes);
+  return makeBlock(bytes);
 }
 
 AllReduce::AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
@@ -83,7 +83,7 @@ void AllReduce::foldSlice() {
 
 void AllReduce::postGather() {
   Range mine = chunkOf(place);
-  for (Scratch::Memory &memory : others)
+  for (Block &memory : others)
     if (memory)
       scratch.giveBack(mine.size(), std::move(memory));
   for (size_t member = 0; member < members.size(); ++member) {

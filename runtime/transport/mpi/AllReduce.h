@@ -22,7 +22,6 @@
 #include "runtime/transport/mpi/Sum.h"
 
 #include <map>
-#include <memory>
 
 namespace chimera::runtime::mpi {
 
@@ -31,14 +30,13 @@ namespace chimera::runtime::mpi {
 /// time. Nothing is in it.
 class Scratch {
 public:
-  using Memory = std::unique_ptr<std::byte[]>;
-  Memory take(uint64_t bytes);
-  void giveBack(uint64_t bytes, Memory memory) {
+  Block take(uint64_t bytes);
+  void giveBack(uint64_t bytes, Block memory) {
     spare.emplace(bytes, std::move(memory));
   }
 
 private:
-  std::multimap<uint64_t, Memory> spare;
+  std::multimap<uint64_t, Block> spare;
 };
 
 class AllReduce final : public Sum {
@@ -80,7 +78,7 @@ private:
   // chunk of another's.
   std::vector<uint32_t> givers;
   std::vector<const std::byte *> own;
-  std::vector<Scratch::Memory> others;
+  std::vector<Block> others;
 };
 
 } // namespace chimera::runtime::mpi

@@ -28,8 +28,9 @@ void receive(Bytes bytes, uint32_t from, int tag, MPI_Comm communicator,
 /// Whether all `requests` are complete; if so, clears them.
 bool test(std::vector<MPI_Request> &requests);
 
-/// Gets rid of requests that nobody waits for any more, after an error: cancels
-/// receives, gives sends a moment. May leak what a dead peer keeps open.
+/// Ends requests that nobody waits for any more, after an error: cancels
+/// receives and gives all a moment. What has not ended by then is leaked, and
+/// its memory kept (see Block.h).
 void abandon(std::vector<MPI_Request> &requests, bool receives);
 
 } // namespace chimera::runtime::mpi

@@ -8,7 +8,6 @@
 #include "runtime/transport/mpi/Collective.h"
 
 #include "runtime/transport/Fold.h"
-#include "runtime/transport/mpi/Pace.h"
 
 #include <algorithm>
 #include <cstring>
@@ -57,21 +56,13 @@ void Collective::start() {
   tailBytes = sum.size() - elements * bytesOf(type);
   if (tailBytes == 0)
     return;
-  std::memcpy(&tail, own.last(tailBytes).data(), tailBytes);
-  startPiece(&tail, &tail, 1);
+  tail = makeBlock(sizeof(uint64_t));
+  std::memset(tail.get(), 0, sizeof(uint64_t));
+  std::memcpy(tail.get(), own.last(tailBytes).data(), tailBytes);
+  startPiece(tail.get(), tail.get(), 1);
 }
 
-Collective::~Collective() {
-  Pace pace;
-  for (int turn = 0; turn < 1000 && !requests.empty(); ++turn) {
-    int flag = 0;
-    if (MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag,
-                    MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
-        flag)
-      return;
-    pace.pause();
-  }
-}
+Collective::~Collective() { abandon(requests, false); }
 
 void Collective::advance(bool) {
   if (!given.empty()) {
@@ -81,6 +72,6 @@ void Collective::advance(bool) {
   if (finished || !test(requests))
     return;
   if (tailBytes)
-    std::memcpy(sum.last(tailBytes).data(), &tail, tailBytes);
+    std::memcpy(sum.last(tailBytes).data(), tail.get(), tailBytes);
   finished = true;
 }

@@ -26,7 +26,7 @@ public:
              std::vector<ConstBytes> given, Bytes sum, MPI_Comm communicator)
       : Sum(group.id), type(type), given(std::move(given)), sum(sum),
         communicator(communicator) {}
-  /// What is under way cannot be cancelled: it is given a moment, then leaked.
+  /// What is under way cannot be cancelled: see Calls.h.
   ~Collective() override;
 
   void advance(bool inTurn) override;
@@ -41,7 +41,7 @@ private:
   Bytes sum;
   MPI_Comm communicator;
   uint64_t tailBytes = 0; ///< behind the last whole element
-  uint64_t tail = 0;
+  Block tail;             ///< they, as a number
   bool finished = false;
   std::vector<MPI_Request> requests;
 };

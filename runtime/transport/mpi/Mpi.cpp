@@ -22,7 +22,6 @@
 #include "runtime/transport/mpi/Turns.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -202,9 +201,11 @@ private:
   std::string reason; // guarded by mutex
   std::atomic<bool> aborted{false};
   bool told = false;
-  std::array<char, 512> heard{};
+  // Terminated text, or none.
+  static constexpr uint64_t kNews = 512;
+  Block heard = makeBlock(kNews);
   MPI_Request hearing = MPI_REQUEST_NULL;
-  std::string telling;
+  Block telling;
   std::vector<MPI_Request> tellings;
 
   std::optional<mpi::ProgressThread> thread;
@@ -261,8 +262,9 @@ Mpi::Mpi(const MpiOptions &options) : ownAllReduce(options.ownAllReduce) {
   MPI_Comm_get_attr(scatter, MPI_TAG_UB, &value, &found);
   largestTag =
       found ? static_cast<uint32_t>(*static_cast<int *>(value)) : 32767;
-  mpi::check(MPI_Irecv(heard.data(), heard.size() - 1, MPI_BYTE, MPI_ANY_SOURCE,
-                       0, news, &hearing),
+  std::memset(heard.get(), 0, kNews);
+  mpi::check(MPI_Irecv(heard.get(), kNews - 1, MPI_BYTE, MPI_ANY_SOURCE, 0,
+                       news, &hearing),
              "MPI_Irecv");
   if (!options.progressThread)
     return;
@@ -392,13 +394,16 @@ void Mpi::abort(const std::string &text) {
 void Mpi::tellOthers() {
   if (std::exchange(told, true))
     return;
+  telling = makeBlock(kNews);
+  uint64_t bytes = 0;
   {
     std::lock_guard lock(mutex);
-    telling = reason.substr(0, heard.size() - 1);
+    bytes = std::min<uint64_t>(reason.size(), kNews - 1);
+    std::memcpy(telling.get(), reason.data(), bytes);
   }
   for (uint32_t peer = 0; peer < size; ++peer)
     if (peer != self)
-      mpi::send(std::as_bytes(std::span(telling)), peer, 0, news, tellings);
+      mpi::send({telling.get(), bytes}, peer, 0, news, tellings);
   mpi::Pace pace;
   for (int turn = 0; turn < 100 && !mpi::test(tellings); ++turn)
     pace.pause();
@@ -414,7 +419,7 @@ void Mpi::throwIfAborted() {
       return;
     std::lock_guard lock(mutex);
     if (!aborted.load())
-      reason = heard.data();
+      reason = reinterpret_cast<const char *>(heard.get());
     told = true; // whoever told this rank has told the others
     aborted.store(true);
   }

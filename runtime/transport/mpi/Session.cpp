@@ -8,6 +8,7 @@
 #include "runtime/transport/mpi/Session.h"
 
 #include "runtime/transport/Cores.h"
+#include "runtime/transport/Deadline.h"
 #include "runtime/transport/mpi/Calls.h"
 #include "runtime/transport/mpi/Pace.h"
 #include "runtime/transport/mpi/Turns.h"
@@ -44,7 +45,7 @@ template <typename Post> void inPieces(uint64_t bytes, Post post) {
 void mpi::send(ConstBytes bytes, uint32_t to, int tag, MPI_Comm communicator,
                std::vector<MPI_Request> &requests) {
   inPieces(bytes.size(), [&](uint64_t at, int size) {
-    requests.emplace_back();
+    requests.push_back(MPI_REQUEST_NULL);
     check(MPI_Isend(bytes.data() + at, size, MPI_BYTE, static_cast<int>(to),
                     tag, communicator, &requests.back()),
           "MPI_Isend");
@@ -54,7 +55,7 @@ void mpi::send(ConstBytes bytes, uint32_t to, int tag, MPI_Comm communicator,
 void mpi::receive(Bytes bytes, uint32_t from, int tag, MPI_Comm communicator,
                   std::vector<MPI_Request> &requests) {
   inPieces(bytes.size(), [&](uint64_t at, int size) {
-    requests.emplace_back();
+    requests.push_back(MPI_REQUEST_NULL);
     check(MPI_Irecv(bytes.data() + at, size, MPI_BYTE, static_cast<int>(from),
                     tag, communicator, &requests.back()),
           "MPI_Irecv");
@@ -73,22 +74,34 @@ bool mpi::test(std::vector<MPI_Request> &requests) {
   return flag;
 }
 
+/// A receive that no message has come for ends as soon as it is cancelled. One
+/// whose message is here in part cannot be cancelled in Open MPI, whatever the
+/// standard says, and a wait for it would last until its sender moves the rest.
+/// MPI_Request_free would not help: MPI would go on writing.
 void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
-  for (MPI_Request &request : requests) {
-    if (request == MPI_REQUEST_NULL)
-      continue;
-    if (receives)
-      MPI_Cancel(&request);
-    int flag = 0;
-    Pace pace;
-    for (int turn = 0; turn < 1000 && !flag; ++turn)
-      if (MPI_Test(&request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-        break;
-      else if (!flag)
-        pace.pause();
-    if (request != MPI_REQUEST_NULL)
-      MPI_Request_free(&request);
+  constexpr std::chrono::milliseconds kMoment(50);
+  auto dropEnded = [&] {
+    std::erase_if(requests, [](MPI_Request &request) {
+      int hasEnded = request == MPI_REQUEST_NULL;
+      if (!hasEnded)
+        MPI_Test(&request, &hasEnded, MPI_STATUS_IGNORE);
+      return hasEnded != 0;
+    });
+  };
+  if (receives)
+    for (MPI_Request &request : requests)
+      if (request != MPI_REQUEST_NULL)
+        MPI_Cancel(&request);
+  dropEnded();
+  // Once blocks are kept there is nothing to be won by waiting.
+  Pace pace;
+  for (Deadline deadline(kMoment);
+       !requests.empty() && !blocksAreKept() && !deadline.passed();) {
+    pace.pause();
+    dropEnded();
   }
+  if (!requests.empty())
+    keepBlocks();
   requests.clear();
 }
 

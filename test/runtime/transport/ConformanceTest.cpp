@@ -367,6 +367,42 @@ TEST_P(Conformance, WaitTimesOut) {
   });
 }
 
+// Of a size that a sender over MPI must help to move, where the kernel does not
+// copy it at once: then the message is here in part when the receive is
+// dropped, and the rest comes when its memory is gone.
+TEST_P(Conformance, ADroppedReceiveWritesToNobodysMemory) {
+  if (GetParam() < 2)
+    GTEST_SKIP() << "needs two ranks";
+  onEachRank(GetParam(), [&](Transport &transport) {
+    if (transport.rank() > 1)
+      return;
+    constexpr uint64_t kSize = 32 << 20;
+    Block block = makeBlock(kSize, 7), word = makeBlock(64, 0);
+    Bytes large(block.get(), kSize), small(word.get(), 64);
+    auto waitAWhile = [&](std::unique_ptr<Request> request) {
+      try {
+        transport.wait(std::move(request), 200ms);
+      } catch (const TransportError &error) {
+        EXPECT_EQ(error.reason, TransportError::Reason::TimedOut);
+      }
+    };
+    if (transport.rank() == 0) {
+      transport.wait(transport.postSend(1, small), kTimeout);
+      waitAWhile(transport.postReceive(1, large));
+      block.reset();
+    } else {
+      auto send = transport.postSend(0, large);
+      transport.wait(transport.postReceive(0, small), kTimeout);
+      std::this_thread::sleep_for(400ms);
+      waitAWhile(std::move(send));
+    }
+    // Now the message moves on, if it can.
+    transport.wait(transport.startAllReduce({0, {0, 1}}, ElementType::UInt64,
+                                            {small}, small),
+                   kTimeout);
+  });
+}
+
 TEST_P(Conformance, AbortEndsEveryWait) {
   onEachRank(GetParam(), [&](Transport &transport) {
     std::vector<uint64_t> bytes(100);

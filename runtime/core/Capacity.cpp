@@ -1,0 +1,48 @@
+//===- Capacity.cpp - What a host can run ---------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Capacity.h"
+
+#include <cstdio>
+#include <sys/sysinfo.h>
+
+using namespace chimera;
+
+uint64_t chimera::runtime::hostMemory() {
+  struct sysinfo info;
+  if (sysinfo(&info) != 0)
+    return UINT64_MAX;
+  return (uint64_t(info.totalram) + info.totalswap) * info.mem_unit;
+}
+
+static std::string gigabytes(double bytes) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.1f GiB", bytes / double(1 << 30));
+  return text;
+}
+
+std::string
+chimera::runtime::faultOfCapacity(const program::ProgramT &program,
+                                  std::span<const uint32_t> ranks,
+                                  uint64_t memory) {
+  if (ranks.size() > kMostThreadRanks)
+    return "expected at most " + std::to_string(kMostThreadRanks) +
+           " ranks as threads of one process, got " +
+           std::to_string(ranks.size()) + ": run it under mpirun";
+  // Fewer than 2^12 ranks of less than 2^48 bytes each.
+  uint64_t bytes = 0;
+  for (uint32_t rank : ranks)
+    bytes += program.workers[rank % program.workers.size()]->arena_bytes;
+  if (bytes <= memory)
+    return "";
+  return "expected arenas that fit into the " +
+         gigabytes(static_cast<double>(memory)) +
+         " of memory and swap space of this host, got " +
+         gigabytes(static_cast<double>(bytes)) + " for " +
+         program::counted(ranks.size(), "rank") +
+         ": use more hosts, more stages or smaller micro-batches";
+}
