@@ -7,15 +7,15 @@
 
 #include "runtime/core/StatusPage.h"
 
-#include "runtime/transport/Deadline.h"
+#include "runtime/core/SharedFile.h"
+#include "runtime/transport/Exchange.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <fstream>
+#include <numeric>
+#include <ranges>
 #include <sys/mman.h>
-#include <thread>
 #include <unistd.h>
 
 using namespace chimera::runtime;
@@ -25,6 +25,7 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free &&
               "processes share these");
 
 struct alignas(64) StatusPage::Head {
+  uint64_t nonce; ///< the file's, see SharedFile.h
   /// The exit status of whoever claimed the report, 0 before.
   std::atomic<int32_t> exitStatus;
   std::atomic<uint32_t> reported;
@@ -43,24 +44,6 @@ int64_t chimera::runtime::steadyNanoseconds() {
       .count();
 }
 
-/// The letter with which ps shows the state of a process, 0 if there is none.
-static char stateOf(int32_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  if (pid == 0 || !std::getline(file, text))
-    return 0;
-  // The state follows the name, which is in parentheses and may hold any.
-  size_t name = text.rfind(") ");
-  return name != std::string::npos && name + 2 < text.size() ? text[name + 2]
-                                                             : '\0';
-}
-
-bool chimera::runtime::isStopped(int32_t pid) {
-  char state = stateOf(pid);
-  return state == 'T' || state == 't';
-}
-bool chimera::runtime::isZombie(int32_t pid) { return stateOf(pid) == 'Z'; }
-
 void Status::fail(const std::string &text) {
   if (state.load() == Failed)
     return;
@@ -74,92 +57,47 @@ void Status::fail(const std::string &text) {
 StatusPage::StatusPage(uint32_t ranks)
     : count(ranks), bytes(sizeof(Head) + ranks * sizeof(Status)) {
   map(-1);
+  sharers.resize(ranks);
+  std::iota(sharers.begin(), sharers.end(), 0);
 }
-
-namespace {
-/// An open file, or none.
-class File {
-public:
-  explicit File(int number) : number(number) {}
-  ~File() {
-    if (number >= 0)
-      close(number);
-  }
-  File(const File &) = delete;
-  File &operator=(const File &) = delete;
-  operator int() const { return number; }
-
-private:
-  int number;
-};
-
-/// Where processes of a host find a file: open there, under this number.
-struct Place {
-  int32_t pid, file;
-};
-
-[[noreturn]] void throwNoPage(const std::string &what, int error) {
-  throw std::runtime_error(
-      "cannot " + what +
-      " the page on which ranks publish what they do: " + std::strerror(error));
-}
-
-/// A file of so many zeros, which are in memory already: to lack one later
-/// would be a bus error.
-int makeFile(uint64_t bytes) {
-  int number = memfd_create("chimera-status", MFD_CLOEXEC);
-  int error = number < 0
-                  ? errno
-                  : posix_fallocate(number, 0, static_cast<off_t>(bytes));
-  if (error == 0)
-    return number;
-  if (number >= 0)
-    close(number);
-  throwNoPage("make", error);
-}
-
-int openFile(const Place &place) {
-  std::string path = "/proc/" + std::to_string(place.pid) + "/fd/" +
-                     std::to_string(place.file);
-  int number = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (number < 0)
-    throwNoPage("open", errno);
-  return number;
-}
-} // namespace
 
 StatusPage::StatusPage(Transport &transport,
                        const std::vector<uint32_t> &hostRanks,
                        std::chrono::milliseconds timeout)
     : count(transport.ranks()),
       bytes(sizeof(Head) + transport.ranks() * sizeof(Status)) {
-  uint32_t lowest = hostRanks.front();
-  bool makes = transport.rank() == lowest;
-  Place place{};
-  if (!makes)
-    transport.wait(transport.postReceive(
-                       lowest, std::as_writable_bytes(std::span(&place, 1))),
-                   timeout);
-  File file(makes ? makeFile(bytes) : openFile(place));
-  map(file);
-  of(transport.rank()).pid.store(getpid());
-  if (!makes)
-    return;
-
-  place = {getpid(), file};
-  for (uint32_t rank : hostRanks)
-    if (rank != lowest)
-      transport.wait(
-          transport.postSend(rank, std::as_bytes(std::span(&place, 1))),
-          timeout);
-  // It stays open until all have opened it.
-  auto hasIt = [&](uint32_t rank) { return of(rank).pid.load() != 0; };
-  for (Deadline deadline(timeout); !std::ranges::all_of(hostRanks, hasIt);) {
-    if (deadline.passed())
-      throw std::runtime_error(timedOut(timeout, "all ranks of this host to "
-                                                 "open the status page"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  uint32_t self = transport.rank(), lowest = hostRanks.front();
+  auto others = hostRanks | std::views::drop(1);
+  // Which of hostRanks have the page.
+  std::vector<uint8_t> has(hostRanks.size(), 1);
+  if (self == lowest) {
+    // It stays open until all that can have opened it.
+    SharedFile file = SharedFile::make(bytes);
+    publish(file.number(), self);
+    for (uint32_t rank : others)
+      sendValue(transport, rank, file.place(), timeout);
+    for (size_t i = 1; i < hostRanks.size(); ++i)
+      has[i] = receiveValue<uint8_t>(transport, hostRanks[i], timeout);
+    for (uint32_t rank : others)
+      send(transport, rank, std::as_bytes(std::span(has)), timeout);
+  } else {
+    std::optional<SharedFile> file = SharedFile::open(
+        receiveValue<SharedFile::Place>(transport, lowest, timeout));
+    publish(file ? file->number() : -1, self);
+    sendValue(transport, lowest, uint8_t(file.has_value()), timeout);
+    receive(transport, lowest, std::as_writable_bytes(std::span(has)), timeout);
+    if (!file)
+      std::ranges::fill(has, 0);
   }
+  for (size_t i = 0; i < hostRanks.size(); ++i)
+    if (has[i] || hostRanks[i] == self)
+      sharers.push_back(hostRanks[i]);
+}
+
+/// Maps `file` and enters this process.
+void StatusPage::publish(int file, uint32_t self) {
+  map(file);
+  of(self).pid.store(getpid());
 }
 
 StatusPage::~StatusPage() { munmap(memory, bytes); }

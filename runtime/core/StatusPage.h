@@ -30,12 +30,6 @@ namespace chimera::runtime {
 /// Nanoseconds of the host's steady clock, comparable between processes.
 int64_t steadyNanoseconds();
 
-/// Whether a process of this host is stopped (SIGSTOP, a debugger); false for 0
-/// and where that cannot be known.
-bool isStopped(int32_t pid);
-/// Whether it has ended, but its parent has not asked how; false likewise.
-bool isZombie(int32_t pid);
-
 /// One rank's entry. Lives in shared memory: no pointers, zero is a valid start
 /// value.
 struct alignas(64) Status {
@@ -79,9 +73,10 @@ public:
   explicit StatusPage(uint32_t ranks);
 
   /// The page of this host's processes: the lowest of `hostRanks` makes it and
-  /// tells the others over `transport`. All of them must call this. Throws
-  /// std::runtime_error where there is no memory for it, the others cannot open
-  /// it, or a rank does not come within `timeout`.
+  /// tells the others over `transport`. All of them must call this. One that
+  /// cannot open it, in a container of its own, say, gets a page of its own, as
+  /// if it were alone on its host. Throws std::runtime_error where there is no
+  /// memory for it, and what waits throw.
   StatusPage(Transport &transport, const std::vector<uint32_t> &hostRanks,
              std::chrono::milliseconds timeout);
 
@@ -90,6 +85,9 @@ public:
   StatusPage &operator=(const StatusPage &) = delete;
 
   uint32_t ranks() const { return count; }
+  /// The ranks whose processes share the page with this one, ascending, this
+  /// one included.
+  const std::vector<uint32_t> &sharing() const { return sharers; }
   Status &of(uint32_t rank) { return entries()[rank]; }
   const Status &of(uint32_t rank) const {
     return const_cast<StatusPage *>(this)->entries()[rank];
@@ -116,9 +114,11 @@ private:
   Head &head() const { return *static_cast<Head *>(memory); }
   Status *entries() const;
   void map(int file);
+  void publish(int file, uint32_t self);
 
   uint32_t count;
   uint64_t bytes;
+  std::vector<uint32_t> sharers;
   void *memory = nullptr;
 };
 

@@ -81,6 +81,24 @@ class Test(unittest.TestCase):
         self.assertIn("chimera-run: timed out after 1 s waiting for all ranks "
                       "to start", errors)
 
+    def test_a_rank_in_a_container(self):
+        """In a PID namespace of its own: it cannot be watched, but trains."""
+        own = ["unshare", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*own, "true"], capture_output=True).returncode:
+            self.skipTest("needs the right to make a PID namespace")
+        script = (f'if [ "$OMPI_COMM_WORLD_RANK" = 2 ]; then '
+                  f'exec {" ".join(own)} {CHIMERA_RUN} "$@"; fi; '
+                  f'exec {CHIMERA_RUN} "$@"')
+        # Open MPI's own shared memory does not work there.
+        result = subprocess.run(
+            ["mpirun", "--mca", "btl", "tcp,self", "-n", "4", "--oversubscribe",
+             "sh", "-c", script, "sh", self.program], capture_output=True,
+            text=True, timeout=60, env=ENVIRONMENT)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count(
+            "cannot watch these ranks of the host of rank 0: 2 "), 1,
+            result.stderr)
+
     def test_a_dead_rank_that_nobody_asks_for(self):
         with Job(CHIMERA_RUN, self.program, 4, "--stages", "synthetic",
                  "--unit-ns", "2e6", "--steps", "1000000") as job:
