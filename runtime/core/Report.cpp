@@ -7,13 +7,17 @@
 
 #include "runtime/core/Report.h"
 
+#include "runtime/core/Processes.h"
 #include "runtime/transport/Deadline.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <initializer_list>
+#include <new>
 #include <poll.h>
+#include <string_view>
 #include <unistd.h>
 
 using namespace chimera;
@@ -65,32 +69,33 @@ std::string placeOf(const program::ProgramT &program, const Status &status,
   return text;
 }
 
-std::string lineOf(const program::ProgramT &program, const StatusPage &page,
-                   uint32_t rank) {
+/// What a rank that has not died does.
+std::string stateOf(const program::ProgramT &program, const StatusPage &page,
+                    uint32_t rank) {
   const Status &status = page.of(rank);
+  // Read before the clock: the rank moves on.
+  int64_t begin = status.since.load();
   char since[32];
   std::snprintf(since, sizeof(since), "%.2f s",
-                static_cast<double>(steadyNanoseconds() - status.since.load()) *
-                    1e-9);
-  std::string text = "  " + nameOf(program, rank) + ": ";
+                static_cast<double>(steadyNanoseconds() - begin) * 1e-9);
   std::string stopped =
       isStopped(status.pid.load()) ? "; its process is stopped" : "";
   uint32_t state = status.state.load();
   switch (state == Status::Failed ? status.failedIn.load() : state) {
   case Status::Absent:
-    return text + "has not started" + stopped;
+    return "has not started" + stopped;
   case Status::Starting:
-    return text + "starting, since " + since + stopped;
+    return std::string("starting, since ") + since + stopped;
   case Status::Finishing:
-    return text + "past its last step, since " + since + stopped;
+    return std::string("past its last step, since ") + since + stopped;
   case Status::Saving:
-    return text + "saving and evaluating, since " + since + stopped;
+    return std::string("saving and evaluating, since ") + since + stopped;
   case Status::Done:
-    return text + "done" + stopped;
+    return "done" + stopped;
   default:
     break;
   }
-  text += placeOf(program, status, rank);
+  std::string text = placeOf(program, status, rank);
   std::vector<uint32_t> awaited = awaitedBy(program, page, rank);
   if (!awaited.empty())
     text += awaited.size() == 1 ? "; waits for rank" : "; waits for ranks";
@@ -98,6 +103,17 @@ std::string lineOf(const program::ProgramT &program, const StatusPage &page,
     text += (i ? ", " : " ") + std::to_string(awaited[i]);
   return text + (awaited.empty() ? "; there since " : " since ") + since +
          stopped;
+}
+
+/// What `make` returns, or that nothing can be said of the rank.
+template <typename Make> std::string orUnknown(const Make &make) {
+  try {
+    return make();
+  } catch (const std::bad_alloc &) {
+    throw;
+  } catch (const std::exception &error) {
+    return std::string("unknown (") + error.what() + ")";
+  }
 }
 } // namespace
 
@@ -160,7 +176,8 @@ std::string chimera::runtime::report(const program::ProgramT &program,
     uint32_t state = status.state.load();
     add(nameOf(program, rank) + ", process " + pid + ", died; " +
         (state == Status::Running
-             ? "its last instruction was " + placeOf(program, status, rank)
+             ? "its last instruction was " +
+                   orUnknown([&] { return placeOf(program, status, rank); })
          : state == Status::Finishing || state == Status::Saving
              ? std::string("it was past its last step")
              : "it had not begun its first step"));
@@ -178,25 +195,74 @@ std::string chimera::runtime::report(const program::ProgramT &program,
   add("the ranks at that moment:");
   for (uint32_t rank : ranks)
     if (!isDead(rank))
-      add(lineOf(program, page, rank));
+      add("  " + nameOf(program, rank) + ": " +
+          orUnknown([&] { return stateOf(program, page, rank); }));
   return text;
 }
 
-void chimera::runtime::writeReport(const std::string &report) {
-  Deadline deadline(std::chrono::milliseconds(200));
-  std::string text = "\nchimera-run: " + report;
-  for (size_t at = 0; at < text.size() && !deadline.passed();) {
+namespace {
+/// Without stdio and without memory of its own.
+void write(const char *text, size_t size, Deadline &deadline) {
+  for (size_t at = 0; at < size && !deadline.passed();) {
     pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     int ready = poll(&room, 1, 50);
     if (ready == 0 || (ready < 0 && errno == EINTR))
       continue;
     // A pipe with any room has it for so many.
-    ssize_t written = write(STDERR_FILENO, text.data() + at,
-                            std::min<size_t>(PIPE_BUF, text.size() - at));
+    ssize_t written = ::write(STDERR_FILENO, text + at,
+                              std::min<size_t>(PIPE_BUF, size - at));
     if (written < 0 && (errno == EINTR || errno == EAGAIN))
       continue;
     if (written <= 0)
       return;
     at += static_cast<size_t>(written);
   }
+}
+
+constexpr std::chrono::milliseconds kUnread(200);
+constexpr std::string_view kOpening = "\nchimera-run: ";
+
+/// The texts one after another.
+void writeAll(std::initializer_list<std::string_view> texts) {
+  Deadline deadline(kUnread);
+  for (std::string_view text : texts)
+    write(text.data(), text.size(), deadline);
+}
+} // namespace
+
+void chimera::runtime::writeReport(const std::string &report) noexcept {
+  writeAll({kOpening, report});
+}
+
+void chimera::runtime::writeReport(const program::ProgramT &program,
+                                   const StatusPage &page,
+                                   const std::vector<uint32_t> &ranks,
+                                   const std::vector<uint32_t> &dead,
+                                   const std::string &headline) noexcept {
+  try {
+    return writeReport(report(program, page, ranks, dead, headline));
+  } catch (const std::bad_alloc &) {
+    // Below.
+  }
+  bool named = false;
+  auto name = [&](uint32_t rank, std::string_view what,
+                  std::string_view why = "") {
+    char number[32];
+    std::snprintf(number, sizeof(number), "rank %u ", rank);
+    writeAll({named ? "" : kOpening, number, what, why, "\n"});
+    named = true;
+  };
+  for (uint32_t rank : dead)
+    name(rank, "died");
+  for (uint32_t rank : ranks)
+    if (page.of(rank).state.load() == Status::Failed)
+      name(rank, "failed: ", page.of(rank).reason.data());
+  if (!named)
+    writeAll({kOpening, headline, "\n"});
+  writeAll({"there is no memory left for a report on all ranks\n"});
+}
+
+void chimera::runtime::endFor(const char *doing, const char *error) noexcept {
+  writeAll({kOpening, "failed while ", doing, ": ", error, "\n"});
+  _exit(1);
 }

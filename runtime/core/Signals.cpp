@@ -7,6 +7,8 @@
 
 #include "runtime/core/Signals.h"
 
+#include "runtime/core/Report.h"
+
 #include <pthread.h>
 #include <unistd.h>
 #include <utility>
@@ -62,7 +64,7 @@ void Signals::read() {
       return;
     std::lock_guard lock(mutex);
     if (listener)
-      listener(signal);
+      runOrEnd("acting on a signal", [&] { listener(signal); });
     else if (signal == SIGUSR1)
       askedToStop = true;
     else

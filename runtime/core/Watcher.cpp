@@ -7,6 +7,7 @@
 
 #include "runtime/core/Watcher.h"
 
+#include "runtime/core/Processes.h"
 #include "runtime/core/Report.h"
 #include "runtime/core/Signals.h"
 #include "runtime/transport/Deadline.h"
@@ -37,8 +38,9 @@ Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
                  uint32_t self, const std::vector<uint32_t> &hostRanks,
                  std::chrono::milliseconds timeout)
     : program(program), page(page), self(self), ranks(hostRanks),
-      next(behind(hostRanks, self)), timeout(timeout),
-      thread([this] { watch(); }) {}
+      next(behind(hostRanks, self)), timeout(timeout), thread([this] {
+        runOrEnd("watching the other ranks", [this] { watch(); });
+      }) {}
 
 Watcher::~Watcher() {
   {
@@ -124,7 +126,7 @@ void Watcher::end(int signal) {
 int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
                   const std::string &headline) {
   if (page.claimReport(exitStatus)) {
-    writeReport(report(program, page, ranks, dead, headline));
+    writeReport(program, page, ranks, dead, headline);
     page.setReported();
     return exitStatus;
   }

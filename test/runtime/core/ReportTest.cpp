@@ -9,7 +9,10 @@
 
 #include "test/runtime/program/SamplePrograms.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -76,6 +79,64 @@ TEST(Report, NamesTheDeadAndEverySurvivor) {
       << text;
   EXPECT_NE(text.find("; waits for rank 0 since 0.0"), std::string::npos)
       << text;
+}
+
+TEST(Report, SaysSoWhereAnEntryDoesNotFitTheProgram) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  uint32_t wait = findWait(program, 1, program::Opcode::PostRecv,
+                           program::ValueKind::Activation);
+  program.workers[1]->instructions[wait].mutate_target(1u << 30);
+  StatusPage page(2);
+  for (uint32_t rank : {0, 1})
+    page.of(rank).enter(Status::Running);
+  page.of(0).fail("it is tired");
+  page.of(1).at(6, wait);
+  std::string text = report(program, page, {0, 1}, {}, "");
+  EXPECT_NE(text.find("rank 0 (worker 0) failed: it is tired"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("rank 1 (worker 1): unknown ("), std::string::npos)
+      << text;
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// No more than a little memory, for the rest of this process's life.
+void leaveNoMemory() {
+  std::ifstream file("/proc/self/statm");
+  rlim_t pages = 0;
+  file >> pages;
+  rlimit limit{};
+  limit.rlim_cur = limit.rlim_max =
+      pages * static_cast<rlim_t>(getpagesize()) + (16 << 20);
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
+  EXPECT_EXIT(
+      {
+        program::ProgramT program = program::samplePipeline({.workers = 2});
+        StatusPage page(2);
+        page.of(1).fail("it is tired");
+        // As many ranks as make a text of 50 MB.
+        std::vector<uint32_t> ranks(1 << 20, 0);
+        ranks.push_back(1);
+        leaveNoMemory();
+        writeReport(program, page, ranks, {}, "");
+        _exit(3);
+      },
+      testing::ExitedWithCode(3),
+      "chimera-run: rank 1 failed: it is tired\n"
+      "there is no memory left for a report on all ranks");
+}
+#endif
+
+TEST(ReportDeathTest, WhatNobodyCatchesEndsTheProcess) {
+  EXPECT_EXIT(
+      runOrEnd("watching", [] { throw std::out_of_range("no such entry"); }),
+      testing::ExitedWithCode(1),
+      "chimera-run: failed while watching: no such entry");
+  EXPECT_EXIT(runOrEnd("watching", [] { throw 7; }), testing::ExitedWithCode(1),
+              "chimera-run: failed while watching: an error that has no words");
 }
 
 TEST(Status, KeepsTheFirstFailureAndFitsLongOnes) {

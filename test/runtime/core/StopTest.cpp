@@ -139,6 +139,18 @@ TEST(Signals, EndTheProcessWhereNobodyListens) {
       testing::ExitedWithCode(128 + SIGINT), "");
 }
 
+TEST(Signals, EndTheProcessWhereTheListenerFails) {
+  EXPECT_EXIT(
+      {
+        Signals signals;
+        Listening listening(&signals, [](int) { throw std::bad_alloc(); });
+        kill(getpid(), SIGTERM);
+        sleep(10);
+      },
+      testing::ExitedWithCode(1),
+      "chimera-run: failed while acting on a signal: std::bad_alloc");
+}
+
 TEST(Signals, AreStoppedByTheDestructor) {
   for (int i = 0; i < 100; ++i)
     Signals signals;
