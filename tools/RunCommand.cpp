@@ -40,7 +40,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-constexpr double kMpiTimeout = 1800;
+constexpr double kTimeout = 1800;
 
 /// Only stages of tensors compute with more than one thread.
 RankThreads threadsOf(const RunSettings &settings, const std::string &stages,
@@ -98,10 +98,9 @@ int runSequentially(const RunSettings &settings,
   return results.exitStatus();
 }
 
-/// A process that never answers should not keep the others for ever; within a
-/// process none can be lost, but all may be suspended for long.
-std::chrono::milliseconds timeoutOf(const RunSettings &settings, bool overMpi) {
-  double seconds = settings.timeout.value_or(overMpi ? kMpiTimeout : 0);
+/// A rank that never answers should not keep the others for ever.
+std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
+  double seconds = settings.timeout.value_or(kTimeout);
   return seconds > 0 ? std::chrono::milliseconds(static_cast<int64_t>(
                            std::ceil(std::min(seconds, 1e9) * 1000)))
                      : std::chrono::milliseconds(kForever);
@@ -110,11 +109,11 @@ std::chrono::milliseconds timeoutOf(const RunSettings &settings, bool overMpi) {
 /// Makes `run` from the settings. The references in it are to the arguments.
 TrainingRun makeRun(const RunSettings &settings,
                     const program::ProgramT &program, Workload &load,
-                    bool overMpi, const RankThreads &threads) {
+                    const RankThreads &threads) {
   TrainingRun run{
       .program = program, .stages = load.stages, .data = *load.data};
   run.steps = settings.steps;
-  run.timeout = timeoutOf(settings, overMpi);
+  run.timeout = timeoutOf(settings);
   run.gatherGradients = !settings.saveGradients.empty();
   run.checkReplicas = settings.checkReplicas;
   run.profile = !settings.profile.empty();
@@ -187,7 +186,7 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   RankThreads threads =
       share(overMpi ? progressWish(settings) : ProgressWish::Off);
   Signals signals;
-  TrainingRun run = makeRun(settings, program, load, overMpi, threads);
+  TrainingRun run = makeRun(settings, program, load, threads);
   run.signals = &signals;
   checkStages(run);
 
@@ -227,13 +226,14 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     transport = session.makeTransport(
         {.progressThread = threads.progress,
          .ownAllReduce = settings.allReduce == kTransport});
+    std::vector<uint32_t> hostRanks = session.hostRanks();
     limit.reset();
     run.shared = sharedSettings(settings, load);
     if (session.rank() == rootOf(program))
       prepare(threads.progress
                   ? "a process with a progress thread a rank over MPI"
                   : "a process a rank over MPI");
-    runInJob(run, *transport, session.hostRanks());
+    runInJob(run, *transport, hostRanks);
   } catch (const std::exception &error) {
     if (!transport)
       giveWay();

@@ -63,8 +63,8 @@ int main(int argc, char **argv) {
       ->transform(wholeWithin(1, 1000000));
   app.add_option("--timeout", settings.timeout,
                  "Seconds after which a wait for another rank fails, from the "
-                 "start to the end of the run; 0: none (default: 1800 over "
-                 "MPI, none for ranks in one process)")
+                 "start to the end of the run; while the process is stopped "
+                 "they do not pass; 0: none (default: 1800)")
       ->check(within(0.0, 1e9));
   app.add_flag("--sequential", settings.sequential,
                "Train the same description on one device without a pipeline");

@@ -9,9 +9,13 @@
 
 #include "runtime/core/Gather.h"
 #include "runtime/core/Report.h"
+#include "runtime/core/SignsOfLife.h"
+#include "runtime/core/Standstill.h"
 #include "runtime/core/StopVote.h"
+#include "runtime/core/Watchdog.h"
 #include "runtime/core/Watcher.h"
 #include "runtime/program/File.h"
+#include "runtime/transport/Deadline.h"
 #include "runtime/transport/InProcess.h"
 
 #include <algorithm>
@@ -51,9 +55,11 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
   return shared;
 }
 
-/// `mayBegin` is asked before each step but the first.
+/// `mayBegin` is asked before each step but the first. `fail` is told, from any
+/// thread, why the run fails where this thread cannot say so itself.
 void runRank(const TrainingRun &run, Transport &transport, Status &status,
-             const std::function<bool(uint64_t)> &mayBegin) {
+             const std::function<bool(uint64_t)> &mayBegin,
+             const std::function<void(const std::string &)> &fail) {
   if (run.onThread)
     run.onThread();
   uint32_t root = rootOf(run.program);
@@ -70,7 +76,10 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
                           options);
 
   meet(run.program, transport, run.timeout, "all ranks to start");
-  transport.prepare(interpreter.reduceGroups());
+  {
+    Watchdog limit(run.timeout, "all ranks to make their groups", fail);
+    transport.prepare(interpreter.reduceGroups());
+  }
   int64_t begin = steadyNanoseconds();
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
@@ -82,6 +91,13 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
   status.enter(Status::Finishing);
   meet(run.program, transport, run.timeout, "all ranks to end their last step");
 
+  std::optional<SignsOfLife> signs;
+  if (isRoot)
+    signs.emplace(transport, run.timeout);
+  auto sign = [&] {
+    if (signs)
+      signs->sendIfDue();
+  };
   RunResult result;
   result.seconds = seconds();
   result.steps = interpreter.stepsRun();
@@ -90,25 +106,49 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
       RankUse{interpreter.instructionsRun(), interpreter.arenaBytes(),
               interpreter.peakStashBytes(), interpreter.peakBytes()},
       run.timeout);
+  sign();
   if (run.profile)
     result.profiles = gatherProfiles(transport, root, profile, run.timeout);
+  sign();
   if (run.checkReplicas)
     checkReplicas(run.program, transport, root, interpreter.weights(),
                   run.timeout);
+  sign();
   if (run.gatherWeights)
     result.weights = gatherStages(run.program, transport, root,
-                                  interpreter.weights(), run.timeout);
+                                  interpreter.weights(), run.timeout, sign);
   if (run.gatherGradients)
     result.gradients = gatherStages(run.program, transport, root,
-                                    interpreter.gradients(), run.timeout);
-  if (isRoot && run.onResult) {
+                                    interpreter.gradients(), run.timeout, sign);
+  if (!isRoot) {
+    awaitLastSign(transport, root, run.timeout);
+  } else {
     status.enter(Status::Saving);
-    run.onResult(result);
+    if (run.onResult)
+      signs->during(
+          [&] {
+            if (run.onThread)
+              run.onThread();
+            run.onResult(result);
+          },
+          fail);
+    signs->sendLast();
   }
-  // The root may save and evaluate for long: a watcher, not a timeout, notices
-  // one that never comes.
-  meet(run.program, transport, kForever, "the root to save");
   status.enter(Status::Done);
+}
+
+/// Tells, at the lowest of `hostRanks`, which of them it does not watch.
+void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
+                        const std::vector<uint32_t> &watched) {
+  std::string names;
+  for (uint32_t rank : hostRanks)
+    if (!std::ranges::binary_search(watched, rank))
+      names += (names.empty() ? "" : ", ") + std::to_string(rank);
+  if (self == hostRanks.front() && !names.empty())
+    writeReport("cannot watch these ranks of the host of rank " +
+                std::to_string(self) + ": " + names +
+                " (are they in containers of their own?): a report will not "
+                "cover them\n");
 }
 
 /// The first failure among the threads of a run.
@@ -127,17 +167,21 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   std::iota(all.begin(), all.end(), 0);
   std::vector<std::unique_ptr<Transport>> transports =
       makeInProcessTransports(ranks);
+  Standstill standstill(page, run.timeout);
   Failure failure;
   failure.running = ranks;
 
-  auto fail = [&](uint32_t rank, const std::string &reason) {
-    std::lock_guard lock(failure.mutex);
+  auto failLocked = [&](uint32_t rank, const std::string &reason) {
     // Those that end because of the first have nothing to add.
     if (!failure.report.empty())
       return;
     page.of(rank).fail(reason);
     failure.report = report(run.program, page, all, {}, "");
     transports[rank]->abort("rank " + std::to_string(rank) + " failed");
+  };
+  auto fail = [&](uint32_t rank, const std::string &reason) {
+    std::lock_guard lock(failure.mutex);
+    failLocked(rank, reason);
   };
   Listening listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
@@ -147,20 +191,23 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
       writeReport(failure.report);
       _exit(1);
     }
-    writeReport(
-        report(run.program, page, all, {}, "ended by " + signalName(signal)));
+    writeReport(run.program, page, all, {}, "ended by " + signalName(signal));
     _exit(128 + signal);
   });
   auto runThread = [&](uint32_t rank) {
-    try {
-      runRank(run, *transports[rank], page.of(rank),
-              [&](uint64_t step) { return page.mayBegin(step); });
-    } catch (const std::exception &error) {
-      fail(rank, error.what());
-    }
-    std::lock_guard lock(failure.mutex);
-    --failure.running;
-    failure.ended.notify_all();
+    runOrEnd("running a rank", [&] {
+      try {
+        runRank(
+            run, *transports[rank], page.of(rank),
+            [&](uint64_t step) { return page.mayBegin(step); },
+            [&](const std::string &reason) { fail(rank, reason); });
+      } catch (const std::exception &error) {
+        fail(rank, error.what());
+      }
+      std::lock_guard lock(failure.mutex);
+      --failure.running;
+      failure.ended.notify_all();
+    });
   };
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -175,11 +222,17 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   }
 
   {
-    std::unique_lock lock(failure.mutex);
-    failure.ended.wait(
-        lock, [&] { return failure.running == 0 || !failure.report.empty(); });
-    // A rank may be computing for long, or forever: leave without it.
+    constexpr std::chrono::milliseconds kLook(50);
     constexpr std::chrono::seconds kPatience(3);
+    std::unique_lock lock(failure.mutex);
+    while (!failure.ended.wait_for(lock, kLook, [&] {
+      return failure.running == 0 || !failure.report.empty();
+    }))
+      if (std::optional<uint32_t> rank = standstill.find())
+        failLocked(*rank,
+                   timedOut(run.timeout,
+                            "rank " + std::to_string(*rank) + " to go on"));
+    // A rank may be computing for long, or forever: leave without it.
     if (!failure.ended.wait_for(lock, kPatience,
                                 [&] { return failure.running == 0; })) {
       writeReport(failure.report);
@@ -195,33 +248,38 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
 void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
                                 const std::vector<uint32_t> &hostRanks) {
   StatusPage page(transport, hostRanks, run.timeout);
-  Watcher watcher(run.program, page, transport.rank(), hostRanks, run.timeout);
+  const std::vector<uint32_t> &watched = page.sharing();
+  tellOfTheUnwatched(transport.rank(), hostRanks, watched);
+  Watcher watcher(run.program, page, transport.rank(), watched, run.timeout);
   Listening listening(run.signals, [&](int signal) {
     signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
   });
-  auto failed = [&](const std::exception &error) {
+  auto fail = [&](const std::string &reason) {
     // Ranks of other hosts cannot see the page.
-    watcher.fail(error.what(), [&] {
+    watcher.fail(reason, [&] {
       transport.abort("rank " + std::to_string(transport.rank()) +
-                      " failed: " + error.what());
+                      " failed: " + reason);
     });
   };
   // The numbers of groups before it are the program's and that of meetings.
   StopVote vote(
       transport, static_cast<uint32_t>(run.program.communicators.size()) + 1,
       [&] { return page.askedToStop(); }, run.timeout);
-  bool oneHost = hostRanks.size() == transport.ranks();
+  bool oneHost = watched.size() == transport.ranks();
   try {
     checkAgreement(transport, sharedOf(run), run.timeout);
-    runRank(run, transport, page.of(transport.rank()), [&](uint64_t step) {
-      return oneHost ? page.mayBegin(step) : vote.mayBegin();
-    });
+    runRank(
+        run, transport, page.of(transport.rank()),
+        [&](uint64_t step) {
+          return oneHost ? page.mayBegin(step) : vote.mayBegin();
+        },
+        fail);
     vote.finish();
   } catch (const TransportError &error) {
     if (error.reason == TransportError::Reason::Aborted)
       watcher.leave(error.what());
-    failed(error);
+    fail(error.what());
   } catch (const std::exception &error) {
-    failed(error);
+    fail(error.what());
   }
 }

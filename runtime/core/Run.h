@@ -51,8 +51,9 @@ struct TrainingRun {
   /// Of further settings, for ranks that are processes: a run whose ranks have
   /// not all the same fails before its first step.
   std::vector<Shared> shared = {};
-  /// For every wait for another rank, but for the root while it saves and
-  /// evaluates.
+  /// For every wait for another rank, from the root while it saves and
+  /// evaluates for a sign of life; also for one instruction of a rank that is a
+  /// thread, and for what the root does last, if it hangs.
   std::chrono::milliseconds timeout = std::chrono::hours(24 * 366);
   /// SIGINT and SIGTERM end the process with a report and status 128 + signal,
   /// SIGUSR1 stops all ranks after the same step. Without it nothing is heard.
@@ -64,8 +65,8 @@ struct TrainingRun {
   const MemoryMeter *meter = nullptr;
   /// Called on each rank's thread first.
   std::function<void()> onThread = {};
-  /// Both are called at the root only, on its thread; what they throw fails
-  /// the run.
+  /// Both are called at the root only, the first on its thread, the second on
+  /// another, after onThread; what they throw fails the run.
   std::function<void(const StepEvent &)> onStep = {};
   std::function<void(const RunResult &)> onResult = {};
 };
@@ -88,7 +89,8 @@ void runInProcess(const TrainingRun &run);
 /// Runs this process's rank of a job. Requires as many ranks as the program
 /// has. If any rank of the host fails or dies, the process ends with status 1
 /// and one of them reports. With a timeout, a process that is stopped for
-/// longer is a failure too.
+/// longer is a failure too. A rank whose status page the others cannot open
+/// counts as a host of its own.
 void runInJob(const TrainingRun &run, Transport &transport,
               const std::vector<uint32_t> &hostRanks);
 

@@ -10,17 +10,30 @@
 #include "runtime/core/Report.h"
 #include "runtime/transport/Deadline.h"
 
+#include <algorithm>
 #include <unistd.h>
 
 using namespace chimera::runtime;
 
-Watchdog::Watchdog(std::chrono::milliseconds timeout, std::string what)
-    : thread([this, timeout, what = std::move(what)] {
-        std::unique_lock lock(mutex);
-        if (condition.wait_for(lock, timeout, [this] { return isDone; }))
-          return;
-        writeReport(timedOut(timeout, what) + "\n");
-        _exit(1);
+Watchdog::Watchdog(std::chrono::milliseconds timeout, std::string what,
+                   std::function<void(const std::string &)> onExpiry)
+    : thread([this, timeout, what = std::move(what),
+              onExpiry = std::move(onExpiry)] {
+        runOrEnd("watching a wait", [&] {
+          constexpr std::chrono::milliseconds kLook(200);
+          std::unique_lock lock(mutex);
+          Deadline deadline(timeout);
+          while (!condition.wait_for(lock, std::min(timeout, kLook),
+                                     [this] { return isDone; })) {
+            if (!deadline.passed())
+              continue;
+            std::string reason = timedOut(timeout, what);
+            if (onExpiry)
+              return onExpiry(reason);
+            writeReport(reason + "\n");
+            _exit(1);
+          }
+        });
       }) {}
 
 Watchdog::~Watchdog() {

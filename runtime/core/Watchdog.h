@@ -16,17 +16,20 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
 
 namespace chimera::runtime {
 
-/// From when it is made until it is dropped this may take `timeout`: then the
-/// process ends with status 1 and says that it waited for `what`.
+/// From when it is made until it is dropped this may take `timeout`: then
+/// `onExpiry` is told, on another thread, that it waited for `what`. Without
+/// one the process ends with status 1 and says so.
 class Watchdog {
 public:
-  Watchdog(std::chrono::milliseconds timeout, std::string what);
+  Watchdog(std::chrono::milliseconds timeout, std::string what,
+           std::function<void(const std::string &)> onExpiry = {});
   ~Watchdog();
   Watchdog(const Watchdog &) = delete;
   Watchdog &operator=(const Watchdog &) = delete;

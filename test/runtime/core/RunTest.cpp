@@ -110,13 +110,45 @@ TEST(Run, MeetingsTimeOut) {
                  "all ranks to end their last step");
 }
 
+TEST(Run, ARankThatComputesForEverTimesOut) {
+  // Nobody waits for the only rank there is.
+  program::ProgramT program = program::samplePipeline({.workers = 1});
+  Data data([](program::ValueKind kind, MicroBatch microBatch) {
+    if (kind == program::ValueKind::Tokens && microBatch.index == 1)
+      std::this_thread::sleep_for(1200ms);
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 200ms;
+  std::string report = failureOf(run);
+  expectContains(report, "rank 0 (worker 0) failed: timed out after 0.2 s "
+                         "waiting for rank 0 to go on");
+  expectContains(report, "load tokens pipeline 0 stage 0 micro-batch 1");
+}
+
 TEST(Run, TheRootMaySaveForLong) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  run.timeout = 100ms;
-  run.onResult = [](const RunResult &) { std::this_thread::sleep_for(500ms); };
+  run.timeout = 300ms;
+  run.onResult = [](const RunResult &) {
+    auto end = std::chrono::steady_clock::now() + 900ms;
+    while (std::chrono::steady_clock::now() < end)
+      ;
+  };
   EXPECT_EQ(failureOf(run), "");
+}
+
+TEST(Run, TheRootMayNotHangWhileItSaves) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 200ms;
+  // Waits, for anything but a device.
+  run.onResult = [](const RunResult &) { std::this_thread::sleep_for(800ms); };
+  std::string report = failureOf(run);
+  expectContains(report, "rank 1 (worker 1) failed: timed out after 0.2 s "
+                         "waiting for its saving and evaluating to go on");
+  expectContains(report, "rank 1 (worker 1): saving and evaluating, since 0.");
 }
 
 TEST(Run, WhatTheRootThrowsFailsTheRun) {

@@ -7,6 +7,7 @@
 
 #include "runtime/core/Watchdog.h"
 
+#include <future>
 #include <gtest/gtest.h>
 
 using namespace chimera::runtime;
@@ -21,6 +22,14 @@ TEST(WatchdogDeathTest, EndsTheProcessWhenTimeIsUp) {
       },
       testing::ExitedWithCode(1),
       "timed out after 0.05 s waiting for the others to start");
+}
+
+TEST(Watchdog, TellsWhoWantsToKnow) {
+  std::promise<std::string> told;
+  Watchdog watchdog(50ms, "the others to start",
+                    [&](const std::string &reason) { told.set_value(reason); });
+  EXPECT_EQ(told.get_future().get(),
+            "timed out after 0.05 s waiting for the others to start");
 }
 
 /// Its thread has ended with it, so it cannot strike later.
