@@ -31,6 +31,4 @@ bool chimera::runtime::isStopped(int32_t pid) {
   return state == 'T' || state == 't';
 }
 bool chimera::runtime::isZombie(int32_t pid) { return stateOf(pid) == 'Z'; }
-bool chimera::runtime::waitsForDevice(int32_t pid) {
-  return stateOf(pid) == 'D';
-}
+bool chimera::runtime::isAsleep(int32_t pid) { return stateOf(pid) == 'S'; }

@@ -19,8 +19,9 @@ namespace chimera::runtime {
 bool isStopped(int32_t pid);
 /// Whether it has ended, but its parent has not asked how.
 bool isZombie(int32_t pid);
-/// Whether it waits for a device, such as a disk.
-bool waitsForDevice(int32_t pid);
+/// Whether it waits for something other than a core or a device, such as a
+/// disk.
+bool isAsleep(int32_t pid);
 
 } // namespace chimera::runtime
 

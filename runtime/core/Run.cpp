@@ -50,7 +50,9 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
       {"wish for weights", run.gatherWeights},
       {"wish for gradients", run.gatherGradients},
       {"wish to compare replicas", run.checkReplicas},
-      {"wish for a profile", run.profile}};
+      {"wish for a profile", run.profile},
+      // By which the root knows how often to tell that it lives.
+      {"timeout", static_cast<uint64_t>(run.timeout.count())}};
   std::ranges::copy(run.shared, std::back_inserter(shared));
   return shared;
 }
@@ -229,9 +231,12 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
       return failure.running == 0 || !failure.report.empty();
     }))
       if (std::optional<uint32_t> rank = standstill.find())
-        failLocked(*rank,
-                   timedOut(run.timeout,
-                            "rank " + std::to_string(*rank) + " to go on"));
+        // The threads of the ranks still use what an error would unwind.
+        runOrEnd("reporting a rank that does not move", [&] {
+          failLocked(*rank,
+                     timedOut(run.timeout,
+                              "rank " + std::to_string(*rank) + " to go on"));
+        });
     // A rank may be computing for long, or forever: leave without it.
     if (!failure.ended.wait_for(lock, kPatience,
                                 [&] { return failure.running == 0; })) {

@@ -68,8 +68,8 @@ public:
     return ended.wait_for(lock, time, [this] { return hasEnded; });
   }
 
-  /// Whether the thread has done something since the last call, or waits for a
-  /// device.
+  /// Whether the thread has computed since the last call, or waits for a core
+  /// or a device.
   bool moves() {
     clockid_t clock;
     timespec now{};
@@ -79,7 +79,7 @@ public:
     bool hasComputed =
         now.tv_sec != computed.tv_sec || now.tv_nsec != computed.tv_nsec;
     computed = now;
-    return hasComputed || waitsForDevice(number.load());
+    return hasComputed || !isAsleep(number.load());
   }
 
   /// Waits for the end. Throws what the work threw.

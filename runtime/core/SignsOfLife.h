@@ -14,7 +14,7 @@
 // The root's own thread sends the signs, because MPI may be called by no other,
 // and a second thread does the work. Work that hangs is told from work that is
 // slow by what the second thread does: it hangs if for the whole timeout it has
-// not computed at all and waits for something other than a device. So a pipe
+// not computed at all and waits for neither a core nor a device. So a pipe
 // that nobody reads ends a run, a slow disk does not.
 //
 //===----------------------------------------------------------------------===//
