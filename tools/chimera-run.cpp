@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <new>
 
 using namespace chimera;
 
@@ -129,6 +130,10 @@ int main(int argc, char **argv) {
       return 1;
     }
     return status;
+  } catch (const std::bad_alloc &) {
+    giveWay();
+    std::fprintf(stderr, "chimera-run: out of memory\n");
+    return 1;
   } catch (const std::exception &error) {
     std::fflush(stdout);
     giveWay();

@@ -25,24 +25,19 @@ static std::string gigabytes(double bytes) {
   return text;
 }
 
-std::string
-chimera::runtime::faultOfCapacity(const program::ProgramT &program,
-                                  std::span<const uint32_t> ranks,
-                                  uint64_t memory) {
-  if (ranks.size() > kMostThreadRanks)
-    return "expected at most " + std::to_string(kMostThreadRanks) +
-           " ranks as threads of one process, got " +
-           std::to_string(ranks.size()) + ": run it under mpirun";
-  // Fewer than 2^12 ranks of less than 2^48 bytes each.
-  uint64_t bytes = 0;
+std::string chimera::runtime::faultOfCapacity(const program::ProgramT &program,
+                                              std::span<const uint32_t> ranks,
+                                              uint64_t memory) {
+  // Up to 2^20 ranks of less than 2^48 bytes each.
+  double bytes = 0;
   for (uint32_t rank : ranks)
-    bytes += program.workers[rank % program.workers.size()]->arena_bytes;
-  if (bytes <= memory)
+    bytes += static_cast<double>(
+        program.workers[rank % program.workers.size()]->arena_bytes);
+  if (bytes <= static_cast<double>(memory))
     return "";
   return "expected arenas that fit into the " +
          gigabytes(static_cast<double>(memory)) +
-         " of memory and swap space of this host, got " +
-         gigabytes(static_cast<double>(bytes)) + " for " +
-         program::counted(ranks.size(), "rank") +
+         " of memory and swap space of this host, got " + gigabytes(bytes) +
+         " for " + program::counted(ranks.size(), "rank") +
          ": use more hosts, more stages or smaller micro-batches";
 }

@@ -12,16 +12,13 @@
 
 namespace chimera::runtime {
 
-/// Ranks that one process takes as threads.
-inline constexpr uint32_t kMostThreadRanks = 4096;
-
 /// Bytes of memory and swap space of this host.
 uint64_t hostMemory();
 
-/// What keeps `ranks`, of all ranks of `program`, from running in one process of
-/// a host with so much memory, with what to do; empty if nothing does. Their
-/// arenas must fit, since a rank touches all of its own before the first step.
-/// Requires a verified program.
+/// Whether the arenas of `ranks`, those of all of `program` that are on one host,
+/// fit into its memory: a rank touches all of its own before the first step.
+/// Empty if they do, else what is missing and what to do. Requires a verified
+/// program.
 std::string faultOfCapacity(const program::ProgramT &program,
                             std::span<const uint32_t> ranks, uint64_t memory);
 

@@ -7,6 +7,7 @@
 
 #include "runtime/core/Run.h"
 
+#include "runtime/core/Capacity.h"
 #include "runtime/core/Gather.h"
 #include "runtime/core/Report.h"
 #include "runtime/core/SignsOfLife.h"
@@ -162,11 +163,25 @@ struct Failure {
 };
 } // namespace
 
+/// Refuses what would end in a process that is killed for its memory.
+static void checkCapacity(const program::ProgramT &program,
+                          std::span<const uint32_t> ranksOnHost) {
+  std::string fault = faultOfCapacity(program, ranksOnHost, hostMemory());
+  if (!fault.empty())
+    throw std::invalid_argument(fault);
+}
+
 void chimera::runtime::runInProcess(const TrainingRun &run) {
   uint32_t ranks = program::rankCount(run.program);
-  StatusPage page(ranks);
+  if (ranks > kMostThreads)
+    throw std::invalid_argument(
+        "expected at most " + std::to_string(kMostThreads) +
+        " ranks as threads of one process, got " + std::to_string(ranks) +
+        ": run it under mpirun, a process a rank");
   std::vector<uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), 0);
+  checkCapacity(run.program, all);
+  StatusPage page(ranks);
   std::vector<std::unique_ptr<Transport>> transports =
       makeInProcessTransports(ranks);
   Standstill standstill(page, run.timeout);
@@ -252,6 +267,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
 
 void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
                                 const std::vector<uint32_t> &hostRanks) {
+  checkCapacity(run.program, hostRanks);
   StatusPage page(transport, hostRanks, run.timeout);
   const std::vector<uint32_t> &watched = page.sharing();
   tellOfTheUnwatched(transport.rank(), hostRanks, watched);

@@ -83,7 +83,12 @@ uint32_t rootOf(const program::ProgramT &program);
 /// not fit is told before anything runs. Throws what the factory throws.
 void checkStages(const TrainingRun &run);
 
-/// Runs all ranks as threads. Throws RunFailure if one of them fails.
+/// Ranks that one process takes as threads.
+inline constexpr uint32_t kMostThreads = 4096;
+
+/// Runs all ranks as threads. Throws RunFailure if one of them fails, and
+/// std::invalid_argument for more than kMostThreads of them and, as runInJob
+/// does, where the arenas of the ranks of this host do not fit into its memory.
 void runInProcess(const TrainingRun &run);
 
 /// Runs this process's rank of a job. Requires as many ranks as the program

@@ -181,8 +181,8 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
   };
   // All blocks are alike, and a file may claim a million of them.
   const uint32_t head = model.layers + 1, last = first + count;
-  const uint32_t blocks =
-      std::max(std::min(last, head), 1u) - std::max(first, 1u);
+  const uint32_t begin = std::max(first, 1u);
+  const uint32_t blocks = std::max(std::min(last, head), begin) - begin;
   int64_t result = blocks > 0 ? product({blocks, elementsOf(1)}) : 0;
   for (uint32_t layer : {uint32_t(0), head})
     if (first <= layer && layer < last)

@@ -22,7 +22,7 @@ FUZZERS = ("reader", "programs")
 HEADER = 32
 # What one input may take; larger ones teach nothing new.
 LIMITS = ("-max_len=4194304", "-len_control=0", "-rss_limit_mb=4096", "-timeout=60",
-          "-print_funcs=0")
+          "-print_funcs=0", "-report_slow_units=60")
 # Reader and verifier, not what writes files or prices layers.
 COVERED = re.compile(
     r"/runtime/program/(Verify\w*|Aliases|File|Pieces|Printable|Program|"
