@@ -40,14 +40,16 @@ static LogicalResult writeProgram(ModuleOp module, llvm::raw_ostream &os) {
 
 static LogicalResult dumpProgram(llvm::SourceMgr &sources,
                                  llvm::raw_ostream &os, MLIRContext *) {
-  llvm::StringRef buffer =
-      sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
+  const llvm::MemoryBuffer &file =
+      *sources.getMemoryBuffer(sources.getMainFileID());
   std::string error;
   std::optional<chimera::program::ProgramT> program =
-      chimera::program::deserialize(
-          std::as_bytes(std::span(buffer.data(), buffer.size())), error);
+      chimera::program::readProgram(
+          std::as_bytes(std::span(file.getBufferStart(), file.getBufferSize())),
+          error);
   if (!program) {
-    llvm::errs() << "chimera-translate: " << error << "\n";
+    llvm::errs() << "chimera-translate: " << file.getBufferIdentifier() << ": "
+                 << error << "\n";
     return failure();
   }
   os << chimera::program::dumpJson(*program) << "\n";

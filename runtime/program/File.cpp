@@ -72,7 +72,10 @@ std::string reason(int code) {
   return std::error_code(code, std::generic_category()).message();
 }
 
+/// One stays on the line; of several each has its own.
 std::string violationList(const std::vector<Violation> &violations) {
+  if (violations.size() == 1)
+    return " " + violations[0].message;
   std::string text;
   for (const Violation &violation : violations)
     text += "\n  " + violation.message;
@@ -250,6 +253,19 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
   return program;
 }
 
+std::optional<ProgramT> readProgram(std::span<const std::byte> bytes,
+                                    std::string &error) {
+  std::optional<ProgramT> program = deserialize(bytes, error);
+  if (!program)
+    return std::nullopt;
+  std::vector<Violation> violations = verifyProgram(*program);
+  if (!violations.empty()) {
+    error = "refused:" + violationList(violations);
+    return std::nullopt;
+  }
+  return program;
+}
+
 std::optional<ProgramT> readProgramFile(const std::string &path,
                                         std::string &error) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -264,17 +280,9 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
     error = path + ": cannot read: " + reason(code);
     return std::nullopt;
   }
-  std::string why;
-  std::optional<ProgramT> program = deserialize(*bytes, why);
-  if (!program) {
-    error = path + ": " + why;
-    return std::nullopt;
-  }
-  std::vector<Violation> violations = verifyProgram(*program);
-  if (!violations.empty()) {
-    error = path + ": refused:" + violationList(violations);
-    return std::nullopt;
-  }
+  std::optional<ProgramT> program = readProgram(*bytes, error);
+  if (!program)
+    error = path + ": " + error;
   return program;
 }
 

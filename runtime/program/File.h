@@ -48,8 +48,13 @@ std::vector<std::byte> serialize(const ProgramT &program);
 std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
                                     std::string &error);
 
-/// Reads `path` and runs verifyProgram on it. `error` names the file and holds
-/// every violation, a line each.
+/// The program in `bytes`, verified. Fails where deserialize does, and where
+/// verifyProgram finds something: `error` then holds every violation, a line
+/// each where there are several.
+std::optional<ProgramT> readProgram(std::span<const std::byte> bytes,
+                                    std::string &error);
+
+/// readProgram of the file at `path`, which `error` names.
 std::optional<ProgramT> readProgramFile(const std::string &path,
                                         std::string &error);
 
