@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Chimera.h"
+#include "tools/Help.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/LogicalResult.h"
@@ -14,5 +15,6 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
+  chimera::hideLibraryOptions();
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

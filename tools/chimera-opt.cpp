@@ -9,10 +9,27 @@
 #include "compiler/schedule/Registry.h"
 #include "dialect/Chimera.h"
 #include "tools/Arguments.h"
+#include "tools/Help.h"
 #include "tools/Start.h"
 
+#include "mlir/Debug/Counter.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+
+/// Registers what MlirOptMain would, before it prints any help.
+static void registerOptions(mlir::DialectRegistry &registry) {
+  mlir::MlirOptMainConfig::registerCLOptions(registry);
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerMLIRContextCLOptions();
+  mlir::registerPassManagerCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  mlir::tracing::DebugCounter::registerCLOptions();
+  chimera::hideLibraryOptions(nullptr, "chimera-partition");
+}
 
 int main(int argc, char **argv) {
   chimera::guardOutputs();
@@ -21,6 +38,7 @@ int main(int argc, char **argv) {
   mlir::registerCanonicalizerPass();
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
+  registerOptions(registry);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),

@@ -10,8 +10,11 @@
 #include "dialect/Chimera.h"
 #include "runtime/program/File.h"
 #include "tools/Arguments.h"
+#include "tools/Help.h"
 #include "tools/Start.h"
 
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -19,11 +22,13 @@
 
 using namespace mlir;
 
+static llvm::cl::OptionCategory category("chimera-translate options");
 static llvm::cl::opt<chimera::program::MessageModel> messages(
     "messages",
     llvm::cl::desc("The semantics of messages under which a program is proven"),
     chimera::messageModels(),
-    llvm::cl::init(chimera::program::MessageModel::Rendezvous));
+    llvm::cl::init(chimera::program::MessageModel::Rendezvous),
+    llvm::cl::cat(category));
 
 static LogicalResult writeProgram(ModuleOp module, llvm::raw_ostream &os) {
   std::unique_ptr<chimera::program::ProgramT> program =
@@ -70,6 +75,9 @@ int main(int argc, char **argv) {
       "program-to-json", "print a program file as JSON",
       [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os,
          MLIRContext *context) { return dumpProgram(*sources, os, context); });
+  registerAsmPrinterCLOptions();
+  registerMLIRContextCLOptions();
+  chimera::hideLibraryOptions(&category);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
   return failed(mlirTranslateMain(static_cast<int>(arguments.size()),
                                   arguments.data(),
