@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Chimera.h"
+#include "dialect/Spelling.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -19,6 +20,87 @@ using namespace mlir;
 #include "dialect/Attributes.cpp.inc"
 
 namespace chimera {
+
+namespace {
+
+/// What an attribute of numbers is written as: its parameters by name, of which
+/// the first `required` must be given and the others are 0 unless they are.
+template <size_t N> struct Fields {
+  StringRef names[N];
+  size_t required;
+
+  ParseResult parse(AsmParser &parser, int64_t (&values)[N]) const {
+    SmallVector<NumberField> fields;
+    for (size_t i = 0; i < N; ++i)
+      fields.push_back({names[i], &values[i], i < required});
+    return parseNumberFields(parser, fields);
+  }
+
+  void print(AsmPrinter &printer, const int64_t (&values)[N]) const {
+    StringRef separator = "<";
+    for (size_t i = 0; i < N; ++i)
+      if (i < required || values[i] != 0) {
+        printer << separator << names[i] << " = " << values[i];
+        separator = ", ";
+      }
+    printer << (separator == "<" ? "<>" : ">");
+  }
+};
+
+constexpr Fields<5> kCostFields = {
+    {"forward", "backward", "input_gradient", "weight_gradient", "recompute"},
+    2};
+constexpr Fields<4> kBytesFields = {
+    {"weights", "optimizer", "stash", "boundary"}, 4};
+constexpr Fields<6> kLinkFields = {{"latency", "latency_per_mib", "send",
+                                    "send_per_mib", "receive",
+                                    "receive_per_mib"},
+                                   0};
+
+} // namespace
+
+Attribute CostAttr::parse(AsmParser &parser, Type) {
+  SMLoc at = parser.getCurrentLocation();
+  int64_t v[5] = {};
+  if (kCostFields.parse(parser, v))
+    return {};
+  return parser.getChecked<CostAttr>(at, parser.getContext(), v[0], v[1], v[2],
+                                     v[3], v[4]);
+}
+
+void CostAttr::print(AsmPrinter &printer) const {
+  kCostFields.print(printer, {getForward(), getBackward(), getInputGradient(),
+                              getWeightGradient(), getRecompute()});
+}
+
+Attribute BytesAttr::parse(AsmParser &parser, Type) {
+  SMLoc at = parser.getCurrentLocation();
+  int64_t v[4] = {};
+  if (kBytesFields.parse(parser, v))
+    return {};
+  return parser.getChecked<BytesAttr>(at, parser.getContext(), v[0], v[1], v[2],
+                                      v[3]);
+}
+
+void BytesAttr::print(AsmPrinter &printer) const {
+  kBytesFields.print(printer,
+                     {getWeights(), getOptimizer(), getStash(), getBoundary()});
+}
+
+Attribute LinkAttr::parse(AsmParser &parser, Type) {
+  SMLoc at = parser.getCurrentLocation();
+  int64_t v[6] = {};
+  if (kLinkFields.parse(parser, v))
+    return {};
+  return parser.getChecked<LinkAttr>(at, parser.getContext(), v[0], v[1], v[2],
+                                     v[3], v[4], v[5]);
+}
+
+void LinkAttr::print(AsmPrinter &printer) const {
+  kLinkFields.print(printer,
+                    {getLatency(), getLatencyPerMib(), getSend(),
+                     getSendPerMib(), getReceive(), getReceivePerMib()});
+}
 
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t forward, int64_t backward,

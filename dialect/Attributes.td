@@ -29,7 +29,7 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     DefaultValuedParameter<"int64_t", "0">:$input_gradient,
     DefaultValuedParameter<"int64_t", "0">:$weight_gradient,
     DefaultValuedParameter<"int64_t", "0">:$recompute);
-  let assemblyFormat = "`<` struct(params) `>`";
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// The two halves of a split backward, given or derived.
@@ -54,7 +54,7 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
     "int64_t":$optimizer,
     "int64_t":$stash,
     "int64_t":$boundary);
-  let assemblyFormat = "`<` struct(params) `>`";
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 
@@ -80,7 +80,7 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
     DefaultValuedParameter<"int64_t", "0">:$send_per_mib,
     DefaultValuedParameter<"int64_t", "0">:$receive,
     DefaultValuedParameter<"int64_t", "0">:$receive_per_mib);
-  let assemblyFormat = "`<` struct(params) `>`";
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 

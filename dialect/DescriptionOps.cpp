@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Description.h"
 #include "dialect/State.h"
 
 #include <cmath>
@@ -82,6 +83,33 @@ static LogicalResult verifyOrder(ArrayRef<SectionOp> sections) {
       "a chimera.epilogue, in this order");
 }
 
+const DescriptionInterface *
+chimera::descriptionInterfaceOf(MLIRContext *context) {
+  auto *dialect = context->getLoadedDialect<ChimeraDialect>();
+  return dialect->getRegisteredInterface<DescriptionInterface>();
+}
+
+LogicalResult ModelOp::verify() {
+  const DescriptionInterface *description =
+      descriptionInterfaceOf(getContext());
+  return description ? description->verify(*this) : success();
+}
+
+LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getModel() ||
+      symbols.lookupNearestSymbolFrom<ModelOp>(*this, getModelAttr()))
+    return success();
+  return emitOpError("expected a chimera.model @")
+         << *getModel() << ", found none";
+}
+
+/// True for what only describes: no phase has made anything of the schedule.
+static bool isDescribed(PipelineOp op) {
+  return op.getBody().empty() ||
+         llvm::all_of(op.getBody().front(),
+                      [](auto &op) { return isa<StageOp>(op); });
+}
+
 LogicalResult PipelineOp::verify() {
   if (failed(verifyOptimizer(*this)) || failed(verifyRecompute(*this)))
     return failure();
@@ -93,6 +121,10 @@ LogicalResult PipelineOp::verify() {
     return emitOpError("expected at most ")
            << kMostCells << " stages times micro-batches, got "
            << stages * batches;
+  if (const DescriptionInterface *description =
+          descriptionInterfaceOf(getContext());
+      description && isDescribed(*this) && failed(description->verify(*this)))
+    return failure();
   if (getBody().empty())
     return success();
   SmallVector<SectionOp, 3> sections;

@@ -40,16 +40,13 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     Chimera_Positive:$vocabulary,
     DefaultValuedAttr<F64Attr, "0.0">:$dropout,
     UnitAttr:$tied);
-  let assemblyFormat = [{
-    $sym_name custom<Word>($architecture) `layers` `(` $layers `)`
-    `heads` `(` $heads `)` `width` `(` $width `)` `context` `(` $context_length `)`
-    `vocabulary` `(` $vocabulary `)` (`dropout` `(` $dropout^ `)`)?
-    (`tied` $tied^)? attr-dict
-  }];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 def Chimera_PipelineOp : Chimera_Op<"pipeline", [
-    Symbol, NoTerminator, SingleBlock, NoRegionArguments]> {
+    Symbol, NoTerminator, SingleBlock, NoRegionArguments,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a training step to be pipelined, and what became of it";
   let description = [{
     Cuts a model into `stages`, a mini-batch into `micro_batches` for each of
@@ -80,6 +77,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     is refused. `receive_window` is how many receives each worker has
     outstanding for each other worker at most; unless given, the smallest with
     which the schedule ends as soon as with any that fits into `memory_cap`.
+
+    Clauses follow the first three in any order. Numbers may be written 1e-3 and
+    40e9, words bare or in quotes.
 
     The phases fill the body: stages and directions, then the step, then the
     workers. A described pipeline may give its own `chimera.stage` ops.
@@ -132,27 +132,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     DefaultValuedAttr<F64Attr, "1.0e-8">:$epsilon,
     DefaultValuedAttr<F64Attr, "0.01">:$weight_decay);
   let regions = (region AnyRegion:$body);
-  let assemblyFormat = [{
-    $sym_name (`of` $model^)? `stages` `(` $stages `)`
-    `micro_batches` `(` $micro_batches `)` `schedule` `(` $schedule (`,` $schedule_options^)? `)`
-    oilist(`micro_batch_size` `(` $micro_batch_size `)`
-         | `data_parallel` `(` $data_parallel `)`
-         | `split_backward` $split_backward
-         | `recompute` `(` custom<Recompute>($recompute, $recompute_fused, ref($stages)) `)`
-         | `link` custom<LinkTimes>($link)
-         | `memory_cap` `(` $memory_cap `)`
-         | `all_reduce` `(` $all_reduce `)`
-         | `receive_window` `(` $receive_window `)`
-         | `bucket_bytes` `(` $bucket_bytes `)`
-         | `data_type` `(` $data_type `)`
-         | `seed` `(` $seed `)`
-         | `learning_rate` `(` $learning_rate `)`
-         | `beta1` `(` $beta1 `)`
-         | `beta2` `(` $beta2 `)`
-         | `epsilon` `(` $epsilon `)`
-         | `weight_decay` `(` $weight_decay `)`)
-    attr-dict-with-keyword ($body^)?
-  }];
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }

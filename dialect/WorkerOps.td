@@ -22,7 +22,8 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     After `allocate` the block begins with the worker's buffers, the op states
     `arguments`, the buffer of each block argument, and what the worker needs:
     the arena of all buffers, the peak of live bytes and the instruction (counted
-    from 0) that reaches it.
+    from 0) that reaches it. A peak that is stated is verified with the program,
+    one that is left out is computed for it.
 
     Where steps overlap the worker has a prologue and an epilogue around its
     step, as the pipeline had. Then the states are the prologue's arguments;

@@ -74,14 +74,7 @@ FailureOr<Layout> layoutOf(PipelineOp pipeline) {
   return layout;
 }
 
-FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
-  if (!pipeline.getModel())
-    return std::unique_ptr<program::ModelT>();
-  auto op = SymbolTable::lookupNearestSymbolFrom<ModelOp>(
-      pipeline, pipeline.getModelAttr());
-  if (!op)
-    return pipeline.emitOpError("expected a chimera.model @")
-           << *pipeline.getModel() << ", found none";
+FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op) {
   auto model = std::make_unique<program::ModelT>();
   model->architecture = op.getArchitecture().str();
   model->layers = op.getLayers();
@@ -94,6 +87,17 @@ FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
   if (std::string problem = program::checkModel(*model); !problem.empty())
     return op.emitOpError(problem);
   return model;
+}
+
+FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
+  if (!pipeline.getModel())
+    return std::unique_ptr<program::ModelT>();
+  auto op = SymbolTable::lookupNearestSymbolFrom<ModelOp>(
+      pipeline, pipeline.getModelAttr());
+  if (!op)
+    return pipeline.emitOpError("expected a chimera.model @")
+           << *pipeline.getModel() << ", found none";
+  return modelOf(op);
 }
 
 LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {
@@ -367,8 +371,17 @@ FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
 LogicalResult report(Operation *op, const Twine &prefix,
                      ArrayRef<schedule::Violation> violations) {
   constexpr size_t kMost = 20;
-  for (const schedule::Violation &violation : violations.take_front(kMost))
-    op->emitOpError(prefix) << violation.message;
+  bool slots = false;
+  for (const schedule::Violation &violation : violations.take_front(kMost)) {
+    InFlightDiagnostic error = op->emitOpError(prefix) << violation.message;
+    bool ofSlots =
+        violation.constraint == schedule::Violation::Constraint::Slots;
+    if (ofSlots && !slots)
+      error.attachNote(op->getLoc())
+          << "slots may be deleted: where an action has none, all run as soon "
+             "as their order allows";
+    slots |= ofSlots;
+  }
   if (violations.size() > kMost)
     op->emitOpError(prefix)
         << "and " << violations.size() - kMost << " violations more";

@@ -46,6 +46,10 @@ inline unsigned replicaIndex(const Layout &layout, uint32_t pipeline,
   return pipeline * layout.stages.size() + stage;
 }
 
+/// The model that `op` describes. Fails, with a diagnostic, where it cannot be
+/// trained.
+mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
+
 /// The model that the pipeline names, null if it names none. Fails, with a
 /// diagnostic, where there is no such model or it cannot be trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);

@@ -9,6 +9,7 @@
 #define CHIMERA_PASSES_PASSES_H
 
 #include "dialect/Chimera.h"
+#include "passes/DecimalOption.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -36,11 +36,11 @@ struct Report : impl::ReportPassBase<Report> {
         module, kPass,
         {costs.getValue(),
          unit.getValue(),
-         forward,
-         backward,
-         weightGradient,
-         {given(latency), given(latencyPerMib), given(send), given(sendPerMib),
-          given(receive), given(receivePerMib)}});
+         {forward,
+          backward,
+          weightGradient,
+          {given(latency), given(latencyPerMib), given(send), given(sendPerMib),
+           given(receive), given(receivePerMib)}}});
     FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
     if (!chosen || failed(times) || failed(pipelines))
       return signalPassFailure();

@@ -10,14 +10,17 @@
 #include "passes/Bridge.h"
 #include "runtime/program/Output.h"
 
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <numeric>
 
 using namespace mlir;
 
 namespace chimera {
 
 /// The backward that is given, twice the forward, or 1.
-static int64_t wholeBackward(const TimeOptions &options) {
+static int64_t wholeBackward(const TimesOf<int64_t> &options) {
   if (options.backward > 0)
     return options.backward;
   if (options.forward > 0)
@@ -43,6 +46,12 @@ std::span<const StringRef> linkOptionNames() {
   return all;
 }
 
+static std::string textOf(const Decimal &time) {
+  std::string text;
+  llvm::raw_string_ostream(text) << time;
+  return text;
+}
+
 FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
                              const TimeOptions &options) {
   const TimeSource *source =
@@ -55,37 +64,105 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
     return module.emitError()
            << pass << ": expected " << expected << ", got " << got;
   };
-  const std::pair<StringRef, int64_t> stageTimes[] = {
-      {"forward", options.forward},
-      {"backward", options.backward},
-      {"weight-gradient", options.weightGradient}};
+  const TimesOf<Decimal> &given = options.times;
+  const std::pair<StringRef, Decimal> stageTimes[] = {
+      {"forward", given.forward},
+      {"backward", given.backward},
+      {"weight-gradient", given.weightGradient}};
   for (auto [name, time] : stageTimes) {
-    if (time < 0)
-      return refuse(name + " of at least 1, or 0 for a default", Twine(time));
-    if (source->stages && time > 0)
-      return refuse("no " + name + " beside costs=stages",
-                    name + "=" + Twine(time));
-    if (!source->stages && options.forward == 0 && time > 0)
+    std::string text = textOf(time);
+    if (time.digits < 0)
+      return refuse(name + " above 0, or 0 for a default", text);
+    if (source->stages && time.digits > 0)
+      return refuse("no " + name + " beside costs=stages", name + "=" + text);
+    if (!source->stages && given.forward.digits == 0 && time.digits > 0)
       return refuse("forward beside " + name,
-                    name + "=" + Twine(time) + " alone: give forward too");
+                    name + "=" + text + " alone: give forward too");
   }
-  Times times(options, *source, *unit);
-  for (auto [name, time] : llvm::zip(linkOptionNames(), options.link)) {
-    if (time.value_or(0) < 0)
-      return refuse(name + " of at least 0", Twine(*time));
-    if (times.areUnset() && time.value_or(0) > 0)
+  bool unset = !source->stages && given.forward.digits == 0;
+  for (auto [name, time] : llvm::zip(linkOptionNames(), given.link)) {
+    if (!time)
+      continue;
+    std::string text = textOf(*time);
+    if (time->digits < 0)
+      return refuse(name + " of at least 0", text);
+    if (unset && time->digits > 0)
       return refuse("forward or costs=stages beside " + name,
-                    name + "=" + Twine(*time) + " alone: give forward too");
+                    name + "=" + text + " alone: give forward too");
   }
-  if (times.areUnset() && unit != &schedule::timeUnits().front())
+  if (unset && unit != &schedule::timeUnits().front())
     return refuse("forward or costs=stages beside unit",
                   "unit=" + options.unit + " alone: give forward too");
-  if (options.weightGradient > 0 &&
-      options.weightGradient >= wholeBackward(options))
+  Times result(*source, *unit);
+  if (failed(result.scale(module, pass, given)))
+    return failure();
+  const TimesOf<int64_t> &times = result.times;
+  if (times.weightGradient > 0 && times.weightGradient >= wholeBackward(times))
     return refuse("weight-gradient below the whole backward, " +
-                      Twine(wholeBackward(options)),
-                  Twine(options.weightGradient));
-  return times;
+                      Twine(wholeBackward(times)),
+                  Twine(times.weightGradient));
+  return result;
+}
+
+/// Saturating, as the sum of all times is checked.
+static int64_t multiply(int64_t time, int64_t factor) {
+  int64_t product = 0;
+  return llvm::MulOverflow(time, factor, product) ? INT64_MAX : product;
+}
+
+LogicalResult Times::scale(ModuleOp module, StringRef pass,
+                           const TimesOf<Decimal> &given) {
+  // The digits of all times in units of 10^-places.
+  SmallVector<const Decimal *> all = {&given.forward, &given.backward,
+                                      &given.weightGradient};
+  for (const std::optional<Decimal> &time : given.link)
+    if (time)
+      all.push_back(&*time);
+  auto powerOfTen = [](uint32_t exponent) {
+    int64_t power = 1;
+    while (exponent-- > 0)
+      power *= 10;
+    return power;
+  };
+  uint32_t places = 0;
+  for (const Decimal *time : all)
+    places = std::max(places, time->places);
+  int64_t common = powerOfTen(places);
+  auto digitsOf = [&](const Decimal &time) {
+    return multiply(time.digits, powerOfTen(places - time.places));
+  };
+  perUnit = common;
+  for (const Decimal *time : all)
+    common = std::gcd(common, digitsOf(*time));
+  perUnit /= common;
+  auto scaled = [&](const Decimal &time) { return digitsOf(time) / common; };
+  times.forward = scaled(given.forward);
+  times.backward = scaled(given.backward);
+  times.weightGradient = scaled(given.weightGradient);
+  for (auto [to, from] : llvm::zip(times.link, given.link))
+    if (from)
+      to = scaled(*from);
+  if (perUnit == 1)
+    return success();
+  for (const Decimal *time : all)
+    if (digitsOf(*time) == INT64_MAX)
+      return module.emitError()
+             << pass << ": expected times of fewer digits, got "
+             << textOf(*time) << " beside one of " << places
+             << " digits behind the point";
+  // perUnit divides a power of ten, so the part has as many places at most.
+  auto whole = std::make_shared<PartOfUnit>();
+  whole->name =
+      textOf(*decimalOf((Twine(common) + "e-" + Twine(places)).str()));
+  bool isBare = timeUnit == &schedule::timeUnits().front();
+  if (!isBare)
+    whole->name += std::string(" ") + timeUnit->name;
+  whole->unit = {whole->name.c_str(), timeUnit->summary,
+                 timeUnit->microseconds / static_cast<double>(perUnit)};
+  part = std::move(whole);
+  module.emitRemark() << pass << ": times are shown in units of " << part->name
+                      << ", in which all are whole";
+  return success();
 }
 
 void Times::apply(schedule::Problem &problem) const {
@@ -93,14 +170,23 @@ void Times::apply(schedule::Problem &problem) const {
     problem.link = {};
   schedule::Link &link = problem.link;
   schedule::MessageTime *const messages[] = {&link, &link.send, &link.receive};
-  for (size_t i = 0; i < options.link.size(); ++i)
-    if (options.link[i]) {
+  for (schedule::MessageTime *message : messages) {
+    message->alpha = multiply(message->alpha, perUnit);
+    message->beta = multiply(message->beta, perUnit);
+  }
+  for (size_t i = 0; i < times.link.size(); ++i)
+    if (times.link[i]) {
       (i % 2 == 0 ? messages[i / 2]->alpha : messages[i / 2]->beta) =
-          *options.link[i];
+          *times.link[i];
       messages[i / 2]->betaBytes = schedule::kMebibyte;
     }
-  if (source->stages)
+  if (source->stages) {
+    for (schedule::StageCost &cost : problem.stages)
+      for (int64_t *time : {&cost.forward, &cost.backward, &cost.inputGradient,
+                            &cost.weightGradient, &cost.recompute})
+        *time = multiply(*time, perUnit);
     return;
+  }
   if (areUnset()) {
     // Every action takes one unit, and so does each part of one.
     int64_t parts = 1;
@@ -110,14 +196,14 @@ void Times::apply(schedule::Problem &problem) const {
       cost = {1, parts, parts, parts, parts};
     return;
   }
-  int64_t backward = wholeBackward(options);
-  int64_t weightGradient = options.weightGradient > 0
-                               ? options.weightGradient
+  int64_t backward = wholeBackward(times);
+  int64_t weightGradient = times.weightGradient > 0
+                               ? times.weightGradient
                                : std::max<int64_t>(1, backward / 2);
   for (schedule::StageCost &cost : problem.stages)
-    cost = {options.forward, backward,
+    cost = {times.forward, backward,
             std::max<int64_t>(1, backward - weightGradient), weightGradient,
-            options.forward};
+            times.forward};
 }
 
 FailureOr<SmallVector<PipelineOp>> pipelinesOf(ModuleOp module,

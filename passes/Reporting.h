@@ -14,11 +14,13 @@
 #define CHIMERA_PASSES_REPORTING_H
 
 #include "compiler/schedule/Timeline.h"
+#include "dialect/Decimal.h"
 #include "passes/Bridge.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -77,19 +79,22 @@ const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
 
 /// The options of a pass that say which times to use; 0 where a stage's is not
 /// given.
+template <typename Number> struct TimesOf {
+  Number forward, backward, weightGradient;
+  /// In the order of linkOptionNames().
+  std::array<std::optional<Number>, 6> link;
+};
 struct TimeOptions {
   llvm::StringRef costs, unit;
-  int64_t forward, backward, weightGradient;
-  /// In the order of linkOptionNames().
-  std::array<std::optional<int64_t>, 6> link;
+  TimesOf<Decimal> times;
 };
 /// What messages take: latency, send and receive, each followed by its time for
 /// a mebibyte.
 std::span<const llvm::StringRef> linkOptionNames();
 
 /// The value of an option of a pass where it is given.
-template <typename Option> std::optional<int64_t> given(const Option &option) {
-  return option.hasValue() ? std::optional<int64_t>(option.getValue())
+template <typename Option> std::optional<Decimal> given(const Option &option) {
+  return option.hasValue() ? std::optional<Decimal>(option.getValue())
                            : std::nullopt;
 }
 
@@ -97,13 +102,16 @@ template <typename Option> std::optional<int64_t> given(const Option &option) {
 class Times {
 public:
   /// Fails, with a diagnostic that begins with `pass`, where the options do not
-  /// fit each other.
+  /// fit each other. Where a time is not whole, all are shown in a part of
+  /// their unit in which they are, which a remark says.
   static mlir::FailureOr<Times>
   read(mlir::ModuleOp module, llvm::StringRef pass, const TimeOptions &options);
 
   /// True if no times are given, so that slots may be shown instead.
-  bool areUnset() const { return !source->stages && options.forward == 0; }
-  const schedule::TimeUnit &unit() const { return *timeUnit; }
+  bool areUnset() const { return !source->stages && times.forward == 0; }
+  const schedule::TimeUnit &unit() const {
+    return part ? part->unit : *timeUnit;
+  }
 
   /// Gives `problem` these times: those of the options or its stages' own, one
   /// each if none are given. Messages take what the options say, else, with the
@@ -111,13 +119,24 @@ public:
   void apply(schedule::Problem &problem) const;
 
 private:
-  Times(const TimeOptions &options, const TimeSource &source,
-        const schedule::TimeUnit &unit)
-      : options(options), source(&source), timeUnit(&unit) {}
+  /// A part of a unit of time, with the name that it points to.
+  struct PartOfUnit {
+    std::string name;
+    schedule::TimeUnit unit;
+  };
 
-  TimeOptions options;
+  Times(const TimeSource &source, const schedule::TimeUnit &unit)
+      : source(&source), timeUnit(&unit) {}
+
+  mlir::LogicalResult scale(mlir::ModuleOp module, llvm::StringRef pass,
+                            const TimesOf<Decimal> &given);
+
+  TimesOf<int64_t> times;
   const TimeSource *source;
   const schedule::TimeUnit *timeUnit;
+  /// How many of the units that times are in make one of `timeUnit`.
+  int64_t perUnit = 1;
+  std::shared_ptr<const PartOfUnit> part; ///< unless that is 1
 };
 
 /// A pipeline's problem, with the times to show it with, and its schedule.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Chimera.h"
+#include "passes/Describe.h"
 #include "tools/Help.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -15,6 +16,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
+  chimera::registerDescriptionInterface(registry);
   chimera::hideLibraryOptions();
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

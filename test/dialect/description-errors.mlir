@@ -67,12 +67,12 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(-1)
 
 // -----
 
-// expected-error@below {{expected string or keyword containing one of the following enum values for attribute 'data_type' [f32, f64]}}
+// expected-error@below {{expected data_type to be one of f32, f64, got "f16"}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_type(f16)
 
 // -----
 
-// expected-error@below {{integer constant out of range for attribute}}
+// expected-error@below {{expected a whole number of 64 bits, got 99999999999999999999}}
 chimera.pipeline @p stages(1) micro_batches(99999999999999999999) schedule("gpipe")
 
 // -----

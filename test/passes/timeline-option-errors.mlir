@@ -1,7 +1,7 @@
 // Options that make no sense are diagnostics too.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
-// NEGATIVE: error: chimera-print-timeline: expected forward of at least 1, or 0 for a default, got -1
+// NEGATIVE: error: chimera-print-timeline: expected forward above 0, or 0 for a default, got -1
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=-1" 2>&1 | FileCheck %s --check-prefix=LATENCY
 // LATENCY: error: chimera-print-timeline: expected p2p of at least 0, got -1
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages receive-per-mib=-2" 2>&1 | FileCheck %s --check-prefix=RECEIVE
@@ -40,7 +40,7 @@
 // FULL: error: chimera-print-timeline: /dev/full: cannot write: No space left on device
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=one 2>&1 | FileCheck %s --check-prefix=WORD
-// WORD: 'one' value invalid
+// WORD: expected a number such as 2, 0.5 or 1e3, got 'one'
 // RUN: echo 'module {}' | not chimera-opt --chimera-print-timeline 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: chimera-print-timeline: expected a chimera.pipeline, got none
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")

@@ -1,0 +1,395 @@
+//===- Clauses.cpp - How models and pipelines are written -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A model and a pipeline are a name, clauses that must be there and then others
+// in any order. One table for each op says which there are; parser, printer,
+// errors and completions walk it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Description.h"
+#include "dialect/Spelling.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace chimera;
+
+/// A clause of an op.
+template <typename Op> struct Clause {
+  using Properties = typename Op::Properties;
+
+  StringRef name;
+  bool required;
+  /// Reads what follows the name.
+  ParseResult (*parse)(OpAsmParser &parser, StringRef name,
+                       Properties &properties);
+  /// Prints that.
+  void (*print)(OpAsmPrinter &printer, Op op);
+  /// True if the clause says something else than what holds without it.
+  bool (*isNeeded)(Properties &properties, Properties &defaults);
+};
+
+template <auto Member, typename Properties>
+static bool differs(Properties &properties, Properties &defaults) {
+  return properties.*Member && properties.*Member != defaults.*Member;
+}
+
+/// NAME(VALUE), of which `parse` reads the value.
+template <typename Parse>
+static ParseResult parseInParentheses(OpAsmParser &parser, Parse parse) {
+  return failure(parser.parseLParen() || parse() || parser.parseRParen());
+}
+
+template <auto Member, typename Op>
+static void printInParentheses(OpAsmPrinter &printer, Op op) {
+  printer << '(';
+  printer.printAttributeWithoutType(op.getProperties().*Member);
+  printer << ')';
+}
+
+template <typename Op, IntegerAttr Op::Properties::*Member>
+static constexpr Clause<Op> whole(StringRef name, bool required = false) {
+  auto parse = [](OpAsmParser &parser, StringRef,
+                  typename Op::Properties &properties) {
+    return parseInParentheses(parser, [&]() -> ParseResult {
+      Builder &builder = parser.getBuilder();
+      int64_t value = 0;
+      if (parseWholeNumber(parser, value))
+        return failure();
+      properties.*Member = builder.getI64IntegerAttr(value);
+      return success();
+    });
+  };
+  return {name, required, parse, printInParentheses<Member, Op>,
+          differs<Member, typename Op::Properties>};
+}
+
+template <typename Op, FloatAttr Op::Properties::*Member>
+static constexpr Clause<Op> number(StringRef name) {
+  auto parse = [](OpAsmParser &parser, StringRef,
+                  typename Op::Properties &properties) {
+    return parseInParentheses(parser, [&]() -> ParseResult {
+      double value = 0;
+      if (parseNumber(parser, value))
+        return failure();
+      properties.*Member = parser.getBuilder().getF64FloatAttr(value);
+      return success();
+    });
+  };
+  return {name, false, parse, printInParentheses<Member, Op>,
+          differs<Member, typename Op::Properties>};
+}
+
+template <typename Op, UnitAttr Op::Properties::*Member>
+static constexpr Clause<Op> flag(StringRef name) {
+  auto parse = [](OpAsmParser &parser, StringRef,
+                  typename Op::Properties &properties) -> ParseResult {
+    properties.*Member = parser.getBuilder().getUnitAttr();
+    return success();
+  };
+  auto print = [](OpAsmPrinter &, Op) {};
+  return {name, false, parse, print, differs<Member, typename Op::Properties>};
+}
+
+/// A word of an enumeration, whose values are 0 to `Last()`.
+template <typename Attr, Attr PipelineOp::Properties::*Member, auto Last>
+static constexpr Clause<PipelineOp> choice(StringRef name) {
+  using Properties = PipelineOp::Properties;
+  auto parse = [](OpAsmParser &parser, StringRef name, Properties &properties) {
+    return parseInParentheses(parser, [&]() -> ParseResult {
+      using Value = decltype(Attr().getValue());
+      SmallVector<StringRef> words;
+      for (uint32_t value = 0; value <= Last(); ++value)
+        words.push_back(stringifyEnum(static_cast<Value>(value)));
+      std::string word;
+      if (parseWordOf(parser, (name + " to be one of").str(), words, word))
+        return failure();
+      properties.*Member =
+          Attr::get(parser.getContext(), *symbolizeEnum<Value>(word));
+      return success();
+    });
+  };
+  auto print = [](OpAsmPrinter &printer, PipelineOp op) {
+    printer << '(' << stringifyEnum((op.getProperties().*Member).getValue())
+            << ')';
+  };
+  return {name, false, parse, print, differs<Member, Properties>};
+}
+
+//===----------------------------------------------------------------------===//
+// The clauses that are like no other
+//===----------------------------------------------------------------------===//
+
+/// {NAME = VALUE, …}, in which a word may be bare.
+static ParseResult parseScheduleOptions(OpAsmParser &parser,
+                                        DictionaryAttr &options) {
+  Builder &builder = parser.getBuilder();
+  NamedAttrList list;
+  auto parseOption = [&]() -> ParseResult {
+    SMLoc at = parser.getCurrentLocation();
+    std::string name, word;
+    Attribute value;
+    if (parser.parseKeywordOrString(&name) || parser.parseEqual())
+      return failure();
+    if (!bareWordAt(parser).empty()) {
+      if (parseWord(parser, word))
+        return failure();
+      value = builder.getStringAttr(word);
+    } else if (parser.parseAttribute(value)) {
+      return failure();
+    }
+    if (list.get(name))
+      return parser.emitError(at, "expected ") << name << " once";
+    list.set(name, value);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseOption))
+    return failure();
+  options = list.getDictionary(parser.getContext());
+  return success();
+}
+
+static ParseResult parseSchedule(OpAsmParser &parser, StringRef,
+                                 PipelineOp::Properties &properties) {
+  return parseInParentheses(parser, [&]() -> ParseResult {
+    ArrayRef<StringRef> known;
+    if (const DescriptionInterface *names =
+            descriptionInterfaceOf(parser.getContext()))
+      known = names->schedules();
+    std::string word;
+    if (parseWord(parser, word, known))
+      return failure();
+    properties.schedule = parser.getBuilder().getStringAttr(word);
+    if (failed(parser.parseOptionalComma()))
+      return success();
+    return parseScheduleOptions(parser, properties.schedule_options);
+  });
+}
+
+/// Quoted, since some names are no words to MLIR.
+static void printSchedule(OpAsmPrinter &printer, PipelineOp op) {
+  printer << '(';
+  printer.printAttributeWithoutType(op.getScheduleAttr());
+  if (DictionaryAttr options = op.getScheduleOptionsAttr()) {
+    printer << ", ";
+    printer.printAttributeWithoutType(options);
+  }
+  printer << ')';
+}
+
+/// `all`, which is kept as a list of all stages, or a list; then `fused` or
+/// nothing.
+static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
+                                  PipelineOp::Properties &properties) {
+  return parseInParentheses(parser, [&]() -> ParseResult {
+    Builder &builder = parser.getBuilder();
+    if (succeeded(parser.parseOptionalKeyword("all"))) {
+      // The verifier refuses other numbers.
+      auto count = static_cast<int32_t>(
+          std::clamp<int64_t>(properties.stages.getInt(), 0, UINT16_MAX));
+      properties.recompute =
+          builder.getDenseI32ArrayAttr(llvm::to_vector(llvm::seq(0, count)));
+    } else {
+      properties.recompute = dyn_cast_or_null<DenseI32ArrayAttr>(
+          DenseI32ArrayAttr::parse(parser, Type()));
+      if (!properties.recompute)
+        return failure();
+    }
+    if (succeeded(parser.parseOptionalKeyword("fused")))
+      properties.recompute_fused = builder.getUnitAttr();
+    return success();
+  });
+}
+
+static void printRecompute(OpAsmPrinter &printer, PipelineOp op) {
+  printer << '(';
+  DenseI32ArrayAttr stages = op.getRecomputeAttr();
+  // The verifier has seen to it that as many stages are all of them.
+  if (stages && stages.size() == static_cast<int64_t>(op.getStages()))
+    printer << "all";
+  else if (stages)
+    stages.print(printer);
+  printer << (op.getRecomputeFused() ? " fused)" : ")");
+}
+
+static bool needsRecompute(PipelineOp::Properties &properties,
+                           PipelineOp::Properties &) {
+  return properties.recompute || properties.recompute_fused;
+}
+
+static ParseResult parseLink(OpAsmParser &parser, StringRef,
+                             PipelineOp::Properties &properties) {
+  properties.link = dyn_cast_or_null<LinkAttr>(LinkAttr::parse(parser, Type()));
+  return success(properties.link != nullptr);
+}
+
+static void printLink(OpAsmPrinter &printer, PipelineOp op) {
+  printer << ' ';
+  op.getLinkAttr().print(printer);
+}
+
+//===----------------------------------------------------------------------===//
+// The tables
+//===----------------------------------------------------------------------===//
+
+/// In the order in which they are printed; those that must be there come first.
+static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
+  using Op = PipelineOp;
+  using P = Op::Properties;
+  static constexpr Clause<Op> all[] = {
+      whole<Op, &P::stages>("stages", true),
+      whole<Op, &P::micro_batches>("micro_batches", true),
+      {"schedule", true, parseSchedule, printSchedule,
+       differs<&P::schedule, P>},
+      whole<Op, &P::micro_batch_size>("micro_batch_size"),
+      whole<Op, &P::data_parallel>("data_parallel"),
+      flag<Op, &P::split_backward>("split_backward"),
+      {"recompute", false, parseRecompute, printRecompute, needsRecompute},
+      {"link", false, parseLink, printLink, differs<&P::link, P>},
+      whole<Op, &P::memory_cap>("memory_cap"),
+      choice<AllReducePolicyAttr, &P::all_reduce,
+             getMaxEnumValForAllReducePolicy>("all_reduce"),
+      whole<Op, &P::receive_window>("receive_window"),
+      whole<Op, &P::bucket_bytes>("bucket_bytes"),
+      choice<DataTypeAttr, &P::data_type, getMaxEnumValForDataType>(
+          "data_type"),
+      whole<Op, &P::seed>("seed"),
+      number<Op, &P::learning_rate>("learning_rate"),
+      number<Op, &P::beta1>("beta1"),
+      number<Op, &P::beta2>("beta2"),
+      number<Op, &P::epsilon>("epsilon"),
+      number<Op, &P::weight_decay>("weight_decay")};
+  return all;
+}
+
+static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
+  using Op = ModelOp;
+  using P = Op::Properties;
+  static constexpr Clause<Op> all[] = {
+      whole<Op, &P::layers>("layers", true),
+      whole<Op, &P::heads>("heads", true),
+      whole<Op, &P::width>("width", true),
+      whole<Op, &P::context_length>("context", true),
+      whole<Op, &P::vocabulary>("vocabulary", true),
+      number<Op, &P::dropout>("dropout"),
+      flag<Op, &P::tied>("tied")};
+  return all;
+}
+
+template <typename Op>
+static ParseResult parseClauses(OpAsmParser &parser,
+                                typename Op::Properties &properties) {
+  ArrayRef<Clause<Op>> clauses = clausesOf(Op());
+  SmallVector<StringRef> left;
+  SmallVector<StringRef> given;
+  for (const Clause<Op> &clause : clauses)
+    if (!clause.required)
+      left.push_back(clause.name);
+    else if (parseWordHere(parser, clause.name) ||
+             clause.parse(parser, clause.name, properties))
+      return failure();
+  while (true) {
+    if (StringRef next = bareWordAt(parser); llvm::is_contained(given, next))
+      return parser.emitError(parser.getCurrentLocation(), "expected ")
+             << next << " once";
+    StringRef word;
+    OptionalParseResult read =
+        parseOptionalWordOf(parser, "one of the clauses", left, word);
+    if (!read.has_value())
+      return success();
+    if (failed(*read))
+      return failure();
+    const Clause<Op> &clause = *llvm::find_if(
+        clauses, [&](const Clause<Op> &clause) { return clause.name == word; });
+    llvm::erase(left, word);
+    given.push_back(word);
+    if (clause.parse(parser, word, properties))
+      return failure();
+  }
+}
+
+template <typename Op> static void printClauses(OpAsmPrinter &printer, Op op) {
+  typename Op::Properties defaults;
+  Op::populateDefaultProperties(op->getName(), defaults);
+  for (const Clause<Op> &clause : clausesOf(op))
+    if (clause.required || clause.isNeeded(op.getProperties(), defaults)) {
+      printer << ' ' << clause.name;
+      clause.print(printer, op);
+    }
+}
+
+/// Attributes that have no clause must not be written as if they had.
+template <typename Op>
+static ParseResult checkAttributes(OpAsmParser &parser, SMLoc at,
+                                   OperationState &result) {
+  return Op::verifyInherentAttrs(result.name, result.attributes, [&] {
+    return parser.emitError(at) << "'" << result.name << "' op ";
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The ops
+//===----------------------------------------------------------------------===//
+
+ParseResult ModelOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto &properties = result.getOrAddProperties<Properties>();
+  ArrayRef<StringRef> known;
+  if (const DescriptionInterface *names =
+          descriptionInterfaceOf(parser.getContext()))
+    known = names->architectures();
+  std::string architecture;
+  if (parser.parseSymbolName(properties.sym_name) ||
+      parseWord(parser, architecture, known))
+    return failure();
+  properties.architecture = parser.getBuilder().getStringAttr(architecture);
+  if (parseClauses<ModelOp>(parser, properties))
+    return failure();
+  SMLoc at = parser.getCurrentLocation();
+  return failure(parser.parseOptionalAttrDict(result.attributes) ||
+                 checkAttributes<ModelOp>(parser, at, result));
+}
+
+void ModelOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printer << ' ';
+  printer.printKeywordOrString(getArchitecture());
+  printClauses(printer, *this);
+  printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
+}
+
+ParseResult PipelineOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto &properties = result.getOrAddProperties<Properties>();
+  if (parser.parseSymbolName(properties.sym_name))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("of")) &&
+      parser.parseAttribute(properties.model))
+    return failure();
+  if (parseClauses<PipelineOp>(parser, properties))
+    return failure();
+  SMLoc at = parser.getCurrentLocation();
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      checkAttributes<PipelineOp>(parser, at, result))
+    return failure();
+  OptionalParseResult body = parser.parseOptionalRegion(*result.addRegion());
+  return failure(body.has_value() && failed(*body));
+}
+
+void PipelineOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  if (getModelAttr())
+    printer << " of " << getModelAttr();
+  printClauses(printer, *this);
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           getAttributeNames());
+  if (getBody().empty())
+    return;
+  printer << ' ';
+  printer.printRegion(getBody());
+}

@@ -1,0 +1,40 @@
+//===- Decimal.h - Numbers as people write them -----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_DIALECT_DECIMAL_H
+#define CHIMERA_DIALECT_DECIMAL_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace chimera {
+
+/// The number digits × 10^-places, exactly: with the least places of 0 or more.
+struct Decimal {
+  Decimal(int64_t whole = 0) : digits(whole) {}
+  Decimal(int64_t digits, uint32_t places) : digits(digits), places(places) {}
+
+  int64_t digits;
+  uint32_t places = 0;
+
+  bool isWhole() const { return places == 0; }
+  bool operator==(const Decimal &) const = default;
+};
+
+/// Reads 3, -0.5, .5, 40e9 or 1.5e-3. None where the text is no number, or its
+/// digits do not fit 64 bits.
+std::optional<Decimal> decimalOf(llvm::StringRef text);
+
+/// Prints 3, -0.5, 40000000000, 0.0015.
+llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const Decimal &number);
+
+} // namespace chimera
+
+#endif // CHIMERA_DIALECT_DECIMAL_H

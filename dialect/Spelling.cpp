@@ -1,0 +1,291 @@
+//===- Spelling.cpp - How words and numbers are written -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Spelling.h"
+
+#include "dialect/Decimal.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace chimera {
+
+/// The characters of `isPart` from `begin` on. A buffer ends with a 0.
+template <typename IsPart>
+static StringRef spelledAt(const char *begin, IsPart isPart) {
+  const char *end = begin;
+  while (isPart(*end))
+    ++end;
+  return {begin, static_cast<size_t>(end - begin)};
+}
+
+static const char *positionOf(AsmParser &parser) {
+  return parser.getCurrentLocation().getPointer();
+}
+
+static bool isLetter(char c) { return llvm::isAlpha(c) || c == '_'; }
+
+static bool isOfWord(char c) {
+  return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
+}
+
+/// Goes past the tokens that `text`, at which the parser is, consists of.
+/// Fails, without a diagnostic, where it does not end with one of them.
+static ParseResult skip(AsmParser &parser, StringRef text) {
+  while (positionOf(parser) < text.end()) {
+    const char *at = positionOf(parser);
+    if (isLetter(*at)) {
+      StringRef word;
+      if (parser.parseOptionalKeyword(&word) || word.end() > text.end())
+        return failure();
+    } else if (*at == '+') {
+      if (parser.parseOptionalPlus())
+        return failure();
+    } else {
+      StringRef digits = spelledAt(at + (*at == '-'), llvm::isDigit);
+      // A float would reach further; a minus alone is a token that no parser
+      // of operations reads.
+      APInt number;
+      if (digits.empty() || *digits.end() == '.')
+        return failure();
+      OptionalParseResult read = parser.parseOptionalInteger(number);
+      if (!read.has_value() || failed(*read))
+        return failure();
+    }
+  }
+  return success();
+}
+
+/// Offers `words` at a code completion. Requires that no word is next.
+static void offer(AsmParser &parser, ArrayRef<StringRef> words) {
+  StringRef none;
+  (void)parser.parseOptionalKeyword(&none, words);
+}
+
+ParseResult parseWord(AsmParser &parser, std::string &word,
+                      ArrayRef<StringRef> known) {
+  if (succeeded(parser.parseOptionalString(&word)))
+    return success();
+  SMLoc at = parser.getCurrentLocation();
+  StringRef text = spelledAt(at.getPointer(),
+                             [](char c) { return isOfWord(c) || c == '-'; });
+  if (text.empty()) {
+    offer(parser, known);
+    return parser.emitError(at, "expected a word");
+  }
+  if (failed(skip(parser, text)))
+    return parser.emitError(at, "expected \"")
+           << text << "\", in quotes as it is no single word, got it without";
+  word = text.str();
+  // One that has been begun may be meant to go on.
+  if (positionOf(parser) == text.end())
+    offer(parser, known);
+  return success();
+}
+
+/// The number, as people write it, at `begin`; empty if there is none.
+static StringRef numberAt(const char *begin) {
+  const char *end = begin;
+  auto skipDigits = [&] {
+    const char *first = end;
+    while (llvm::isDigit(*end))
+      ++end;
+    return end > first;
+  };
+  end += *end == '-';
+  if (end[0] == '0' && end[1] == 'x') {
+    end += 2;
+    while (llvm::isHexDigit(*end))
+      ++end;
+    return {begin, static_cast<size_t>(end - begin)};
+  }
+  if (!skipDigits())
+    return {};
+  if (*end == '.') {
+    ++end;
+    skipDigits();
+  }
+  if (*end == 'e' || *end == 'E') {
+    const char *mantissa = end++;
+    end += *end == '+' || *end == '-';
+    if (!skipDigits())
+      end = mantissa;
+  }
+  return {begin, static_cast<size_t>(end - begin)};
+}
+
+/// Reads the text of a number, `kind` of which is expected.
+static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
+                                   StringRef &text) {
+  SMLoc at = parser.getCurrentLocation();
+  text = numberAt(at.getPointer());
+  // The lexer takes a point for the first of three and stops; what parsers then
+  // say is not shown.
+  if (at.getPointer()[-1] == '.')
+    return mlir::emitError(parser.getEncodedSourceLoc(at))
+           << "expected a digit before the point: write 0."
+           << spelledAt(at.getPointer(), llvm::isDigit);
+  if (text.empty())
+    return parser.emitError(at, "expected ") << kind;
+  StringRef whole = spelledAt(
+      text.begin(), [](char c) { return isOfWord(c) || c == '-' || c == '+'; });
+  auto refuse = [&] {
+    return parser.emitError(at, "expected ") << kind << ", got " << whole;
+  };
+  if (whole != text)
+    return refuse();
+  // A float with its point is one token.
+  if (text.contains('.')) {
+    double ignored = 0;
+    return parser.parseFloat(ignored);
+  }
+  return succeeded(skip(parser, text)) ? success() : refuse();
+}
+
+static bool isHexadecimal(StringRef text) {
+  return text.ltrim('-').starts_with("0x");
+}
+
+ParseResult parseNumber(AsmParser &parser, double &value) {
+  SMLoc at = parser.getCurrentLocation();
+  if (isHexadecimal(numberAt(at.getPointer())))
+    return parser.parseFloat(value);
+  StringRef text;
+  if (parseNumberText(parser, "a number such as 1e-3 or 0.5", text))
+    return failure();
+  if (text.getAsDouble(value) || std::isinf(value))
+    return parser.emitError(at, "expected a number below 1.8e308, got ")
+           << text;
+  return success();
+}
+
+ParseResult parseWholeNumber(AsmParser &parser, int64_t &value) {
+  constexpr StringRef kKind = "a whole number of 64 bits";
+  SMLoc at = parser.getCurrentLocation();
+  if (isHexadecimal(numberAt(at.getPointer())))
+    return parser.parseInteger(value);
+  StringRef text;
+  if (parseNumberText(parser, kKind, text))
+    return failure();
+  std::optional<Decimal> number = decimalOf(text);
+  if (!number || !number->isWhole())
+    return parser.emitError(at, "expected ") << kKind << ", got " << text;
+  value = number->digits;
+  return success();
+}
+
+StringRef bareWordAt(AsmParser &parser) {
+  const char *at = positionOf(parser);
+  return isLetter(*at) ? spelledAt(at, isOfWord) : StringRef();
+}
+
+/// Refuses a word that is none of `words`, and says which of them is near.
+static ParseResult refuseWord(AsmParser &parser, SMLoc at, StringRef what,
+                              ArrayRef<StringRef> words, StringRef got) {
+  InFlightDiagnostic error = parser.emitError(at, "expected ") << what << " ";
+  llvm::interleaveComma(words, error);
+  error << ", got \"" << got << "\"";
+  StringRef nearest;
+  // A slip gets about a third of the letters wrong.
+  unsigned least = (got.size() + 1) / 3 + 1;
+  for (StringRef word : words)
+    if (unsigned distance = got.edit_distance(word); distance < least) {
+      least = distance;
+      nearest = word;
+    }
+  if (!nearest.empty())
+    error << ": did you mean " << nearest << "?";
+  return error;
+}
+
+ParseResult parseWordOf(AsmParser &parser, StringRef what,
+                        ArrayRef<StringRef> words, std::string &word) {
+  SMLoc at = parser.getCurrentLocation();
+  if (parseWord(parser, word, words))
+    return failure();
+  return llvm::is_contained(words, word)
+             ? success()
+             : refuseWord(parser, at, what, words, word);
+}
+
+/// Reads a word that is not expected; offers `words` if it ends at a code
+/// completion. Fails, without a diagnostic, where no word can be read.
+static ParseResult parseOtherWord(AsmParser &parser, ArrayRef<StringRef> words,
+                                  StringRef &word) {
+  if (parser.parseOptionalKeyword(&word))
+    return failure();
+  if (positionOf(parser) == word.end())
+    offer(parser, words);
+  return success();
+}
+
+ParseResult parseWordHere(AsmParser &parser, StringRef word) {
+  if (succeeded(parser.parseOptionalKeyword(word)))
+    return success();
+  SMLoc at = parser.getCurrentLocation();
+  StringRef other;
+  bool isOther = succeeded(parseOtherWord(parser, word, other));
+  InFlightDiagnostic error = parser.emitError(at, "expected '") << word << "'";
+  if (isOther)
+    error << ", got \"" << other << "\"";
+  return error;
+}
+
+OptionalParseResult parseOptionalWordOf(AsmParser &parser, StringRef what,
+                                        ArrayRef<StringRef> words,
+                                        StringRef &word) {
+  if (succeeded(parser.parseOptionalKeyword(&word, words)))
+    return success();
+  StringRef other = bareWordAt(parser);
+  // What may follow besides: attributes, a location, the next op.
+  if (other.empty() || other.contains('.') || other == "attributes" ||
+      other == "loc" ||
+      RegisteredOperationName::lookup(("builtin." + other).str(),
+                                      parser.getContext()))
+    return std::nullopt;
+  SMLoc at = parser.getCurrentLocation();
+  // None at a code completion, which has been answered.
+  if (parseOtherWord(parser, words, word))
+    return std::nullopt;
+  return refuseWord(parser, at, what, words, word);
+}
+
+ParseResult parseNumberFields(AsmParser &parser, ArrayRef<NumberField> fields) {
+  SmallVector<StringRef> names, left;
+  for (const NumberField &field : fields)
+    names.push_back(field.name);
+  left = names;
+  auto parseField = [&]() -> ParseResult {
+    SMLoc at = parser.getCurrentLocation();
+    StringRef name;
+    if (failed(parser.parseOptionalKeyword(&name, left))) {
+      if (parser.parseKeyword(&name))
+        return failure();
+      if (llvm::is_contained(names, name))
+        return parser.emitError(at, "expected ") << name << " once";
+      return refuseWord(parser, at, "one of the fields", names, name);
+    }
+    llvm::erase(left, name);
+    const NumberField *field = llvm::find_if(
+        fields, [&](const NumberField &f) { return f.name == name; });
+    return failure(parser.parseEqual() ||
+                   parseWholeNumber(parser, *field->value));
+  };
+  SMLoc at = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
+                                     parseField))
+    return failure();
+  for (const NumberField &field : fields)
+    if (field.required && llvm::is_contained(left, field.name))
+      return parser.emitError(at, "expected a field ") << field.name;
+  return success();
+}
+
+} // namespace chimera

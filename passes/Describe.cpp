@@ -1,0 +1,50 @@
+//===- Describe.cpp - Which schedules and models there are ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Describe.h"
+
+#include "dialect/Description.h"
+#include "passes/Bridge.h"
+#include "runtime/program/Layout.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+namespace {
+
+class Description : public DescriptionInterface {
+public:
+  explicit Description(Dialect *dialect) : DescriptionInterface(dialect) {
+    for (const schedule::Scheme &scheme : schedule::schemes())
+      schemes.push_back(scheme.name);
+  }
+
+  ArrayRef<StringRef> schedules() const override { return schemes; }
+  ArrayRef<StringRef> architectures() const override { return kArchitectures; }
+
+  LogicalResult verify(PipelineOp pipeline) const override {
+    return LogicalResult(schemeOf(pipeline));
+  }
+  LogicalResult verify(ModelOp model) const override {
+    return LogicalResult(modelOf(model));
+  }
+
+private:
+  static constexpr StringRef kArchitectures[] = {"gpt2"};
+  SmallVector<StringRef> schemes;
+};
+
+} // namespace
+
+void registerDescriptionInterface(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *, ChimeraDialect *dialect) {
+    dialect->addInterface<Description>();
+  });
+}
+
+} // namespace chimera

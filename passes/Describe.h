@@ -1,0 +1,22 @@
+//===- Describe.h - Which schedules and models there are --------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_DESCRIBE_H
+#define CHIMERA_PASSES_DESCRIBE_H
+
+#include "mlir/IR/DialectRegistry.h"
+
+namespace chimera {
+
+/// Lets descriptions be verified against the schemes of the registry and the
+/// models of the program file where they are parsed, and lets parsers offer
+/// their names: dialect/Description.h.
+void registerDescriptionInterface(mlir::DialectRegistry &registry);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_DESCRIBE_H

@@ -1,0 +1,110 @@
+// What cannot be read is refused with what can.
+//
+// RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
+
+// A slip in a clause.
+// expected-error@below {{expected one of the clauses micro_batch_size, data_parallel, split_backward, recompute, link, memory_cap, all_reduce, receive_window, bucket_bytes, data_type, seed, learning_rate, beta1, beta2, epsilon, weight_decay, got "lerning_rate": did you mean learning_rate?}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") lerning_rate(1e-3)
+
+// -----
+
+// No slip.
+// expected-error@below {{epsilon, weight_decay, got "zzz"}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") zzz {
+}
+
+// -----
+
+// expected-error@below {{expected 'stages', got "stage"}}
+chimera.pipeline @p stage(1) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected seed once}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") seed(1) seed(1)
+
+// -----
+
+// expected-error@below {{expected one of the clauses dropout, tied, got "droput": did you mean dropout?}}
+chimera.model @m gpt2 layers(1) heads(1) width(1) context(1) vocabulary(1) droput(0.5)
+
+// -----
+
+// expected-error@below {{expected all_reduce to be one of lazy, eager, eager_opt, got "eagre": did you mean eager?}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") all_reduce(eagre)
+
+// -----
+
+// expected-error@below {{expected one of the fields latency, latency_per_mib, send, send_per_mib, receive, receive_per_mib, got "latncy": did you mean latency?}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latncy = 1>
+
+// -----
+
+// expected-error@below {{expected latency once}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency = 1, latency = 2>
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected a field backward}}
+  chimera.stage 0 cost <forward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
+
+// -----
+
+// expected-error@below {{expected a whole number of 64 bits, got 0.5}}
+chimera.pipeline @p stages(1) micro_batches(0.5) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected a whole number of 64 bits, got 15e-1}}
+chimera.pipeline @p stages(1) micro_batches(15e-1) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected a whole number of 64 bits, got 1e19}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(1e19)
+
+// -----
+
+// expected-error@below {{expected a whole number of 64 bits, got 40GB}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(40GB)
+
+// -----
+
+// expected-error@below {{expected a number below 1.8e308, got 1e999}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(1e999)
+
+// -----
+
+// expected-error@below {{expected a number such as 1e-3 or 0.5}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(fast)
+
+// -----
+
+// The lexer's own words come first.
+// expected-error@below {{expected three consecutive dots for an ellipsis}}
+// expected-error@below {{expected a digit before the point: write 0.5}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(.5)
+
+// -----
+
+// expected-error@below {{expected "fine-tuned-doubling", in quotes as it is no single word, got it without}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule(chimera, {concatenation = fine-tuned-doubling})
+
+// -----
+
+// expected-error@below {{expected pipelines once}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule(chimera, {pipelines = 2, pipelines = 4})
+
+// -----
+
+// expected-error@below {{expected a word}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule([])
+
+// -----
+
+// The model is looked up where it is named.
+// expected-error@below {{expected a chimera.model @small, found none}}
+chimera.pipeline @p of @small stages(1) micro_batches(1) schedule("gpipe")
