@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Pipelines.h"
+#include "compiler/Reduce.h"
 #include "dialect/Chimera.h"
 #include "tools/Start.h"
 
@@ -14,6 +15,7 @@
 int main(int argc, char **argv) {
   chimera::guardOutputs();
   chimera::registerPipelines();
+  chimera::registerReducePass();
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
   mlir::MLIRContext context(registry);

@@ -1,12 +1,28 @@
-// The reducer keeps the one op of a module that shows a fault.
+// The reducer keeps what shows a fault and hardly anything else.
 //
-// RUN: chimera-reduce %s --reduction-tree="traversal-mode=0 test=%S/Inputs/fails-to-schedule.sh" | FileCheck %s --implicit-check-not="chimera."
-
-// CHECK: chimera.pipeline @faulty stages(4) micro_batches(4) schedule("nonesuch")
+// RUN: chimera-reduce %s --chimera-reduce=test=%S/Inputs/fails-to-schedule.sh | FileCheck %s --implicit-check-not="chimera."
+// CHECK: chimera.pipeline @faulty stages(1) micro_batches(1) schedule("nonesuch"){{$}}
+//
+// A step of 76 lines in which an action is on the wrong worker.
+// RUN: echo 'chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera")' | chimera-opt --chimera-to-scheduled | sed '/chimera.forward pipeline 1 stage 0 micro_batch 3/s/ on 3/ on 2/' > %t.mlir
+// RUN: chimera-reduce %t.mlir --chimera-reduce=test=%S/Inputs/stands-elsewhere.sh -o %t.small
+// RUN: %python -c "import sys; lines = len(open(sys.argv[1]).readlines()); sys.exit(lines > 15 and lines)" %t.small
+// RUN: not %S/Inputs/stands-elsewhere.sh %t.small
+//
+// Nothing to reduce by, or nothing to reduce.
+// RUN: not chimera-reduce %s --chimera-reduce 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: chimera-reduce: expected test=SCRIPT, a program that takes a file and ends with a status other than 0 where that shows the fault, got none
+// RUN: not chimera-reduce %t.small --chimera-reduce=test=%S/Inputs/fails-to-schedule.sh 2>&1 | FileCheck %s --check-prefix=SOUND
+// SOUND: error: chimera-reduce: expected a module for which the test ends with a status other than 0, got 0
 
 chimera.pipeline @sound stages(4) micro_batches(4) schedule("chimera")
 chimera.pipeline @other stages(2) micro_batches(8) schedule("1f1b")
-chimera.pipeline @faulty stages(4) micro_batches(4) schedule("nonesuch")
+chimera.pipeline @faulty of @used stages(4) micro_batches(4)
+    schedule("nonesuch", {pipelines = 4}) seed(3) memory_cap(100000)
+    link <latency = 3> recompute(all) learning_rate(0.5) split_backward {
+  chimera.stage 0 layers(0, 6) cost <forward = 1, backward = 2>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
 chimera.pipeline @third stages(2) micro_batches(2) schedule("gpipe")
-chimera.model @unused gpt2 layers(4) heads(4) width(128) context(128)
+chimera.model @used gpt2 layers(4) heads(4) width(128) context(128)
     vocabulary(256)

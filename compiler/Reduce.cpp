@@ -1,0 +1,284 @@
+//===- Reduce.cpp - The least that shows a fault --------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// MLIR's own reduction-tree erases ops that others use and leaves their
+// operands null, which no test reads; its patterns are applied to everything or
+// nothing. Here a step of a reduction is made on a copy, with everything that
+// goes with it, and kept where the copy is valid and the test still finds it
+// interesting.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Reduce.h"
+
+#include "dialect/Chimera.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Reducer/Tester.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+namespace {
+
+/// All ops inside of the module, by number: a clone has them in the same order.
+SmallVector<Operation *> opsOf(ModuleOp module) {
+  SmallVector<Operation *> ops;
+  module->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (op != module)
+      ops.push_back(op);
+  });
+  return ops;
+}
+
+using Doomed = llvm::SetVector<Operation *>;
+
+/// A value that stays and may stand for `value`, which an op makes, at `user`:
+/// what that op is made of, or what the block begins with.
+Value standInFor(Value value, Operation *user, const Doomed &doomed) {
+  for (Value operand : value.getDefiningOp()->getOperands()) {
+    if (operand.getType() != value.getType())
+      continue;
+    return doomed.contains(operand.getDefiningOp())
+               ? standInFor(operand, user, doomed)
+               : operand;
+  }
+  for (Value argument : user->getBlock()->getArguments())
+    if (argument.getType() == value.getType())
+      return argument;
+  return Value();
+}
+
+/// Lets `user` do without `value`. Fails where it cannot.
+LogicalResult release(Operation *user, Value value, const Doomed &doomed) {
+  for (unsigned i = user->getNumOperands(); i-- > 0;) {
+    if (user->getOperand(i) != value)
+      continue;
+    if (Value standIn = standInFor(value, user, doomed))
+      user->setOperand(i, standIn);
+    else if (isa<AllReduceOp>(user) && user->getNumResults() == 1 &&
+             user->getNumOperands() > 1)
+      user->eraseOperand(i); // a loss less
+    else
+      return failure();
+  }
+  return success();
+}
+
+/// Erases `ops` and the users of their results that cannot do without. Fails
+/// where a terminator is one.
+LogicalResult eraseWithUsers(ArrayRef<Operation *> ops) {
+  Doomed doomed(ops.begin(), ops.end());
+  for (size_t i = 0; i < doomed.size(); ++i) {
+    if (doomed[i]->hasTrait<OpTrait::IsTerminator>())
+      return failure();
+    for (Value result : doomed[i]->getResults())
+      for (Operation *user : llvm::to_vector(result.getUsers()))
+        if (!doomed.contains(user) && failed(release(user, result, doomed)))
+          doomed.insert(user);
+  }
+  // What stood in for one may have become one.
+  for (Operation *op : doomed)
+    for (Operation *user : op->getUsers())
+      if (!doomed.contains(user))
+        return failure();
+  for (Operation *op : doomed)
+    op->dropAllReferences();
+  for (Operation *op : doomed)
+    op->erase();
+  return success();
+}
+
+/// Numbers from 0 up to below `value`: the least first, then ever nearer.
+SmallVector<int64_t> numbersBelow(int64_t value) {
+  SmallVector<int64_t> numbers;
+  if (value > 1)
+    numbers = {0, 1};
+  for (int64_t less = value; less > 0; less /= 2)
+    numbers.push_back(value - less);
+  return numbers;
+}
+
+class Reducer {
+public:
+  Reducer(OwningOpRef<ModuleOp> module, const Tester &test)
+      : module(std::move(module)), test(test) {}
+
+  bool isInteresting() { return isInteresting(*module); }
+
+  OwningOpRef<ModuleOp> run() {
+    while (eraseOps() | emptyRegions() | simplifyAttributes()) {
+    }
+    return std::move(module);
+  }
+
+private:
+  bool isInteresting(ModuleOp candidate) {
+    return test.isInteresting(candidate).first == Tester::Interestingness::True;
+  }
+
+  /// True if the test has not seen the module yet: it is what takes the time.
+  bool isNew(ModuleOp candidate) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    candidate->print(os);
+    return seen.insert(text).second;
+  }
+
+  /// Keeps what `change` makes of a copy, unless it fails, or the copy is not
+  /// valid or not interesting.
+  template <typename Change> bool attempt(Change change) {
+    OwningOpRef<ModuleOp> copy = module->clone();
+    bool valid = false;
+    {
+      ScopedDiagnosticHandler silence(copy->getContext(),
+                                      [](Diagnostic &) { return success(); });
+      valid = succeeded(change(opsOf(*copy))) && succeeded(mlir::verify(*copy));
+    }
+    if (!valid || !isNew(*copy) || !isInteresting(*copy))
+      return false;
+    module = std::move(copy);
+    return true;
+  }
+
+  /// Erases ops in runs that are halved until they are single ones. Users stand
+  /// behind what they use, so the last ops go first.
+  bool eraseOps() {
+    bool progress = false;
+    for (size_t run = std::max<size_t>(opsOf(*module).size() / 2, 1); run > 0;
+         run /= 2)
+      for (size_t end = opsOf(*module).size(); end > 0;) {
+        size_t begin = end - std::min(run, end);
+        if (attempt([&](ArrayRef<Operation *> ops) {
+              return eraseWithUsers(outermost(ops.slice(begin, end - begin)));
+            })) {
+          progress = true;
+          end = std::min(begin, opsOf(*module).size());
+        } else {
+          end = begin;
+        }
+      }
+    return progress;
+  }
+
+  /// What is erased goes with all inside of it; terminators stay.
+  static SmallVector<Operation *> outermost(ArrayRef<Operation *> ops) {
+    SmallVector<Operation *> result;
+    llvm::DenseSet<Operation *> all(ops.begin(), ops.end());
+    for (Operation *op : ops)
+      if (!all.contains(op->getParentOp()) &&
+          !op->hasTrait<OpTrait::IsTerminator>())
+        result.push_back(op);
+    return result;
+  }
+
+  bool emptyRegions() {
+    bool progress = false;
+    for (size_t i = 0; i < opsOf(*module).size(); ++i)
+      progress |= attempt([&](ArrayRef<Operation *> ops) {
+        auto pipeline = dyn_cast<PipelineOp>(ops[i]);
+        if (!pipeline || pipeline.getBody().empty())
+          return failure();
+        pipeline.getBody().getBlocks().clear();
+        return success();
+      });
+    return progress;
+  }
+
+  bool simplifyAttributes() {
+    bool progress = false;
+    for (size_t i = 0; i < opsOf(*module).size(); ++i) {
+      Operation *op = opsOf(*module)[i];
+      for (NamedAttribute attribute : op->getAttrDictionary())
+        progress |= simplify(i, attribute);
+    }
+    return progress;
+  }
+
+  /// Leaves the attribute out, which gives it its default, or makes a number
+  /// smaller.
+  bool simplify(size_t index, NamedAttribute attribute) {
+    StringAttr name = attribute.getName();
+    bool isDefault = false;
+    if (attempt([&](ArrayRef<Operation *> ops) {
+          Operation *op = ops[index];
+          op->removeAttr(name);
+          op->getName().populateDefaultProperties(op->getPropertiesStorage());
+          isDefault = op->getAttr(name) == attribute.getValue();
+          return success(!isDefault);
+        }))
+      return true;
+    auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+    // Those of other ops are labels.
+    Operation *op = opsOf(*module)[index];
+    if (isDefault || !number || !isa<ModelOp, PipelineOp>(op))
+      return false;
+    return llvm::any_of(numbersBelow(number.getInt()), [&](int64_t less) {
+      return attempt([&](ArrayRef<Operation *> ops) {
+        ops[index]->setAttr(name, IntegerAttr::get(number.getType(), less));
+        return success();
+      });
+    });
+  }
+
+  OwningOpRef<ModuleOp> module;
+  const Tester &test;
+  llvm::StringSet<> seen;
+};
+
+struct ReducePass : PassWrapper<ReducePass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReducePass)
+
+  ReducePass() = default;
+  // Options are not copied; the pass manager copies their values.
+  ReducePass(const ReducePass &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const final { return "chimera-reduce"; }
+  StringRef getDescription() const final {
+    return "Make a module as small as it can be with a test still failing";
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (script.empty()) {
+      module.emitError("chimera-reduce: expected test=SCRIPT, a program that "
+                       "takes a file and ends with a status other than 0 where "
+                       "that shows the fault, got none");
+      return signalPassFailure();
+    }
+    Tester tester(script, arguments);
+    Reducer reducer(module.clone(), tester);
+    if (!reducer.isInteresting()) {
+      module.emitError("chimera-reduce: expected a module for which the test "
+                       "ends with a status other than 0, got 0");
+      return signalPassFailure();
+    }
+    OwningOpRef<ModuleOp> reduced = reducer.run();
+    module.getBodyRegion().takeBody(reduced->getBodyRegion());
+  }
+
+  Option<std::string> script{
+      *this, "test",
+      llvm::cl::desc(
+          "A program that takes a file, and ends with a status other "
+          "than 0 where that shows the fault")};
+  ListOption<std::string> arguments{
+      *this, "test-arg",
+      llvm::cl::desc("Arguments of the test before the file")};
+};
+
+} // namespace
+
+void registerReducePass() { PassRegistration<ReducePass>(); }
+
+} // namespace chimera

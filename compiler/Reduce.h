@@ -1,0 +1,18 @@
+//===- Reduce.h - The least that shows a fault ------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_REDUCE_H
+#define CHIMERA_COMPILER_REDUCE_H
+
+namespace chimera {
+
+/// Registers the pass `chimera-reduce` for a tool that reduces.
+void registerReducePass();
+
+} // namespace chimera
+
+#endif // CHIMERA_COMPILER_REDUCE_H
