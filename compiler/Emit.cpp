@@ -10,6 +10,7 @@
 #include "compiler/EmitStream.h"
 #include "passes/Workers.h"
 #include "runtime/program/Printable.h"
+#include "runtime/program/Verify.h"
 
 #include <map>
 
@@ -172,14 +173,20 @@ void emitLayout(const Layout &layout, program::ProgramT &out) {
 
 } // namespace
 
-std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
+FailureOr<PipelineOp> onlyPipelineOf(ModuleOp module) {
   SmallVector<PipelineOp> pipelines(module.getOps<PipelineOp>());
-  if (pipelines.size() != 1) {
-    module.emitError("expected one chimera.pipeline to make a program of, got ")
-        << pipelines.size();
+  if (pipelines.size() == 1)
+    return pipelines.front();
+  return module.emitError(
+             "expected one chimera.pipeline to make a program of, got ")
+         << pipelines.size();
+}
+
+std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
+  FailureOr<PipelineOp> found = onlyPipelineOf(module);
+  if (failed(found))
     return nullptr;
-  }
-  PipelineOp pipeline = pipelines.front();
+  PipelineOp pipeline = *found;
   FailureOr<Layout> layout = layoutOf(pipeline);
   if (failed(layout))
     return nullptr;
@@ -236,6 +243,12 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
         << ": run the phases up to chimera-allocate first";
     return nullptr;
   }
+  SmallVector<uint32_t> withoutPeak;
+  for (auto [index, worker] : llvm::enumerate(workers))
+    if (!worker.getPeakBytes())
+      withoutPeak.push_back(index);
+  if (!withoutPeak.empty())
+    program::statePeaks(*out, {withoutPeak.data(), withoutPeak.size()});
   return out;
 }
 

@@ -8,6 +8,7 @@
 #ifndef CHIMERA_COMPILER_EMIT_H
 #define CHIMERA_COMPILER_EMIT_H
 
+#include "dialect/Chimera.h"
 #include "runtime/program/Program.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -16,8 +17,13 @@
 
 namespace chimera {
 
+/// The module's one pipeline. Fails, with a diagnostic, where it has none or
+/// several: a program file holds one.
+mlir::FailureOr<PipelineOp> onlyPipelineOf(mlir::ModuleOp module);
+
 /// The program of the module's one allocated pipeline; verifyProgram has not
-/// run on it. Null, with a diagnostic, where the module has no pipeline or
+/// run on it. Where a worker states no peak, the program states the one that it
+/// has. Null, with a diagnostic, where the module has no pipeline or
 /// several, or where it is not allocated.
 std::unique_ptr<program::ProgramT> emitProgram(mlir::ModuleOp module);
 

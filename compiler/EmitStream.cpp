@@ -116,8 +116,7 @@ public:
   FailureOr<Stream> run() {
     bool overlaps = !worker.getPrologue().empty();
     if (!worker.getArguments() || (overlaps && !worker.getCarried()) ||
-        !worker.getArenaBytes() || !worker.getPeakBytes() ||
-        !worker.getPeakInstruction()) {
+        !worker.getArenaBytes()) {
       return worker.emitOpError("expected an allocated worker: run "
                                 "chimera-allocate first");
     }
@@ -138,7 +137,7 @@ public:
       out->states.emplace_back(holds[i], holds[i + 1],
                                (*worker.getArguments())[i],
                                (*worker.getArguments())[i + 1]);
-    out->peak_instruction = *worker.getPeakInstruction();
+    out->peak_instruction = worker.getPeakInstruction().value_or(0);
     for (Block *section : sections) {
       if (section == &worker.getBody().front())
         out->body_begin = static_cast<uint32_t>(out->instructions.size());
@@ -150,7 +149,7 @@ public:
         out->body_end = static_cast<uint32_t>(out->instructions.size());
     }
     out->arena_bytes = *worker.getArenaBytes();
-    out->peak_bytes = *worker.getPeakBytes();
+    out->peak_bytes = worker.getPeakBytes().value_or(0);
     if (std::optional<uint64_t> cap =
             worker->getParentOfType<PipelineOp>().getMemoryCap())
       out->memory_cap = *cap;

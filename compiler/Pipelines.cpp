@@ -12,11 +12,18 @@
 
 #include "mlir/Pass/PassRegistry.h"
 
-#include <array>
-
 using namespace mlir;
 
 namespace chimera {
+
+void addBoundaryVerifier(OpPassManager &manager, Phase phase) {
+  if (phase == Phase::Scheduled)
+    manager.addPass(createVerifyScheduledPass());
+  else if (phase == Phase::Synchronised)
+    manager.addPass(createVerifySynchronisedPass());
+  else if (phase == Phase::Allocated)
+    manager.addPass(createVerifyAllocatedPass());
+}
 
 void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
                    bool onePerPair) {
@@ -43,7 +50,7 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
     // recompute changes who uses a value last and where a gradient is awaited.
     manager.addPass(createRecomputePass());
     if (checked)
-      manager.addPass(createVerifyScheduledPass());
+      addBoundaryVerifier(manager, Phase::Scheduled);
   }
 
   // → communicated. Must see the global order: all posts come from one walk
@@ -58,7 +65,7 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   if (leadsTo(Phase::Synchronised)) {
     manager.addPass(createSynchronisePass());
     if (checked)
-      manager.addPass(createVerifySynchronisedPass());
+      addBoundaryVerifier(manager, Phase::Synchronised);
   }
 
   // → projected. Decides nothing.
@@ -81,7 +88,7 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   if (leadsTo(Phase::Allocated)) {
     manager.addPass(createAllocatePass());
     if (checked)
-      manager.addPass(createVerifyAllocatedPass());
+      addBoundaryVerifier(manager, Phase::Allocated);
   }
 }
 
@@ -89,20 +96,11 @@ void registerPipelines() {
   registerChimeraPasses();
   registerVerifyProgramPass();
 
-  static constexpr std::array<std::pair<Phase, const char *>, 7> kPhases = {{
-      {Phase::Partitioned, "partitioned"},
-      {Phase::Unrolled, "unrolled"},
-      {Phase::Scheduled, "scheduled"},
-      {Phase::Communicated, "communicated"},
-      {Phase::Synchronised, "synchronised"},
-      {Phase::Projected, "projected"},
-      {Phase::Allocated, "allocated"},
-  }};
-  for (auto [phase, name] : kPhases)
+  for (Phase phase : phases().subspan(1))
     PassPipelineRegistration<>(
-        std::string("chimera-to-") + name,
-        std::string("Take a described pipeline to the form: ") + name,
-        [phase = phase](OpPassManager &manager) {
+        ("chimera-to-" + nameOf(phase)).str(),
+        ("Take a described pipeline to the form: " + nameOf(phase)).str(),
+        [phase](OpPassManager &manager) {
           buildPipeline(manager, Phase::Described, phase, /*checked=*/true);
         });
 

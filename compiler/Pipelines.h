@@ -8,27 +8,21 @@
 #ifndef CHIMERA_COMPILER_PIPELINES_H
 #define CHIMERA_COMPILER_PIPELINES_H
 
+#include "compiler/Phase.h"
+
 #include "mlir/Pass/PassManager.h"
 
 namespace chimera {
-
-/// The forms that a module goes through.
-enum class Phase {
-  Described,
-  Partitioned,
-  Unrolled,
-  Scheduled,
-  Communicated,
-  Synchronised,
-  Projected,
-  Allocated
-};
 
 /// Adds the passes that take a module from one phase to a later one. With
 /// `checked`, each boundary that has a verifier pass runs it. `onePerPair` is
 /// for transports with one communicator for each pair of workers.
 void buildPipeline(mlir::OpPassManager &manager, Phase from, Phase to,
                    bool checked, bool onePerPair = false);
+
+/// Adds the pass that verifies what a module of `phase` has to be, if that
+/// phase has one. Phases without one check what they need themselves.
+void addBoundaryVerifier(mlir::OpPassManager &manager, Phase phase);
 
 /// Registers all passes, and the pipelines `chimera-to-<phase>` (checked) and
 /// `chimera-timeline`.

@@ -50,10 +50,27 @@ static Location placeOf(ModuleOp module, const program::ProgramT &program,
                              place.line(), place.column());
 }
 
+/// Says where the peak is stated that a violation is about, which may be one of
+/// before an edit.
+static void notePeak(InFlightDiagnostic &error, ModuleOp module,
+                     const program::Violation &violation) {
+  PipelineOp pipeline = *module.getOps<PipelineOp>().begin();
+  SmallVector<WorkerOp> workers = workersOf(pipeline);
+  if (violation.worker >= workers.size() ||
+      !workers[violation.worker].getPeakBytes())
+    return;
+  error.attachNote(workers[violation.worker].getLoc())
+      << "its peak is stated here: without `peak` it is computed";
+}
+
 LogicalResult verifyProgram(ModuleOp module, const program::ProgramT &program) {
   std::vector<program::Violation> violations = program::verifyProgram(program);
-  for (const program::Violation &violation : violations)
-    emitError(placeOf(module, program, violation), violation.message);
+  for (const program::Violation &violation : violations) {
+    InFlightDiagnostic error =
+        emitError(placeOf(module, program, violation), violation.message);
+    if (violation.rule == program::Violation::Rule::Memory)
+      notePeak(error, module, violation);
+  }
   return success(violations.empty());
 }
 

@@ -1,4 +1,4 @@
-//===- chimera-compile.cpp - From description to program ------------------===//
+//===- chimera-compile.cpp - From a module to a program -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +28,7 @@ using namespace mlir;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("chimera-compile options");
-static cl::opt<std::string> input(cl::Positional, cl::desc("<description>"),
+static cl::opt<std::string> input(cl::Positional, cl::desc("<module>"),
                                   cl::init("-"), cl::cat(category));
 static cl::opt<std::string>
     output("o",
@@ -51,24 +51,53 @@ static cl::opt<bool> timing("timing",
                             cl::desc("Print how long each phase took"),
                             cl::cat(category));
 
-static bool lower(ModuleOp module, chimera::Phase from, chimera::Phase to,
-                  TimingScope &timing, StringRef name) {
-  PassManager manager(module.getContext());
-  // A scope of its own: timers tell passes apart by their addresses.
-  TimingScope own = timing.nest(name);
-  manager.enableTiming(own);
-  manager.enableVerifier(check);
-  chimera::buildPipeline(manager, from, to, check,
-                         messages ==
-                             chimera::program::MessageModel::StreamPerPair);
-  return succeeded(manager.run(module));
-}
-
 static bool printTimeline(ModuleOp module) {
   PassManager manager(module.getContext());
   manager.enableVerifier(false);
   manager.addPass(chimera::createPrintTimelinePass());
   return succeeded(manager.run(module));
+}
+
+using AddPasses = llvm::function_ref<void(OpPassManager &)>;
+
+static bool run(ModuleOp module, TimingScope &timing, StringRef name,
+                AddPasses addPasses) {
+  PassManager manager(module.getContext());
+  // A scope of its own: timers tell passes apart by their addresses.
+  TimingScope own = timing.nest(name);
+  manager.enableTiming(own);
+  manager.enableVerifier(check);
+  addPasses(manager);
+  return succeeded(manager.run(module));
+}
+
+/// Takes the module to `Allocated` from the phase that it is in. What is not a
+/// description may have been written or edited by hand: it is verified at once,
+/// and at every boundary on the way.
+static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
+  using chimera::Phase;
+  bool checked = check || from != Phase::Described;
+  auto add = [&](Phase first, Phase last) {
+    return [=](OpPassManager &manager) {
+      chimera::buildPipeline(manager, first, last, checked,
+                             messages ==
+                                 chimera::program::MessageModel::StreamPerPair);
+    };
+  };
+  if (from != Phase::Described &&
+      !run(module, timing, "verify", [&](OpPassManager &manager) {
+        chimera::addBoundaryVerifier(manager, from);
+      }))
+    return false;
+  if (from < Phase::Scheduled &&
+      !run(module, timing, "schedule", add(from, Phase::Scheduled)))
+    return false;
+  if (timeline && !printTimeline(module))
+    return false;
+  // From here on phases work on many workers at a time.
+  module.getContext()->enableMultithreading();
+  return run(module, timing, "lower",
+             add(std::max(from, Phase::Scheduled), Phase::Allocated));
 }
 
 /// Compiles and writes the program. Leaves without tearing down the module:
@@ -94,15 +123,11 @@ static int compile(TimingScope &timing) {
     return 1;
   phase.stop();
 
-  if (!lower(module, chimera::Phase::Described, chimera::Phase::Scheduled,
-             timing, "schedule"))
+  FailureOr<chimera::PipelineOp> pipeline = chimera::onlyPipelineOf(module);
+  if (failed(pipeline))
     return 1;
-  if (timeline && !printTimeline(module))
-    return 1;
-  // From here on phases work on many workers at a time.
-  context.enableMultithreading();
-  if (!lower(module, chimera::Phase::Scheduled, chimera::Phase::Allocated,
-             timing, "lower"))
+  chimera::Phase from = chimera::phaseOf(*pipeline);
+  if (!lower(module, from, timing))
     return 1;
   phase = timing.nest("emit");
   std::unique_ptr<chimera::program::ProgramT> program =
@@ -111,6 +136,10 @@ static int compile(TimingScope &timing) {
     return 1;
   program->message_model = messages;
   phase = timing.nest("verify and write the program");
+  // Who edited ops reads where they are; writing a program verifies it too.
+  if (from != chimera::Phase::Described &&
+      failed(chimera::verifyProgram(module, *program)))
+    return 1;
   if (!chimera::program::writeProgramFile(*program, output, error)) {
     llvm::errs() << "chimera-compile: " << error << "\n";
     return 1;
@@ -126,12 +155,14 @@ int main(int argc, char **argv) {
     os << "chimera-compile " CHIMERA_VERSION "\n";
   });
   cl::ParseCommandLineOptions(
-      argc, argv, "Compiles a described pipeline into a program file\n");
+      argc, argv,
+      "Compiles a pipeline into a program file: a description, or a module of "
+      "any later phase, from there on\n");
   if (chimera::program::areSameFile(input == "-" ? "/dev/stdin" : input.c_str(),
                                     output == "-" ? "/dev/stdout"
                                                   : output.c_str())) {
     llvm::errs() << "chimera-compile: " << output
-                 << ": expected another file than the description\n";
+                 << ": expected another file than the module\n";
     return 1;
   }
   DefaultTimingManager times;

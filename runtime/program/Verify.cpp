@@ -21,9 +21,9 @@ std::string Report::name(uint32_t worker, uint32_t index) const {
 
 } // namespace verify
 
-std::vector<Violation> verifyProgram(const ProgramT &program) {
-  verify::Facts facts;
-  verify::Report report(program);
+/// The rules that those of buffers rest on.
+static void verifyStreams(const ProgramT &program, verify::Facts &facts,
+                          verify::Report &report) {
   verify::verifyTables(program, facts, report);
   if (report.empty())
     verify::verifyInstructions(program, facts, report);
@@ -33,6 +33,12 @@ std::vector<Violation> verifyProgram(const ProgramT &program) {
     verify::verifyWaits(program, facts, report);
   if (report.empty())
     verify::verifyMatching(program, facts, report);
+}
+
+std::vector<Violation> verifyProgram(const ProgramT &program) {
+  verify::Facts facts;
+  verify::Report report(program);
+  verifyStreams(program, facts, report);
   if (report.empty())
     verify::verifyDeadlock(program, facts, report);
   if (!report.empty())
@@ -46,6 +52,22 @@ std::vector<Violation> verifyProgram(const ProgramT &program) {
   if (report.empty())
     verify::verifyMemory(program, footprints, report);
   return std::move(report.list);
+}
+
+void statePeaks(ProgramT &program, std::span<const uint32_t> workers) {
+  verify::Facts facts;
+  verify::Report report(program);
+  verifyStreams(program, facts, report);
+  if (!report.empty())
+    return;
+  std::vector<verify::Footprint> footprints =
+      verify::verifyBuffers(program, report);
+  if (!report.empty())
+    return;
+  for (uint32_t w : workers) {
+    program.workers[w]->peak_bytes = footprints[w].peak;
+    program.workers[w]->peak_instruction = footprints[w].peakInstruction;
+  }
 }
 
 } // namespace chimera::program

@@ -10,6 +10,7 @@
 
 #include "runtime/program/Program.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,11 @@ struct Violation {
 /// these, reached at `peak_instruction` (at any, if there are several), and at
 /// most `memory_cap`.
 std::vector<Violation> verifyProgram(const ProgramT &program);
+
+/// Makes each of `workers` state the peak that it has, and where it reaches it
+/// first. Leaves them as they are where the program is not sound enough to
+/// tell: verifyProgram then says why. Requires workers of the program.
+void statePeaks(ProgramT &program, std::span<const uint32_t> workers);
 
 } // namespace chimera::program
 
