@@ -15,6 +15,7 @@
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Support/Timing.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -77,6 +78,7 @@ int main(int argc, char **argv) {
          MLIRContext *context) { return dumpProgram(*sources, os, context); });
   registerAsmPrinterCLOptions();
   registerMLIRContextCLOptions();
+  registerDefaultTimingManagerCLOptions();
   chimera::hideLibraryOptions(&category);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
   return failed(mlirTranslateMain(static_cast<int>(arguments.size()),
