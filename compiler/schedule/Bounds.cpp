@@ -254,9 +254,9 @@ Bound memory(const Problem &problem, const std::vector<Wide> &held) {
               "memory caps above the resident bytes",
               "a stash is held for at least its micro-batch's way to the last "
               "stage and back, or from its recompute on"};
+  std::vector<int64_t> resident = residentBytes(problem);
   for (size_t w = 0; w < problem.memoryCaps.size(); ++w) {
-    int64_t room =
-        problem.memoryCaps[w] - residentBytes(problem, static_cast<int32_t>(w));
+    int64_t room = problem.memoryCaps[w] - resident[w];
     if (room > 0)
       bound.time = static_cast<int64_t>(std::max<Wide>(
           bound.time, std::min<Wide>((held[w] + room - 1) / room, INT64_MAX)));

@@ -79,7 +79,7 @@ std::string renderChromeTrace(std::span<const Timeline> timelines) {
   ordered_json units = ordered_json::object();
   for (size_t p = 0; p < timelines.size(); ++p) {
     const Timeline &timeline = timelines[p];
-    bool bare = timeline.slots || timeline.unit == &timeUnits().front();
+    bool bare = timeline.slots || !timeline.unit->isDuration;
     units[timeline.name] =
         bare ? (timeline.slots ? "one slot is shown as 1 us"
                                : "one unit of time is shown as 1 us")

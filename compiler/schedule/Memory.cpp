@@ -10,6 +10,7 @@
 #include "compiler/schedule/Steps.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace chimera::schedule {
 
@@ -21,14 +22,7 @@ namespace {
 class Walk {
 public:
   Walk(const Problem &problem, std::span<const Action> order)
-      : problem(problem), order(order), sizes(problem.stages.size()) {
-    for (size_t s = 0; s < problem.bytes.size(); ++s) {
-      sizes[s].stash = problem.bytes[s].stash;
-      sizes[s].input = s == 0 ? 0 : problem.bytes[s - 1].boundary;
-      sizes[s].passing = sizes[s].input;
-      if (s + 1 < problem.bytes.size())
-        sizes[s].passing += problem.bytes[s].boundary;
-    }
+      : problem(problem), order(order) {
     for (const Pipeline &pipeline : problem.pipelines)
       parts = std::max(parts, pipeline.backwardParts);
     inPieces =
@@ -45,7 +39,7 @@ public:
     int32_t activations = 0;
     for (size_t i = 0; i < order.size(); ++i) {
       const Action &action = order[i];
-      const Sizes &size = sizes[action.stage];
+      Sizes size = sizesOf(action.stage);
       int64_t passing = 0, release = 0;
       int32_t less = 0;
       switch (action.kind) {
@@ -87,13 +81,23 @@ private:
     int64_t stash = 0, input = 0, passing = 0;
   };
 
+  Sizes sizesOf(int32_t stage) const {
+    if (problem.bytes.empty())
+      return {};
+    Sizes sizes{problem.bytes[stage].stash};
+    sizes.input = stage == 0 ? 0 : problem.bytes[stage - 1].boundary;
+    sizes.passing = sizes.input;
+    if (stage + 1 < std::ssize(problem.bytes))
+      sizes.passing += problem.bytes[stage].boundary;
+    return sizes;
+  }
+
   void findRecomputes() {
     microBatches = problem.microBatches() * problem.steps;
-    rows.assign(problem.stages.size(), -1);
     int64_t count = 0;
     for (const Action &action : order)
-      if (rows[action.stage] < 0)
-        rows[action.stage] = count++ * microBatches;
+      if (rows.try_emplace(action.stage, count * microBatches).second)
+        ++count;
     held.assign(count * microBatches, 0);
     recomputed.assign(count * microBatches * parts, false);
     for (const Action &action : order)
@@ -103,7 +107,7 @@ private:
 
   /// Every piece of a forward: its stash, or its input until it is recomputed.
   void forward(const Action &action, int64_t &bytes, int32_t &activations) {
-    const Sizes &size = sizes[action.stage];
+    Sizes size = sizesOf(action.stage);
     Action each = action;
     each.microBatches = 1;
     each.parts =
@@ -127,18 +131,18 @@ private:
   }
   /// Of a micro-batch on a stage.
   int64_t keyOf(const Action &action) const {
-    return rows[action.stage] + action.microBatch;
+    return rows.find(action.stage)->second + action.microBatch;
   }
 
   const Problem &problem;
   std::span<const Action> order;
-  std::vector<Sizes> sizes; ///< of each stage
-  int32_t parts = 1;        ///< the most of a micro-batch
+  int32_t parts = 1; ///< the most of a micro-batch
   /// False where every micro-batch keeps its whole stash: what follows is
   /// empty.
   bool inPieces;
   int64_t microBatches = 0;
-  std::vector<int64_t> rows;    ///< key of each stage's first micro-batch
+  /// Key of the first micro-batch of each stage that the worker has.
+  std::unordered_map<int32_t, int64_t> rows;
   std::vector<bool> recomputed; ///< pieces, `parts` of them a key
   /// Of micro-batches in parts: how many pieces there are activations of.
   std::vector<int32_t> held;
@@ -146,22 +150,22 @@ private:
 
 } // namespace
 
-int64_t residentBytes(const Problem &problem, int32_t worker) {
-  int64_t sum = 0;
+std::vector<int64_t> residentBytes(const Problem &problem) {
+  std::vector<int64_t> sums(problem.workers, 0);
   if (!problem.bytes.empty())
     for (const Pipeline &pipeline : problem.pipelines)
       for (size_t s = 0; s < pipeline.workers.size(); ++s)
-        if (pipeline.workers[s] == worker)
-          sum += (1 + weightVersions(problem, static_cast<int32_t>(s))) *
-                     problem.bytes[s].weights +
-                 problem.bytes[s].optimizer;
-  return sum;
+        sums[pipeline.workers[s]] +=
+            (1 + weightVersions(problem, static_cast<int32_t>(s))) *
+                problem.bytes[s].weights +
+            problem.bytes[s].optimizer;
+  return sums;
 }
 
 MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
-                      int32_t worker) {
+                      int64_t resident) {
   MemoryPeak peak;
-  peak.bytes = residentBytes(problem, worker);
+  peak.bytes = resident;
   peak.index = order.empty() ? -1 : 0;
   auto raise = [&](size_t i, int64_t bytes, int64_t, int32_t activations) {
     if (bytes > peak.bytes) {
@@ -178,7 +182,7 @@ std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
                                          const Timing &timing, int32_t worker) {
   const std::vector<Action> &order = schedule.workers[worker];
-  int64_t resident = residentBytes(problem, worker);
+  int64_t resident = residentBytes(problem)[worker];
   std::vector<MemorySample> samples = {{0, resident}};
   auto add = [&](int64_t time, int64_t bytes) {
     if (samples.back().time == time)

@@ -36,10 +36,11 @@
 
 namespace chimera::schedule {
 
-/// What `worker` always holds, in bytes.
-int64_t residentBytes(const Problem &problem, int32_t worker);
+/// What each worker always holds, in bytes.
+std::vector<int64_t> residentBytes(const Problem &problem);
 
-/// The most that `worker` holds while it runs `order`.
+/// The most that a worker that always holds `resident` bytes holds while it
+/// runs `order`. Takes time for the actions of `order` only.
 struct MemoryPeak {
   int64_t bytes = 0;
   int32_t activations = 0;
@@ -47,7 +48,7 @@ struct MemoryPeak {
   int32_t index = -1;
 };
 MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
-                      int32_t worker);
+                      int64_t resident);
 
 /// Bytes that a worker holds from a time on, until the next sample.
 struct MemorySample {

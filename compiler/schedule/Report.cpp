@@ -113,8 +113,7 @@ Report makeReport(std::string name, const Scheme &scheme,
   report.problem = problem;
   report.unit = &unit;
   report.timing = simulate(problem, schedule);
-  for (int32_t w = 0; w < problem.workers; ++w)
-    report.residentBytes.push_back(residentBytes(problem, w));
+  report.residentBytes = residentBytes(problem);
   report.bounds = bounds(problem);
   describeWindow(Windows(problem, schedule), receiveWindow, report);
   addAllReduces(report, schedule);

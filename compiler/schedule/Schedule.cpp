@@ -27,10 +27,10 @@ const char *nameOf(Kind kind) {
   return "unknown";
 }
 
-std::string describe(const Action &action) {
-  std::string text = std::string(nameOf(action.kind)) + " of pipeline " +
-                     std::to_string(action.pipeline) + ", stage " +
-                     std::to_string(action.stage) + ", micro-batch";
+std::string labelOf(const Action &action) {
+  std::string text = "pipeline " + std::to_string(action.pipeline) +
+                     ", stage " + std::to_string(action.stage) +
+                     ", micro-batch";
   if (action.microBatches != 1)
     return text + "es " + std::to_string(action.microBatch) + " to " +
            std::to_string(action.microBatch + action.microBatches - 1);
@@ -39,6 +39,10 @@ std::string describe(const Action &action) {
     text += ", part " + std::to_string(action.part) + " of " +
             std::to_string(action.parts);
   return text;
+}
+
+std::string describe(const Action &action) {
+  return std::string(nameOf(action.kind)) + " of " + labelOf(action);
 }
 
 ActionIds::ActionIds(const Problem &problem)

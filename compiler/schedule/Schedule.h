@@ -56,8 +56,11 @@ inline int64_t Problem::cost(const Action &action) const {
 /// "forward", "backward", "input_gradient", "weight_gradient", "recompute".
 const char *nameOf(Kind kind);
 
-/// "forward of pipeline 0, stage 1, micro-batch 2", with "micro-batches 2 to 3"
-/// or "micro-batch 2, part 0 of 2".
+/// "pipeline 0, stage 1, micro-batch 2", with "micro-batches 2 to 3" or
+/// "micro-batch 2, part 0 of 2".
+std::string labelOf(const Action &action);
+
+/// "forward of " and the label.
 std::string describe(const Action &action);
 
 /// Gives every action of a problem a number in [0, count()), by stage,

@@ -17,11 +17,11 @@ namespace {
 /// actions of each worker ran.
 void summarize(const Problem &problem, const Schedule &schedule,
                std::span<const size_t> ran, Timing &timing) {
+  std::vector<int64_t> resident = residentBytes(problem);
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     std::span<const Action> order = schedule.workers[w];
     timing.idle.push_back(timing.makespan - timing.busy[w]);
-    MemoryPeak peak =
-        memoryPeak(problem, order.first(ran[w]), static_cast<int32_t>(w));
+    MemoryPeak peak = memoryPeak(problem, order.first(ran[w]), resident[w]);
     timing.peakActivations.push_back(peak.activations);
     timing.peakBytes.push_back(peak.bytes);
   }

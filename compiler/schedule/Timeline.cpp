@@ -69,21 +69,34 @@ std::string coverOf(const Problem &problem, const Action &action) {
 }
 
 std::span<const TimeUnit> timeUnits() {
-  static constexpr std::array<TimeUnit, 3> all = {{
-      {"none", "costs have no unit; a chrome trace shows one as 1 us", 1},
-      {"us", "costs are in microseconds", 1},
-      {"ns", "costs are in nanoseconds", 1e-3},
+  static constexpr std::array<TimeUnit, 5> all = {{
+      {"none", "costs have no unit; a chrome trace shows one as 1 us", "time",
+       false, 1},
+      {"slot", "costs are in slots of equal length, shown likewise",
+       "time in slots", false, 1},
+      {"flop", "costs are in floating-point operations, shown likewise",
+       "time in flop", false, 1},
+      {"us", "costs are in microseconds", "time in us", true, 1},
+      {"ns", "costs are in nanoseconds", "time in ns", true, 1e-3},
   }};
   return all;
 }
 
-std::string Timeline::axis() const {
-  if (slots)
-    return "slot";
-  if (unit == &timeUnits().front())
-    return "time";
-  return std::string("time in ") + unit->name;
+const TimeUnit *findTimeUnit(std::string_view name) {
+  for (const TimeUnit &unit : timeUnits())
+    if (name == unit.name)
+      return &unit;
+  return nullptr;
 }
+
+std::string timeUnitNames() {
+  std::string names;
+  for (const TimeUnit &unit : timeUnits())
+    names += (names.empty() ? "" : ", ") + std::string(unit.name);
+  return names;
+}
+
+std::string Timeline::axis() const { return slots ? "slot" : unit->axis; }
 
 std::span<const TimelineFormat> timelineFormats() {
   static constexpr std::array<TimelineFormat, 3> all = {{

@@ -20,11 +20,19 @@ namespace chimera::schedule {
 struct TimeUnit {
   const char *name;
   const char *summary;
+  const char *axis;    ///< under a picture: "time in ns"
+  bool isDuration;     ///< it says how long one is
   double microseconds; ///< of one unit, in a chrome trace
 };
 
 /// The first is that of costs without a unit.
 std::span<const TimeUnit> timeUnits();
+
+/// Null if there is no unit of that name.
+const TimeUnit *findTimeUnit(std::string_view name);
+
+/// "none, slot, …".
+std::string timeUnitNames();
 
 /// What `action` covers, short: "3", "8-11", "0a"; "01" where one digit is
 /// enough for each micro-batch of the problem.
@@ -44,7 +52,7 @@ struct Timeline {
   int64_t duration(const Action &action) const {
     return slots ? 1 : problem.cost(action);
   }
-  /// What one unit of time is in words: "slot", "time", "time in ns".
+  /// What is counted under a picture: "slot", "time", "time in ns".
   std::string axis() const;
 };
 

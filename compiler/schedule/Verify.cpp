@@ -58,6 +58,13 @@ private:
   void report(Constraint constraint, std::string message) {
     violations.push_back({constraint, std::move(message)});
   }
+  /// About the action at `position`.
+  void report(Constraint constraint, int64_t position, std::string message) {
+    size_t w = workerAt(position);
+    violations.push_back({constraint, std::move(message),
+                          static_cast<int32_t>(w),
+                          static_cast<int32_t>(position - first[w])});
+  }
   static std::string onWorker(size_t worker) {
     return "worker " + std::to_string(worker) + ": ";
   }
@@ -74,7 +81,7 @@ private:
         std::optional<int64_t> id = ids.find(action);
         bool isNew = id && positionOf[*id] == kNowhere;
         if (!isNew || placeOf(action) != w)
-          reportAction(w, action, id);
+          reportAction(w, position, action, id);
         if (isNew) {
           positionOf[*id] = position;
           idAt[position] = *id;
@@ -86,18 +93,18 @@ private:
     }
   }
 
-  void reportAction(size_t worker, const Action &action,
+  void reportAction(size_t worker, int64_t position, const Action &action,
                     std::optional<int64_t> id) {
     if (!id)
-      return report(Constraint::UnknownAction,
+      return report(Constraint::UnknownAction, position,
                     onWorker(worker) + describe(action) +
                         " is no action of the problem");
     if (placeOf(action) != worker)
-      report(Constraint::Placement, onWorker(worker) + describe(action) +
-                                        " belongs on worker " +
-                                        std::to_string(placeOf(action)));
+      report(Constraint::Placement, position,
+             onWorker(worker) + describe(action) + " belongs on worker " +
+                 std::to_string(placeOf(action)));
     if (positionOf[*id] != kNowhere)
-      report(Constraint::Duplicate,
+      report(Constraint::Duplicate, position,
              onWorker(worker) + describe(action) + " stands twice");
   }
 
@@ -161,19 +168,20 @@ private:
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
       forEachNeed(action, id, [&](int64_t need) {
         if (standsLater(need, positionOf[id], w))
-          reportOrder(w, action, ids.action(need));
+          reportOrder(w, positionOf[id], action, ids.action(need));
         return true;
       });
     });
   }
 
-  void reportOrder(size_t worker, const Action &action, const Action &need) {
+  void reportOrder(size_t worker, int64_t position, const Action &action,
+                   const Action &need) {
     std::string stage;
     if (need.stage != action.stage)
       stage = " of stage " + std::to_string(need.stage);
-    report(Constraint::Order, onWorker(worker) + describe(action) +
-                                  " stands before the " + nameOf(need.kind) +
-                                  stage + " it needs");
+    report(Constraint::Order, position,
+           onWorker(worker) + describe(action) + " stands before the " +
+               nameOf(need.kind) + stage + " it needs");
   }
 
   /// Where a run of the order ends.
@@ -243,6 +251,7 @@ private:
     for (size_t w = 0; w < schedule.workers.size(); ++w)
       if (int64_t need = stuck.waitsFor[w]; need != kNoAction)
         report(Constraint::Deadlock,
+               first[w] + static_cast<int64_t>(stuck.next[w]),
                "worker " + std::to_string(w) + " never gets to " +
                    describe(schedule.workers[w][stuck.next[w]]) +
                    ": it needs " + describeId(need) + ", which worker " +
@@ -272,7 +281,7 @@ private:
         const Action &action = schedule.workers[w][i];
         int64_t slot = slots[position];
         if (slot < 0 || (i > 0 && slot <= slots[position - 1]))
-          report(Constraint::Slots,
+          report(Constraint::Slots, position,
                  onWorker(w) +
                      "expected a slot after that of the action before, got "
                      "slot " +
@@ -284,10 +293,10 @@ private:
           // What stands on the same worker is ordered by the rule above.
           bool here = at >= first[w] && at < first[w + 1];
           if (at != kNowhere && !here && slots[at] >= slot)
-            report(Constraint::Slots, describe(action) + " in slot " +
-                                          std::to_string(slot) + " needs " +
-                                          describeId(need) + " in slot " +
-                                          std::to_string(slots[at]));
+            report(Constraint::Slots, position,
+                   describe(action) + " in slot " + std::to_string(slot) +
+                       " needs " + describeId(need) + " in slot " +
+                       std::to_string(slots[at]));
           return true;
         });
       }
@@ -333,21 +342,21 @@ private:
       Section here = sections[positionOf[id]];
       Section there = sections[positionOf[*next]];
       if ((here == kBody) == (there == kBody))
-        report(Constraint::Period,
+        report(Constraint::Period, positionOf[id],
                "expected the body to run " + describe(action) + " or " +
                    std::to_string(later.microBatch) + ", got " +
                    (here == kBody ? "both" : "neither"));
       else if (here == kEpilogue || there == kPrologue)
-        report(Constraint::Period, "expected " + describe(action) +
-                                       " before the body or in it, got " +
-                                       std::to_string(later.microBatch) +
-                                       " there");
+        report(Constraint::Period, positionOf[id],
+               "expected " + describe(action) +
+                   " before the body or in it, got " +
+                   std::to_string(later.microBatch) + " there");
     });
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
       forEachNeed(action, id, [&](int64_t need) {
         if (positionOf[need] != kNowhere &&
             sections[positionOf[need]] > sections[positionOf[id]])
-          report(Constraint::Period,
+          report(Constraint::Period, positionOf[id],
                  onWorker(w) + describe(action) +
                      " stands in a section before that of " + describeId(need) +
                      ", which it needs");
@@ -370,18 +379,19 @@ private:
     for (size_t w = 0; w < schedule.workers.size(); ++w) {
       std::vector<Replica> replicas(stages);
       for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
-        if (idAt[first[w] + static_cast<int64_t>(i)] == kNoAction)
+        int64_t position = first[w] + static_cast<int64_t>(i);
+        if (idAt[position] == kNoAction)
           continue;
         const Action &action = schedule.workers[w][i];
         Replica &replica = replicas[action.stage];
         if (action.kind == Kind::Forward)
-          checkVersion(w, action, replica.updates);
+          checkVersion(w, position, action, replica.updates);
         if (action.kind != last)
           continue;
         replica.done.resize(static_cast<size_t>(problem.microBatches()) *
                             problem.steps);
         if (each == 1 && action.microBatch != replica.inOrder)
-          report(Constraint::Versions,
+          report(Constraint::Versions, position,
                  onWorker(w) + "expected the update of micro-batch " +
                      std::to_string(replica.inOrder) + " on stage " +
                      std::to_string(action.stage) + " next, got that of " +
@@ -395,7 +405,7 @@ private:
         int64_t oldest = weightVersion(problem, action.stage, replica.inOrder);
         int64_t most = weightVersions(problem, action.stage);
         if (replica.updates - oldest + 1 > most)
-          report(Constraint::Versions,
+          report(Constraint::Versions, position,
                  onWorker(w) + "expected at most " + std::to_string(most) +
                      " versions of stage " + std::to_string(action.stage) +
                      ", got " + std::to_string(replica.updates - oldest + 1) +
@@ -404,10 +414,11 @@ private:
     }
   }
 
-  void checkVersion(size_t worker, const Action &forward, int64_t updates) {
+  void checkVersion(size_t worker, int64_t position, const Action &forward,
+                    int64_t updates) {
     int64_t version = weightVersion(problem, forward.stage, forward.microBatch);
     if (updates < version)
-      report(Constraint::Versions,
+      report(Constraint::Versions, position,
              onWorker(worker) + describe(forward) +
                  " reads the weights after " + std::to_string(version) +
                  " updates, but only " + std::to_string(updates) +
@@ -417,6 +428,7 @@ private:
   void checkMemory() {
     size_t workers =
         std::min(problem.memoryCaps.size(), schedule.workers.size());
+    std::vector<int64_t> resident = residentBytes(problem);
     std::vector<Action> known;
     for (size_t w = 0; w < workers; ++w) {
       std::span<const Action> order = schedule.workers[w];
@@ -427,7 +439,7 @@ private:
             known.push_back(order[i]);
         order = known;
       }
-      MemoryPeak peak = memoryPeak(problem, order, static_cast<int32_t>(w));
+      MemoryPeak peak = memoryPeak(problem, order, resident[w]);
       if (peak.bytes <= problem.memoryCaps[w])
         continue;
       std::string when = "before its first action";

@@ -28,6 +28,8 @@ struct Violation {
   };
   Constraint constraint;
   std::string message;
+  /// The action that is wrong, by its place in the order; of none if negative.
+  int32_t worker = -1, index = -1;
 };
 
 /// "unknown-action", "missing", …

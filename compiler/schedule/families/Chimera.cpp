@@ -175,13 +175,17 @@ struct Plan {
 std::vector<Pipeline> placeChimera(int32_t stages, int32_t microBatches,
                                    const SchemeOptions &options) {
   Plan plan(stages, microBatches, options);
+  // The first unit is the fullest and shares out in the order of pipelines:
+  // the others get no micro-batches, and there may be very many.
+  int32_t used = std::min(plan.pipelines, plan.units.front().count);
   std::vector<Pipeline> pipelines;
-  for (int32_t i = 0; i < options.pipelines / 2; ++i)
+  for (int32_t i = 0; 2 * i < used; ++i)
     for (Pipeline &pipeline :
          placeBothWays(stages, i * (stages / (options.pipelines / 2))))
       pipelines.push_back(std::move(pipeline));
+  pipelines.resize(used);
   for (const Unit &unit : plan.units)
-    for (int32_t p = 0; p < plan.pipelines; ++p)
+    for (int32_t p = 0; p < used; ++p)
       for (int32_t j = 0; j < plan.share(unit, p); j += plan.perSlot(unit))
         plan.forEachForward(unit, plan.token(unit, p, j),
                             [&](int32_t first, int32_t count) {
@@ -189,9 +193,6 @@ std::vector<Pipeline> placeChimera(int32_t stages, int32_t microBatches,
                               for (int32_t i = 0; i < count; ++i)
                                 pipelines[p].microBatches.push_back(first + i);
                             });
-  // The first unit is the fullest and shares out in the order of pipelines.
-  while (pipelines.back().microBatches.empty())
-    pipelines.pop_back();
   for (Pipeline &pipeline : pipelines) {
     pipeline.backwardParts = plan.parts;
     if (std::ranges::count(pipeline.forwards, 1) ==
@@ -201,16 +202,16 @@ std::vector<Pipeline> placeChimera(int32_t stages, int32_t microBatches,
   return pipelines;
 }
 
-/// One worker's row of the slot table: in each slot the token whose forwards or
-/// backwards run in it.
+/// What a worker runs in one slot of the table: a token's forwards or backward.
 struct Slot {
-  const Unit *unit = nullptr; ///< null where the slot is idle
+  int64_t number;
+  const Unit *unit;
   Kind kind;
   int32_t pipeline, stage, token;
 };
 
-void appendSlot(const Plan &plan, const Slot &slot, int64_t number,
-                Schedule &schedule, int32_t worker) {
+void appendSlot(const Plan &plan, const Slot &slot, Schedule &schedule,
+                int32_t worker) {
   auto append = [&](int32_t microBatch, int32_t count, int32_t part) {
     bool isPart = slot.kind == Kind::Backward;
     schedule.workers[worker].push_back(
@@ -218,7 +219,7 @@ void appendSlot(const Plan &plan, const Slot &slot, int64_t number,
          static_cast<uint16_t>(count), static_cast<uint8_t>(part),
          static_cast<uint8_t>(isPart ? plan.parts : 1)});
     if (plan.hasSlots())
-      schedule.slots[worker].push_back(number);
+      schedule.slots[worker].push_back(slot.number);
   };
   if (slot.kind == Kind::Forward)
     plan.forEachForward(
@@ -240,10 +241,6 @@ void appendSlot(const Plan &plan, const Slot &slot, int64_t number,
 Schedule orderChimera(const Problem &problem, const SchemeOptions &options) {
   auto stages = static_cast<int32_t>(problem.stages.size());
   Plan plan(stages, problem.microBatches(), options);
-  int64_t slots = stages % 2;
-  for (const Unit &unit : plan.units)
-    slots += plan.period(unit);
-  slots += 4 * stages;
   std::vector<Slot> row;
   auto fill = [&](int32_t p, int32_t s) {
     int64_t start = problem.pipelines[p].up ? stages % 2 : 0;
@@ -252,27 +249,30 @@ Schedule orderChimera(const Problem &problem, const SchemeOptions &options) {
       for (int32_t j = 0; j < plan.share(unit, p); ++j) {
         int32_t token = plan.token(unit, p, j);
         if (j % perSlot == 0)
-          row[start + 2 * (j / perSlot) + s] = {&unit, Kind::Forward, p, s,
-                                                token};
-        row[start + 2 * j + 2 * stages - 1 - s] = {&unit, Kind::Backward, p, s,
-                                                   token};
+          row.push_back({start + 2 * (j / perSlot) + s, &unit, Kind::Forward, p,
+                         s, token});
+        row.push_back({start + 2 * j + 2 * stages - 1 - s, &unit,
+                       Kind::Backward, p, s, token});
       }
       start += plan.period(unit);
     }
   };
+  std::vector<std::vector<std::pair<int32_t, int32_t>>> replicas(
+      problem.workers); // pipelines and stages of each
+  for (size_t p = 0; p < problem.pipelines.size(); ++p)
+    for (int32_t s = 0; s < stages; ++s)
+      replicas[problem.pipelines[p].workers[s]].emplace_back(p, s);
   Schedule schedule;
   schedule.workers.resize(problem.workers);
   if (plan.hasSlots())
     schedule.slots.resize(problem.workers);
   for (int32_t w = 0; w < problem.workers; ++w) {
-    row.assign(slots, {});
-    for (size_t p = 0; p < problem.pipelines.size(); ++p)
-      for (int32_t s = 0; s < stages; ++s)
-        if (problem.pipelines[p].workers[s] == w)
-          fill(static_cast<int32_t>(p), s);
-    for (int64_t i = 0; i < slots; ++i)
-      if (row[i].unit)
-        appendSlot(plan, row[i], i, schedule, w);
+    row.clear();
+    for (auto [p, s] : replicas[w])
+      fill(p, s);
+    std::ranges::sort(row, {}, &Slot::number);
+    for (const Slot &slot : row)
+      appendSlot(plan, slot, schedule, w);
   }
   return schedule;
 }

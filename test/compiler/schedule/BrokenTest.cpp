@@ -60,6 +60,28 @@ TEST_P(BrokenSchedule, HasAllItsViolationsReported) {
   EXPECT_EQ(found(c), GetParam().expected);
 }
 
+/// Whoever shows a violation can show the action.
+TEST_P(BrokenSchedule, SaysWhichActionIsWrong) {
+  using Constraint = Violation::Constraint;
+  Case c = GetParam().make();
+  for (const Violation &violation : verify(c.problem, c.schedule)) {
+    Constraint constraint = violation.constraint;
+    if (violation.worker < 0) {
+      EXPECT_TRUE(constraint == Constraint::Missing ||
+                  constraint == Constraint::Memory ||
+                  violation.message.rfind("expected ", 0) == 0)
+          << violation.message;
+      continue;
+    }
+    const Action &action =
+        c.schedule.workers.at(violation.worker).at(violation.index);
+    if (violation.message.find("the update of") == std::string::npos) {
+      EXPECT_NE(violation.message.find(describe(action)), std::string::npos)
+          << violation.message;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Verify, BrokenSchedule, testing::ValuesIn(allBroken()),
                          [](const auto &info) { return info.param.name; });
 

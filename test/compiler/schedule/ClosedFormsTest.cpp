@@ -136,7 +136,7 @@ TEST_P(EvenD, HoldsAStageOfEveryPipeline) {
     Case c = makeCase("chimera", d, 2 * d, {1, 2, 1, 1}, false, options);
     c.problem.bytes.assign(d, {100, 7, 0, 0});
     for (int32_t w = 0; w < d; ++w)
-      EXPECT_EQ(residentBytes(c.problem, w), options.pipelines * 207);
+      EXPECT_EQ(residentBytes(c.problem)[w], options.pipelines * 207);
   }
 }
 

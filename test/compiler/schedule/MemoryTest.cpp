@@ -23,13 +23,13 @@ Case sized(bool split = false) {
 
 TEST(Memory, CountsWhatAWorkerAlwaysHolds) {
   Case c = sized();
-  EXPECT_EQ(residentBytes(c.problem, 0), 25);
-  EXPECT_EQ(residentBytes(c.problem, 1), 40);
+  EXPECT_EQ(residentBytes(c.problem)[0], 25);
+  EXPECT_EQ(residentBytes(c.problem)[1], 40);
   // Chimera: both stages on both workers.
   c = makeCase("chimera", 2, 2);
   c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
-  EXPECT_EQ(residentBytes(c.problem, 0), 65);
-  EXPECT_EQ(residentBytes(c.problem, 1), 65);
+  EXPECT_EQ(residentBytes(c.problem)[0], 65);
+  EXPECT_EQ(residentBytes(c.problem)[1], 65);
 }
 
 /// Worker 0: F0 F1 B0 B1, worker 1: F0 B0 F1 B1.
@@ -38,8 +38,8 @@ TEST(Memory, HoldsStashesAndWhatPasses) {
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.peakBytes,
             (std::vector<int64_t>{25 + 2 * 100 + 1000, 40 + 200 + 1000}));
-  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[0], 0).index, 1);
-  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[1], 1).index, 0);
+  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[0], 25).index, 1);
+  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[1], 40).index, 0);
 }
 
 TEST(Memory, GoesUpAndDownOverTime) {
