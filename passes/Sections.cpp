@@ -179,11 +179,6 @@ private:
 
   void visitInput(ActionOp action, int32_t s, int32_t m) {
     Replica &replica = replicas[s];
-    for (Value operand : action->getOperands())
-      if (auto load = operand.getDefiningOp<LoadOp>();
-          load && load.getMicroBatch() != action.getMicroBatch())
-        report(action, "expected what was loaded for micro-batch ")
-            << m << ", got that for " << load.getMicroBatch();
     if (isa<ForwardOp>(action))
       replica.outputs[m] = action->getResult(0);
     if (s == 0)

@@ -42,8 +42,8 @@ void unrollSections(StepMaker &make, const schedule::Problem &problem);
 ///   state and what is in flight, oldest first;
 /// - an action reads another version of weights than the schedule states (so a
 ///   backward reads what its forward and its recompute read), another stash
-///   than its forward or recompute left, or another input than its micro-batch
-///   has;
+///   than its forward or recompute left, or another activation than that of
+///   its micro-batch;
 /// - updates are not those of the section in their order, each of the newest
 ///   weights with the gradient that its label names.
 /// Which actions there are is the schedule library's to check.

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Bridge.h"
+#include "passes/Operands.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"
 
@@ -31,6 +31,10 @@ bool isSumOf(Value value, uint32_t pipeline, uint32_t stage) {
     auto user = dyn_cast<ActionOp>(use.getOwner());
     return user && user.getAccumulator() == &use;
   });
+}
+
+template <typename Op> bool isOf(Op op, uint32_t pipeline, uint32_t stage) {
+  return op.getPipeline() == pipeline && op.getStage() == stage;
 }
 
 /// What sums gradients, and what takes the sums.
@@ -106,7 +110,8 @@ private:
     if (!piece)
       return verifySum(update, gradient, replicated, false);
     auto join = gradient.getDefiningOp<JoinOp>();
-    if (!join || join.getPieces().size() != 2)
+    if (!join || join.getPieces().size() != 2 ||
+        !isOf(join, update.getPipeline(), s))
       return update.emitOpError("expected the gradient of the tied parameters "
                                 "joined with that of the others");
     return success(
@@ -131,6 +136,7 @@ private:
       return isSumOf(value, pipeline, stage);
     auto split = value.getDefiningOp<SplitOp>();
     if (!split || split.getPieces().size() != 2 ||
+        !isOf(split, pipeline, stage) ||
         !isSumOf(split.getGradient(), pipeline, stage))
       return false;
     auto type = cast<WeightGradientType>(split.getPieces()[*piece].getType());
@@ -164,23 +170,6 @@ private:
   bool replicated;
 };
 
-/// In a step that flushes, forward, recompute and backward read the weights
-/// that the step takes for their replica.
-LogicalResult verifyWeights(ActionOp action, Block &step,
-                            const Layout &layout) {
-  uint32_t p = action.getPipeline(), s = action.getStage();
-  // Others the schedule library reports.
-  if (p >= layout.directions.size() || s >= layout.stages.size())
-    return success();
-  unsigned index = 2 * replicaIndex(layout, p, s);
-  for (Value operand : action->getOperands())
-    if (isa<WeightsType>(operand.getType()) &&
-        (index >= step.getNumArguments() || operand != step.getArgument(index)))
-      return action.emitOpError("expected the weights of pipeline ")
-             << p << ", stage " << s << " that the step takes";
-  return success();
-}
-
 LogicalResult verify(PipelineOp pipeline) {
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
   if (failed(of))
@@ -193,20 +182,16 @@ LogicalResult verify(PipelineOp pipeline) {
   if (failed(tied))
     return failure();
   LogicalResult result = success();
-  if (!stepsOverlap(*sections)) {
-    Block &step = sections->front().getBody().front();
-    for (auto action : step.getOps<ActionOp>())
-      if (failed(verifyWeights(action, step, *layout)))
-        result = failure();
-  }
+  if (failed(verifyOperands(of->problem, *layout, *sections)))
+    result = failure();
   ReductionVerifier reductions(pipeline, *layout, *tied);
   for (SectionOp section : *sections)
     if (failed(reductions.verify(section.getBody().front())))
       result = failure();
   if (failed(verifySections(pipeline)))
     result = failure();
-  if (failed(report(sections->front(), "",
-                    schedule::verify(of->problem, of->schedule))))
+  if (failed(reportOnActions(*sections,
+                             schedule::verify(of->problem, of->schedule))))
     return failure();
   return result;
 }

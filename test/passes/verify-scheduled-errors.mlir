@@ -18,7 +18,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -53,7 +53,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#1) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+    chimera.yield %a00, %b00, %a10, %b10 : !chimera.weights<1>, !chimera.optimizer_state<1>,
         !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -96,7 +96,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -118,7 +118,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -133,6 +133,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{backward of pipeline 0, stage 0, micro-batch 0 is missing}}
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    // expected-error@below {{expected the updated weights of pipeline 0, stage 0, got the weights of pipeline 0, stage 0 that the step takes}}
+    // expected-error@below {{expected the updated optimizer state of pipeline 0, stage 0, got the optimizer state of pipeline 0, stage 0 that the step takes}}
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -146,22 +148,23 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 1 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [1, 0] micro_batches [0]
-  // expected-error@below {{worker 0: forward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
-  // expected-error@below {{worker 0: backward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
   // expected-error@below {{forward of pipeline 0, stage 1, micro-batch 0 is missing}}
   // expected-error@below {{backward of pipeline 0, stage 1, micro-batch 0 is missing}}
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    // expected-error@below {{worker 0: forward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    // expected-error@below {{worker 0: backward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
+    // expected-error@below {{expected the input gradient of pipeline 0, stage 1, micro-batch 0, got the loss of pipeline 0, stage 0, micro-batch 0}}
     %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -184,7 +187,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(2
     // expected-error@below {{expected a reduced gradient, got that of one replica}}
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -209,7 +212,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(3
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -244,7 +247,9 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+    // expected-error@below {{expected the updated weights of pipeline 1, stage 0}}
+    // expected-error@below {{expected the updated optimizer state of pipeline 1, stage 0}}
+    chimera.yield %a00, %b00, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
         !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -282,7 +287,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#1) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+    chimera.yield %a00, %b00, %a10, %b10 : !chimera.weights<1>, !chimera.optimizer_state<1>,
         !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -315,7 +320,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -352,7 +357,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     // expected-error@below {{expected the gradient of pipeline 1, stage 0}}
     %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#0) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+    chimera.yield %a00, %b00, %a10, %b10 : !chimera.weights<1>, !chimera.optimizer_state<1>,
         !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -377,7 +382,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     // expected-error@below {{expected the gradient of pipeline 0, stage 0}}
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %z) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -413,7 +418,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#1) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
-    chimera.yield %w, %o, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
+    chimera.yield %a00, %b00, %a10, %b10 : !chimera.weights<1>, !chimera.optimizer_state<1>,
         !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }

@@ -47,7 +47,14 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 
 // And what was loaded for another.
 // RUN: sed '/epilogue {/,${s/load pipeline 0 stage 2 micro_batch 1 /load pipeline 0 stage 2 micro_batch 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOAD
-// LOAD: 'chimera.forward' op expected what was loaded for micro-batch 1, got that for 2
+// LOAD: 'chimera.forward' op expected the labels of pipeline 0, stage 2, micro-batch 1, got the labels of pipeline 0, stage 2, micro-batch 2
+
+// A backward takes another micro-batch's gradient or loss, or adds to the sum of
+// the micro-batch before, which has an update of its own.
+// RUN: sed -E '/step \{/,/epilogue \{/{/backward .* stage 1 micro_batch 1 /s/(on 1\(%%[a-z_0-9]+, )%%[a-z_0-9]+/\1%%input_gradient/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=BACK --implicit-check-not=error:
+// BACK: error: 'chimera.backward' op expected the input gradient of pipeline 0, stage 2, micro-batch 1, got the input gradient of pipeline 0, stage 2, micro-batch 0
+// RUN: sed -E '/step \{/,/epilogue \{/{/backward .* stage 2 micro_batch 1 /s/, %%[a-z_0-9]+\)/, %%new_sum)/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ADDED
+// ADDED: error: 'chimera.backward' op expected a zero for pipeline 0, stage 2, got the sum so far of pipeline 0, stage 2
 
 // The prologue's versions are not all the first.
 // RUN: sed 's/yield %%0, %%1, %%arg0/yield %%0, %%arg0, %%1/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=COPIES
@@ -78,13 +85,13 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 
 // A recompute reads other weights than its forward, or another input.
 // RUN: sed '/step {/,/epilogue {/{/recompute .* stage 1 micro_batch 1 /s/%%arg6)/%%arg5)/}' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=AGAIN
-// AGAIN: 'chimera.recompute' op expected it to read version 1 of the weights of stage 1
+// AGAIN: error: 'chimera.recompute' op expected it to read version 1 of the weights of stage 1
 // AGAIN-NOT: error:
 // RUN: sed -E '/step \{/,/epilogue \{/{/recompute .* stage 1 micro_batch 1 /s/on 1\(%%[a-z_0-9]+/on 1(%%arg9/}' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=READ
 // READ: 'chimera.recompute' op expected the activation of micro-batch 1 from stage 0
 // READ-NOT: error:
 // RUN: sed '/epilogue {/,${s/load pipeline 0 stage 0 micro_batch 0 /load pipeline 0 stage 0 micro_batch 1 /}' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOADED
-// LOADED: 'chimera.recompute' op expected what was loaded for micro-batch 0, got that for 1
+// LOADED: 'chimera.recompute' op expected the tokens of pipeline 0, stage 0, micro-batch 0, got the tokens of pipeline 0, stage 0, micro-batch 1
 
 // Inputs in flight change places.
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){9})(%%[a-z_0-9]+), (%%[a-z_0-9]+)/\1\4, \3/' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=INPUTS

@@ -1,0 +1,373 @@
+//===- Operands.cpp - What the ops of a schedule take ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Operands.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+namespace {
+
+enum class Role : uint8_t {
+  Tokens,
+  Labels,
+  Activation,
+  Loss,
+  Stash,
+  Rest, ///< the stash that an input gradient leaves to the weight gradient
+  Gradient,
+  Zero,
+  Sum,
+  Weights,
+  State,
+  NewWeights,
+  NewState,
+  Other
+};
+
+/// The words of a role, before and behind the label, and how much of the label
+/// tells values of the role apart.
+struct Words {
+  const char *before, *behind;
+  bool ofMicroBatch;
+};
+
+const Words &wordsOf(Role role) {
+  static constexpr Words all[] = {
+      {"the tokens of ", "", true},
+      {"the labels of ", "", true},
+      {"the activation of ", "", true},
+      {"the loss of ", "", true},
+      {"the stash of ", "", true},
+      {"what the input gradient leaves of the stash of ", "", true},
+      {"the input gradient of ", "", true},
+      {"a zero for ", "", false},
+      {"the sum so far of ", "", false},
+      {"the weights of ", " that the step takes", false},
+      {"the optimizer state of ", " that the step takes", false},
+      {"the updated weights of ", "", false},
+      {"the updated optimizer state of ", "", false},
+      {"something else", "", false},
+  };
+  return all[static_cast<size_t>(role)];
+}
+
+/// What a value is: its role, and the pipeline, the stage and, as far as the
+/// role has such, the micro-batches or the part that it is of.
+struct Label {
+  Role role = Role::Other;
+  uint32_t pipeline = 0, stage = 0;
+  uint32_t microBatch = 0, count = 1, part = 0, parts = 1;
+
+  bool operator==(const Label &) const = default;
+
+  std::string text() const {
+    const Words &words = wordsOf(role);
+    if (role == Role::Other)
+      return words.before;
+    std::string replica = "pipeline " + std::to_string(pipeline) + ", stage " +
+                          std::to_string(stage);
+    if (words.ofMicroBatch)
+      replica = schedule::labelOf(
+          {schedule::Kind::Forward, static_cast<int32_t>(pipeline),
+           static_cast<int32_t>(stage), static_cast<int32_t>(microBatch),
+           static_cast<uint16_t>(count), static_cast<uint8_t>(part),
+           static_cast<uint8_t>(parts)});
+    return words.before + replica + words.behind;
+  }
+};
+
+/// The label of what `action` covers, in another role and maybe of another
+/// stage.
+Label labelOf(Role role, ActionOp action, uint32_t stage) {
+  return {role,
+          action.getPipeline(),
+          stage,
+          action.getMicroBatch(),
+          action.getCount(),
+          action.getPart(),
+          action.getParts()};
+}
+
+class OperandVerifier {
+public:
+  OperandVerifier(const schedule::Problem &problem, const Layout &layout,
+                  bool overlaps)
+      : layout(layout), pipelines(schedule::pipelineOfMicroBatch(problem)),
+        stages(layout.stages.size()),
+        eachMicroBatch(problem.updates == schedule::Updates::EachMicroBatch),
+        overlaps(overlaps) {}
+
+  void verify(Block &block) {
+    section = &block;
+    recomputed.clear();
+    kept.clear();
+    for (auto op : block.getOps<RecomputeOp>())
+      recomputed.insert(pieceOf(op));
+    for (Operation &op : block)
+      llvm::TypeSwitch<Operation *>(&op)
+          .Case([&](ActionOp action) { verifyAction(action); })
+          .Case([&](AllReduceOp reduce) { verifyLosses(reduce); })
+          .Case([&](OptimizerStepOp update) { verifyUpdate(update); })
+          .Case([&](YieldOp yield) { verifyYield(yield); });
+  }
+
+  LogicalResult finish(Operation *op) {
+    if (found > kMost)
+      op->emitOpError("and ") << found - kMost << " operands more";
+    return success(found == 0);
+  }
+
+private:
+  static constexpr size_t kMost = 20;
+
+  /// A part of a micro-batch on a stage, which one backward runs.
+  using Piece = std::pair<uint64_t, uint32_t>;
+  static Piece pieceOf(ActionOp op) {
+    return {uint64_t{op.getStage()} << 32 | op.getMicroBatch(), op.getPart()};
+  }
+
+  /// True if `op` names a replica that there is. Those of other actions the
+  /// schedule library reports.
+  template <typename Op> bool isKnown(Op op) const {
+    return op.getPipeline() < layout.directions.size() &&
+           op.getStage() < stages;
+  }
+
+  /// Whether sections may hand on values of the role, so that verifySections
+  /// follows them.
+  static bool isHandedOn(Role role) {
+    return role == Role::Activation || role == Role::Stash ||
+           role == Role::Rest || role == Role::Weights || role == Role::State;
+  }
+
+  void expect(Operation *op, Value value, const Label &expected) {
+    if (overlaps && isHandedOn(expected.role))
+      return;
+    Label got = labelOfValue(value);
+    if (got != expected && ++found <= kMost)
+      op->emitOpError("expected ") << expected.text() << ", got " << got.text();
+  }
+
+  /// The same for what a recompute takes, its own share of which it uses.
+  void expectShare(Operation *op, Value value, Label expected) {
+    Label got = labelOfValue(value);
+    expected.part = 0;
+    expected.parts = 1;
+    if (got.microBatch <= expected.microBatch &&
+        expected.microBatch - got.microBatch < got.count) {
+      expected.microBatch = got.microBatch;
+      expected.count = got.count;
+    }
+    expect(op, value, expected);
+  }
+
+  void verifyAction(ActionOp action) {
+    if (!isKnown(action))
+      return;
+    llvm::TypeSwitch<Operation *>(action)
+        .Case([&](ForwardOp op) {
+          verifyForward(op);
+          keepStashes(op);
+        })
+        .Case([&](RecomputeOp op) { verifyForward(op); })
+        .Case([&](BackwardOp op) {
+          verifyStash(op, Role::Stash);
+          verifyGradient(op);
+          verifySum(op);
+        })
+        .Case([&](InputGradientOp op) {
+          verifyStash(op, Role::Stash);
+          verifyGradient(op);
+        })
+        .Case([&](WeightGradientOp op) {
+          verifyStash(op, Role::Rest);
+          verifySum(op);
+        });
+  }
+
+  /// A forward, first or again.
+  template <typename Op> void verifyForward(Op op) {
+    auto take = [&](Value value, const Label &expected) {
+      if (std::is_same_v<Op, RecomputeOp>)
+        expectShare(op, value, expected);
+      else
+        expect(op, value, expected);
+    };
+    uint32_t s = op.getStage();
+    ActionOp action = op;
+    take(op.getInput(), s == 0 ? labelOf(Role::Tokens, action, 0)
+                               : labelOf(Role::Activation, action, s - 1));
+    verifyWeights(op);
+    if (op.getLabels())
+      take(op.getLabels(), labelOf(Role::Labels, action, s));
+  }
+
+  template <typename Op> void verifyWeights(Op op) {
+    expect(op, op.getWeights(),
+           {Role::Weights, op.getPipeline(), op.getStage()});
+  }
+
+  template <typename Op> void verifyStash(Op op, Role role) {
+    expect(op, op.getStash(), labelOf(role, ActionOp(op), op.getStage()));
+    verifyWeights(op);
+  }
+
+  template <typename Op> void verifyGradient(Op op) {
+    Label label = labelOf(Role::Gradient, ActionOp(op), op.getStage() + 1);
+    if (label.stage == stages)
+      label = {Role::Loss, op.getPipeline(), op.getStage(), op.getMicroBatch()};
+    expect(op, op.getOutputGradient(), label);
+  }
+
+  /// A zero is a sum so far too, and the only one where each micro-batch has an
+  /// update.
+  template <typename Op> void verifySum(Op op) {
+    Label label{Role::Zero, op.getPipeline(), op.getStage()};
+    if (!eachMicroBatch && labelOfValue(op.getSum()) != label)
+      label.role = Role::Sum;
+    expect(op, op.getSum(), label);
+  }
+
+  /// The losses of all micro-batches in their order, in which they are folded.
+  void verifyLosses(AllReduceOp reduce) {
+    if (!isa<LossType>(reduce.getSummands().front().getType()))
+      return;
+    size_t count = reduce.getSummands().size();
+    if (count != pipelines.size() && ++found <= kMost)
+      reduce.emitOpError("expected the losses of ")
+          << pipelines.size() << " micro-batches, got " << count;
+    for (size_t m = 0; m < std::min(count, pipelines.size()); ++m)
+      expect(reduce, reduce.getSummands()[m],
+             {Role::Loss, static_cast<uint32_t>(pipelines[m]), stages - 1,
+              static_cast<uint32_t>(m)});
+  }
+
+  void verifyUpdate(OptimizerStepOp update) {
+    if (overlaps || !isKnown(update))
+      return;
+    verifyWeights(update);
+    expect(update, update.getState(),
+           {Role::State, update.getPipeline(), update.getStage()});
+  }
+
+  void verifyYield(YieldOp yield) {
+    if (overlaps)
+      return;
+    for (auto [i, value] : llvm::enumerate(yield.getValues()))
+      expect(yield, value, handedOn(i, Role::NewWeights, Role::NewState));
+  }
+
+  /// The label of value `i` of those that a step with a flush hands on.
+  Label handedOn(uint32_t i, Role weights, Role state) const {
+    return {i % 2 == 0 ? weights : state, i / 2 / stages, i / 2 % stages};
+  }
+
+  Label labelOfValue(Value value) const {
+    auto result = dyn_cast<OpResult>(value);
+    if (!result) {
+      auto argument = cast<BlockArgument>(value);
+      return overlaps || argument.getOwner() != section
+                 ? Label()
+                 : handedOn(argument.getArgNumber(), Role::Weights,
+                            Role::State);
+    }
+    unsigned index = result.getResultNumber();
+    return llvm::TypeSwitch<Operation *, Label>(result.getOwner())
+        .Case([&](LoadOp op) {
+          bool isTokens = isa<TokensType>(op.getType());
+          return Label{isTokens ? Role::Tokens : Role::Labels, op.getPipeline(),
+                       op.getStage(), op.getMicroBatch(), op.getCount()};
+        })
+        .Case([&](ZeroOp op) {
+          return Label{Role::Zero, op.getPipeline(), op.getStage()};
+        })
+        .Case([&](ForwardOp op) { return labelOfResult(op, index); })
+        .Case([&](OptimizerStepOp op) {
+          return Label{index == 0 ? Role::NewWeights : Role::NewState,
+                       op.getPipeline(), op.getStage()};
+        })
+        .Case([&](ActionOp op) {
+          if (op.getAccumulator() && index == 0)
+            return Label{Role::Sum, op.getPipeline(), op.getStage()};
+          Role role = isa<RecomputeOp>(op)                     ? Role::Stash
+                      : isa<InputGradientOp>(op) && index == 0 ? Role::Rest
+                                                               : Role::Gradient;
+          return labelOf(role, op, op.getStage());
+        })
+        .Default([](Operation *) { return Label(); });
+  }
+
+  /// Outputs are the one activation, or a loss for each micro-batch; stashes
+  /// are in the order of micro-batches and parts.
+  Label labelOfResult(ForwardOp op, uint32_t index) const {
+    uint32_t p = op.getPipeline(), s = op.getStage(), m = op.getMicroBatch();
+    uint32_t outputs = op.getOutputCount();
+    if (index < outputs && !op.getLabels())
+      return labelOf(Role::Activation, op, s);
+    if (index < outputs)
+      return {Role::Loss, p, s, m + index};
+    uint32_t parts = partsOf(op), k = index - outputs;
+    if (auto known = kept.find(op); known != kept.end())
+      k = k < known->second.size() ? known->second[k] : parts * op.getCount();
+    if (k >= parts * op.getCount())
+      return {};
+    return {Role::Stash, p, s, m + k / parts, 1, k % parts, parts};
+  }
+
+  uint32_t partsOf(ForwardOp op) const {
+    if (op.getPipeline() >= layout.directions.size())
+      return 1;
+    DirectionOp direction = layout.directions[op.getPipeline()];
+    return direction.getBackwardParts();
+  }
+
+  /// A forward has no stash for what is recomputed: notes which it has.
+  void keepStashes(ForwardOp op) {
+    uint32_t parts = partsOf(op);
+    if (recomputed.empty() || op.getStashes().empty() ||
+        op.getStashes().size() == size_t{parts} * op.getCount())
+      return;
+    SmallVector<uint32_t> &pieces = kept[op];
+    for (uint32_t k = 0;
+         k < parts * op.getCount() && pieces.size() < op.getStashes().size();
+         ++k) {
+      uint64_t m = op.getMicroBatch() + k / parts;
+      if (!recomputed.contains({uint64_t{op.getStage()} << 32 | m, k % parts}))
+        pieces.push_back(k);
+    }
+  }
+
+  const Layout &layout;
+  std::vector<int32_t> pipelines; ///< of each micro-batch of a step
+  uint32_t stages;
+  bool eachMicroBatch; ///< has an update
+  bool overlaps;       ///< steps do, so sections hand on more than states
+  Block *section = nullptr;
+  llvm::DenseSet<Piece> recomputed; ///< in the section
+  /// Of forwards with stashes for some backwards only, for which.
+  DenseMap<Operation *, SmallVector<uint32_t>> kept;
+  size_t found = 0;
+};
+
+} // namespace
+
+LogicalResult verifyOperands(const schedule::Problem &problem,
+                             const Layout &layout,
+                             ArrayRef<SectionOp> sections) {
+  OperandVerifier verifier(problem, layout, stepsOverlap(sections));
+  for (SectionOp section : sections)
+    verifier.verify(section.getBody().front());
+  return verifier.finish(sections.front());
+}
+
+} // namespace chimera

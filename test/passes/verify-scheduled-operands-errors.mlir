@@ -1,0 +1,83 @@
+// What each op takes, broken by edits of good schedules: each line of an edit
+// changes one operand, and each is reported at the op that takes it.
+//
+// Another pipeline's, stage's or micro-batch's value of the right type.
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(4) schedule("chimera")' | chimera-opt --chimera-to-scheduled -o %t
+// RUN: sed -e '/forward pipeline 0 stage 1 micro_batch 0 /s/(%%output,/(%%output_0,/' \
+// RUN:     -e '/forward pipeline 0 stage 0 micro_batch 2 /s/(%%8,/(%%0,/' \
+// RUN:     -e '/forward pipeline 1 stage 1 micro_batch 3 /s/%%10)/%%2)/' \
+// RUN:     -e '/backward pipeline 1 stage 1 micro_batch 3 /s/%%arg6,/%%arg2,/' \
+// RUN:     -e '/backward pipeline 0 stage 1 micro_batch 2 /s/%%output_16,/%%output_4,/' \
+// RUN:     -e '/backward pipeline 0 stage 0 micro_batch 2 /s/(%%stash_11,/(%%stash,/' \
+// RUN:     -e '/backward pipeline 1 stage 0 micro_batch 3 /s/%%input_gradient_19,/%%input_gradient,/' \
+// RUN:     -e '/all_reduce .*(%%output_4,/s/%%output_4, %%output_2,/%%output_2, %%output_4,/' \
+// RUN:     -e '/optimizer_step pipeline 0 stage 1 /s/(%%arg2,/(%%arg6,/' \
+// RUN:     -e '/optimizer_step pipeline 1 stage 1 /s/%%arg7,/%%arg3,/' \
+// RUN:     -e 's/yield %%new_weights_26,/yield %%arg0,/' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --implicit-check-not=error:
+// CHECK: error: 'chimera.forward' op expected the activation of pipeline 0, stage 0, micro-batch 0, got the activation of pipeline 1, stage 0, micro-batch 1
+// CHECK: error: 'chimera.forward' op expected the tokens of pipeline 0, stage 0, micro-batch 2, got the tokens of pipeline 0, stage 0, micro-batch 0
+// CHECK: error: 'chimera.forward' op expected the labels of pipeline 1, stage 1, micro-batch 3, got the labels of pipeline 1, stage 1, micro-batch 1
+// CHECK: error: 'chimera.backward' op expected the weights of pipeline 1, stage 1 that the step takes, got the weights of pipeline 0, stage 1 that the step takes
+// CHECK: error: 'chimera.backward' op expected the loss of pipeline 0, stage 1, micro-batch 2, got the loss of pipeline 0, stage 1, micro-batch 0
+// CHECK: error: 'chimera.backward' op expected the stash of pipeline 0, stage 0, micro-batch 2, got the stash of pipeline 0, stage 0, micro-batch 0
+// CHECK: error: 'chimera.backward' op expected the input gradient of pipeline 1, stage 1, micro-batch 3, got the input gradient of pipeline 1, stage 1, micro-batch 1
+// CHECK: error: 'chimera.all_reduce' op expected the loss of pipeline 0, stage 1, micro-batch 0, got the loss of pipeline 1, stage 1, micro-batch 1
+// CHECK: error: 'chimera.all_reduce' op expected the loss of pipeline 1, stage 1, micro-batch 1, got the loss of pipeline 0, stage 1, micro-batch 0
+// CHECK: error: 'chimera.optimizer_step' op expected the weights of pipeline 0, stage 1 that the step takes, got the weights of pipeline 1, stage 1 that the step takes
+// CHECK: error: 'chimera.optimizer_step' op expected the optimizer state of pipeline 1, stage 1 that the step takes, got the optimizer state of pipeline 0, stage 1 that the step takes
+// CHECK: error: 'chimera.yield' op expected the updated weights of pipeline 0, stage 0, got the weights of pipeline 0, stage 0 that the step takes
+
+// A loss too few.
+// RUN: sed -e '/all_reduce .*(%%output_4,/{s/, %%output_14//; s/, !chimera.loss<[0-9]*>//}' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=FEW --implicit-check-not=error:
+// FEW: error: 'chimera.all_reduce' op expected the losses of 4 micro-batches, got 3
+
+// The halves of a backward; a sum that another stage's goes into is used no
+// further itself.
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") split_backward' | chimera-opt --chimera-to-scheduled -o %t
+// RUN: sed -e '/input_gradient pipeline 0 stage 1 micro_batch 1 /s/(%%stash_6,/(%%stash_3,/' \
+// RUN:     -e '/weight_gradient pipeline 0 stage 1 micro_batch 1 /{s/(%%rest_7,/(%%stash_6,/; s/%%4)/%%6)/}' \
+// RUN:     -e '/weight_gradient pipeline 0 stage 0 micro_batch 1 /s/(%%rest_9,/(%%rest_4,/' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=HALVES --implicit-check-not=error:
+// HALVES: error: 'chimera.input_gradient' op expected the stash of pipeline 0, stage 1, micro-batch 1, got the stash of pipeline 0, stage 1, micro-batch 0
+// HALVES: error: 'chimera.weight_gradient' op expected what the input gradient leaves of the stash of pipeline 0, stage 1, micro-batch 1, got the stash of pipeline 0, stage 1, micro-batch 1
+// HALVES: error: 'chimera.weight_gradient' op expected the sum so far of pipeline 0, stage 1, got the sum so far of pipeline 0, stage 0
+// HALVES: error: 'chimera.weight_gradient' op expected what the input gradient leaves of the stash of pipeline 0, stage 0, micro-batch 1, got what the input gradient leaves of the stash of pipeline 0, stage 0, micro-batch 0
+// HALVES: error: 'chimera.weight_gradient' op expected a use of its sum
+
+// Forwards of several micro-batches, and forwards again.
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(4) schedule("chimera", {concatenation = "doubling"}) recompute([0])' | chimera-opt --chimera-to-scheduled -o %t
+// RUN: sed -e '/forward pipeline 1 stage 1 micro_batch 2 /s/(%%output_0,/(%%output,/' \
+// RUN:     -e '/backward pipeline 1 stage 1 micro_batch 3 /s/(%%stash#1, %%output_1#1,/(%%stash#0, %%output_1#0,/' \
+// RUN:     -e '/recompute pipeline 0 stage 0 micro_batch 1 /s/(%%0,/(%%1,/' \
+// RUN:     -e '/recompute pipeline 1 stage 0 micro_batch 3 /s/%%arg4)/%%arg0)/' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=AGAIN --implicit-check-not=error:
+// AGAIN: error: 'chimera.forward' op expected the activation of pipeline 1, stage 0, micro-batches 2 to 3, got the activation of pipeline 0, stage 0, micro-batches 0 to 1
+// AGAIN: error: 'chimera.backward' op expected the stash of pipeline 1, stage 1, micro-batch 3, got the stash of pipeline 1, stage 1, micro-batch 2
+// AGAIN: error: 'chimera.backward' op expected the loss of pipeline 1, stage 1, micro-batch 3, got the loss of pipeline 1, stage 1, micro-batch 2
+// AGAIN: error: 'chimera.recompute' op expected the tokens of pipeline 0, stage 0, micro-batch 1, got the tokens of pipeline 1, stage 0, micro-batches 2 to 3
+// AGAIN: error: 'chimera.recompute' op expected the weights of pipeline 1, stage 0 that the step takes, got the weights of pipeline 0, stage 0 that the step takes
+
+// Where a forward keeps the stashes of some of its micro-batches, these.
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(4) schedule("chimera", {concatenation = "doubling"}) recompute(all)' | chimera-opt --chimera-to-scheduled -o %t
+// RUN: FileCheck %s --check-prefix=KEPT --input-file %t
+// KEPT: %output_1:2, %stash = chimera.forward pipeline 1 stage 1 micro_batch 2 count 2
+// RUN: sed -e '/recompute pipeline 1 stage 1 micro_batch 3 /s/micro_batch 3/micro_batch 2/' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SHIFTED
+// SHIFTED: error: 'chimera.backward' op expected the stash of pipeline 1, stage 1, micro-batch 2, got the stash of pipeline 1, stage 1, micro-batch 3
+// SHIFTED: error: 'chimera.backward' op expected the stash of pipeline 1, stage 1, micro-batch 3, got the stash of pipeline 1, stage 1, micro-batch 2
+
+// Parts of a micro-batch.
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("chimera", {concatenation = "halving"})' | chimera-opt --chimera-to-scheduled -o %t
+// RUN: sed -e '/backward pipeline 0 stage 0 micro_batch 0 part 1 /s/(%%stash#1, %%input_gradient_13,/(%%stash#0, %%input_gradient_7,/' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=PART --implicit-check-not=error:
+// PART: error: 'chimera.backward' op expected the stash of pipeline 0, stage 0, micro-batch 0, part 1 of 2, got the stash of pipeline 0, stage 0, micro-batch 0, part 0 of 2
+// PART: error: 'chimera.backward' op expected the input gradient of pipeline 0, stage 1, micro-batch 0, part 1 of 2, got the input gradient of pipeline 0, stage 1, micro-batch 0, part 0 of 2
+
+// A list is cut at twenty.
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(24) schedule("gpipe")' | chimera-opt --chimera-to-scheduled \
+// RUN:   | sed '/chimera.load/s/pipeline 0/pipeline 1/' \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MANY --implicit-check-not=error:
+// MANY-COUNT-20: error: 'chimera.forward' op expected the
+// MANY: error: 'chimera.step' op and 28 operands more
