@@ -62,22 +62,17 @@ public:
       return start.emitOpError("expected width ")
              << program.data_parallel << ", the pipeline's data_parallel, got "
              << start.getWidth();
-    auto [entry, isNew] =
-        known.try_emplace({kind, start.getStage(), start.getTied()},
-                          program.communicators.size());
+    auto [entry, isNew] = known.try_emplace(
+        {kind, start.getStage(), start.getTied()},
+        Known{static_cast<uint32_t>(program.communicators.size()), start});
+    auto &[index, first] = entry->second;
     if (!isNew) {
-      const auto &known = program.communicators[entry->second]->contributions;
-      bool equal = known.size() == start.getWorkers().size();
-      for (size_t i = 0; equal && i < known.size(); ++i)
-        equal =
-            known[i].worker() == static_cast<uint32_t>(start.getWorkers()[i]) &&
-            known[i].key() == static_cast<uint32_t>(start.getKeys()[i]) &&
-            known[i].stage() == start.getStageOf(i);
-      if (!equal)
+      if (start.getWorkersAttr() != first.getWorkersAttr() ||
+          start.getKeysAttr() != first.getKeysAttr())
         return start.emitOpError("expected the contributions that other starts "
                                  "of stage ")
                << start.getStage() << " list";
-      return entry->second;
+      return index;
     }
     auto communicator = std::make_unique<program::CommunicatorT>();
     communicator->kind = kind;
@@ -85,12 +80,17 @@ public:
       communicator->contributions.emplace_back(
           start.getWorkers()[i], start.getKeys()[i], start.getStageOf(i));
     program.communicators.push_back(std::move(communicator));
-    return entry->second;
+    return index;
   }
 
 private:
+  struct Known {
+    uint32_t index;
+    AllReduceStartOp first; ///< of its starts
+  };
+
   program::ProgramT &program;
-  std::map<std::tuple<ValueKind, uint32_t, std::optional<uint32_t>>, uint32_t>
+  std::map<std::tuple<ValueKind, uint32_t, std::optional<uint32_t>>, Known>
       known;
 };
 
@@ -209,8 +209,10 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
     return nullptr;
   if (*tied)
     out->tied = std::make_unique<program::Tied>(**tied);
-  // Stages of a model cost floating-point operations, bare ones slots.
-  out->time_unit = out->model ? "flop" : "slot";
+  FailureOr<const schedule::TimeUnit *> unit = timeUnitOf(pipeline);
+  if (failed(unit))
+    return nullptr;
+  out->time_unit = (*unit)->name;
   emitTraining(pipeline, *out);
   emitLayout(*layout, *out);
   SmallVector<WorkerOp> workers = workersOf(pipeline);

@@ -40,13 +40,16 @@ namespace {
 /// The source locations of one stream, numbered as they come.
 class Places {
 public:
-  uint32_t find(Location location) {
-    // Most ops come from where the one before came from.
-    if (LocationAttr(location) == last)
+  uint32_t find(LocationAttr location) {
+    // Ops that are made have names, of few places; most come from where the one
+    // before came from.
+    while (auto named = dyn_cast<NameLoc>(location))
+      location = named.getChildLoc();
+    if (location == last)
       return lastIndex;
     last = location;
     lastIndex = kNowhere;
-    if (auto place = location->findInstanceOf<FileLineColLoc>()) {
+    if (auto place = location.findInstanceOf<FileLineColLoc>()) {
       auto [entry, isNew] = known.try_emplace(place, list.size());
       if (isNew)
         list.push_back(place);
@@ -309,9 +312,10 @@ private:
       for (auto [k, transfer] : llvm::enumerate(group.getTransfers()))
         transfers[transfer] = index + 1 + static_cast<uint32_t>(k);
     size_t results = out->operands.size() - first - operands;
-    if (operands > UINT16_MAX) {
+    if (operands > UINT16_MAX || results > UINT16_MAX) {
       op->emitOpError("expected at most ")
-          << UINT16_MAX << " operands, got " << operands;
+          << UINT16_MAX << " operands and as many results, got " << operands
+          << " and " << results;
       failed = true;
     }
     out->instructions.emplace_back(

@@ -16,7 +16,7 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
   let mnemonic = "cost";
   let summary = "time of each action of a stage for one micro-batch";
   let description = [{
-    All positive, in the pipeline's time unit. A backward that is split takes
+    All positive, in the pipeline's `time_unit`. A backward that is split takes
     `input_gradient` and then `weight_gradient`; unless given, each is half of
     the backward (the first rounded up), and at least 1. A `recompute` takes as
     long as the forward unless given.

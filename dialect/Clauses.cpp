@@ -85,6 +85,27 @@ static constexpr Clause<Op> number(StringRef name) {
           differs<Member, typename Op::Properties>};
 }
 
+/// A word of which the dialect does not know what there are.
+template <typename Op, StringAttr Op::Properties::*Member>
+static constexpr Clause<Op> word(StringRef name) {
+  auto parse = [](OpAsmParser &parser, StringRef,
+                  typename Op::Properties &properties) {
+    return parseInParentheses(parser, [&]() -> ParseResult {
+      std::string text;
+      if (parseWord(parser, text))
+        return failure();
+      properties.*Member = parser.getBuilder().getStringAttr(text);
+      return success();
+    });
+  };
+  auto print = [](OpAsmPrinter &printer, Op op) {
+    printer << '(';
+    printer.printKeywordOrString((op.getProperties().*Member).getValue());
+    printer << ')';
+  };
+  return {name, false, parse, print, differs<Member, typename Op::Properties>};
+}
+
 template <typename Op, UnitAttr Op::Properties::*Member>
 static constexpr Clause<Op> flag(StringRef name) {
   auto parse = [](OpAsmParser &parser, StringRef,
@@ -250,6 +271,7 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
       whole<Op, &P::data_parallel>("data_parallel"),
       flag<Op, &P::split_backward>("split_backward"),
       {"recompute", false, parseRecompute, printRecompute, needsRecompute},
+      word<Op, &P::time_unit>("time_unit"),
       {"link", false, parseLink, printLink, differs<&P::link, P>},
       whole<Op, &P::memory_cap>("memory_cap"),
       choice<AllReducePolicyAttr, &P::all_reduce,

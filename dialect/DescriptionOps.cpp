@@ -13,10 +13,6 @@
 using namespace mlir;
 using namespace chimera;
 
-/// The most stages times micro-batches: a program of more would not fit its
-/// file, and hardly a machine's memory.
-static constexpr int64_t kMostCells = int64_t{1} << 22;
-
 /// What AdamW cannot work with: its corrections divide by 1 - beta^step, its
 /// update by a root plus epsilon. Written so that NaN fails.
 static LogicalResult verifyOptimizer(PipelineOp op) {
@@ -116,11 +112,10 @@ LogicalResult PipelineOp::verify() {
   if (getBucketBytes() && *getBucketBytes() < 8)
     return emitOpError("expected buckets of at least 8 bytes, got ")
            << *getBucketBytes();
-  int64_t stages = getStages(), batches = getMicroBatches();
-  if (stages * batches > kMostCells)
-    return emitOpError("expected at most ")
-           << kMostCells << " stages times micro-batches, got "
-           << stages * batches;
+  // Counted as far as it is known without the schedule: chimera-partition
+  // counts again.
+  if (failed(verifyActions(1, 1)))
+    return failure();
   if (const DescriptionInterface *description =
           descriptionInterfaceOf(getContext());
       description && isDescribed(*this) && failed(description->verify(*this)))
@@ -138,6 +133,20 @@ LogicalResult PipelineOp::verify() {
       sections.push_back(section);
   }
   return verifyOrder(sections);
+}
+
+LogicalResult PipelineOp::verifyActions(int64_t steps, int64_t parts) {
+  // Of these, a step takes a minute and some gigabytes to compile.
+  constexpr int64_t kMost = int64_t{1} << 22;
+  int64_t backwards = 1 + getSplitBackward() + getRecompute().has_value();
+  int64_t each = steps * (1 + parts * backwards);
+  int64_t cells = static_cast<int64_t>(getStages() * getMicroBatches());
+  if (cells * each <= kMost)
+    return success();
+  return emitOpError("expected at most ")
+         << kMost << " actions, got " << cells * each << ": " << each
+         << " for each of " << getStages() << " stages and "
+         << getMicroBatches() << " micro-batches";
 }
 
 LogicalResult PipelineOp::verifyRegions() {

@@ -72,6 +72,11 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
     `seed` determines initial weights, data order and dropout.
 
+    `time_unit` says in what unit the stages' costs are: `slot`, `flop`, `us`,
+    `ns`, or `none`, which is meant where nothing is given. A description says so
+    beside the stages that it gives; partition says it of the costs that it
+    finds: `slot` without a model, `flop` with one.
+
     `link` says what messages take, in the unit of the stages' costs, and
     `memory_cap` how many bytes each worker may hold: a schedule that needs more
     is refused. `receive_window` is how many receives each worker has
@@ -88,8 +93,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     epilogue behind it.
 
     Invalid where the body holds anything else or a second step, where prologue,
-    step and epilogue do not hand the same values on, where stages times
-    micro-batches exceed 2^22, where recomputed stages do not ascend, are none or
+    step and epilogue do not hand the same values on, where there are more than
+    2^22 actions (more would take minutes and many gigabytes to compile), where
+    recomputed stages do not ascend, are none or
     not below `stages`, where `recompute_fused` stands without them, where buckets
     have less than 8 bytes, and where an
     optimizer's number is negative or not finite, or a beta not below 1.
@@ -118,6 +124,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     UnitAttr:$split_backward,
     OptionalAttr<DenseI32ArrayAttr>:$recompute,
     UnitAttr:$recompute_fused,
+    OptionalAttr<StrAttr>:$time_unit,
     OptionalAttr<Chimera_Link>:$link,
     OptionalAttr<Chimera_Size>:$memory_cap,
     DefaultValuedAttr<Chimera_AllReducePolicy,
@@ -133,6 +140,11 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     DefaultValuedAttr<F64Attr, "0.01">:$weight_decay);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Fails, with a diagnostic, where `steps` at a time, with backwards in
+    /// `parts`, have more actions than can be compiled.
+    ::llvm::LogicalResult verifyActions(int64_t steps, int64_t parts);
+  }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }

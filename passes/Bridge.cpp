@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -158,9 +159,39 @@ program::DataType dataTypeOf(PipelineOp pipeline) {
                                                  : program::DataType::Float32;
 }
 
+FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {
+  std::optional<StringRef> name = pipeline.getTimeUnit();
+  if (!name)
+    return &schedule::timeUnits().front();
+  if (const schedule::TimeUnit *unit =
+          schedule::findTimeUnit(std::string_view(*name)))
+    return unit;
+  return pipeline.emitOpError("expected time_unit to be one of ")
+         << schedule::timeUnitNames() << ", got \"" << *name << "\"";
+}
+
+/// A step is not too large to compile, nor for its program: a worker gives all
+/// its losses to one all-reduce, as operands.
+static LogicalResult verifySize(PipelineOp pipeline,
+                                const schedule::Problem &problem) {
+  int64_t parts = 1;
+  std::map<int32_t, size_t> losses; // of each worker
+  for (const schedule::Pipeline &laid : problem.pipelines) {
+    parts = std::max<int64_t>(parts, laid.backwardParts);
+    losses[laid.workers.back()] += laid.microBatches.size();
+  }
+  for (auto [worker, count] : losses)
+    if (count > UINT16_MAX)
+      return pipeline.emitOpError("expected at most ")
+             << UINT16_MAX
+             << " micro-batches whose losses one worker makes, got " << count
+             << " on worker " << worker;
+  return pipeline.verifyActions(problem.steps, parts);
+}
+
 FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   FailureOr<Layout> layout = layoutOf(pipeline);
-  if (failed(layout))
+  if (failed(layout) || failed(timeUnitOf(pipeline)))
     return failure();
   schedule::Problem problem;
   problem.workers = static_cast<int32_t>(layout->workers());
@@ -204,6 +235,8 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   }
   if (std::string error = schedule::check(problem); !error.empty())
     return pipeline.emitOpError(error);
+  if (failed(verifySize(pipeline, problem)))
+    return failure();
   if (problem.microBatches() !=
       static_cast<int32_t>(pipeline.getMicroBatches()))
     return pipeline.emitOpError("expected directions that share ")
@@ -368,16 +401,20 @@ FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
   return ScheduledProblem{std::move(*problem), std::move(*schedule)};
 }
 
-LogicalResult report(Operation *op, const Twine &prefix,
-                     ArrayRef<schedule::Violation> violations) {
+/// Reports each violation on the op that `placeOf` gives for it.
+static LogicalResult
+report(Operation *op, const Twine &prefix,
+       ArrayRef<schedule::Violation> violations,
+       function_ref<Operation *(const schedule::Violation &)> placeOf) {
   constexpr size_t kMost = 20;
   bool slots = false;
   for (const schedule::Violation &violation : violations.take_front(kMost)) {
-    InFlightDiagnostic error = op->emitOpError(prefix) << violation.message;
+    Operation *place = placeOf(violation);
+    InFlightDiagnostic error = place->emitOpError(prefix) << violation.message;
     bool ofSlots =
         violation.constraint == schedule::Violation::Constraint::Slots;
     if (ofSlots && !slots)
-      error.attachNote(op->getLoc())
+      error.attachNote(place->getLoc())
           << "slots may be deleted: where an action has none, all run as soon "
              "as their order allows";
     slots |= ofSlots;
@@ -386,6 +423,28 @@ LogicalResult report(Operation *op, const Twine &prefix,
     op->emitOpError(prefix)
         << "and " << violations.size() - kMost << " violations more";
   return success(violations.empty());
+}
+
+LogicalResult report(Operation *op, const Twine &prefix,
+                     ArrayRef<schedule::Violation> violations) {
+  return report(op, prefix, violations,
+                [&](const schedule::Violation &) { return op; });
+}
+
+LogicalResult reportOnActions(ArrayRef<SectionOp> sections,
+                              ArrayRef<schedule::Violation> violations) {
+  if (violations.empty())
+    return success();
+  std::map<uint32_t, std::vector<Operation *>> workers;
+  for (SectionOp section : sections)
+    for (auto action : section.getBody().getOps<ActionOp>())
+      workers[*action.getWorker()].push_back(action);
+  return report(sections.front(), "", violations,
+                [&](const schedule::Violation &violation) -> Operation * {
+                  if (violation.worker < 0)
+                    return sections.front();
+                  return workers[violation.worker][violation.index];
+                });
 }
 
 LogicalResult verifySchedule(PipelineOp pipeline, const ScheduledProblem &of) {

@@ -14,6 +14,7 @@
 #define CHIMERA_PASSES_BRIDGE_H
 
 #include "compiler/schedule/Registry.h"
+#include "compiler/schedule/Timeline.h"
 #include "compiler/schedule/Verify.h"
 #include "dialect/Chimera.h"
 #include "runtime/program/Program.h"
@@ -68,8 +69,14 @@ mlir::FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
 
 program::DataType dataTypeOf(PipelineOp pipeline);
 
+/// What one unit of the stages' costs is: what the pipeline says, or none.
+/// Fails, with a diagnostic that lists what is possible, where there is no such
+/// unit.
+mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
+
 /// The pipeline's problem with its stages' costs, its link and its caps. Fails,
-/// with a diagnostic, where tiedOf does or the schedule library refuses it.
+/// with a diagnostic, where timeUnitOf or tiedOf does or the schedule library
+/// refuses it.
 mlir::FailureOr<schedule::Problem> problemOf(PipelineOp pipeline);
 
 /// A scheme of the registry and the options to use it with.
@@ -114,6 +121,13 @@ mlir::FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline);
 /// there are any.
 mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,
                            llvm::ArrayRef<schedule::Violation> violations);
+
+/// The same on the actions that are wrong. The violations are those of the
+/// order in which the actions of `sections` stand; what is wrong with no one
+/// action is reported on the first section.
+mlir::LogicalResult
+reportOnActions(llvm::ArrayRef<SectionOp> sections,
+                llvm::ArrayRef<schedule::Violation> violations);
 
 /// Fails, with a diagnostic, where the times are too large to add up or the
 /// order is not valid.

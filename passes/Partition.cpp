@@ -207,6 +207,17 @@ LogicalResult checkParts(PipelineOp pipeline, int64_t parts) {
   return success();
 }
 
+/// Says in what unit the costs are that partition finds.
+LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
+  if (std::optional<StringRef> given = pipeline.getTimeUnit();
+      given && *given != unit)
+    return pipeline.emitOpError("expected time_unit(")
+           << unit << ") or no time_unit, got " << *given
+           << ": the pipeline gives no stages with costs of its own";
+  pipeline.setTimeUnit(unit);
+  return success();
+}
+
 struct Partition : impl::PartitionPassBase<Partition> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
@@ -234,6 +245,8 @@ struct Partition : impl::PartitionPassBase<Partition> {
         static_cast<int32_t>(pipeline.getMicroBatches()), choice->options);
     int64_t parts = partsOf(laid);
     if (body.getOps<StageOp>().empty()) {
+      if (failed(setTimeUnit(pipeline, *model ? "flop" : "slot")))
+        return failure();
       if (!*model)
         makeBareStages(pipeline, parts, builder);
       else if (failed(makeModelStages(pipeline, **model, builder)))

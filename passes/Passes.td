@@ -25,12 +25,14 @@ def PartitionPass : ChimeraPass<"chimera-partition"> {
     layers) into contiguous stages so that the costliest stage costs as little
     as possible, by an exact dynamic programme, and gives every stage its costs
     (in floating-point operations) and sizes. A pipeline without a model gets
-    bare stages of unit cost. Stages that the description gives are kept. Asks
-    the scheme of the pipeline's schedule for directions and placements.
+    bare stages of unit cost. The pipeline then says in what `time_unit` they
+    are. Stages that the description gives are kept. Asks the scheme of the
+    pipeline's schedule for directions and placements.
 
     Fails where the scheme is unknown or cannot do this number of stages and
     micro-batches, where the model is unknown or unsound, where there are fewer
-    layers than stages, and where given stages do not hold the model's layers.
+    layers than stages, where given stages do not hold the model's layers, and
+    where another `time_unit` is given than that of the costs it finds.
   }];
 }
 
@@ -186,12 +188,14 @@ def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
   let summary = "Check that the step is a valid schedule";
   let description = [{
     Every action stands once, on the worker where its pipeline's placement puts
-    its stage, in an order that respects every dependency, and reads the weights
-    that the step takes for its replica; the whole gradient of
-    every replica is reduced, over all copies, before its optimizer step. Where
-    steps overlap, sections read and hand on the versions of weights, stashes and
-    activations that the schedule states, and update in its order.
-    Reports every violation.
+    its stage, in an order that respects every dependency. It takes what its
+    label asks for: the tokens, labels, activation, stash, gradient or loss of
+    its own pipeline and micro-batches, the sum of its replica and the weights
+    that the step takes for it. The whole gradient of every replica is reduced,
+    over all copies, before its optimizer step; the losses are summed in the
+    order of micro-batches. Where steps overlap, sections read and hand on the
+    versions of weights, stashes and activations that the schedule states, and
+    update in its order. Reports every violation, at the op that is wrong.
   }];
 }
 
@@ -246,7 +250,8 @@ defvar timeOptions = [
          "the action that does">,
   Option<"receivePerMib", "receive-per-mib", "::chimera::Decimal", "0",
          "The same for each 2^20 bytes of it, in addition">,
-  Option<"unit", "unit", "std::string", "\"none\"", "Unit of times",
+  Option<"unit", "unit", "std::string", "\"none\"",
+         "Unit of the times that options give",
          "::chimera::unitHelp()">,
   Option<"output", "output", "std::string", "\"-\"",
          "File to write, - for standard output">

@@ -68,7 +68,8 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
   LogicalResult add(PipelineOp pipeline, const Times &times, Timed &timed,
                     std::vector<schedule::Timeline> &timelines) {
     FailureOr<ScheduledProblem> found = timedSchedule(pipeline, times);
-    if (failed(found))
+    FailureOr<const schedule::TimeUnit *> unit = times.unitOf(pipeline);
+    if (failed(found) || failed(unit))
       return failure();
     timed.of = std::move(*found);
     const schedule::Problem &problem = timed.of.problem;
@@ -83,7 +84,7 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
         program::counted(static_cast<uint64_t>(problem.microBatches()),
                          "micro-batch");
     timelines.push_back({std::move(name), std::move(title), problem, schedule,
-                         timed.timing, slots, &times.unit()});
+                         timed.timing, slots, *unit});
     return success();
   }
 };

@@ -60,12 +60,13 @@ struct Report : impl::ReportPassBase<Report> {
     if (failed(choice))
       return failure();
     FailureOr<ScheduledProblem> timed = timedSchedule(pipeline, times);
-    if (failed(timed))
+    FailureOr<const schedule::TimeUnit *> unit = times.unitOf(pipeline);
+    if (failed(timed) || failed(unit))
       return failure();
     reports.push_back(schedule::makeReport(
         pipeline.getSymName().str(), *choice->scheme, choice->options,
         static_cast<int32_t>(pipeline.getDataParallel()), timed->problem,
-        timed->schedule, times.unit(),
+        timed->schedule, **unit,
         static_cast<int32_t>(pipeline.getReceiveWindow().value_or(0))));
     return success();
   }

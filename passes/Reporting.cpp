@@ -90,8 +90,12 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
       return refuse("forward or costs=stages beside " + name,
                     name + "=" + text + " alone: give forward too");
   }
+  if (source->stages && unit != &schedule::timeUnits().front())
+    return refuse("no unit beside costs=stages, whose unit is the pipeline's "
+                  "time_unit",
+                  "unit=" + options.unit);
   if (unset && unit != &schedule::timeUnits().front())
-    return refuse("forward or costs=stages beside unit",
+    return refuse("forward beside unit",
                   "unit=" + options.unit + " alone: give forward too");
   Times result(*source, *unit);
   if (failed(result.scale(module, pass, given)))
@@ -151,18 +155,31 @@ LogicalResult Times::scale(ModuleOp module, StringRef pass,
              << textOf(*time) << " beside one of " << places
              << " digits behind the point";
   // perUnit divides a power of ten, so the part has as many places at most.
-  auto whole = std::make_shared<PartOfUnit>();
-  whole->name =
+  std::string part =
       textOf(*decimalOf((Twine(common) + "e-" + Twine(places)).str()));
-  bool isBare = timeUnit == &schedule::timeUnits().front();
-  if (!isBare)
-    whole->name += std::string(" ") + timeUnit->name;
-  whole->unit = {whole->name.c_str(), timeUnit->summary,
-                 timeUnit->microseconds / static_cast<double>(perUnit)};
-  part = std::move(whole);
-  module.emitRemark() << pass << ": times are shown in units of " << part->name
+  auto named = std::make_shared<std::vector<PartOfUnit>>();
+  for (const schedule::TimeUnit &unit : schedule::timeUnits()) {
+    bool isBare = &unit == &schedule::timeUnits().front();
+    named->push_back({isBare ? part : part + " " + unit.name, unit});
+  }
+  for (PartOfUnit &each : *named) {
+    each.unit.name = each.name.c_str();
+    each.unit.microseconds /= static_cast<double>(perUnit);
+  }
+  module.emitRemark() << pass << ": times are shown in units of "
+                      << (*named)[timeUnit - schedule::timeUnits().data()].name
                       << ", in which all are whole";
+  parts = std::move(named);
   return success();
+}
+
+FailureOr<const schedule::TimeUnit *> Times::unitOf(PipelineOp pipeline) const {
+  FailureOr<const schedule::TimeUnit *> unit = timeUnit;
+  if (source->stages)
+    unit = timeUnitOf(pipeline);
+  if (failed(unit) || !parts)
+    return unit;
+  return &(*parts)[*unit - schedule::timeUnits().data()].unit;
 }
 
 void Times::apply(schedule::Problem &problem) const {

@@ -57,7 +57,9 @@ struct Help {
 };
 inline Help costsHelp() { return {helpOf("Times of actions", timeSources())}; }
 inline Help unitHelp() {
-  return {helpOf("Unit of times", schedule::timeUnits())};
+  return {helpOf("Unit of times that are given by options; those of "
+                 "costs=stages have the pipeline's time_unit",
+                 schedule::timeUnits())};
 }
 
 /// The entry of `table` that an option names. Null, with a diagnostic that
@@ -109,9 +111,9 @@ public:
 
   /// True if no times are given, so that slots may be shown instead.
   bool areUnset() const { return !source->stages && times.forward == 0; }
-  const schedule::TimeUnit &unit() const {
-    return part ? part->unit : *timeUnit;
-  }
+  /// That of the options, or with the stages' own times the pipeline's, or the
+  /// part of it in which all times are whole.
+  mlir::FailureOr<const schedule::TimeUnit *> unitOf(PipelineOp pipeline) const;
 
   /// Gives `problem` these times: those of the options or its stages' own, one
   /// each if none are given. Messages take what the options say, else, with the
@@ -136,7 +138,8 @@ private:
   const schedule::TimeUnit *timeUnit;
   /// How many of the units that times are in make one of `timeUnit`.
   int64_t perUnit = 1;
-  std::shared_ptr<const PartOfUnit> part; ///< unless that is 1
+  /// By unit, in the order of schedule::timeUnits(); null if that is 1.
+  std::shared_ptr<const std::vector<PartOfUnit>> parts;
 };
 
 /// A pipeline's problem, with the times to show it with, and its schedule.

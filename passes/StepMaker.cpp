@@ -31,7 +31,14 @@ StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
     : builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())),
       loc(pipeline.getLoc()), pipeline(pipeline), layout(layout),
       tokenBytes(tokenBytes),
-      loss(LossType::get(pipeline.getContext(), program::kLossBytes)) {
+      loss(LossType::get(pipeline.getContext(), program::kLossBytes)),
+      replicas(layout.directions.size() * layout.stages.size()),
+      width(pipeline.getMicroBatches()) {
+  // A section runs forwards of the next step's first micro-batches too.
+  if (updatesOf(pipeline) != schedule::Updates::Flush)
+    width += layout.stages.size();
+  cells.resize(width * layout.stages.size());
+  microBatchNames.resize(width);
   MLIRContext *context = pipeline.getContext();
   for (StageOp stage : layout.stages) {
     BytesAttr bytes = stage.getBytes();
@@ -42,6 +49,29 @@ StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
   for (int64_t i = 0, e = pipeline.getMicroBatches() + pipeline.getStages();
        i < e; ++i)
     numbers.push_back(builder.getI32IntegerAttr(i));
+}
+
+Location StepMaker::named(const Twine &name, Location place) {
+  return NameLoc::get(builder.getStringAttr(name), place);
+}
+
+Location StepMaker::locationOf(uint32_t p, uint32_t s) {
+  LocationAttr &place = replicas[replicaIndex(layout, p, s)];
+  if (!place)
+    place = named("pipeline " + Twine(p) + " stage " + Twine(s),
+                  StageOp(layout.stages[s]).getLoc());
+  return place;
+}
+
+Location StepMaker::locationOf(uint32_t p, uint32_t s, uint32_t m) {
+  LocationAttr &place = cells[s * width + m];
+  if (place)
+    return place;
+  StringAttr &name = microBatchNames[m];
+  if (!name)
+    name = builder.getStringAttr("micro_batch " + Twine(m));
+  place = NameLoc::get(name, locationOf(p, s));
+  return place;
 }
 
 void StepMaker::setParts(uint32_t count) {
@@ -84,9 +114,9 @@ const StepMaker::RangeTypes &StepMaker::rangeOf(uint32_t count) {
 
 Value StepMaker::load(Type type, uint32_t p, uint32_t s, uint32_t m,
                       IntegerAttr count) {
-  return builder.create<LoadOp>(loc, type, numbers[p], numbers[s],
-                                IntegerAttr(), DenseI32ArrayAttr(), numbers[m],
-                                count);
+  return builder.create<LoadOp>(locationOf(p, s, m), type, numbers[p],
+                                numbers[s], IntegerAttr(), DenseI32ArrayAttr(),
+                                numbers[m], count);
 }
 
 ForwardOp StepMaker::forward(uint32_t p, uint32_t s, uint32_t m, uint32_t count,
@@ -97,10 +127,10 @@ ForwardOp StepMaker::forward(uint32_t p, uint32_t s, uint32_t m, uint32_t count,
   Value target;
   if (s + 1 == stages())
     target = load(range.labels, p, s, m, range.count);
-  return builder.create<ForwardOp>(loc, range.results[s], input, weights,
-                                   target, numbers[p], numbers[s], numbers[m],
-                                   range.count, IntegerAttr(), IntegerAttr(),
-                                   DenseI32ArrayAttr());
+  return builder.create<ForwardOp>(locationOf(p, s, m), range.results[s], input,
+                                   weights, target, numbers[p], numbers[s],
+                                   numbers[m], range.count, IntegerAttr(),
+                                   IntegerAttr(), DenseI32ArrayAttr());
 }
 
 Value StepMaker::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
@@ -109,34 +139,36 @@ Value StepMaker::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
   Type before = s > 0 ? pieces[s - 1].gradient : Type();
   IntegerAttr parts = pieces[s].parts;
   IntegerAttr part = parts ? builder.getI32IntegerAttr(k) : IntegerAttr();
+  Location place = locationOf(p, s, m);
   if (!pipeline.getSplitBackward()) {
     auto whole = builder.create<BackwardOp>(
-        loc, types[s].sum, before, stash, gradient, weights, sum, numbers[p],
+        place, types[s].sum, before, stash, gradient, weights, sum, numbers[p],
         numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
         DenseI32ArrayAttr());
     sum = whole.getNewSum();
     return whole.getInputGradient();
   }
   auto first = builder.create<InputGradientOp>(
-      loc, pieces[s].stash, before, stash, gradient, weights, numbers[p],
+      place, pieces[s].stash, before, stash, gradient, weights, numbers[p],
       numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
       DenseI32ArrayAttr());
   auto second = builder.create<WeightGradientOp>(
-      loc, types[s].sum, first.getRest(), weights, sum, numbers[p], numbers[s],
-      numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
+      place, types[s].sum, first.getRest(), weights, sum, numbers[p],
+      numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
       DenseI32ArrayAttr());
   sum = second.getNewSum();
   return first.getInputGradient();
 }
 
 Value StepMaker::zero(uint32_t p, uint32_t s) {
-  return builder.create<ZeroOp>(loc, types[s].sum, numbers[p], numbers[s],
-                                IntegerAttr(), DenseI32ArrayAttr());
+  return builder.create<ZeroOp>(locationOf(p, s), types[s].sum, numbers[p],
+                                numbers[s], IntegerAttr(), DenseI32ArrayAttr());
 }
 
 Value StepMaker::copy(uint32_t p, uint32_t s, Value weights) {
-  return builder.create<CopyOp>(loc, types[s].weights, weights, numbers[p],
-                                numbers[s], IntegerAttr(), DenseI32ArrayAttr());
+  return builder.create<CopyOp>(locationOf(p, s), types[s].weights, weights,
+                                numbers[p], numbers[s], IntegerAttr(),
+                                DenseI32ArrayAttr());
 }
 
 SmallVector<Value> StepMaker::reduce(uint32_t s, ArrayRef<Value> gradients,
@@ -147,7 +179,8 @@ SmallVector<Value> StepMaker::reduce(uint32_t s, ArrayRef<Value> gradients,
   SmallVector<Type> results(gradients.size(), gradients.front().getType());
   return builder
       .create<AllReduceOp>(
-          loc, results, gradients, builder.getI32IntegerAttr(s),
+          named("stage " + Twine(s), StageOp(layout.stages[s]).getLoc()),
+          results, gradients, builder.getI32IntegerAttr(s),
           tied ? builder.getI32IntegerAttr(*tied) : IntegerAttr(),
           builder.getI32IntegerAttr(width))
       .getSums();
@@ -160,29 +193,32 @@ ValueRange StepMaker::split(uint32_t p, uint32_t s, Value gradient,
   Type pieces[] = {WeightGradientType::get(context, at),
                    WeightGradientType::get(context, whole - at)};
   return builder
-      .create<SplitOp>(loc, TypeRange(pieces), gradient, numbers[p], numbers[s],
-                       IntegerAttr(), DenseI32ArrayAttr())
+      .create<SplitOp>(locationOf(p, s), TypeRange(pieces), gradient,
+                       numbers[p], numbers[s], IntegerAttr(),
+                       DenseI32ArrayAttr())
       .getPieces();
 }
 
 Value StepMaker::join(uint32_t p, uint32_t s, ValueRange pieces) {
-  return builder.create<JoinOp>(loc, types[s].sum, pieces, numbers[p],
-                                numbers[s], IntegerAttr(), DenseI32ArrayAttr());
+  return builder.create<JoinOp>(locationOf(p, s), types[s].sum, pieces,
+                                numbers[p], numbers[s], IntegerAttr(),
+                                DenseI32ArrayAttr());
 }
 
 void StepMaker::reduceLosses(ArrayRef<Value> losses) {
   builder.create<AllReduceOp>(
-      loc, TypeRange{loss}, losses, builder.getI32IntegerAttr(stages() - 1),
-      IntegerAttr(), builder.getI32IntegerAttr(pipeline.getDataParallel()));
+      named("losses", loc), TypeRange{loss}, losses,
+      builder.getI32IntegerAttr(stages() - 1), IntegerAttr(),
+      builder.getI32IntegerAttr(pipeline.getDataParallel()));
 }
 
 OptimizerStepOp StepMaker::update(uint32_t p, uint32_t s, Value weights,
                                   Value state, Value gradient,
                                   std::optional<uint32_t> m) {
   return builder.create<OptimizerStepOp>(
-      loc, types[s].weights, types[s].state, weights, state, gradient,
-      m ? numbers[*m] : IntegerAttr(), numbers[p], numbers[s], IntegerAttr(),
-      DenseI32ArrayAttr());
+      m ? locationOf(p, s, *m) : locationOf(p, s), types[s].weights,
+      types[s].state, weights, state, gradient, m ? numbers[*m] : IntegerAttr(),
+      numbers[p], numbers[s], IntegerAttr(), DenseI32ArrayAttr());
 }
 
 } // namespace chimera

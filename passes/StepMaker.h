@@ -63,8 +63,12 @@ public:
                          mlir::Value state, mlir::Value gradient,
                          std::optional<uint32_t> m = std::nullopt);
 
+  /// Where the ops of a stage come from: its own place in the description,
+  /// named after pipeline and stage.
+  mlir::Location locationOf(uint32_t p, uint32_t s);
+
   mlir::OpBuilder builder;
-  const mlir::Location loc;
+  const mlir::Location loc; ///< of the pipeline
 
 private:
   /// What forwards that cover the same number of micro-batches make and read.
@@ -79,6 +83,9 @@ private:
     mlir::Type stash, gradient;
   };
 
+  /// The same, named after the micro-batch too.
+  mlir::Location locationOf(uint32_t p, uint32_t s, uint32_t m);
+  mlir::Location named(const llvm::Twine &name, mlir::Location place);
   const RangeTypes &rangeOf(uint32_t count);
   mlir::Value load(mlir::Type type, uint32_t p, uint32_t s, uint32_t m,
                    mlir::IntegerAttr count);
@@ -94,6 +101,11 @@ private:
   std::map<uint32_t, RangeTypes> ranges;
   /// Attributes of small numbers.
   std::vector<mlir::IntegerAttr> numbers;
+  /// Locations, null until they are asked for: of replicas, and by stage and
+  /// micro-batch, which has one pipeline. A step has few names, each made once.
+  std::vector<mlir::LocationAttr> replicas, cells;
+  std::vector<mlir::StringAttr> microBatchNames;
+  size_t width; ///< micro-batches of a section, as they are numbered
 };
 
 } // namespace chimera

@@ -93,6 +93,7 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce, const Places &places) {
   if (sumsLosses(reduce) && !reduce->use_empty())
     return reduce.emitOpError("expected no use of the sum of the losses");
   Reduction result{reduce, {}, {}, {}, nullptr};
+  DenseMap<uint32_t, size_t> partOf; // of each worker
   for (auto [index, summand] : llvm::enumerate(reduce.getSummands())) {
     ActionOp action = makerOf(summand);
     if (!action || !action.getWorker())
@@ -105,12 +106,12 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce, const Places &places) {
                               ? action.getMicroBatch() +
                                     cast<OpResult>(summand).getResultNumber()
                               : action.getPipeline());
-    Part *part = llvm::find_if(
-        result.parts, [&](const Part &p) { return p.worker == worker; });
-    if (part == result.parts.end())
-      part = &result.parts.emplace_back(Part{worker, {}, nullptr, {}});
-    part->operands.push_back(index);
-    part->last = places.later(part->last, action);
+    auto [known, isNew] = partOf.try_emplace(worker, result.parts.size());
+    if (isNew)
+      result.parts.push_back(Part{worker, {}, nullptr, {}});
+    Part &part = result.parts[known->second];
+    part.operands.push_back(index);
+    part.last = places.later(part.last, action);
     result.last = places.later(result.last, action);
   }
   return result;
@@ -189,8 +190,13 @@ private:
     SmallVector<int32_t> members(reduction.workers);
     llvm::sort(members);
     members.erase(llvm::unique(members), members.end());
+    // Every member lists all contributions: made once, as there may be many.
+    size_t group =
+        groups.try_emplace(std::move(members), groups.size()).first->second;
+    DenseI32ArrayAttr workers = builder.getDenseI32ArrayAttr(reduction.workers);
+    DenseI32ArrayAttr keys = builder.getDenseI32ArrayAttr(reduction.keys);
     for (Part &part : reduction.parts) {
-      Operation *&before = newest[{part.worker, members}];
+      Operation *&before = newest[{part.worker, group}];
       setPlace(builder, part, before, anchor, startsNow);
       SmallVector<SmallVector<Value>> contributions(buckets.size());
       for (unsigned index : part.operands) {
@@ -216,9 +222,7 @@ private:
         part.starts.push_back(builder.create<AllReduceStartOp>(
             reduce.getLoc(), ArrivingType::get(builder.getContext(), type),
             contributions[k], reduce.getStageAttr(), reduce.getTiedAttr(),
-            bucket, count, reduce.getWidthAttr(),
-            builder.getDenseI32ArrayAttr(reduction.workers),
-            builder.getDenseI32ArrayAttr(reduction.keys),
+            bucket, count, reduce.getWidthAttr(), workers, keys,
             workerOf(builder, part), DenseI32ArrayAttr()));
       }
       before = part.starts.back();
@@ -324,8 +328,10 @@ private:
   }
 
   int64_t bucketBytes;
-  /// The last start of each worker, of all-reduces with the same members.
-  std::map<std::pair<uint32_t, SmallVector<int32_t>>, Operation *> newest;
+  /// A number for each group of members.
+  std::map<SmallVector<int32_t>, size_t> groups;
+  /// The last start of each worker in each group.
+  std::map<std::pair<uint32_t, size_t>, Operation *> newest;
 };
 
 /// The all-reduces of a section, in runs that stand one behind another. With a

@@ -35,8 +35,9 @@ public:
     Block &block = step.getBody().emplaceBlock();
     for (size_t p = 0; p < layout.directions.size(); ++p)
       for (uint32_t s = 0; s < stages; ++s) {
-        block.addArgument(make.typesOf(s).weights, make.loc);
-        block.addArgument(make.typesOf(s).state, make.loc);
+        Location loc = make.locationOf(p, s);
+        block.addArgument(make.typesOf(s).weights, loc);
+        block.addArgument(make.typesOf(s).state, loc);
       }
     make.builder.setInsertionPointToEnd(&block);
     for (uint32_t p = 0; p < layout.directions.size(); ++p)

@@ -60,8 +60,9 @@ private:
     for (int32_t s = 0; s < stages; ++s) {
       Flight &flight = flights[s];
       resize(flight);
-      Value weights = block.addArgument(make.typesOf(s).weights, loc);
-      flight.state = block.addArgument(make.typesOf(s).state, loc);
+      Location own = make.locationOf(0, s);
+      Value weights = block.addArgument(make.typesOf(s).weights, own);
+      flight.state = block.addArgument(make.typesOf(s).state, own);
       // Every version begins as the first.
       for (int32_t k = 1; k < schedule::weightVersions(problem, s); ++k)
         flight.weights.push_back(make.copy(0, s, weights));
@@ -105,14 +106,15 @@ private:
   void take(Block &block, int32_t s) {
     Flight &flight = flights[s] = Flight();
     resize(flight);
+    Location own = make.locationOf(0, s);
     for (int32_t k = 0; k < schedule::weightVersions(problem, s); ++k)
-      flight.weights.push_back(block.addArgument(make.typesOf(s).weights, loc));
-    flight.state = block.addArgument(make.typesOf(s).state, loc);
+      flight.weights.push_back(block.addArgument(make.typesOf(s).weights, own));
+    flight.state = block.addArgument(make.typesOf(s).state, own);
     int32_t ahead = forwardsAhead(problem, s);
     for (int32_t m = 0; m < ahead; ++m)
-      flight.stashes[m] = block.addArgument(make.stashOf(s), loc);
+      flight.stashes[m] = block.addArgument(make.stashOf(s), own);
     if (s > 0)
-      flight.inputs[ahead] = block.addArgument(make.activationOf(s - 1), loc);
+      flight.inputs[ahead] = block.addArgument(make.activationOf(s - 1), own);
   }
 
   /// Ends a section with what is in flight from micro-batch `next` on.

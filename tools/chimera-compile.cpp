@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Emit.h"
+#include "compiler/MadeOps.h"
 #include "compiler/Pipelines.h"
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
@@ -110,6 +111,7 @@ static int compile(TimingScope &timing) {
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
+  chimera::nameMadeOps(context);
   std::string error;
   auto file = openInputFile(input, &error);
   if (!file) {

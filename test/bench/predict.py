@@ -38,7 +38,8 @@ def describe(path, stages, batches, schedule, size, costs):
     )
     path.write_text(
         f"chimera.pipeline @predicted stages({stages}) "
-        f'micro_batches({batches}) schedule("{schedule}") {{\n{lines}}}\n'
+        f'micro_batches({batches}) schedule("{schedule}") time_unit(ns) '
+        f"{{\n{lines}}}\n"
     )
 
 
@@ -96,7 +97,7 @@ def predict(args, folder, stages, schedule, size, costs, messages):
         args.tools / "chimera-opt",
         source,
         "--chimera-to-scheduled",
-        "--chimera-report=format=json costs=stages unit=ns "
+        "--chimera-report=format=json costs=stages "
         f"send={send} p2p={way} receive={receive} output={report}",
         "-o",
         "/dev/null",

@@ -27,7 +27,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(-
 // -----
 
 // A step whose program could not be written.
-// expected-error@below {{expected at most 4194304 stages times micro-batches, got 4294836225}}
+// expected-error@below {{expected at most 4194304 actions, got 8589672450: 2 for each of 65535 stages and 65535 micro-batches}}
 chimera.pipeline @p stages(65535) micro_batches(65535) schedule("gpipe")
 
 // -----

@@ -49,6 +49,11 @@ chimera.pipeline @slow stages(2) micro_batches(2) schedule("gpipe")
 chimera.pipeline @times stages(2) micro_batches(2) schedule("gpipe")
     link <latency = 1, latency_per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>
 
+// In what unit costs are: a word, which partition looks up.
+// CHECK: chimera.pipeline @unit {{.*}} time_unit(ns) link <latency = 3>{{$}}
+chimera.pipeline @unit stages(2) micro_batches(2) schedule("gpipe")
+    link <latency = 3> time_unit(ns)
+
 // When all-reduces start.
 // CHECK: chimera.pipeline @eager {{.*}} all_reduce(eager){{$}}
 chimera.pipeline @eager stages(2) micro_batches(2) schedule("chimera") all_reduce(eager)

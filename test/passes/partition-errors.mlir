@@ -45,6 +45,47 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
+// expected-error@below {{expected time_unit to be one of none, slot, flop, us, ns, got "hours"}}
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") time_unit(hours) {
+  chimera.stage 0 cost <forward = 7, backward = 9>
+      bytes <weights = 4, optimizer = 5, stash = 6, boundary = 7>
+}
+
+// -----
+
+// Nothing is in nanoseconds.
+// expected-error@below {{expected time_unit(slot) or no time_unit, got ns: the pipeline gives no stages with costs of its own}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") time_unit(ns)
+
+// -----
+
+chimera.model @m gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
+// expected-error@below {{expected time_unit(flop) or no time_unit, got slot: the pipeline gives no stages with costs of its own}}
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") time_unit(slot)
+
+// -----
+
+// Parts, and steps that overlap, are known here only.
+// expected-error@below {{expected at most 4194304 actions, got 5000000: 5 for each of 1000 stages and 1000 micro-batches}}
+chimera.pipeline @p stages(1000) micro_batches(1000) schedule("chimera", {concatenation = "halving"}) split_backward
+
+// -----
+
+// expected-error@below {{expected at most 4194304 actions, got 4840000: 4 for each of 1100 stages and 1100 micro-batches}}
+chimera.pipeline @p stages(1100) micro_batches(1100) schedule("pipedream")
+
+// -----
+
+// expected-error@below {{expected at most 65535 micro-batches whose losses one worker makes, got 65536 on worker 1}}
+chimera.pipeline @p stages(2) micro_batches(65536) schedule("1f1b")
+
+// -----
+
+// expected-error@below {{expected at most 65535 micro-batches whose losses one worker makes, got 500000 on worker 0}}
+chimera.pipeline @p stages(2) micro_batches(1000000) schedule("gems")
+
+// -----
+
 // Embedding and head count as layers.
 chimera.model @m gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
 // expected-error@below {{expected at most 6 stages, the model's layers with embedding and head, got 7}}

@@ -2,6 +2,7 @@
 
 // Bare stages: unit costs, 64 bytes a value, the scheme's two directions.
 // CHECK-LABEL: chimera.pipeline @bare stages(4)
+// CHECK-SAME: time_unit(slot) {
 // CHECK-NEXT: chimera.stage 0 cost <forward = 1, backward = 1, input_gradient = 1, weight_gradient = 1> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
 // CHECK-NEXT: chimera.stage 1 cost
 // CHECK-NEXT: chimera.stage 2 cost
@@ -34,6 +35,7 @@ chimera.pipeline @gpipe stages(1) micro_batches(2) schedule("gpipe")
 // Weights, in floats: embedding (256 + 16) * 64, a block 12 * 64^2 + 13 * 64,
 // head 2 * 64 + 256 * 64.
 // CHECK-LABEL: chimera.pipeline @model
+// CHECK-SAME: time_unit(flop) {
 // CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 3278848, backward = 6557696> bytes <weights = 269568, optimizer = 539136, {{.*}}, boundary = 8192>
 // CHECK-NEXT: chimera.stage 1 layers(2, 3) cost <forward = 3276800, backward = 6553600> bytes <weights = 199936, optimizer = 399872, {{.*}}, boundary = 8192>
 // CHECK-NEXT: chimera.stage 2 layers(3, 4) cost <forward = 3276800, backward = 6553600>
@@ -69,12 +71,13 @@ chimera.pipeline @single of @gpt stages(4) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// Stages that are given are kept.
+// Stages that are given are kept, and so is the unit of their costs.
 // CHECK-LABEL: chimera.pipeline @kept
+// CHECK-SAME: schedule("chimera") time_unit(ns) {
 // CHECK-NEXT: chimera.stage 1 layers(2, 6) cost <forward = 7, backward = 9> bytes <weights = 4, optimizer = 5, stash = 6, boundary = 7>
 // CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 3, backward = 4> bytes <weights = 1, optimizer = 2, stash = 3, boundary = 7>
 // CHECK-NEXT: chimera.direction 0 down on [0, 1]
-chimera.pipeline @kept stages(2) micro_batches(2) schedule("chimera") {
+chimera.pipeline @kept stages(2) micro_batches(2) schedule("chimera") time_unit(ns) {
   chimera.stage 1 layers(2, 6) cost <forward = 7, backward = 9>
       bytes <weights = 4, optimizer = 5, stash = 6, boundary = 7>
   chimera.stage 0 layers(0, 2) cost <forward = 3, backward = 4>

@@ -6,7 +6,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=p2p=3 2>&1 | FileCheck %s --check-prefix=P2P
 // P2P: error: chimera-report: expected forward or costs=stages beside p2p, got p2p=3 alone: give forward too
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=unit=hours 2>&1 | FileCheck %s --check-prefix=UNIT
-// UNIT: error: chimera-report: expected unit to be one of none, us, ns, got "hours"
+// UNIT: error: chimera-report: expected unit to be one of none, slot, flop, us, ns, got "hours"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages forward=1" 2>&1 | FileCheck %s --check-prefix=COSTS
 // COSTS: error: chimera-report: expected no forward beside costs=stages, got forward=1
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=forward=9223372036854775807 2>&1 | FileCheck %s --check-prefix=HUGE

@@ -41,8 +41,8 @@
 // TABLE: weight gradient 1
 
 // A message that takes time leaves the formulas.
-// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages p2p=1 unit=us" -o /dev/null | FileCheck %s --check-prefix=P2P
-// P2P: unit of time us
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages p2p=1" -o /dev/null | FileCheck %s --check-prefix=P2P
+// P2P: unit of time slot
 // P2P-NEXT: forward (f) 1
 // P2P: p2p 1
 // P2P-NOT: formula

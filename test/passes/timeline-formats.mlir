@@ -47,9 +47,10 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=chrome-trace forward=500 unit=us" -o /dev/null | FileCheck %s --check-prefix=US
 // US: "look":"costs are in us"
 // US: "name":"backward 2","cat":"backward","ph":"X","ts":2000,"dur":1000
-// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages unit=none" -o /dev/null | FileCheck %s --check-prefix=NONE
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages" -o /dev/null | FileCheck %s --check-prefix=NONE
+// NONE: class="axis"{{.*}}>time in slots</text>
 // NONE: class="axis"{{.*}}>time</text>
-// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages unit=ns" -o /dev/null | FileCheck %s --check-prefix=AXIS
+// RUN: sed 's/("1f1b")/& time_unit(ns)/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages" -o /dev/null | FileCheck %s --check-prefix=AXIS
 // AXIS: class="axis"{{.*}}>time in ns</text>
 
 // The help has the tables.

@@ -15,12 +15,14 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=p2p=3 2>&1 | FileCheck %s --check-prefix=P2P
 // P2P: error: chimera-print-timeline: expected forward or costs=stages beside p2p, got p2p=3 alone: give forward too
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=unit=ns 2>&1 | FileCheck %s --check-prefix=UNIT
-// UNIT: error: chimera-print-timeline: expected forward or costs=stages beside unit, got unit=ns alone: give forward too
+// UNIT: error: chimera-print-timeline: expected forward beside unit, got unit=ns alone: give forward too
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2 weight-gradient=2" 2>&1 | FileCheck %s --check-prefix=HALF
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 weight-gradient=2" 2>&1 | FileCheck %s --check-prefix=HALF
 // HALF: error: chimera-print-timeline: expected weight-gradient below the whole backward, 2, got 2
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages backward=3" 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: error: chimera-print-timeline: expected no backward beside costs=stages, got backward=3
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages unit=ns" 2>&1 | FileCheck %s --check-prefix=STATED
+// STATED: error: chimera-print-timeline: expected no unit beside costs=stages, whose unit is the pipeline's time_unit, got unit=ns
 
 // Words that no table has.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=pdf 2>&1 | FileCheck %s --check-prefix=FORMAT
@@ -28,7 +30,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=guess 2>&1 | FileCheck %s --check-prefix=COSTS
 // COSTS: error: chimera-print-timeline: expected costs to be one of uniform, stages, got "guess"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 unit=hours" 2>&1 | FileCheck %s --check-prefix=HOURS
-// HOURS: error: chimera-print-timeline: expected unit to be one of none, us, ns, got "hours"
+// HOURS: error: chimera-print-timeline: expected unit to be one of none, slot, flop, us, ns, got "hours"
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=9223372036854775807 2>&1 | FileCheck %s --check-prefix=HUGE
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=9223372036854775807" 2>&1 | FileCheck %s --check-prefix=HUGE

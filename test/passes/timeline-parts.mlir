@@ -9,7 +9,7 @@
 // The stages' own costs and the description's link are in these units too.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages p2p=2.5e-1" -o /dev/null 2>/dev/null | FileCheck %s --check-prefix=STAGES
 // STAGES: forward 4, backward 8, p2p 1
-// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages send=.2 unit=us format=json" -o /dev/null 2>/dev/null | FileCheck %s --check-prefix=REPORT
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages send=.2 format=json" -o /dev/null 2>/dev/null | FileCheck %s --check-prefix=REPORT
 // REPORT: "time_unit": "0.2 us"
 //
 // A number that is whole is, however it is written.
@@ -21,7 +21,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=-0.5" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: error: chimera-print-timeline: expected p2p of at least 0, got -0.5
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")
-    link <latency = 3> {
+    time_unit(us) link <latency = 3> {
   chimera.stage 0 cost <forward = 1, backward = 2>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.stage 1 cost <forward = 1, backward = 2>

@@ -1,0 +1,35 @@
+//===- MadeOps.cpp - Diagnostics on ops that nobody wrote -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/MadeOps.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+void nameMadeOps(MLIRContext &context) {
+  context.getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
+    // From the inside out: pipeline and stage, then the micro-batch.
+    std::string names;
+    LocationAttr place = diagnostic.getLocation();
+    while (auto named = dyn_cast<NameLoc>(place)) {
+      names = named.getName().str() + (names.empty() ? "" : " ") + names;
+      place = named.getChildLoc();
+    }
+    if (!names.empty())
+      diagnostic.attachNote() << "this is made for " << names;
+    // The next handler prints it.
+    return failure();
+  });
+}
+
+} // namespace chimera
