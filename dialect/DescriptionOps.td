@@ -78,8 +78,11 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     finds: `slot` without a model, `flop` with one.
 
     `link` says what messages take, in the unit of the stages' costs, and
-    `memory_cap` how many bytes each worker may hold: a schedule that needs more
-    is refused. `receive_window` is how many receives each worker has
+    `memory_cap` how many bytes each worker may take: the whole arena of its
+    buffers, which a runtime allocates at the start, and the stashes that live at
+    a time. A pipeline that needs more is refused, early where already weights,
+    gradients, optimizer states, stashes and the boundaries in use are more.
+    `receive_window` is how many receives each worker has
     outstanding for each other worker at most; unless given, the smallest with
     which the schedule ends as soon as with any that fits into `memory_cap`.
 

@@ -18,6 +18,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <map>
 
 using namespace mlir;
@@ -96,7 +97,7 @@ public:
       : worker(worker), sections(worker.getSections()),
         overlaps(sections.size() > 1) {}
 
-  LogicalResult run() {
+  FailureOr<Allocated> run() {
     SmallVector<size_t> ends;
     bool fits = true;
     for (Block *section : sections) {
@@ -142,12 +143,13 @@ public:
           peak = live;
           peakAt = static_cast<int32_t>(i);
         }
+        mostStashes = std::max(mostStashes, liveStashes);
         for (int32_t buffer : releases[i])
           close(buffer, static_cast<int32_t>(i));
       }
     }
     declare();
-    return success();
+    return Allocated{arena.size() + messages.size(), mostStashes};
   }
 
 private:
@@ -205,7 +207,7 @@ private:
   void enter(Block &section, int32_t now) {
     for (int32_t buffer : pool)
       buffers[buffer].end = -1;
-    live = 0;
+    live = liveStashes = 0;
     for (BlockArgument argument : section.getArguments())
       hold(*bufferOf(worker, argument), argument, now);
   }
@@ -314,10 +316,17 @@ private:
     return entry->second;
   }
 
+  /// Adds a value of `type` to those that live, or takes it away.
+  void count(Type type, int64_t sign) {
+    live += sign * bytesOf(type);
+    if (isa<StashType>(type))
+      liveStashes += sign * bytesOf(type);
+  }
+
   /// Lets `buffer` hold `value` from instruction `made` on.
   void hold(int32_t buffer, Value value, int32_t made) {
     buffers[buffer].cuts = 0;
-    live += bytesOf(buffers[buffer].type);
+    count(buffers[buffer].type, 1);
     extend(buffer, endOf(value, made));
   }
 
@@ -342,7 +351,7 @@ private:
       return;
     Type type = buffers[buffer].type;
     buffers[buffer].end = -1;
-    live -= bytesOf(type);
+    count(type, -1);
     if (!buffers[buffer].dedicated && buffers[buffer].cuts == 0)
       roomFor(type).give(buffers[buffer].offset, bytesOf(type));
   }
@@ -361,7 +370,7 @@ private:
         offset = buffer.offset;
         cuts += buffer.cuts;
       }
-      live -= bytesOf(buffer.type);
+      count(buffer.type, -1);
       buffer.end = -1;
     }
     SmallVector<int32_t> numbers;
@@ -450,28 +459,68 @@ private:
   DenseMap<std::pair<const void *, int64_t>, int32_t> known;
   Room arena, messages, stashes; // the second lies behind the first
   int64_t all = 0, live = 0, peak = 0;
+  int64_t liveStashes = 0, mostStashes = 0; // part of them
   int32_t peakAt = 0;
 };
 
 struct Allocate : impl::AllocatePassBase<Allocate> {
   void runOnOperation() override {
+    bool fit = true;
     for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(run(pipeline)))
+      if (failed(run(pipeline, fit)))
         return signalPassFailure();
+    if (!fit)
+      signalPassFailure();
   }
 
-  LogicalResult run(PipelineOp pipeline) {
+  LogicalResult run(PipelineOp pipeline, bool &fit) {
     SmallVector<WorkerOp> workers = workersOf(pipeline);
     if (workers.empty())
       return pipeline.emitOpError(
           "expected workers: run chimera-project first");
-    return forEachWorker(&getContext(), workers.size(),
-                         [&](size_t i) { return allocate(workers[i]); });
+    std::vector<Allocated> all(workers.size());
+    if (failed(forEachWorker(&getContext(), workers.size(), [&](size_t i) {
+          FailureOr<Allocated> allocated = allocate(workers[i]);
+          if (succeeded(allocated))
+            all[i] = *allocated;
+          return LogicalResult(allocated);
+        })))
+      return failure();
+    fit &= succeeded(holdCap(pipeline, workers, all));
+    return success();
+  }
+
+  /// Refuses a pipeline with one line, whatever the number of workers that take
+  /// more than its cap.
+  static LogicalResult holdCap(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
+                               ArrayRef<Allocated> all) {
+    std::optional<uint64_t> cap = pipeline.getMemoryCap();
+    auto exceeds = [&](const Allocated &allocated) {
+      return static_cast<uint64_t>(allocated.bytes()) > *cap;
+    };
+    if (!cap || llvm::none_of(all, exceeds))
+      return success();
+    const Allocated *most = std::max_element(
+        all.begin(), all.end(), [](const Allocated &a, const Allocated &b) {
+          return a.bytes() < b.bytes();
+        });
+    InFlightDiagnostic error =
+        pipeline.emitOpError("expected workers of at most ")
+        << *cap << " bytes (memory_cap), got " << most->bytes() << " on worker "
+        << WorkerOp(workers[most - all.begin()]).getIndex() << ": an arena of "
+        << most->arena << " and stashes of " << most->stashes;
+    if (auto others = llvm::count_if(all, exceeds) - 1; others > 0)
+      error << ", and " << others
+            << (others == 1 ? " other worker" : " other workers")
+            << " above it";
+    return error;
   }
 };
 
 } // namespace
 
-LogicalResult allocate(WorkerOp worker) { return Allocator(worker).run(); }
+FailureOr<Allocated> allocate(WorkerOp worker) {
+  return Allocator(worker).run();
+}
 
 } // namespace chimera

@@ -12,10 +12,18 @@
 
 namespace chimera {
 
+/// What a worker takes of its device's memory, which its cap is held against: a
+/// runtime allocates the whole arena, and stashes as they come and go.
+struct Allocated {
+  int64_t arena;
+  int64_t stashes; ///< the most bytes of them at a time
+  int64_t bytes() const { return arena + stashes; }
+};
+
 /// Gives the values of a projected worker their buffers and says what it holds
-/// at most: `chimera-allocate` for one of them. Fails, with a diagnostic, as
-/// that pass does.
-mlir::LogicalResult allocate(WorkerOp worker);
+/// at most: `chimera-allocate` for one of them, whatever its cap. Fails, with a
+/// diagnostic, as that pass does.
+mlir::FailureOr<Allocated> allocate(WorkerOp worker);
 
 } // namespace chimera
 

@@ -7,6 +7,7 @@
 
 #include "passes/Bridge.h"
 
+#include "compiler/schedule/Memory.h"
 #include "dialect/State.h"
 #include "runtime/program/Layout.h"
 
@@ -219,8 +220,6 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
         {link.getLatency(), link.getLatencyPerMib(), schedule::kMebibyte},
         {link.getSend(), link.getSendPerMib(), schedule::kMebibyte},
         {link.getReceive(), link.getReceivePerMib(), schedule::kMebibyte}};
-  if (std::optional<uint64_t> cap = pipeline.getMemoryCap())
-    problem.memoryCaps.assign(problem.workers, static_cast<int64_t>(*cap));
   for (DirectionOp direction : layout->directions) {
     schedule::Pipeline laid;
     laid.up = direction.getWay() == Direction::Up;
@@ -245,8 +244,14 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   return problem;
 }
 
-/// An option's value as the schedule library reads it.
-static std::optional<std::string> textOf(Attribute value) {
+std::vector<int64_t> capsOf(PipelineOp pipeline) {
+  std::vector<int64_t> caps;
+  if (std::optional<uint64_t> cap = pipeline.getMemoryCap())
+    caps.assign(pipeline.getStages(), static_cast<int64_t>(*cap));
+  return caps;
+}
+
+std::optional<std::string> optionText(Attribute value) {
   if (auto word = dyn_cast<StringAttr>(value))
     return word.str();
   if (auto number = dyn_cast<IntegerAttr>(value))
@@ -268,7 +273,7 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
   };
   if (DictionaryAttr options = pipeline.getScheduleOptionsAttr())
     for (NamedAttribute option : options) {
-      std::optional<std::string> text = textOf(option.getValue());
+      std::optional<std::string> text = optionText(option.getValue());
       if (!text)
         return pipeline.emitOpError("expected an integer or a string for the "
                                     "schedule's option ")
@@ -445,6 +450,16 @@ LogicalResult reportOnActions(ArrayRef<SectionOp> sections,
                     return sections.front();
                   return workers[violation.worker][violation.index];
                 });
+}
+
+LogicalResult holdCaps(PipelineOp pipeline, const ScheduledProblem &of) {
+  std::optional<schedule::CapExcess> excess =
+      schedule::capExcess(of.problem, of.schedule);
+  if (!excess)
+    return success();
+  return pipeline.emitOpError("expected workers of at most ")
+         << of.problem.memoryCaps[excess->worker] << " bytes (memory_cap), got "
+         << schedule::describe(*excess, of.schedule);
 }
 
 LogicalResult verifySchedule(PipelineOp pipeline, const ScheduledProblem &of) {

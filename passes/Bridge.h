@@ -74,10 +74,18 @@ program::DataType dataTypeOf(PipelineOp pipeline);
 /// unit.
 mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
 
-/// The pipeline's problem with its stages' costs, its link and its caps. Fails,
-/// with a diagnostic, where timeUnitOf or tiedOf does or the schedule library
-/// refuses it.
+/// The pipeline's problem with its stages' costs and its link. Caps of memory
+/// are no part of it: what exceeds them can still be ordered, shown and
+/// reported. Fails, with a diagnostic, where timeUnitOf or tiedOf does or the
+/// schedule library refuses it.
 mlir::FailureOr<schedule::Problem> problemOf(PipelineOp pipeline);
+
+/// The caps of the pipeline's workers, empty where it has none.
+std::vector<int64_t> capsOf(PipelineOp pipeline);
+
+/// The value of a schedule's option as the schedule library reads it; none
+/// where it is neither an integer nor a string.
+std::optional<std::string> optionText(mlir::Attribute value);
 
 /// A scheme of the registry and the options to use it with.
 struct SchemeChoice {
@@ -128,6 +136,11 @@ mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,
 mlir::LogicalResult
 reportOnActions(llvm::ArrayRef<SectionOp> sections,
                 llvm::ArrayRef<schedule::Violation> violations);
+
+/// Fails, with one diagnostic, where workers hold more than the caps of the
+/// problem already by the schedule library's model, which is less than what
+/// their programs hold. Requires verifySchedule.
+mlir::LogicalResult holdCaps(PipelineOp pipeline, const ScheduledProblem &of);
 
 /// Fails, with a diagnostic, where the times are too large to add up or the
 /// order is not valid.

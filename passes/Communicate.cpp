@@ -237,8 +237,26 @@ LogicalResult communicate(PipelineOp pipeline) {
   return success();
 }
 
+/// Refuses each pipeline whose workers hold more than their caps, before work
+/// is put into it.
+LogicalResult holdCaps(ModuleOp module) {
+  bool fit = true;
+  for (auto pipeline : module.getOps<PipelineOp>()) {
+    if (!pipeline.getMemoryCap())
+      continue;
+    FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+    if (failed(of) || failed(verifySchedule(pipeline, *of)))
+      return failure();
+    of->problem.memoryCaps = capsOf(pipeline);
+    fit &= succeeded(holdCaps(pipeline, *of));
+  }
+  return success(fit);
+}
+
 struct Communicate : impl::CommunicatePassBase<Communicate> {
   void runOnOperation() override {
+    if (failed(holdCaps(getOperation())))
+      return signalPassFailure();
     for (auto pipeline : getOperation().getOps<PipelineOp>())
       if (failed(communicate(pipeline)))
         return signalPassFailure();

@@ -142,9 +142,10 @@ def PlaceMessagesPass : ChimeraPass<"chimera-place-messages"> {
     Unless the pipeline states a window, it is the smallest with which the
     simulator, with the stages' costs and the `link` of the pipeline, ends as soon
     as with any: 1 where messages take no time on their way. A channel whose
-    messages overtake each other gets as large a window as that needs. Where
-    workers would hold more than their `memory_cap`, by chimera-allocate on a copy
-    of them, it is the same among those that fit, and 1 if none does.
+    messages overtake each other gets as large a window as that needs. Where the
+    arena and stashes of workers would take more than their `memory_cap`, by
+    chimera-allocate on a copy of them, it is the same among those that fit, and 1
+    if none does.
 
     With `one-communicator-per-pair`, under which messages take effect one after
     another in both directions, receives stay where they are, next to their sends
@@ -176,7 +177,8 @@ def AllocatePass : ChimeraPass<"chimera-allocate"> {
     still read.
 
     Fails where a value would be updated in place while its old value is still
-    needed.
+    needed, and, for each pipeline with one diagnostic, where arena and most
+    bytes of stashes at a time are together more than the `memory_cap`.
   }];
 }
 
@@ -270,10 +272,16 @@ def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
     The bubble is the idle time of all workers between the start of the step and
     its flush, over workers times makespan. Peak activations count micro-batches
     whose stash a worker holds.
+
+    Fails where workers hold more than their `memory_cap`, with one diagnostic
+    for each pipeline and after the document has been written.
   }];
   let options = [
     Option<"format", "format", "std::string", "\"text\"",
-           "Form of the timeline", "::chimera::timelineFormatHelp()">
+           "Form of the timeline", "::chimera::timelineFormatHelp()">,
+    Option<"width", "width", "int64_t", "0",
+           "Characters in a line of the grid, which is folded to fit (0: the "
+           "terminal's, or 160 where the output is none)">
   ] # timeOptions;
 }
 
@@ -300,6 +308,9 @@ def ReportPass : ChimeraPass<"chimera-report"> {
     latency of its own.
 
     Every action runs as soon as possible; without times each takes one unit.
+
+    A pipeline whose workers hold more than their `memory_cap` is reported too
+    and marked as refused. For each such the pass then fails with a diagnostic.
   }];
   let options = [
     Option<"format", "format", "std::string", "\"table\"",

@@ -252,41 +252,42 @@ LogicalResult placeInWindows(WorkerOp worker, Window window) {
   return success();
 }
 
-/// Those of `workers` that hold more than `cap` bytes with a window that is not
-/// given. Only its allocated stream says what a worker holds, so a copy of it
+/// Those of `workers` that take more than `cap` bytes with a window that is not
+/// given. Only its allocated stream says what a worker takes, so a copy of it
 /// is allocated.
 FailureOr<SmallVector<WorkerOp>> exceeding(ArrayRef<WorkerOp> workers,
                                            int32_t window, uint64_t cap) {
-  std::vector<uint64_t> peaks(workers.size());
+  std::vector<uint64_t> taken(workers.size());
   if (failed(forEachWorker(
           workers.front()->getContext(), workers.size(), [&](size_t w) {
             OwningOpRef<WorkerOp> copy = WorkerOp(workers[w]).clone();
-            if (failed(placeInWindows(*copy, {window, false})) ||
-                failed(allocate(*copy)))
+            if (failed(placeInWindows(*copy, {window, false})))
               return failure();
-            peaks[w] = *copy->getPeakBytes();
+            FailureOr<Allocated> allocated = allocate(*copy);
+            if (failed(allocated))
+              return failure();
+            taken[w] = static_cast<uint64_t>(allocated->bytes());
             return success();
           })))
     return failure();
   SmallVector<WorkerOp> result;
-  for (auto [worker, peak] : llvm::zip(workers, peaks))
-    if (peak > cap)
+  for (auto [worker, bytes] : llvm::zip(workers, taken))
+    if (bytes > cap)
       result.push_back(worker);
   return result;
 }
 
-/// The largest window of at most `most` with which no worker holds more than
-/// `cap` bytes; 1 where none is small enough, which the program's proof
-/// refuses.
+/// The largest window of at most `most` with which no worker takes more than
+/// `cap` bytes; 1 where none is small enough, which chimera-allocate refuses.
+/// A smaller window has fewer messages in the arena at a time. So it takes
+/// less, but for gaps that messages of several sizes may leave in another
+/// order: a larger window that would fit may then be missed.
 FailureOr<int32_t> largestWithin(uint64_t cap, ArrayRef<WorkerOp> workers,
                                  int32_t most) {
-  // Who is within the cap is so with smaller windows too.
   SmallVector<WorkerOp> tight(workers);
-  int32_t within = 0, above = most + 1;
+  int32_t within = 1, above = most + 1;
   for (int32_t next = most; within + 1 < above;
        next = within + (above - within) / 2) {
-    if (next == 1)
-      return 1;
     FailureOr<SmallVector<WorkerOp>> over = exceeding(tight, next, cap);
     if (failed(over))
       return failure();
@@ -295,6 +296,7 @@ FailureOr<int32_t> largestWithin(uint64_t cap, ArrayRef<WorkerOp> workers,
       continue;
     }
     above = next;
+    // The others fit with smaller windows too.
     tight = std::move(*over);
   }
   return within;
@@ -319,7 +321,16 @@ FailureOr<Window> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers) {
   FailureOr<int32_t> most = largestWithin(*cap, workers, fastest);
   if (failed(most))
     return failure();
-  return Window{windows.choose(*most), false};
+  // One that is as fast and smaller, where it is found to fit.
+  int32_t smallest = windows.choose(*most);
+  if (smallest < *most) {
+    FailureOr<SmallVector<WorkerOp>> over = exceeding(workers, smallest, *cap);
+    if (failed(over))
+      return failure();
+    if (!over->empty())
+      smallest = *most;
+  }
+  return Window{smallest, false};
 }
 
 struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {

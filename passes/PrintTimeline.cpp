@@ -8,9 +8,10 @@
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 #include "passes/Reporting.h"
-#include "runtime/program/Program.h"
 
 #include <deque>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 using namespace mlir;
 
@@ -32,6 +33,15 @@ struct Timed {
   ScheduledProblem of;
   schedule::Timing timing;
 };
+
+/// The width of the terminal that `output` is, or what stands for it.
+size_t defaultWidth(StringRef output) {
+  winsize size = {};
+  if (output == "-" && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0)
+    return size.ws_col;
+  return schedule::kLineWidth;
+}
 
 struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
   using PrintTimelinePassBase::PrintTimelinePassBase;
@@ -56,17 +66,33 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
     // A deque: timelines refer to what stands in it.
     std::deque<Timed> timed;
     std::vector<schedule::Timeline> timelines;
+    if (width < 0) {
+      module.emitError() << kPass
+                         << ": expected width of at least 1, or 0 for "
+                            "the terminal's, got "
+                         << width.getValue();
+      return signalPassFailure();
+    }
+    size_t lineWidth = width > 0 ? static_cast<size_t>(width)
+                                 : defaultWidth(output.getValue());
     for (PipelineOp pipeline : *pipelines)
-      if (failed(add(pipeline, *times, timed.emplace_back(), timelines)))
+      if (failed(add(pipeline, *times, lineWidth, timed.emplace_back(),
+                     timelines)))
         return signalPassFailure();
     if (failed(writeDocument(module, kPass, output.getValue(),
                              chosen->render(timelines))))
       return signalPassFailure();
+    // Now that it can be seen what exceeds them.
+    bool fit = true;
+    for (auto [pipeline, shown] : llvm::zip(*pipelines, timed))
+      fit &= succeeded(holdCaps(pipeline, shown.of));
+    if (!fit)
+      return signalPassFailure();
     markAllAnalysesPreserved();
   }
 
-  LogicalResult add(PipelineOp pipeline, const Times &times, Timed &timed,
-                    std::vector<schedule::Timeline> &timelines) {
+  LogicalResult add(PipelineOp pipeline, const Times &times, size_t lineWidth,
+                    Timed &timed, std::vector<schedule::Timeline> &timelines) {
     FailureOr<ScheduledProblem> found = timedSchedule(pipeline, times);
     FailureOr<const schedule::TimeUnit *> unit = times.unitOf(pipeline);
     if (failed(found) || failed(unit))
@@ -77,14 +103,9 @@ struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
     bool slots = times.areUnset() && schedule.hasSlots();
     timed.timing = slots ? schedule::slotTiming(problem, schedule)
                          : schedule::simulate(problem, schedule);
-    std::string name = pipeline.getSymName().str();
-    std::string title =
-        name + ": " + pipeline.getSchedule().str() + ", " +
-        program::counted(problem.stages.size(), "stage") + ", " +
-        program::counted(static_cast<uint64_t>(problem.microBatches()),
-                         "micro-batch");
-    timelines.push_back({std::move(name), std::move(title), problem, schedule,
-                         timed.timing, slots, *unit});
+    timelines.push_back({pipeline.getSymName().str(), titleOf(pipeline),
+                         problem, schedule, timed.timing, slots, *unit,
+                         lineWidth});
     return success();
   }
 };

@@ -45,16 +45,24 @@ struct Report : impl::ReportPassBase<Report> {
     if (!chosen || failed(times) || failed(pipelines))
       return signalPassFailure();
     std::vector<schedule::Report> reports;
+    std::vector<ScheduledProblem> timed;
     for (PipelineOp pipeline : *pipelines)
-      if (failed(add(pipeline, *times, reports)))
+      if (failed(add(pipeline, *times, timed, reports)))
         return signalPassFailure();
     if (failed(writeDocument(module, kPass, output.getValue(),
                              chosen->render(reports))))
+      return signalPassFailure();
+    // Now that it can be compared with those that fit.
+    bool fit = true;
+    for (auto [pipeline, of] : llvm::zip(*pipelines, timed))
+      fit &= succeeded(holdCaps(pipeline, of));
+    if (!fit)
       return signalPassFailure();
     markAllAnalysesPreserved();
   }
 
   LogicalResult add(PipelineOp pipeline, const Times &times,
+                    std::vector<ScheduledProblem> &all,
                     std::vector<schedule::Report> &reports) {
     FailureOr<SchemeChoice> choice = schemeOf(pipeline);
     if (failed(choice))
@@ -68,6 +76,8 @@ struct Report : impl::ReportPassBase<Report> {
         static_cast<int32_t>(pipeline.getDataParallel()), timed->problem,
         timed->schedule, **unit,
         static_cast<int32_t>(pipeline.getReceiveWindow().value_or(0))));
+    reports.back().title = titleOf(pipeline);
+    all.push_back(std::move(*timed));
     return success();
   }
 };

@@ -9,6 +9,7 @@
 
 #include "passes/Bridge.h"
 #include "runtime/program/Output.h"
+#include "runtime/program/Program.h"
 
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -261,7 +262,57 @@ FailureOr<ScheduledProblem> timedSchedule(PipelineOp pipeline,
   times.apply(of->problem);
   if (failed(verifySchedule(pipeline, *of)))
     return failure();
+  of->problem.memoryCaps = capsOf(pipeline);
   return of;
+}
+
+/// The clause `recompute` of a description.
+static std::string recomputeClause(PipelineOp pipeline) {
+  ArrayRef<int32_t> stages = *pipeline.getRecompute();
+  std::string text = "all";
+  if (stages.size() < pipeline.getStages()) {
+    text = "[";
+    for (int32_t stage : stages)
+      text += (text == "[" ? "" : ", ") + std::to_string(stage);
+    text += "]";
+  }
+  return "recompute(" + text + (pipeline.getRecomputeFused() ? " fused)" : ")");
+}
+
+/// The options of the schedule, but for those that say what is so by default.
+static std::string optionsClause(PipelineOp pipeline) {
+  std::string text;
+  if (DictionaryAttr options = pipeline.getScheduleOptionsAttr())
+    for (NamedAttribute option : options) {
+      std::string_view name(option.getName().strref());
+      std::string value = optionText(option.getValue()).value_or("?");
+      const schedule::SchemeOption *known = schedule::findSchemeOption(name);
+      if (!known || value != known->print(schedule::SchemeOptions()))
+        text += (text.empty() ? "" : ", ") + std::string(name) + " = " + value;
+    }
+  return text.empty() ? text : " {" + text + "}";
+}
+
+std::string titleOf(PipelineOp pipeline) {
+  std::string title = pipeline.getSymName().str() + ": " +
+                      pipeline.getSchedule().str() + optionsClause(pipeline);
+  title += ", " + program::counted(pipeline.getStages(), "stage") + ", " +
+           program::counted(pipeline.getMicroBatches(), "micro-batch");
+  auto add = [&](const Twine &clause) { title += (", " + clause).str(); };
+  if (pipeline.getDataParallel() > 1)
+    add("data_parallel(" + Twine(pipeline.getDataParallel()) + ")");
+  if (pipeline.getSplitBackward())
+    add("split_backward");
+  if (pipeline.getRecompute())
+    add(recomputeClause(pipeline));
+  if (pipeline.getAllReduce() != AllReducePolicy::Lazy)
+    add("all_reduce(" + stringifyAllReducePolicy(pipeline.getAllReduce()) +
+        ")");
+  if (pipeline.getBucketBytes())
+    add("bucket_bytes(" + Twine(*pipeline.getBucketBytes()) + ")");
+  if (pipeline.getReceiveWindow())
+    add("receive_window(" + Twine(*pipeline.getReceiveWindow()) + ")");
+  return title;
 }
 
 } // namespace chimera

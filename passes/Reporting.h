@@ -142,7 +142,13 @@ private:
   std::shared_ptr<const std::vector<PartOfUnit>> parts;
 };
 
-/// A pipeline's problem, with the times to show it with, and its schedule.
+/// "look: chimera {concatenation = halving}, 4 stages, 8 micro-batches,
+/// split_backward": a pipeline's sizes and, as its description spells them,
+/// those options of its schedule that are not left as they are by default.
+std::string titleOf(PipelineOp pipeline);
+
+/// A pipeline's problem, with its caps and the times to show it with, and its
+/// schedule, which may exceed the caps (see holdCaps).
 /// Fails, with a diagnostic, where the pipeline is not scheduled, the times are
 /// too large to add up, or the schedule is not valid.
 mlir::FailureOr<ScheduledProblem> timedSchedule(PipelineOp pipeline,

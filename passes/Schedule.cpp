@@ -249,9 +249,6 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
              << scheme.name << "\": " << error << ": run chimera-partition";
     schedule::Schedule schedule =
         schedule::makeSchedule(scheme, *problem, choice->options);
-    // What recomputation saves counts.
-    if (pipeline.getRecompute())
-      problem->memoryCaps.clear();
     if (failed(report(pipeline, Twine("schedule \"") + scheme.name + "\": ",
                       schedule::verify(*problem, schedule))))
       return failure();

@@ -7,6 +7,9 @@
 
 #include "compiler/schedule/ChromeTrace.h"
 
+#include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Messages.h"
+
 #include <nlohmann/json.hpp>
 
 namespace chimera::schedule {
@@ -34,49 +37,124 @@ public:
   std::string text;
 };
 
-/// Whole microseconds without a fraction, as they read better.
-ordered_json microseconds(int64_t time, const Timeline &timeline) {
-  double scale = timeline.slots ? 1 : timeline.unit->microseconds;
-  if (scale == 1)
-    return time;
-  return static_cast<double>(time) * scale;
-}
+/// The events of one timeline.
+class Process {
+public:
+  /// `firstMessage` is the first number that no other timeline's messages have.
+  Process(const Timeline &timeline, size_t process, int64_t firstMessage,
+          Events &events)
+      : timeline(timeline), process(process), firstMessage(firstMessage),
+        events(events), ids(timeline.problem) {}
 
-void addActions(Events &events, const Timeline &timeline, size_t process) {
-  for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
-    for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i) {
-      const Action &action = timeline.schedule.workers[w][i];
-      const char *kind = nameOf(action.kind);
-      ordered_json arguments = {{"worker", w},
-                                {"kind", kind},
-                                {"pipeline", action.pipeline},
-                                {"stage", action.stage},
-                                {"micro_batch", action.microBatch}};
-      if (timeline.problem.steps > 1)
-        arguments["step"] = action.microBatch / timeline.problem.microBatches();
-      if (action.microBatches > 1)
-        arguments["micro_batches"] = action.microBatches;
-      if (action.parts > 1) {
-        arguments["part"] = action.part;
-        arguments["parts"] = action.parts;
-      }
-      events.add({{"name",
-                   std::string(kind) + " " + coverOf(timeline.problem, action)},
-                  {"cat", kind},
-                  {"ph", "X"},
-                  {"ts", microseconds(timeline.timing.starts[w][i], timeline)},
-                  {"dur", microseconds(timeline.duration(action), timeline)},
-                  {"pid", process},
-                  {"tid", w},
-                  {"args", std::move(arguments)}});
+  void add() {
+    events.describe("process_name", process, 0, {{"name", timeline.title}});
+    events.describe("process_sort_index", process, 0,
+                    {{"sort_index", process}});
+    for (size_t w = 0; w < timeline.schedule.workers.size(); ++w) {
+      events.describe("thread_name", process, w, {{"name", nameOf(w)}});
+      events.describe("thread_sort_index", process, w, {{"sort_index", w}});
     }
-}
+    for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
+      for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i)
+        addAction(timeline.schedule.workers[w][i], w,
+                  timeline.timing.starts[w][i]);
+    if (!timeline.problem.bytes.empty())
+      for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
+        addMemory(w);
+  }
+
+  /// The first number that the next timeline's messages may have.
+  int64_t nextMessage() const { return firstMessage + ids.count(); }
+
+private:
+  static std::string nameOf(size_t worker) {
+    return "P" + std::to_string(worker);
+  }
+
+  /// Whole microseconds without a fraction, as they read better.
+  ordered_json microseconds(int64_t time, int64_t parts = 1) const {
+    double scale = timeline.slots ? 1 : timeline.unit->microseconds;
+    if (scale == 1 && time % parts == 0)
+      return time / parts;
+    return static_cast<double>(time) * scale / static_cast<double>(parts);
+  }
+
+  void addAction(const Action &action, size_t worker, int64_t start) {
+    const char *kind = schedule::nameOf(action.kind);
+    ordered_json arguments = {{"worker", worker},
+                              {"kind", kind},
+                              {"pipeline", action.pipeline},
+                              {"stage", action.stage},
+                              {"micro_batch", action.microBatch}};
+    if (timeline.problem.steps > 1)
+      arguments["step"] = action.microBatch / timeline.problem.microBatches();
+    if (action.microBatches > 1)
+      arguments["micro_batches"] = action.microBatches;
+    if (action.parts > 1) {
+      arguments["part"] = action.part;
+      arguments["parts"] = action.parts;
+    }
+    std::string cover = coverOf(timeline.problem, action);
+    events.add({{"name", std::string(kind) + " " + cover},
+                {"cat", kind},
+                {"ph", "X"},
+                {"ts", microseconds(start)},
+                {"dur", microseconds(timeline.duration(action))},
+                {"pid", process},
+                {"tid", worker},
+                {"args", std::move(arguments)}});
+    if (auto message = awaitedBy(timeline.problem, ids, action))
+      addEnd("f", *message, action, worker, start);
+    if (auto message = sentBy(timeline.problem, ids, action))
+      addEnd("s", *message, action, worker, start);
+  }
+
+  /// One end of a message, in the middle of its action: viewers look for the
+  /// action in which it is, and two actions may meet where one starts or ends.
+  void addEnd(const char *phase, const Message &message, const Action &action,
+              size_t worker, int64_t start) {
+    bool isStart = phase[0] == 's';
+    bool isActivation = action.kind == Kind::Forward;
+    ordered_json event = {
+        {"name", std::string(isActivation ? "activation " : "gradient ") +
+                     coverOf(timeline.problem, action)},
+        {"cat", "message"},
+        {"ph", phase},
+        {"id", firstMessage + message.maker},
+        {"ts", microseconds(2 * start + timeline.duration(action), 2)},
+        {"pid", process},
+        {"tid", worker}};
+    if (!isStart)
+      event["bp"] = "e"; // in the action around it, not in the next one
+    event["args"] = {{isStart ? "to" : "from", nameOf(message.peer)}};
+    events.add(event);
+  }
+
+  void addMemory(size_t worker) {
+    std::string name = "bytes of " + nameOf(worker);
+    for (auto [time, bytes] :
+         memoryOverTime(timeline.problem, timeline.schedule, timeline.timing,
+                        static_cast<int32_t>(worker), timeline.slots))
+      events.add({{"name", name},
+                  {"ph", "C"},
+                  {"ts", microseconds(time)},
+                  {"pid", process},
+                  {"args", {{"bytes", bytes}}}});
+  }
+
+  const Timeline &timeline;
+  size_t process;
+  int64_t firstMessage;
+  Events &events;
+  ActionIds ids;
+};
 
 } // namespace
 
 std::string renderChromeTrace(std::span<const Timeline> timelines) {
   Events events;
   ordered_json units = ordered_json::object();
+  int64_t message = 0;
   for (size_t p = 0; p < timelines.size(); ++p) {
     const Timeline &timeline = timelines[p];
     bool bare = timeline.slots || !timeline.unit->isDuration;
@@ -84,13 +162,9 @@ std::string renderChromeTrace(std::span<const Timeline> timelines) {
         bare ? (timeline.slots ? "one slot is shown as 1 us"
                                : "one unit of time is shown as 1 us")
              : std::string("costs are in ") + timeline.unit->name;
-    events.describe("process_name", p, 0, {{"name", timeline.title}});
-    events.describe("process_sort_index", p, 0, {{"sort_index", p}});
-    for (size_t w = 0; w < timeline.schedule.workers.size(); ++w) {
-      events.describe("thread_name", p, w, {{"name", "P" + std::to_string(w)}});
-      events.describe("thread_sort_index", p, w, {{"sort_index", w}});
-    }
-    addActions(events, timeline, p);
+    Process process(timeline, p, message, events);
+    process.add();
+    message = process.nextMessage();
   }
   ordered_json other = {{"unit", units}};
   return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + other.dump() +

@@ -16,9 +16,12 @@ namespace chimera::schedule {
 /// each timeline, a thread for each worker, and one complete event an action,
 /// with `worker`, `kind`, `pipeline`, `stage` and `micro_batch` as its
 /// arguments, with `micro_batches` where there are several and with `part` and
-/// `parts` where it is one of several. `ts` and `dur` are in microseconds, as
-/// the format wants; what a unit of time is in these, Timeline::unit says and
-/// `otherData` repeats.
+/// `parts` where it is one of several. A message between workers is an arrow: a
+/// flow event "s" in the action that makes it and one "f" in the action that
+/// waits for it, with an `id` that no other message has. The bytes that a
+/// worker holds (Memory.h) are a counter for each worker. `ts` and `dur` are in
+/// microseconds, as the format wants; what a unit of time is in these,
+/// Timeline::unit says and `otherData` repeats.
 std::string renderChromeTrace(std::span<const Timeline> timelines);
 
 } // namespace chimera::schedule

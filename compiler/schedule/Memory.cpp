@@ -178,9 +178,44 @@ MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
   return peak;
 }
 
+std::optional<CapExcess> capExcess(const Problem &problem,
+                                   const Schedule &schedule) {
+  std::optional<CapExcess> most;
+  int64_t above = 0;
+  int32_t workers = 0;
+  std::vector<int64_t> resident = residentBytes(problem);
+  for (size_t w = 0; w < problem.memoryCaps.size(); ++w) {
+    auto worker = static_cast<int32_t>(w);
+    MemoryPeak peak = memoryPeak(problem, schedule.workers[w], resident[w]);
+    int64_t excess = peak.bytes - problem.memoryCaps[w];
+    workers += excess > 0;
+    if (excess <= above)
+      continue;
+    above = excess;
+    most = CapExcess{worker, peak, 0};
+  }
+  if (most)
+    most->others = workers - 1;
+  return most;
+}
+
+std::string describe(const CapExcess &excess, const Schedule &schedule) {
+  std::string text = "at least " + std::to_string(excess.peak.bytes) +
+                     " bytes on worker " + std::to_string(excess.worker);
+  if (excess.peak.index >= 0)
+    text +=
+        " at " + describe(schedule.workers[excess.worker][excess.peak.index]);
+  if (excess.others > 0)
+    text += ", and " + std::to_string(excess.others) +
+            (excess.others == 1 ? " other worker" : " other workers") +
+            " above it";
+  return text;
+}
+
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
-                                         const Timing &timing, int32_t worker) {
+                                         const Timing &timing, int32_t worker,
+                                         bool slots) {
   const std::vector<Action> &order = schedule.workers[worker];
   int64_t resident = residentBytes(problem)[worker];
   std::vector<MemorySample> samples = {{0, resident}};
@@ -193,7 +228,7 @@ std::vector<MemorySample> memoryOverTime(const Problem &problem,
   auto sample = [&](size_t i, int64_t bytes, int64_t bytesBehind, int32_t) {
     int64_t start = timing.starts[worker][i];
     add(start, bytes);
-    add(start + problem.cost(order[i]), bytesBehind);
+    add(start + (slots ? 1 : problem.cost(order[i])), bytesBehind);
   };
   Walk(problem, order).run(resident, sample);
   return samples;

@@ -32,7 +32,9 @@
 
 #include "compiler/schedule/Simulate.h"
 
+#include <optional>
 #include <span>
+#include <string>
 
 namespace chimera::schedule {
 
@@ -50,16 +52,34 @@ struct MemoryPeak {
 MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
                       int64_t resident);
 
+/// Of the workers that hold more than their caps, the one that does by most. A
+/// program's workers hold at least as much: their values need the places that
+/// the model counts, and messages that wait to be read, tokens and losses
+/// others.
+struct CapExcess {
+  int32_t worker;
+  MemoryPeak peak;
+  int32_t others; ///< how many workers exceed theirs beside it
+};
+/// None where all fit, or there are no caps. Requires a valid schedule.
+std::optional<CapExcess> capExcess(const Problem &problem,
+                                   const Schedule &schedule);
+/// "at least 814 bytes on worker 0 at forward of pipeline 0, stage 0,
+/// micro-batch 7, and 1 other worker above it".
+std::string describe(const CapExcess &excess, const Schedule &schedule);
+
 /// Bytes that a worker holds from a time on, until the next sample.
 struct MemorySample {
   int64_t time;
   int64_t bytes;
 };
 /// The bytes of `worker` over time: a sample at 0 and one wherever an action
-/// starts or ends. Requires timing.complete.
+/// starts or ends. With `slots` every action is one slot long, as slotTiming
+/// has it. Requires timing.complete.
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
-                                         const Timing &timing, int32_t worker);
+                                         const Timing &timing, int32_t worker,
+                                         bool slots = false);
 
 } // namespace chimera::schedule
 

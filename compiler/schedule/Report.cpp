@@ -114,7 +114,13 @@ Report makeReport(std::string name, const Scheme &scheme,
   report.unit = &unit;
   report.timing = simulate(problem, schedule);
   report.residentBytes = residentBytes(problem);
-  report.bounds = bounds(problem);
+  if (auto excess = capExcess(problem, schedule))
+    report.overCap = describe(*excess, schedule);
+  // Orders that exceed the caps may beat those that hold them.
+  Problem bounded = problem;
+  if (!report.overCap.empty())
+    bounded.memoryCaps.clear();
+  report.bounds = bounds(bounded);
   describeWindow(Windows(problem, schedule), receiveWindow, report);
   addAllReduces(report, schedule);
   if (problem.updates != Updates::Flush)

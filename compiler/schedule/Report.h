@@ -19,7 +19,8 @@ namespace chimera::schedule {
 
 /// One schedule, what it costs, what the formulas say and what nothing beats.
 struct Report {
-  std::string name; ///< of the pipeline
+  std::string name;  ///< of the pipeline
+  std::string title; ///< over its table: as a timeline's
   const Scheme *scheme;
   SchemeOptions options;
   int32_t width = 1; ///< data-parallel copies
@@ -27,6 +28,8 @@ struct Report {
   const TimeUnit *unit;
   Timing timing;
   std::vector<int64_t> residentBytes; ///< of each worker, whatever it runs
+  /// Empty, or which caps are exceeded, for which the pipeline is refused.
+  std::string overCap;
   /// Where steps overlap; `timing` is of two of them, filled and drained.
   std::optional<SteadyState> steady;
   /// The same order without its recomputes, where it has any.

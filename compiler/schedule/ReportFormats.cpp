@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 /// A column of all forms. Null where a report has no value for it.
 struct Column {
   const char *name; ///< in CSV and JSON
-  const char *text; ///< in the table
+  const char *text; ///< in the table; null for its heading
   ordered_json (*value)(const Report &report);
   bool share = false; ///< in percent in the table
 };
@@ -116,6 +116,7 @@ ordered_json interval(const std::vector<int32_t> &values) {
 constexpr Column kColumns[] = {
     {"name", "pipeline",
      [](const Report &r) -> ordered_json { return r.name; }},
+    {"title", nullptr, [](const Report &r) -> ordered_json { return r.title; }},
     {"schedule", "schedule",
      [](const Report &r) -> ordered_json { return r.scheme->name; }},
     {"options", "options", schemeOptionsOf},
@@ -156,6 +157,10 @@ constexpr Column kColumns[] = {
      [](const Report &r) { return bytesTimeOf(r.problem.link.receive); }},
     {"memory_caps", "memory caps per worker",
      [](const Report &r) -> ordered_json { return r.problem.memoryCaps; }},
+    {"over_memory_cap", "  REFUSED, they are exceeded by",
+     [](const Report &r) -> ordered_json {
+       return r.overCap.empty() ? ordered_json() : ordered_json(r.overCap);
+     }},
     {"receive_window", "receive window",
      [](const Report &r) -> ordered_json { return r.receiveWindow; }},
     {"receive_window_bytes", "  its bytes per worker",
@@ -338,12 +343,16 @@ bool isEmpty(const ordered_json &value) {
 std::string renderTable(std::span<const Report> reports) {
   size_t width = 0;
   for (const Column &column : kColumns)
-    width = std::max(width, std::string_view(column.text).size());
+    if (column.text)
+      width = std::max(width, std::string_view(column.text).size());
   std::string text;
   for (const Report &report : reports) {
     if (!text.empty())
       text += "\n";
+    text += report.title.empty() ? "" : report.title + "\n";
     for (const Column &column : kColumns) {
+      if (!column.text)
+        continue;
       ordered_json value = column.value(report);
       if (isEmpty(value))
         continue;

@@ -7,6 +7,8 @@
 
 #include "compiler/schedule/Svg.h"
 
+#include "compiler/schedule/Magnitude.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -33,7 +35,8 @@ constexpr const char *kBody = "what each step repeats";
 
 // Lengths in pixels.
 constexpr double kMargin = 20;
-constexpr double kHeader = 84;   ///< title, summary and legend
+constexpr double kHeader = 84; ///< title, summary and legend, a line each
+constexpr double kTitleLine = 19, kNoteLine = 15; ///< each further line
 constexpr double kLabels = 46;   ///< worker names, left of the rows
 constexpr double kFigures = 122; ///< name, idle and peak, right of the rows
 constexpr double kAxis = 44;
@@ -49,6 +52,8 @@ constexpr double kLeastBox = 3;
 constexpr double kTick = 46;
 /// What an entry of the legend takes: each, and each character of its name.
 constexpr double kEntry = 46, kCharacter = 5.9;
+/// Characters of the widest font that a viewer may have for titles and notes.
+constexpr double kTitleCharacter = 8.8, kNoteCharacter = 6.2;
 /// Widths of a digit, and the font sizes they belong to.
 constexpr std::array<std::pair<double, const char *>, 2> kDigits = {
     {{6.7, "n"}, {4.6, "s"}}};
@@ -100,6 +105,30 @@ std::string percent(double ratio) {
   return std::string(text, end) + " %";
 }
 
+/// Characters, not bytes, of UTF-8.
+size_t lengthOf(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+/// `text` in lines of at most `most` characters, cut at blanks; a word that is
+/// longer has a line of its own.
+std::vector<std::string> wrap(std::string_view text, size_t most) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    size_t end = std::min(text.find(' '), text.size());
+    std::string word(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string &line = lines.back();
+    if (line.empty())
+      line = std::move(word);
+    else if (lengthOf(line) + 1 + lengthOf(word) <= most)
+      line += " " + word;
+    else
+      lines.push_back(std::move(word));
+  }
+  return lines;
+}
+
 std::string classOf(size_t kind, bool up) {
   return std::string("k") + std::to_string(kind) + (up ? " u" : " d");
 }
@@ -138,6 +167,11 @@ public:
     double enough = std::min(legible * makespan * 1.0001, kWidest);
     plot = std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
     scale = plot / static_cast<double>(timing.makespan);
+    auto linesOf = [&](const std::string &text, double character) {
+      return wrap(text, static_cast<size_t>(width() / character));
+    };
+    title = linesOf(timeline.title, kTitleCharacter);
+    note = linesOf(summary(), kNoteCharacter);
   }
 
   double width() const {
@@ -149,13 +183,13 @@ public:
     return std::max(kLabels + plot + kFigures, legend);
   }
   double height() const {
-    return kHeader + kRow * static_cast<double>(workers) + kAxis;
+    return header() + kRow * static_cast<double>(workers) + kAxis;
   }
 
   std::string draw() const {
-    std::string svg = header() + legend();
+    std::string svg = words() + legend();
     svg += "<g transform=\"translate(" + number(kLabels) + " " +
-           number(kHeader) + ")\">\n";
+           number(header()) + ")\">\n";
     for (size_t w = 0; w < workers; ++w)
       svg += bubble(w);
     svg += axis();
@@ -175,15 +209,36 @@ private:
   }
   double at(int64_t time) const { return static_cast<double>(time) * scale; }
 
-  std::string header() const {
-    std::string times =
-        timeline.slots ? "one slot each" : describeTimes(timeline.problem);
-    std::string steps = describeSteps(timeline.problem, timeline.schedule);
-    return text("title", 0, 14, timeline.title) +
-           text("note", 0, 33,
-                "makespan " + std::to_string(timing.makespan) + " (" + times +
-                    ") · bubble " + percent(timing.bubbleRatio()) +
-                    " of the makespan" + (steps.empty() ? "" : " · " + steps));
+  /// Exact numbers are in what a row or a box says when pointed at.
+  std::string summary() const {
+    const TimeUnit *unit = timeline.unit;
+    std::string times = timeline.slots ? "one slot each"
+                                       : describeTimes(timeline.problem, unit);
+    std::string steps =
+        describeSteps(timeline.problem, timeline.schedule, unit);
+    return "makespan " +
+           shortTime(static_cast<double>(timing.makespan), *unit) + " (" +
+           times + ") · bubble " + percent(timing.bubbleRatio()) +
+           " of the makespan" + (steps.empty() ? "" : " · " + steps);
+  }
+
+  double header() const {
+    return kHeader + kTitleLine * static_cast<double>(title.size() - 1) +
+           kNoteLine * static_cast<double>(note.size() - 1);
+  }
+
+  std::string words() const {
+    std::string svg;
+    double y = 14;
+    for (const std::string &line : title) {
+      svg += text("title", 0, y, line);
+      y += kTitleLine;
+    }
+    for (const std::string &line : note) {
+      svg += text("note", 0, y, line);
+      y += kNoteLine;
+    }
+    return svg;
   }
 
   static std::string legendName(size_t kind, bool up) {
@@ -196,11 +251,11 @@ private:
   /// Only what the picture shows.
   std::string legend() const {
     std::string svg;
-    double x = 0;
+    double x = 0, y = header() - 38;
     auto entry = [&](const std::string &rect, const std::string &name) {
-      svg += "<rect " + rect + " x=\"" + number(x + 0.5) +
-             "\" y=\"46\" width=\"22\" height=\"14\" rx=\"2\"/>\n" +
-             text("note", x + 28, 57, name);
+      svg += "<rect " + rect + " x=\"" + number(x + 0.5) + "\" y=\"" +
+             number(y) + "\" width=\"22\" height=\"14\" rx=\"2\"/>\n" +
+             text("note", x + 28, y + 11, name);
       x += entryWidth(name);
     };
     for (auto [kind, up] : kinds)
@@ -235,11 +290,28 @@ private:
   /// are.
   std::string axis() const {
     double bottom = kRow * static_cast<double>(workers);
-    double tick = std::max(
-        kTick,
-        16 + kDigits[0].first *
-                 static_cast<double>(std::to_string(timing.makespan).size()));
-    int64_t step = niceStep(tick / scale);
+    Magnitude magnitude{1, ""};
+    if (!timeline.slots)
+      magnitude =
+          magnitudeOf(static_cast<double>(timing.makespan), *timeline.unit);
+    auto nameOf = [&](int64_t time) {
+      char digits[32];
+      auto [end, error] =
+          std::to_chars(digits, digits + sizeof digits,
+                        static_cast<double>(time) / magnitude.units,
+                        std::chars_format::general, 10);
+      return std::string(digits, end);
+    };
+    // Of the last two, one has as many digits as any tick.
+    auto widest = [&](int64_t step) {
+      int64_t last = timing.makespan / step * step;
+      return static_cast<double>(
+          std::max(nameOf(last).size(),
+                   nameOf(std::max(last - step, int64_t{0})).size()));
+    };
+    int64_t step = niceStep(kTick / scale);
+    while (at(step) < 16 + kDigits[0].first * widest(step))
+      step = niceStep(static_cast<double>(step) + 1);
     if (timeline.slots && scale >= 2 * kDigits[0].first + 6)
       step = 1;
     std::string svg;
@@ -250,11 +322,14 @@ private:
       if (timeline.slots && t < timing.makespan)
         x += scale / 2;
       if (!timeline.slots || t < timing.makespan)
-        svg += text("axis", x, bottom + 18, std::to_string(t));
+        svg += text("axis", x, bottom + 18, nameOf(t));
       if (t > INT64_MAX - step)
         break;
     }
-    return svg + text("axis", plot / 2, bottom + 34, timeline.axis()) +
+    std::string name = timeline.slots           ? timeline.axis()
+                       : magnitude.name.empty() ? "time"
+                                                : "time in " + magnitude.name;
+    return svg + text("axis", plot / 2, bottom + 34, name) +
            text("figure", plot + 78, -6, "idle") +
            text("figure", plot + 112, -6, "peak");
   }
@@ -332,6 +407,7 @@ private:
   size_t workers;
   std::set<std::pair<size_t, bool>> kinds; ///< with true for up
   double plot, scale;                      ///< pixels; pixels a unit of time
+  std::vector<std::string> title, note;    ///< lines
 };
 
 std::string styleSheet() {

@@ -8,6 +8,7 @@
 #include "compiler/schedule/Timeline.h"
 
 #include "compiler/schedule/ChromeTrace.h"
+#include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/Svg.h"
 
@@ -19,8 +20,9 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Grids wider than this many columns are no longer read.
-constexpr int64_t kWidest = 4096;
+/// The most columns of a grid. With 32 workers they fill thousands of lines,
+/// more than anybody reads.
+constexpr int64_t kMostColumns = 1000;
 
 std::string label(const Problem &problem, const Action &action) {
   const char *letters =
@@ -28,10 +30,10 @@ std::string label(const Problem &problem, const Action &action) {
   return letters[static_cast<int>(action.kind)] + coverOf(problem, action);
 }
 
-void appendRow(std::string &text, const std::string &head,
-               const std::vector<std::string> &cells, size_t width) {
+void appendRow(std::string &text, const std::string &head, size_t headWidth,
+               std::span<const std::string> cells, size_t width) {
   std::string row = head;
-  row.resize(std::max(row.size() + 1, size_t{5}), ' ');
+  row.resize(headWidth, ' ');
   for (const std::string &cell : cells) {
     row += cell;
     row.append(width - cell.size(), ' ');
@@ -40,14 +42,33 @@ void appendRow(std::string &text, const std::string &head,
   text += row + "\n";
 }
 
+/// A time as it is, or short with its unit.
+std::string written(int64_t time, const TimeUnit *unit) {
+  return unit ? shortTime(static_cast<double>(time), *unit)
+              : std::to_string(time);
+}
+
 /// "forward 3", or "forward 3 to 5".
 std::string range(const char *name, const Problem &problem,
-                  int64_t StageCost::*cost) {
+                  int64_t StageCost::*cost, const TimeUnit *unit) {
   auto [least, most] = std::ranges::minmax(problem.stages, {}, cost);
-  std::string text = std::string(name) + " " + std::to_string(least.*cost);
+  std::string text = std::string(name) + " " + written(least.*cost, unit);
   if (least.*cost != most.*cost)
-    text += " to " + std::to_string(most.*cost);
+    text += " to " + written(most.*cost, unit);
   return text;
+}
+
+/// What stands in the place of a grid of too many columns.
+std::string tooWide(int64_t columns) {
+  std::string forms;
+  for (const TimelineFormat &format : timelineFormats())
+    if (format.render != renderText)
+      forms += (forms.empty() ? "format=" : " or format=") +
+               std::string(format.name);
+  return "(no grid: it has " + std::to_string(columns) +
+         " columns, more than " + std::to_string(kMostColumns) +
+         "; --chimera-print-timeline shows it with " + forms +
+         ", and smaller times make it narrower)\n";
 }
 
 } // namespace
@@ -109,7 +130,7 @@ std::span<const TimelineFormat> timelineFormats() {
 }
 
 std::string renderGrid(const Problem &problem, const Schedule &schedule,
-                       const Timing &timing, bool slots) {
+                       const Timing &timing, bool slots, size_t lineWidth) {
   std::vector<std::vector<std::string>> rows;
   size_t width = std::to_string(timing.makespan - 1).size();
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
@@ -127,27 +148,45 @@ std::string renderGrid(const Problem &problem, const Schedule &schedule,
   std::vector<std::string> head;
   for (int64_t t = 0; t < timing.makespan; ++t)
     head.push_back(std::to_string(t));
+  auto nameOf = [](size_t w) { return "P" + std::to_string(w); };
+  size_t headWidth = std::max(nameOf(rows.size() - 1).size() + 1, size_t{5});
+  ++width; // a blank behind each cell
+  size_t columns = head.size();
+  if (lineWidth > 0) {
+    // The last cell's blank is not printed.
+    size_t room = lineWidth + 1 - std::min(lineWidth, headWidth);
+    columns = std::max(room / width, size_t{1});
+  }
   std::string text;
-  appendRow(text, slots ? "slot" : "t", head, width + 1);
-  for (size_t w = 0; w < rows.size(); ++w)
-    appendRow(text, "P" + std::to_string(w), rows[w], width + 1);
+  for (size_t begin = 0; begin < head.size(); begin += columns) {
+    size_t count = std::min(columns, head.size() - begin);
+    text += begin > 0 ? "\n" : "";
+    appendRow(text, slots ? "slot" : "t", headWidth,
+              std::span(head).subspan(begin, count), width);
+    for (size_t w = 0; w < rows.size(); ++w)
+      appendRow(text, nameOf(w), headWidth,
+                std::span(rows[w]).subspan(begin, count), width);
+  }
   return text;
 }
 
-std::string describeTimes(const Problem &problem) {
-  std::string times = range("forward", problem, &StageCost::forward);
-  if (problem.splitBackward)
-    times +=
-        ", " + range("input gradient", problem, &StageCost::inputGradient) +
-        ", " + range("weight gradient", problem, &StageCost::weightGradient);
-  else
-    times += ", " + range("backward", problem, &StageCost::backward);
+std::string describeTimes(const Problem &problem, const TimeUnit *unit) {
+  std::string times = range("forward", problem, &StageCost::forward, unit);
+  auto addRange = [&](const char *name, int64_t StageCost::*cost) {
+    times += ", " + range(name, problem, cost, unit);
+  };
+  if (problem.splitBackward) {
+    addRange("input gradient", &StageCost::inputGradient);
+    addRange("weight gradient", &StageCost::weightGradient);
+  } else {
+    addRange("backward", &StageCost::backward);
+  }
   if (!problem.recompute.empty())
-    times += ", " + range("recompute", problem, &StageCost::recompute);
+    addRange("recompute", &StageCost::recompute);
   auto add = [&](const char *name, const MessageTime &of) {
-    times += std::string(", ") + name + " " + std::to_string(of.alpha);
+    times += std::string(", ") + name + " " + written(of.alpha, unit);
     if (of.beta > 0)
-      times += " and " + std::to_string(of.beta) + " for each " +
+      times += " and " + written(of.beta, unit) + " for each " +
                std::to_string(of.betaBytes) + " bytes";
   };
   add("p2p", problem.link);
@@ -165,15 +204,17 @@ static std::string percent(double ratio) {
   return text;
 }
 
-std::string describeSteps(const Problem &problem, const Schedule &schedule) {
+std::string describeSteps(const Problem &problem, const Schedule &schedule,
+                          const TimeUnit *unit) {
   if (problem.updates == Updates::Flush)
     return {};
   SteadyState steady = steadyState(problem, schedule);
   char period[32];
   std::snprintf(period, sizeof period, "%.10g", steady.period);
   return std::to_string(problem.steps) +
-         " steps, which overlap; in the steady state one takes " + period +
-         ", bubble " + percent(steady.bubbleRatio);
+         " steps, which overlap; in the steady state one takes " +
+         (unit ? shortTime(steady.period, *unit) : period) + ", bubble " +
+         percent(steady.bubbleRatio);
 }
 
 std::string renderSummary(const Problem &problem, const Timing &timing,
@@ -190,12 +231,11 @@ std::string renderText(std::span<const Timeline> timelines) {
   std::string text;
   for (const Timeline &timeline : timelines) {
     text += timeline.title + "\n";
-    if (timeline.timing.makespan > kWidest)
-      text += "(a grid of " + std::to_string(timeline.timing.makespan) +
-              " columns is not printed; give smaller times or format=svg)\n";
+    if (timeline.timing.makespan > kMostColumns)
+      text += tooWide(timeline.timing.makespan);
     else
       text += renderGrid(timeline.problem, timeline.schedule, timeline.timing,
-                         timeline.slots);
+                         timeline.slots, timeline.lineWidth);
     text += renderSummary(timeline.problem, timeline.timing, timeline.slots);
     if (std::string steps = describeSteps(timeline.problem, timeline.schedule);
         !steps.empty())

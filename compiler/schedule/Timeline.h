@@ -38,16 +38,21 @@ std::string timeUnitNames();
 /// enough for each micro-batch of the problem.
 std::string coverOf(const Problem &problem, const Action &action);
 
+/// Characters in a line of text where nobody says how many there are.
+inline constexpr size_t kLineWidth = 160;
+
 /// A schedule with its times, to be shown. Requires a complete timing.
 struct Timeline {
-  std::string name;  ///< of the pipeline
-  std::string title; ///< "look: chimera, 4 stages, 4 micro-batches"
+  std::string name; ///< of the pipeline
+  /// "look: chimera, 4 stages, 4 micro-batches", and its options.
+  std::string title;
   const Problem &problem;
   const Schedule &schedule;
   const Timing &timing;
   /// True for slotTiming: every action is one slot long, whatever it costs.
   bool slots = false;
   const TimeUnit *unit = &timeUnits().front();
+  size_t lineWidth = kLineWidth; ///< characters in a line of the grid
 
   int64_t duration(const Action &action) const {
     return slots ? 1 : problem.cost(action);
@@ -71,26 +76,30 @@ std::span<const TimelineFormat> timelineFormats();
 /// (F forward, B backward, I input gradient, W weight gradient, R recompute),
 /// in upper case for down pipelines and lower case for up pipelines; F01 covers
 /// micro-batches 0 and 1, F8-11 those from 8 to 11, B0a and B0b the halves of
-/// micro-batch 0; `=`
-/// continues an action and `.` is idle. Requires a complete timing; the width
-/// grows with the makespan.
+/// micro-batch 0; `=` continues an action and `.` is idle. Requires a complete
+/// timing. Lines have at most `lineWidth` characters, 0 for any number, or one
+/// column: what does not fit is a grid of its own below, with its own head.
 std::string renderGrid(const Problem &problem, const Schedule &schedule,
-                       const Timing &timing, bool slots);
+                       const Timing &timing, bool slots, size_t lineWidth = 0);
 
 /// Three lines: makespan, bubble and peak activations per worker, with the
 /// times they hold for.
 std::string renderSummary(const Problem &problem, const Timing &timing,
                           bool slots);
 
-/// "forward 1, backward 2, p2p 0"; "forward 3 to 5" where stages differ.
-std::string describeTimes(const Problem &problem);
+/// "forward 1, backward 2, p2p 0"; "forward 3 to 5" where stages differ. Exact,
+/// or with a unit as shortTime has it.
+std::string describeTimes(const Problem &problem,
+                          const TimeUnit *unit = nullptr);
 
 /// "2 steps, which overlap; in the steady state one takes 18, bubble 0.0 %";
-/// empty where a flush ends each. Requires a valid schedule.
-std::string describeSteps(const Problem &problem, const Schedule &schedule);
+/// empty where a flush ends each. Requires a valid schedule. The unit is as in
+/// describeTimes.
+std::string describeSteps(const Problem &problem, const Schedule &schedule,
+                          const TimeUnit *unit = nullptr);
 
-/// A title, grid and summary for each; no grid where it has more columns than
-/// anybody reads.
+/// A title, grid and summary for each; instead of a grid of more columns than
+/// anybody reads, how to see it.
 std::string renderText(std::span<const Timeline> timelines);
 
 /// Values with blanks between them.

@@ -160,8 +160,12 @@ struct Violation {
 /// A rename moves values, and with them what is counted, and is no use of them
 /// but of one that it moves to a state's buffer; what it moves out of a state's
 /// buffer counts from the next instruction on. `peak_bytes` must be the most of
-/// these, reached at `peak_instruction` (at any, if there are several), and at
-/// most `memory_cap`.
+/// these, reached at `peak_instruction` (at any, if there are several).
+///
+/// What a worker takes of its device's memory is more: the whole arena, since a
+/// runtime allocates it at the start, and the most bytes of stashes that the
+/// list above has at one instruction. `memory_cap`, where there is one, must be
+/// at least `arena_bytes` and these together.
 std::vector<Violation> verifyProgram(const ProgramT &program);
 
 /// Makes each of `workers` state the peak that it has, and where it reaches it

@@ -146,6 +146,10 @@ struct Footprint {
   uint64_t peak;
   uint32_t peakInstruction; ///< the first at which it is reached
   uint64_t atStated;        ///< the most at the instruction that is stated
+  /// Of workers that have a cap: the most bytes of stashes at a time, and the
+  /// first instruction at which there are so many.
+  uint64_t stashes = 0;
+  uint32_t stashInstruction = 0;
 };
 std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
 /// Which tokens, labels, activation, gradient, stash and loss each instruction

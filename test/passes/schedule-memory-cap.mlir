@@ -1,16 +1,26 @@
 // A cap on what each worker may hold: weights, a gradient's sum, optimizer
-// state, activations, and boundaries while they are in use.
+// state, activations, and boundaries while they are in use. Such a schedule can
+// be made and looked at, and is refused, with one line a pipeline, where it is to
+// become a program.
 //
-// RUN: chimera-opt %s --chimera-to-scheduled --verify-diagnostics --split-input-file -o /dev/null
+// RUN: chimera-opt %s --chimera-to-scheduled --split-input-file -o /dev/null
+// RUN: chimera-opt %s --chimera-to-communicated --verify-diagnostics --split-input-file -o /dev/null
 
 // GPipe holds eight micro-batches at once, which is more,
-// expected-error@below {{schedule "gpipe": worker 0 holds 814 bytes at forward of pipeline 0, stage 0, micro-batch 7, more than its cap of 400}}
-// expected-error@below {{schedule "gpipe": worker 1 holds 814 bytes at}}
+// expected-error@below {{'chimera.pipeline' op expected workers of at most 400 bytes (memory_cap), got at least 814 bytes on worker 0 at forward of pipeline 0, stage 0, micro-batch 7, and 1 other worker above it}}
 chimera.pipeline @flood stages(2) micro_batches(8) schedule("gpipe") memory_cap(400) {
   chimera.stage 0 cost <forward = 1, backward = 2>
       bytes <weights = 1, optimizer = 2, stash = 100, boundary = 10>
   chimera.stage 1 cost <forward = 1, backward = 2>
       bytes <weights = 1, optimizer = 2, stash = 100, boundary = 10>
+}
+// and so is each other one.
+// expected-error@below {{got at least 414 bytes on worker 0 at}}
+chimera.pipeline @flood_too stages(2) micro_batches(4) schedule("gpipe") memory_cap(400) {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 1, optimizer = 2, stash = 100, boundary = 10>
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 1, optimizer = 2, stash = 50, boundary = 10>
 }
 
 // -----
@@ -36,7 +46,7 @@ chimera.pipeline @again stages(2) micro_batches(8) schedule("gpipe") recompute(a
 // -----
 
 // though stage 1 keeps its inputs.
-// expected-error@below {{recompute: worker 1 holds 184 bytes at recompute of pipeline 0, stage 1, micro-batch 0, more than its cap of 150}}
+// expected-error@below {{got at least 184 bytes on worker 1 at recompute of pipeline 0, stage 1, micro-batch 0}}
 chimera.pipeline @still stages(2) micro_batches(8) schedule("gpipe") recompute(all) memory_cap(150) {
   chimera.stage 0 cost <forward = 1, backward = 2>
       bytes <weights = 1, optimizer = 2, stash = 100, boundary = 10>

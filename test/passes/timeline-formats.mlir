@@ -16,6 +16,27 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=uniform forward=2" -o /dev/null | FileCheck %s --check-prefix=UNIFORM
 // UNIFORM: makespan {{[0-9]+}} (forward 2, backward 4, p2p 0)
 
+// What is wider than a line is folded: to a given width, to the terminal's, or
+// to 160 characters where the output is none.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=width=20 -o /dev/null | FileCheck %s --check-prefix=FOLDED
+// FOLDED: look: chimera, 4 stages, 4 micro-batches
+// FOLDED-NEXT: slot 0 1 2 3 4{{$}}
+// FOLDED-NEXT: P0 F0 . F1 f2 b2{{$}}
+// FOLDED-NEXT: P1 . F0 f2 F1 f3{{$}}
+// FOLDED-NEXT: P2 . f2 F0 f3 F1{{$}}
+// FOLDED-NEXT: P3 f2 . f3 F0 B0{{$}}
+// FOLDED-EMPTY:
+// FOLDED-NEXT: slot 5 6 7 8 9{{$}}
+// FOLDED-NEXT: P0 f3 b3 B0 . B1{{$}}
+// FOLDED: P3 F1 B1 b2 . b3{{$}}
+// FOLDED-NEXT: makespan 10
+// RUN: %python %S/Inputs/terminal.py 26 chimera-opt %s --chimera-to-scheduled --chimera-print-timeline -o /dev/null | FileCheck %s --check-prefix=TERMINAL
+// TERMINAL: slot 0 1 2 3 4 5 6{{$}}
+// TERMINAL: slot 7 8 9{{$}}
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=10" -o /dev/null | FileCheck %s --check-prefix=LINES
+// LINES: t 0 1 2 {{.*}} 37 38{{$}}
+// LINES: t 39 40 {{.*}} 77{{$}}
+
 // A picture is XML, has a box with its words for every action, and is the same
 // every time.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg output=%t.svg" -o /dev/null
@@ -30,10 +51,13 @@
 // SVG: <title>backward of micro-batch 3, stage 0, pipeline 1 (up), P3, slot 9</title>
 // SVG: uneven: 1f1b, 2 stages, 2 micro-batches
 
-// A trace is JSON with one complete event an action.
+// A trace is JSON with one complete event an action, an arrow a message, and
+// the bytes of each worker.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=chrome-trace" -o /dev/null > %t.json
 // RUN: %python -c "import json, sys; d = json.load(open(sys.argv[1])); x = [e for e in d['traceEvents'] if e['ph'] == 'X']; print(len(x), {e['args']['worker'] == e['tid'] for e in x}, sorted({k for e in x for k in e['args']}), max(e['ts'] + e['dur'] for e in x))" %t.json | FileCheck %s --check-prefix=JSON
 // JSON: 40 {True} ['kind', 'micro_batch', 'pipeline', 'stage', 'worker'] 10
+// RUN: %python -c "import collections, json, sys; e = json.load(open(sys.argv[1]))['traceEvents']; print(sorted(collections.Counter(x['ph'] for x in e).items()), len({x['id'] for x in e if x['ph'] == 's'}), sorted({(x['pid'], x['name']) for x in e if x['ph'] == 'C'})[-1])" %t.json | FileCheck %s --check-prefix=EVENTS
+// EVENTS: ('X', 40), ('f', 28), ('s', 28)] 28 (1, 'bytes of P1')
 // RUN: FileCheck %s --check-prefix=TRACE < %t.json
 // TRACE: "look":"one slot is shown as 1 us","uneven":"one unit of time is shown as 1 us"
 // TRACE: {"name":"process_name","ph":"M","pid":0,"tid":0,"args":{"name":"look: chimera, 4 stages, 4 micro-batches"}}
@@ -48,7 +72,7 @@
 // US: "look":"costs are in us"
 // US: "name":"backward 2","cat":"backward","ph":"X","ts":2000,"dur":1000
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages" -o /dev/null | FileCheck %s --check-prefix=NONE
-// NONE: class="axis"{{.*}}>time in slots</text>
+// NONE: class="axis"{{.*}}>time in slot</text>
 // NONE: class="axis"{{.*}}>time</text>
 // RUN: sed 's/("1f1b")/& time_unit(ns)/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages" -o /dev/null | FileCheck %s --check-prefix=AXIS
 // AXIS: class="axis"{{.*}}>time in ns</text>

@@ -24,6 +24,9 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages unit=ns" 2>&1 | FileCheck %s --check-prefix=STATED
 // STATED: error: chimera-print-timeline: expected no unit beside costs=stages, whose unit is the pipeline's time_unit, got unit=ns
 
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=width=-1 2>&1 | FileCheck %s --check-prefix=WIDTH
+// WIDTH: error: chimera-print-timeline: expected width of at least 1, or 0 for the terminal's, got -1
+
 // Words that no table has.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=pdf 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: error: chimera-print-timeline: expected format to be one of text, svg, chrome-trace, got "pdf"

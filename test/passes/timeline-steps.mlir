@@ -14,15 +14,16 @@
 // CHECK-NEXT: peak activations per worker: 2 1
 // CHECK-NEXT: 2 steps, which overlap; in the steady state one takes 9, bubble 0.0 %
 // TRACE: "name":"forward 3",{{.*}}"args":{"worker":0,"kind":"forward","pipeline":0,"stage":0,"micro_batch":3,"step":1}
-// SVG: 2 steps, which overlap; in the steady state one takes 9, bubble 0.0 %
+// SVG: 2 steps, which overlap; in the steady</text>
+// SVG-NEXT: >state one takes 9, bubble 0.0 %<
 // SVG: >what each step repeats<
 // SVG: <rect class="body"
 chimera.pipeline @endless stages(2) micro_batches(3) schedule("pipedream-2bw")
 
-// CHECK-LABEL: pairs: chimera, 2 stages, 12 micro-batches
+// CHECK-LABEL: pairs: chimera {concatenation = doubling}, 2 stages, 12 micro-batches, recompute(all fused)
 // CHECK: P0 F0-1 ={{.*}} R0 B0 =
 // CHECK-NEXT: P1 f2-3 =
-// CHECK-NEXT: makespan 48 (forward 1, backward 2, recompute 1, p2p 0)
+// CHECK: makespan 48 (forward 1, backward 2, recompute 1, p2p 0)
 // CHECK-NOT: steps
 // TRACE: "name":"forward 0-1",{{.*}}"stage":0,"micro_batch":0,"micro_batches":2}
 // TRACE: "name":"recompute 0",{{.*}}"args":{"worker":0,"kind":"recompute","pipeline":0,"stage":0,"micro_batch":0}
@@ -30,7 +31,7 @@ chimera.pipeline @endless stages(2) micro_batches(3) schedule("pipedream-2bw")
 // SVG: <title>forward of micro-batches 0 to 1, stage 0, pipeline 0 (down), P0, time 0 to 2</title>
 chimera.pipeline @pairs stages(2) micro_batches(12) schedule("chimera", {concatenation = "doubling"}) recompute(all fused)
 
-// CHECK-LABEL: halves: chimera, 2 stages, 2 micro-batches
+// CHECK-LABEL: halves: chimera {concatenation = halving}, 2 stages, 2 micro-batches
 // CHECK: P0 F0 f1 b1a B0a b1b B0b{{$}}
 // TRACE: "name":"backward 1b",{{.*}}"micro_batch":1,"part":1,"parts":2}
 // SVG: <title>backward of part 1 of 2 of micro-batch 1, stage 1, pipeline 1 (up), P0,

@@ -13,6 +13,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <map>
+#include <set>
+
 namespace chimera::schedule {
 namespace {
 
@@ -121,6 +124,115 @@ TEST(ChromeTrace, ShowsSlots) {
   for (const json &event : events(document, "X"))
     EXPECT_EQ(event["dur"], 1);
   EXPECT_EQ(document["otherData"]["unit"]["p"], "one slot is shown as 1 us");
+}
+
+/// The action of each worker in which `event` is, which must be inside it.
+std::string around(const std::vector<json> &actions, const json &event) {
+  for (const json &action : actions)
+    if (action["tid"] == event["tid"] && action["ts"] < event["ts"] &&
+        event["ts"] < action["ts"].get<double>() + action["dur"].get<double>())
+      return "P" + action["tid"].dump() + " " +
+             action["name"].get<std::string>();
+  return "nothing";
+}
+
+/// The arrows of a trace: from action to action, and what they are called.
+std::vector<std::string> arrows(const json &document) {
+  std::vector<json> actions = events(document, "X");
+  std::map<int64_t, json> begins;
+  for (const json &event : events(document, "s"))
+    EXPECT_TRUE(begins.emplace(event["id"].get<int64_t>(), event).second);
+  std::vector<std::string> found;
+  for (const json &end : events(document, "f")) {
+    const json &begin = begins[end["id"].get<int64_t>()];
+    EXPECT_EQ(begin["name"], end["name"]);
+    EXPECT_EQ(begin["cat"], end["cat"]);
+    EXPECT_EQ(end["bp"], "e");
+    EXPECT_EQ(begin["args"]["to"], "P" + end["tid"].dump());
+    EXPECT_EQ(end["args"]["from"], "P" + begin["tid"].dump());
+    found.push_back(around(actions, begin) + " -> " + around(actions, end) +
+                    ": " + end["name"].get<std::string>());
+  }
+  EXPECT_EQ(found.size(), begins.size());
+  return found;
+}
+
+/// Each message is one arrow from what makes it to what waits for it.
+TEST(ChromeTrace, HasAnArrowForEachMessage) {
+  EXPECT_EQ(
+      arrows(trace(makeCase("1f1b", 2, 1, {1, 2, 1, 1}))),
+      (std::vector<std::string>{"P1 backward 0 -> P0 backward 0: gradient 0",
+                                "P0 forward 0 -> P1 forward 0: activation 0"}));
+  // The input gradient alone is sent, and a fused recompute waits for it.
+  Case c = makeCase("1f1b", 2, 1, {1, 2, 1, 1}, true);
+  c.problem.recompute.assign(2, Recompute::Fused);
+  c.schedule = insertRecompute(c.problem, c.schedule);
+  EXPECT_EQ(arrows(trace(c)),
+            (std::vector<std::string>{
+                "P1 input_gradient 0 -> P0 recompute 0: gradient 0",
+                "P0 forward 0 -> P1 forward 0: activation 0"}));
+  // Pairs of forwards, parts of backwards, slots: all of D = 4.
+  for (const SchemeOptions &options : choices(*findScheme("chimera"), 4)) {
+    c = makeCase("chimera", 4, 8, {2, 4, 1, 1}, false, options);
+    size_t sent = 0;
+    for (const std::vector<Action> &row : c.schedule.workers)
+      for (const Action &action : row)
+        sent +=
+            action.kind == Kind::Forward ? action.stage < 3 : action.stage > 0;
+    EXPECT_EQ(arrows(trace(c)).size(), sent);
+    if (c.schedule.hasSlots()) {
+      EXPECT_EQ(arrows(trace(c, timeUnits().front(), true)).size(), sent);
+    }
+  }
+  // Two stages on one worker: nothing is sent.
+  EXPECT_TRUE(arrows(trace(makeCase("gpipe", 1, 3))).empty());
+}
+
+/// Messages of two timelines in one document are not confused.
+TEST(ChromeTrace, TellsTheMessagesOfTimelinesApart) {
+  Case c = makeCase("1f1b", 3, 4);
+  Timing timing = simulate(c.problem, c.schedule);
+  Timeline one{"p", "one", c.problem, c.schedule, timing};
+  std::vector<Timeline> both(2, one);
+  json document = json::parse(renderChromeTrace(both));
+  std::set<int64_t> ids;
+  for (const json &event : events(document, "s"))
+    EXPECT_TRUE(ids.insert(event["id"].get<int64_t>()).second);
+  EXPECT_EQ(ids.size(), 2u * 2 * 2 * 4);
+}
+
+/// Bytes over time for each worker, as Memory.h counts them.
+TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
+  Case c = makeCase("1f1b", 2, 2, {1, 2, 1, 1});
+  EXPECT_TRUE(events(trace(c), "C").empty());
+  c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
+  auto ofWorker = [](const json &document, const std::string &name) {
+    std::vector<std::pair<double, int64_t>> samples;
+    for (const json &event : events(document, "C"))
+      if (event["name"] == name)
+        samples.push_back({event["ts"], event["args"]["bytes"]});
+    return samples;
+  };
+  using Samples = std::vector<std::pair<double, int64_t>>;
+  // F0 1-2, B0 2-4, F1 4-5, B1 5-7.
+  EXPECT_EQ(ofWorker(trace(c, timeUnits().back()), "bytes of P1"),
+            (Samples{{0, 40},
+                     {.001, 1240},
+                     {.002, 1240},
+                     {.004, 1240},
+                     {.005, 1240},
+                     {.007, 40}}));
+  EXPECT_EQ(ofWorker(trace(c), "bytes of P0").front(),
+            (std::pair<double, int64_t>(0, 1125)));
+  // In slots an action ends a slot later, whatever it costs.
+  c = makeCase("chimera", 2, 2, {5, 7, 1, 1});
+  c.problem.bytes.assign(2, {1, 1, 8, 2});
+  json document = trace(c, timeUnits().front(), true);
+  double last = 0;
+  for (const json &event : events(document, "X"))
+    last = std::max(last, event["ts"].get<double>() + 1);
+  for (const char *name : {"bytes of P0", "bytes of P1"})
+    EXPECT_LE(ofWorker(document, name).back().first, last);
 }
 
 } // namespace

@@ -17,12 +17,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Timeline.h"
+#include "compiler/schedule/Magnitude.h"
 #include "test/compiler/schedule/Grids.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -101,6 +102,71 @@ TEST(Timeline, AlignsItsColumns) {
   EXPECT_NE(grid.find("\nP0   F0  F1  F2 "), std::string::npos);
   EXPECT_NE(grid.find(" F10 B0  =   B1 "), std::string::npos);
   EXPECT_NE(grid.find(" B10 =\n"), std::string::npos);
+}
+
+/// Lines have as many characters as they may, and every block its own head.
+TEST(Timeline, FoldsGridsThatAreTooWide) {
+  Case c = makeCase("gpipe", 1, 3, {1, 2, 1, 1});
+  Timing timing = simulate(c.problem, c.schedule);
+  auto grid = [&](size_t width) {
+    return renderGrid(c.problem, c.schedule, timing, false, width);
+  };
+  std::string whole = "t    0  1  2  3  4  5  6  7  8\n"
+                      "P0   F0 F1 F2 B0 =  B1 =  B2 =\n";
+  EXPECT_EQ(grid(0), whole);
+  EXPECT_EQ(grid(31), whole);
+  EXPECT_EQ(grid(30), "t    0  1  2  3  4  5  6  7\n"
+                      "P0   F0 F1 F2 B0 =  B1 =  B2\n"
+                      "\n"
+                      "t    8\n"
+                      "P0   =\n");
+  EXPECT_EQ(grid(18), "t    0  1  2  3\n"
+                      "P0   F0 F1 F2 B0\n"
+                      "\n"
+                      "t    4  5  6  7\n"
+                      "P0   =  B1 =  B2\n"
+                      "\n"
+                      "t    8\n"
+                      "P0   =\n");
+  // One column at least.
+  EXPECT_EQ(grid(1).substr(0, 23), "t    0\nP0   F0\n\nt    1\n");
+}
+
+/// What nobody reads is not printed; what there is instead is said.
+TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
+  auto textOf = [](int64_t backward) {
+    Case c = makeCase("gpipe", 1, 1, {1, backward, 1, 1});
+    Timing timing = simulate(c.problem, c.schedule);
+    Timeline timeline{"p", "title", c.problem, c.schedule, timing};
+    return renderText({&timeline, 1});
+  };
+  EXPECT_NE(textOf(999).find("P0   F0"), std::string::npos);
+  EXPECT_EQ(textOf(1000).find("P0   F0"), std::string::npos);
+  EXPECT_EQ(textOf(2999).find(
+                "title\n(no grid: it has 3000 columns, more than 1000; "
+                "--chimera-print-timeline shows it with format=svg or "
+                "format=chrome-trace, and smaller times make it narrower)\n"
+                "makespan 3000 ("),
+            0u);
+}
+
+/// Four digits are left as they are; what has more gets three or four.
+TEST(Timeline, WritesLargeTimesShort) {
+  auto unit = [](std::string_view name) -> const TimeUnit & {
+    return *std::ranges::find(timeUnits(), name, &TimeUnit::name);
+  };
+  EXPECT_EQ(shortTime(0, unit("none")), "0");
+  EXPECT_EQ(shortTime(22.5, unit("none")), "22.5");
+  EXPECT_EQ(shortTime(9999, unit("none")), "9999");
+  EXPECT_EQ(shortTime(10000, unit("none")), "10 × 10³");
+  EXPECT_EQ(shortTime(123456789, unit("none")), "123.5 × 10⁶");
+  EXPECT_EQ(shortTime(4e18, unit("none")), "4 × 10¹⁸");
+  EXPECT_EQ(shortTime(0, unit("ns")), "0 ns");
+  EXPECT_EQ(shortTime(9999, unit("us")), "9999 us");
+  EXPECT_EQ(shortTime(999999, unit("ns")), "1 ms");
+  EXPECT_EQ(shortTime(39e9, unit("ns")), "39 s");
+  // There is nothing above seconds.
+  EXPECT_EQ(shortTime(1.23456e15, unit("ns")), "1234560 s");
 }
 
 /// Behind the two steps' summary.

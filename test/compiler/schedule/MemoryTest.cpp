@@ -72,6 +72,24 @@ TEST(Memory, KeepsTheStashForTheWeightGradient) {
                                                                {7, 40}}));
 }
 
+/// The worker that exceeds its cap by most, and how many others do.
+TEST(Memory, SaysWhoExceedsItsCap) {
+  Case c = sized();
+  EXPECT_FALSE(capExcess(c.problem, c.schedule));
+  c.problem.memoryCaps = {1225, 1240};
+  EXPECT_FALSE(capExcess(c.problem, c.schedule));
+  c.problem.memoryCaps = {1225, 1239};
+  CapExcess excess = *capExcess(c.problem, c.schedule);
+  EXPECT_EQ(describe(excess, c.schedule),
+            "at least 1240 bytes on worker 1 at forward of pipeline 0, stage "
+            "1, micro-batch 0");
+  c.problem.memoryCaps = {1000, 1239};
+  excess = *capExcess(c.problem, c.schedule);
+  EXPECT_EQ(describe(excess, c.schedule),
+            "at least 1225 bytes on worker 0 at forward of pipeline 0, stage "
+            "0, micro-batch 1, and 1 other worker above it");
+}
+
 TEST(Memory, IsNothingWithoutSizes) {
   Case c = makeCase("1f1b", 2, 2);
   EXPECT_EQ(simulate(c.problem, c.schedule).peakBytes,

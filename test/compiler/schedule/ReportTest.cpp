@@ -299,6 +299,29 @@ TEST(Report, HasMessagesAndCaps) {
   EXPECT_EQ(object["makespan"], 6 + 2 * (3 + 3 + 5));
 }
 
+/// A schedule above its caps is reported, marked, and bounded by no cap.
+TEST(Report, MarksWhatExceedsItsCaps) {
+  Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
+  c.problem.bytes.assign(2, {1, 1, 100, 8});
+  c.problem.memoryCaps = {500, 500};
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_TRUE(object["over_memory_cap"].is_null());
+  EXPECT_TRUE(object["bounds"].contains("LB4"));
+  c.problem.memoryCaps = {500, 300};
+  Report refused = report(c);
+  refused.title = "a title";
+  object = nlohmann::json::parse(render("json", refused))[0];
+  EXPECT_EQ(object["title"], "a title");
+  EXPECT_EQ(object["over_memory_cap"],
+            "at least 411 bytes on worker 1 at forward of pipeline 0, stage 1, "
+            "micro-batch 3");
+  EXPECT_EQ(object["makespan"], 15);
+  EXPECT_FALSE(object["bounds"].contains("LB4"));
+  std::string table = render("table", refused);
+  EXPECT_EQ(table.find("a title\npipeline "), 0u);
+  EXPECT_NE(table.find("  REFUSED, they are exceeded by"), std::string::npos);
+}
+
 /// Steps that overlap: what one takes, and how many versions of weights.
 TEST(Report, HasTheSteadyState) {
   Case c = makeCase("pipedream", 4, 6, {1, 2, 1, 1});
@@ -356,7 +379,7 @@ TEST(Report, QuotesInCsv) {
   r.name = "a,\"b\"";
   std::string csv = render("csv", r);
   std::string row = csv.substr(csv.find('\n') + 1);
-  EXPECT_TRUE(row.starts_with("\"a,\"\"b\"\"\",chimera,")) << row;
+  EXPECT_TRUE(row.starts_with("\"a,\"\"b\"\"\",,chimera,")) << row;
 }
 
 TEST(Report, ListsStagesThatDiffer) {

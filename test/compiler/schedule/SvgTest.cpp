@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 
 namespace chimera::schedule {
@@ -37,6 +38,15 @@ size_t count(const std::string &text, const std::string &part) {
   for (size_t at = text.find(part); at != std::string::npos;
        at = text.find(part, at + part.size()))
     ++found;
+  return found;
+}
+
+/// The words of one style, a blank between lines.
+std::string words(const std::string &svg, const std::string &style) {
+  std::regex line("<text class=\"" + style + "\"[^>]*>([^<]*)</text>");
+  std::string found;
+  for (std::sregex_iterator i(svg.begin(), svg.end(), line), end; i != end; ++i)
+    found += (found.empty() ? "" : " ") + (*i)[1].str();
   return found;
 }
 
@@ -134,8 +144,9 @@ TEST(Svg, NamesWhatActionsCover) {
 /// Two of them, a line below what each worker repeats, and what a step takes.
 TEST(Svg, ShowsStepsThatOverlap) {
   Drawing d = draw(makeCase("pipedream", 3, 3, {2, 4, 1, 1}));
-  EXPECT_NE(d.svg.find("2 steps, which overlap; in the steady state one takes "
-                       "18, bubble 0.0 %"),
+  EXPECT_NE(words(d.svg, "note")
+                .find("2 steps, which overlap; in the steady state one takes "
+                      "18, bubble 0.0 %"),
             std::string::npos);
   EXPECT_EQ(count(d.svg, ">what each step repeats<"), 1u);
   // 3 workers and the legend.
@@ -186,6 +197,79 @@ TEST(Svg, DoesNotGrowWithTheUnit) {
   ASSERT_TRUE(std::regex_search(large, b, width));
   EXPECT_EQ(a[1], b[1]);
   EXPECT_LT(count(large, "class=\"tick\""), 12u);
+}
+
+/// The width of the picture, and where each line of words ends at most: no
+/// character is wider than 6.2 pixels at size 11 and 8.8 at size 15.
+std::pair<double, double> widths(const std::string &svg) {
+  std::regex width("<svg [^>]*width=\"([0-9.]+)\"");
+  std::smatch found;
+  EXPECT_TRUE(std::regex_search(svg, found, width));
+  std::regex line("<text class=\"(title|note)\" x=\"([0-9.]+)\" "
+                  "y=\"[0-9.]+\">([^<]*)</text>");
+  double most = 0;
+  for (std::sregex_iterator i(svg.begin(), svg.end(), line), end; i != end;
+       ++i) {
+    double character = (*i)[1] == "title" ? 8.8 : 6.2;
+    // Characters, not bytes.
+    std::string text = (*i)[3];
+    auto characters = std::ranges::count_if(
+        text, [](char byte) { return (byte & 0xc0) != 0x80; });
+    most = std::max(most, 20 + std::stod((*i)[2]) +
+                              character * static_cast<double>(characters));
+  }
+  return {std::stod(found[1]), most};
+}
+
+/// Words that are longer than the picture is wide go on in the next line, and
+/// what is below moves down.
+TEST(Svg, ClipsNoWords) {
+  std::string title = "a_pipeline_with_a_name: chimera {pipelines = 4, "
+                      "concatenation = fine-tuned-doubling}, 4 stages, 8 "
+                      "micro-batches, split_backward, recompute([0, 1] fused)";
+  Case c = makeCase("pipedream", 4, 4,
+                    {123456789012, 234567890123, 1, 1, 345678901234});
+  c.problem.link = {{1234567890, 12345678, kMebibyte}};
+  Drawing d = draw(c, title);
+  EXPECT_EQ(words(d.svg, "title"), title);
+  auto [width, most] = widths(d.svg);
+  EXPECT_LE(most, width);
+  EXPECT_GT(count(d.svg, "<text class=\"title\""), 1u);
+  std::regex down("<g transform=\"translate\\(46 ([0-9.]+)\\)\">");
+  std::smatch rows;
+  ASSERT_TRUE(std::regex_search(d.svg, rows, down));
+  EXPECT_GT(std::stod(rows[1]), 84);
+}
+
+/// Ticks and summary of large times are short, whatever they count.
+TEST(Svg, CountsLargeTimesInLargerUnits) {
+  auto of = [](const char *unit, StageCost cost) {
+    Case c = makeCase("gpipe", 2, 2, cost);
+    Timing timing = simulate(c.problem, c.schedule);
+    Timeline timeline{"p", "title", c.problem, c.schedule, timing};
+    for (const TimeUnit &known : timeUnits())
+      if (known.name == std::string_view(unit))
+        timeline.unit = &known;
+    return renderSvg({&timeline, 1});
+  };
+  std::string svg = of("none", {100000000, 200000000, 1, 1});
+  EXPECT_EQ(words(svg, "axis"), "0 100 200 300 400 500 600 700 800 900 "
+                                "time in 10⁶");
+  EXPECT_EQ(words(svg, "note")
+                .find("makespan 900 × 10⁶ (forward 100 × 10⁶, "
+                      "backward 200 × 10⁶, p2p 0) · bubble"),
+            0u);
+  // What is exact is there too.
+  EXPECT_NE(svg.find("time 100000000 to 200000000</title>"), std::string::npos);
+  svg = of("ns", {100000000, 200000000, 1, 1});
+  EXPECT_EQ(words(svg, "axis"),
+            "0 100 200 300 400 500 600 700 800 900 time in ms");
+  EXPECT_EQ(words(svg, "note").find("makespan 900 ms (forward 100 ms, "), 0u);
+  svg = of("us", {1500, 3000, 1, 1});
+  EXPECT_EQ(words(svg, "axis"), "0 2 4 6 8 10 12 time in ms");
+  EXPECT_EQ(words(svg, "note").find("makespan 13.5 ms (forward 1500 us, "), 0u);
+  svg = of("us", {1, 2, 1, 1});
+  EXPECT_EQ(words(svg, "axis"), "0 1 2 3 4 5 6 7 8 9 time in us");
 }
 
 } // namespace

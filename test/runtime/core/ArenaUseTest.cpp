@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/ArenaUse.h"
+#include "runtime/core/HandOver.h"
 
 #include "test/runtime/program/SamplePrograms.h"
 
@@ -67,5 +68,18 @@ TEST(ArenaUse, WithStashesItIsThePeakThatProgramsState) {
                 worker->peak_bytes);
     }
   }
+}
+
+// So what counts against a worker's cap is no less than what is allocated.
+TEST(ArenaUse, BlocksTakeNoMoreThanTheArena) {
+  for (ProgramT program :
+       {samplePipeline({.bidirectional = true, .tokenBytes = 200}),
+        samplePipeline({.doubledForwards = true, .backwardParts = 2})})
+    for (const auto &worker : program.workers) {
+      uint64_t allocated = 0;
+      for (uint64_t bytes : runtime::blocksOf(*worker).bytes)
+        allocated += (bytes + 63) / 64 * 64;
+      EXPECT_LE(allocated, worker->arena_bytes);
+    }
 }
 } // namespace

@@ -35,7 +35,7 @@ ProgramT fullProgram() {
   program.optimizer->weight_decay = 0.01;
   program.message_model = MessageModel::Buffered;
   for (auto &worker : program.workers)
-    worker->memory_cap = worker->peak_bytes + 1;
+    worker->memory_cap = worker->arena_bytes + worker->peak_bytes;
   return program;
 }
 

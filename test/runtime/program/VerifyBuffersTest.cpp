@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/Refused.h"
 
 namespace chimera::program {
@@ -96,9 +97,22 @@ const Refusal kCases[] = {
      [](ProgramT &p) { worker(p, 2).peak_bytes += 8; }},
     {"PeakElsewhere", Rule::Memory, "bytes here as stated, got",
      [](ProgramT &p) { worker(p, 2).peak_instruction = 0; }},
-    {"CapExceeded", Rule::Memory, "bytes, the worker's cap, got",
+    {"CapExceededByTheArena", Rule::Memory, "bytes, the worker's cap, got an",
      [](ProgramT &p) {
-       worker(p, 2).memory_cap = worker(p, 2).peak_bytes - 1;
+       worker(p, 2).memory_cap = worker(p, 2).arena_bytes - 1;
+     }},
+    // What lives at a time would fit.
+    {"CapExceededWithStashes", Rule::Memory, " and stashes of ",
+     [](ProgramT &p) {
+       WorkerT &w = worker(p, 2);
+       ASSERT_LT(w.peak_bytes, w.arena_bytes);
+       w.memory_cap = w.arena_bytes;
+     }},
+    {"CapExceededByMoreThanCanBeAdded", Rule::Memory,
+     "cap, got an arena of 18446744073709551552 and",
+     [](ProgramT &p) {
+       worker(p, 2).memory_cap = 1;
+       worker(p, 2).arena_bytes = UINT64_MAX - 63;
      }},
 };
 
@@ -110,6 +124,26 @@ TEST_P(VerifyBuffers, IsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyBuffers, testing::ValuesIn(kCases),
                          nameOfCase<Refusal>);
+
+/// The cap is held against exactly what the message says is taken: the whole
+/// arena, and the stashes that live at a time.
+TEST(VerifyBuffers, AcceptsACapOfArenaAndStashes) {
+  for (ProgramT program :
+       {sampleBothWays(), sampleAsynchronous({}, Updates::EachMicroBatch)}) {
+    WorkerT &worker = *program.workers.front();
+    worker.memory_cap = worker.arena_bytes;
+    std::vector<Violation> violations = verifyProgram(program);
+    ASSERT_EQ(violations.size(), 1u);
+    const std::string &message = violations.front().message;
+    uint64_t stashes = std::stoull(message.substr(message.rfind(' ') + 1));
+    EXPECT_GT(stashes, 0u);
+    EXPECT_LT(stashes, worker.peak_bytes);
+    worker.memory_cap = worker.arena_bytes + stashes - 1;
+    EXPECT_EQ(verifyProgram(program).size(), 1u);
+    ++worker.memory_cap;
+    EXPECT_TRUE(verifyProgram(program).empty());
+  }
+}
 
 } // namespace
 } // namespace chimera::program
