@@ -61,8 +61,8 @@ struct Violation {
 /// Limits: arena, stashes together and each size of a stage have less than 2^48
 /// bytes, so that sums of them fit in 64 bits; there are at most 2^20 ranks;
 /// costs are not negative; learning rate, epsilon and weight decay are finite
-/// and not negative, betas in [0, 1); texts are printable UTF-8 (Printable.h) of
-/// at most 4096 bytes.
+/// and not negative, betas in [0, 1); texts are printable UTF-8 (Printable.h)
+/// of at most 4096 bytes.
 ///
 /// The deadlock test runs the streams abstractly until no worker advances. Each
 /// instruction i is two events, s(i) reached and c(i) complete, with edges
@@ -80,11 +80,10 @@ struct Violation {
 /// under rendezvous, and one that is free there under buffered.
 ///
 /// Of a deadlock one cycle is shown: in the state in which every execution ends
-/// up, the one of the fewest links, and of these the smallest by its workers, as
-/// far as a search in linear time finds it (ShortestCycle.h); of a long one the
-/// first 20 links.
-/// A link is a worker at a wait, or under a stream model a communicator at an
-/// operation, and what it waits for.
+/// up, the one of the fewest links, and of these the smallest by its workers,
+/// as far as a search in linear time finds it (ShortestCycle.h); of a long one
+/// the first 20 links. A link is a worker at a wait, or under a stream model a
+/// communicator at an operation, and what it waits for.
 ///
 /// Each section is matched by itself and leaves no message behind, so the body
 /// may run any number of times: all edges of the graph lead from a section to
