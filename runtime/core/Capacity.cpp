@@ -7,8 +7,11 @@
 
 #include "runtime/core/Capacity.h"
 
+#include "runtime/core/HandOver.h"
+
 #include <cstdio>
 #include <sys/sysinfo.h>
+#include <vector>
 
 using namespace chimera;
 
@@ -28,11 +31,16 @@ static std::string gigabytes(double bytes) {
 std::string chimera::runtime::faultOfCapacity(const program::ProgramT &program,
                                               std::span<const uint32_t> ranks,
                                               uint64_t memory) {
-  // Up to 2^20 ranks of less than 2^48 bytes each.
+  // What a worker allocates, which is its arena without the gaps.
+  std::vector<double> ofWorker;
+  for (const auto &worker : program.workers) {
+    double &sum = ofWorker.emplace_back(0);
+    for (uint64_t block : blocksOf(*worker).bytes)
+      sum += static_cast<double>(block);
+  }
   double bytes = 0;
   for (uint32_t rank : ranks)
-    bytes += static_cast<double>(
-        program.workers[rank % program.workers.size()]->arena_bytes);
+    bytes += ofWorker[rank % ofWorker.size()];
   if (bytes <= static_cast<double>(memory))
     return "";
   return "expected arenas that fit into the " +

@@ -21,24 +21,32 @@ std::vector<uint32_t> ranksBelow(uint32_t count) {
   return ranks;
 }
 
+/// Each worker of the result has a buffer of so many bytes, far from the
+/// others.
+program::ProgramT programOf(uint32_t workers, uint32_t copies, uint64_t bytes) {
+  program::ProgramT program = program::samplePipeline(
+      {.workers = workers, .microBatches = 1, .dataParallel = copies});
+  for (auto &worker : program.workers)
+    worker->buffers.emplace_back(program::ValueKind::Activation,
+                                 uint64_t(1) << 45, bytes);
+  return program;
+}
+
+constexpr uint64_t kGiB = uint64_t(1) << 30;
+
 TEST(Capacity, TakesWhatFits) {
-  program::ProgramT program = program::samplePipeline({.workers = 2});
-  uint64_t both =
-      program.workers[0]->arena_bytes + program.workers[1]->arena_bytes;
-  EXPECT_EQ(faultOfCapacity(program, ranksBelow(2), both), "");
-  EXPECT_EQ(faultOfCapacity(program, ranksBelow(2), hostMemory()), "");
-  EXPECT_NE(faultOfCapacity(program, ranksBelow(2), both - 1), "");
-  EXPECT_EQ(faultOfCapacity(program, ranksBelow(1), both - 1), "");
+  program::ProgramT program = programOf(2, 1, 10 * kGiB);
+  EXPECT_EQ(faultOfCapacity(program, ranksBelow(2), 21 * kGiB), "");
+  EXPECT_NE(faultOfCapacity(program, ranksBelow(2), 20 * kGiB), "");
+  EXPECT_EQ(faultOfCapacity(program, ranksBelow(1), 20 * kGiB), "");
 }
 
 TEST(Capacity, NamesTheMemoryThatIsMissing) {
-  program::ProgramT program =
-      program::samplePipeline({.workers = 1, .dataParallel = 2});
-  program.workers[0]->arena_bytes = uint64_t(3) << 40;
-  EXPECT_EQ(faultOfCapacity(program, ranksBelow(2), uint64_t(24) << 30),
-            "expected arenas that fit into the 24.0 GiB of memory and swap "
-            "space of this host, got 6144.0 GiB for 2 ranks: use more hosts, "
-            "more stages or smaller micro-batches");
+  EXPECT_EQ(
+      faultOfCapacity(programOf(1, 2, 3072 * kGiB), ranksBelow(2), 24 * kGiB),
+      "expected arenas that fit into the 24.0 GiB of memory and swap "
+      "space of this host, got 6144.0 GiB for 2 ranks: use more hosts, "
+      "more stages or smaller micro-batches");
 }
 
 TEST(Capacity, HostsHaveMemory) {
