@@ -495,10 +495,8 @@ void verifyMemory(const ProgramT &program,
       fail(worker.peak_instruction, "expected the peak of " + text(found.peak) +
                                         " bytes here as stated, got " +
                                         text(found.atStated));
-    // Their sum may be more than 64 bits hold.
     if (worker.memory_cap != 0 &&
-        (worker.arena_bytes > worker.memory_cap ||
-         found.stashes > worker.memory_cap - worker.arena_bytes))
+        worker.arena_bytes + found.stashes > worker.memory_cap)
       fail(found.stashInstruction,
            "expected at most " + text(worker.memory_cap) +
                " bytes, the worker's cap, got an arena of " +
