@@ -15,10 +15,10 @@ namespace chimera::runtime {
 /// Bytes of memory and swap space of this host.
 uint64_t hostMemory();
 
-/// Whether the arenas of `ranks`, those of all of `program` that are on one host,
-/// fit into its memory: a rank touches all of its own before the first step.
-/// Empty if they do, else what is missing and what to do. Requires a verified
-/// program.
+/// Whether the arenas of `ranks`, those of all of `program` that are on one
+/// host, fit into its memory: a rank touches all of its own before the first
+/// step. Empty if they do, else what is missing and what to do. Requires a
+/// verified program.
 std::string faultOfCapacity(const program::ProgramT &program,
                             std::span<const uint32_t> ranks, uint64_t memory);
 
