@@ -281,12 +281,21 @@ std::string targetOf(const std::string &path) {
 }
 
 bool isRegularOrNew(const std::string &path) {
-  struct stat status, target;
-  if (::stat(path.c_str(), &status) != 0)
-    return true;
-  return S_ISREG(status.st_mode) &&
-         ::stat(targetOf(path).c_str(), &target) == 0 &&
-         areEqual(status, target);
+  // Of an open file that has lost its name, the link leads to another file or
+  // to none. So it does where another process gives the name to a new file
+  // between the looks: then the path leads to another file too.
+  for (;;) {
+    struct stat before, target, after;
+    if (::stat(path.c_str(), &before) != 0)
+      return true;
+    if (!S_ISREG(before.st_mode))
+      return false;
+    if (::stat(targetOf(path).c_str(), &target) == 0 &&
+        areEqual(before, target))
+      return true;
+    if (::stat(path.c_str(), &after) == 0 && areEqual(before, after))
+      return false;
+  }
 }
 
 bool areSameFile(const std::string &left, const std::string &right) {

@@ -17,6 +17,7 @@
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace chimera::program;
@@ -215,6 +216,19 @@ TEST_F(OutputTest, writesItselfWhatHasLostItsName) {
   EXPECT_EQ(read(path), "text");
   EXPECT_EQ(files(), 0u);
   ::close(file);
+}
+
+TEST_F(OutputTest, takesAFileForOneWhileOthersReplaceIt) {
+  fs::path file = folder / "file", next = folder / "next";
+  std::ofstream(file) << "first";
+  std::jthread others([&](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      std::ofstream(next) << "next";
+      fs::rename(next, file);
+    }
+  });
+  for (int look = 0; look < 20'000; ++look)
+    ASSERT_TRUE(isRegularOrNew(file)) << "at look " << look;
 }
 
 TEST_F(OutputTest, knowsAFileByAnyOfItsPaths) {
