@@ -283,17 +283,19 @@ std::string targetOf(const std::string &path) {
 bool isRegularOrNew(const std::string &path) {
   // Of an open file that has lost its name, the link leads to another file or
   // to none. So it does where another process gives the name to a new file
-  // between the looks: then the path leads to another file too.
+  // between the looks: then the path leads to another file too. While the first
+  // is open, no other gets its number.
   for (;;) {
-    struct stat before, target, after;
-    if (::stat(path.c_str(), &before) != 0)
+    Descriptor file(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    struct stat opened, target, named;
+    if (file.get() < 0 || ::fstat(file.get(), &opened) != 0)
       return true;
-    if (!S_ISREG(before.st_mode))
+    if (!S_ISREG(opened.st_mode))
       return false;
     if (::stat(targetOf(path).c_str(), &target) == 0 &&
-        areEqual(before, target))
+        areEqual(opened, target))
       return true;
-    if (::stat(path.c_str(), &after) == 0 && areEqual(before, after))
+    if (::stat(path.c_str(), &named) == 0 && areEqual(opened, named))
       return false;
   }
 }
