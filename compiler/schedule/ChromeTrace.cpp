@@ -44,7 +44,8 @@ public:
   Process(const Timeline &timeline, size_t process, int64_t firstMessage,
           Events &events)
       : timeline(timeline), process(process), firstMessage(firstMessage),
-        events(events), ids(timeline.problem) {}
+        events(events), ids(timeline.problem),
+        resident(residentBytes(timeline.problem)) {}
 
   void add() {
     events.describe("process_name", process, 0, {{"name", timeline.title}});
@@ -132,9 +133,9 @@ private:
 
   void addMemory(size_t worker) {
     std::string name = "bytes of " + nameOf(worker);
-    for (auto [time, bytes] :
-         memoryOverTime(timeline.problem, timeline.schedule, timeline.timing,
-                        static_cast<int32_t>(worker), timeline.slots))
+    for (auto [time, bytes] : memoryOverTime(
+             timeline.problem, timeline.schedule, timeline.timing,
+             static_cast<int32_t>(worker), resident[worker], timeline.slots))
       events.add({{"name", name},
                   {"ph", "C"},
                   {"ts", microseconds(time)},
@@ -147,6 +148,7 @@ private:
   int64_t firstMessage;
   Events &events;
   ActionIds ids;
+  std::vector<int64_t> resident; ///< bytes of each worker, whatever it runs
 };
 
 } // namespace

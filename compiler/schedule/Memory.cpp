@@ -215,9 +215,8 @@ std::string describe(const CapExcess &excess, const Schedule &schedule) {
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
                                          const Timing &timing, int32_t worker,
-                                         bool slots) {
+                                         int64_t resident, bool slots) {
   const std::vector<Action> &order = schedule.workers[worker];
-  int64_t resident = residentBytes(problem)[worker];
   std::vector<MemorySample> samples = {{0, resident}};
   auto add = [&](int64_t time, int64_t bytes) {
     if (samples.back().time == time)

@@ -73,13 +73,13 @@ struct MemorySample {
   int64_t time;
   int64_t bytes;
 };
-/// The bytes of `worker` over time: a sample at 0 and one wherever an action
-/// starts or ends. With `slots` every action is one slot long, as slotTiming
-/// has it. Requires timing.complete.
+/// The bytes over time of `worker`, which always holds `resident` of them: a
+/// sample at 0 and one wherever an action starts or ends. With `slots` every
+/// action is one slot long, as slotTiming has it. Requires timing.complete.
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
                                          const Timing &timing, int32_t worker,
-                                         bool slots = false);
+                                         int64_t resident, bool slots = false);
 
 } // namespace chimera::schedule
 

@@ -9,9 +9,9 @@ split into input and weight gradient, and holds the outcome against
   the older weights that a schedule without a flush reads;
 - the independent PyTorch script reference.py, where a Python with torch is
   given (whole backwards only);
-- the same program over MPI, to the last bit, where --mpirun is given (of the
-  variants those with a fused recompute or without a flush, of tied models those
-  without options);
+- the same program over MPI, to the last bit, where --mpirun is given (without
+  options and with all of them, of tied models without, of the variants those
+  with a fused recompute or without a flush);
 
 and with recomputes, and with gradients that are reduced early and in buckets,
 against the same without, to the last bit. With --tied the head multiplies by the
@@ -245,9 +245,9 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
     over_mpi = (
-        not options
-        if args.tied
-        else not args.variants or "fused" in options or schedule in WITHOUT_FLUSH
+        "fused" in options or schedule in WITHOUT_FLUSH
+        if args.variants
+        else not options or (not args.tied and "split" in options and kept)
     )
     if args.mpirun and over_mpi:
         ranks = args.stages * args.width

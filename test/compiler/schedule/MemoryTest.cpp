@@ -46,7 +46,8 @@ TEST(Memory, GoesUpAndDownOverTime) {
   Case c = sized();
   Timing timing = simulate(c.problem, c.schedule);
   std::vector<std::pair<int64_t, int64_t>> samples;
-  for (MemorySample sample : memoryOverTime(c.problem, c.schedule, timing, 1))
+  for (MemorySample sample :
+       memoryOverTime(c.problem, c.schedule, timing, 1, 40))
     samples.push_back({sample.time, sample.bytes});
   // F0 1-2, B0 2-4, F1 4-5, B1 5-7.
   EXPECT_EQ(samples,
@@ -59,7 +60,8 @@ TEST(Memory, KeepsTheStashForTheWeightGradient) {
   Case c = sized(true);
   Timing timing = simulate(c.problem, c.schedule);
   std::vector<std::pair<int64_t, int64_t>> samples;
-  for (MemorySample sample : memoryOverTime(c.problem, c.schedule, timing, 1))
+  for (MemorySample sample :
+       memoryOverTime(c.problem, c.schedule, timing, 1, 40))
     samples.push_back({sample.time, sample.bytes});
   // F0 1-2, I0 2-3, W0 3-4, F1 4-5, I1 5-6, W1 6-7.
   EXPECT_EQ(samples, (std::vector<std::pair<int64_t, int64_t>>{{0, 40},

@@ -165,7 +165,8 @@ TEST(Recompute, HoldsOnlyInputsUntilItRuns) {
   // F passes 1000 to the next stage, B reads 1000 with 100 of stash.
   EXPECT_EQ(timing.peakBytes[0], 25 + 1000 + 100);
   std::vector<int64_t> bytes;
-  for (MemorySample sample : memoryOverTime(c.problem, c.schedule, timing, 1))
+  for (MemorySample sample :
+       memoryOverTime(c.problem, c.schedule, timing, 1, 40))
     bytes.push_back(sample.bytes);
   // F0 1, F1 2, R0 3, B0 4, R1 5, B1 6: reads at F; both inputs; stash beside
   // the input while R runs; with the gradient while B runs.
