@@ -15,6 +15,7 @@
 #include "dialect/Spelling.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace chimera;
@@ -157,10 +158,21 @@ static ParseResult parseScheduleOptions(OpAsmParser &parser,
     Attribute value;
     if (parser.parseKeywordOrString(&name) || parser.parseEqual())
       return failure();
+    char next = *parser.getCurrentLocation().getPointer();
     if (!bareWordAt(parser).empty()) {
       if (parseWord(parser, word))
         return failure();
       value = builder.getStringAttr(word);
+    } else if (llvm::isDigit(next) || next == '-') {
+      int64_t number = 0;
+      Type type = builder.getI64Type();
+      if (parseWholeNumber(parser, number) ||
+          (succeeded(parser.parseOptionalColon()) && parser.parseType(type)))
+        return failure();
+      if (!type.isInteger(64))
+        return parser.emitError(at, "expected ")
+               << name << " of type i64, got " << type;
+      value = builder.getI64IntegerAttr(number);
     } else if (parser.parseAttribute(value)) {
       return failure();
     }
@@ -215,6 +227,10 @@ static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
           std::clamp<int64_t>(properties.stages.getInt(), 0, UINT16_MAX));
       properties.recompute =
           builder.getDenseI32ArrayAttr(llvm::to_vector(llvm::seq(0, count)));
+    } else if (SMLoc at = parser.getCurrentLocation();
+               *at.getPointer() != '[') {
+      return parser.emitError(
+          at, "expected all or a list of stages such as [0, 2]");
     } else {
       properties.recompute = dyn_cast_or_null<DenseI32ArrayAttr>(
           DenseI32ArrayAttr::parse(parser, Type()));
@@ -315,6 +331,8 @@ static ParseResult parseClauses(OpAsmParser &parser,
     else if (parseWordHere(parser, clause.name) ||
              clause.parse(parser, clause.name, properties))
       return failure();
+    else
+      given.push_back(clause.name);
   while (true) {
     if (StringRef next = bareWordAt(parser); llvm::is_contained(given, next))
       return parser.emitError(parser.getCurrentLocation(), "expected ")

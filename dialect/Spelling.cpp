@@ -69,13 +69,19 @@ static void offer(AsmParser &parser, ArrayRef<StringRef> words) {
   (void)parser.parseOptionalKeyword(&none, words);
 }
 
+/// The text of a bare word at which the parser is, which is none to MLIR where
+/// it has a minus.
+static StringRef wordAt(AsmParser &parser) {
+  return spelledAt(positionOf(parser),
+                   [](char c) { return isOfWord(c) || c == '-'; });
+}
+
 ParseResult parseWord(AsmParser &parser, std::string &word,
                       ArrayRef<StringRef> known) {
   if (succeeded(parser.parseOptionalString(&word)))
     return success();
   SMLoc at = parser.getCurrentLocation();
-  StringRef text = spelledAt(at.getPointer(),
-                             [](char c) { return isOfWord(c) || c == '-'; });
+  StringRef text = wordAt(parser);
   if (text.empty()) {
     offer(parser, known);
     return parser.emitError(at, "expected a word");
@@ -121,19 +127,30 @@ static StringRef numberAt(const char *begin) {
   return {begin, static_cast<size_t>(end - begin)};
 }
 
-/// Reads the text of a number, `kind` of which is expected.
+/// Reads the text of a number, `kind` of which is expected: a whole one unless
+/// `mayHavePoint`.
 static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
-                                   StringRef &text) {
+                                   bool mayHavePoint, StringRef &text) {
   SMLoc at = parser.getCurrentLocation();
   text = numberAt(at.getPointer());
   // The lexer takes a point for the first of three and stops; what parsers then
   // say is not shown.
-  if (at.getPointer()[-1] == '.')
-    return mlir::emitError(parser.getEncodedSourceLoc(at))
-           << "expected a digit before the point: write 0."
-           << spelledAt(at.getPointer(), llvm::isDigit);
-  if (text.empty())
-    return parser.emitError(at, "expected ") << kind;
+  if (at.getPointer()[-1] == '.') {
+    InFlightDiagnostic error = mlir::emitError(parser.getEncodedSourceLoc(at));
+    StringRef digits = spelledAt(at.getPointer(), llvm::isDigit);
+    if (mayHavePoint)
+      return error << "expected a digit before the point: write 0." << digits;
+    return error << "expected " << kind << ", got ." << digits;
+  }
+  if (text.empty()) {
+    InFlightDiagnostic error = parser.emitError(at, "expected ") << kind;
+    StringRef got = spelledAt(at.getPointer(), [](char c) {
+      return isOfWord(c) || c == '-' || c == '+';
+    });
+    if (!got.empty())
+      error << ", got " << got;
+    return error;
+  }
   StringRef whole = spelledAt(
       text.begin(), [](char c) { return isOfWord(c) || c == '-' || c == '+'; });
   auto refuse = [&] {
@@ -158,10 +175,16 @@ ParseResult parseNumber(AsmParser &parser, double &value) {
   if (isHexadecimal(numberAt(at.getPointer())))
     return parser.parseFloat(value);
   StringRef text;
-  if (parseNumberText(parser, "a number such as 1e-3 or 0.5", text))
+  if (parseNumberText(parser, "a number such as 1e-3 or 0.5",
+                      /*mayHavePoint=*/true, text))
     return failure();
   if (text.getAsDouble(value) || std::isinf(value))
     return parser.emitError(at, "expected a number below 1.8e308, got ")
+           << text;
+  StringRef mantissa =
+      text.take_until([](char c) { return c == 'e' || c == 'E'; });
+  if (value == 0 && mantissa.find_first_of("123456789") != StringRef::npos)
+    return parser.emitError(at, "expected 0 or a number above 4.9e-324, got ")
            << text;
   return success();
 }
@@ -172,7 +195,7 @@ ParseResult parseWholeNumber(AsmParser &parser, int64_t &value) {
   if (isHexadecimal(numberAt(at.getPointer())))
     return parser.parseInteger(value);
   StringRef text;
-  if (parseNumberText(parser, kKind, text))
+  if (parseNumberText(parser, kKind, /*mayHavePoint=*/false, text))
     return failure();
   std::optional<Decimal> number = decimalOf(text);
   if (!number || !number->isWhole())
@@ -208,6 +231,10 @@ static ParseResult refuseWord(AsmParser &parser, SMLoc at, StringRef what,
 ParseResult parseWordOf(AsmParser &parser, StringRef what,
                         ArrayRef<StringRef> words, std::string &word) {
   SMLoc at = parser.getCurrentLocation();
+  // In quotes it would be refused too.
+  if (StringRef text = wordAt(parser);
+      text.contains('-') && !llvm::is_contained(words, text))
+    return refuseWord(parser, at, what, words, text);
   if (parseWord(parser, word, words))
     return failure();
   return llvm::is_contained(words, word)

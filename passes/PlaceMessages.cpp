@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Windows.h"
-#include "passes/Allocate.h"
+#include "passes/Allocator.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
@@ -16,6 +16,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/Sequence.h"
 
 #include <map>
 
@@ -252,54 +253,118 @@ LogicalResult placeInWindows(WorkerOp worker, Window window) {
   return success();
 }
 
-/// Those of `workers` that take more than `cap` bytes with a window that is not
-/// given. Only its allocated stream says what a worker takes, so a copy of it
-/// is allocated.
-FailureOr<SmallVector<WorkerOp>> exceeding(ArrayRef<WorkerOp> workers,
-                                           int32_t window, uint64_t cap) {
-  std::vector<uint64_t> taken(workers.size());
-  if (failed(forEachWorker(
-          workers.front()->getContext(), workers.size(), [&](size_t w) {
-            OwningOpRef<WorkerOp> copy = WorkerOp(workers[w]).clone();
-            if (failed(placeInWindows(*copy, {window, false})))
-              return failure();
-            FailureOr<Allocated> allocated = allocate(*copy);
-            if (failed(allocated))
-              return failure();
-            taken[w] = static_cast<uint64_t>(allocated->bytes());
-            return success();
-          })))
-    return failure();
-  SmallVector<WorkerOp> result;
-  for (auto [worker, bytes] : llvm::zip(workers, taken))
-    if (bytes > cap)
-      result.push_back(worker);
-  return result;
-}
+/// What workers take with windows that are not given, held against a cap. Only
+/// its allocated stream says what a worker takes, so copies are allocated.
+class Cap {
+public:
+  Cap(ArrayRef<WorkerOp> workers, uint64_t bytes)
+      : workers(workers), bytes(bytes) {}
 
-/// The largest window of at most `most` with which no worker takes more than
-/// `cap` bytes; 1 where none is small enough, which chimera-allocate refuses.
-/// A smaller window has fewer messages in the arena at a time. So it takes
-/// less, but for gaps that messages of several sizes may leave in another
-/// order: a larger window that would fit may then be missed.
-FailureOr<int32_t> largestWithin(uint64_t cap, ArrayRef<WorkerOp> workers,
-                                 int32_t most) {
-  SmallVector<WorkerOp> tight(workers);
-  int32_t within = 1, above = most + 1;
-  for (int32_t next = most; within + 1 < above;
-       next = within + (above - within) / 2) {
-    FailureOr<SmallVector<WorkerOp>> over = exceeding(tight, next, cap);
-    if (failed(over))
-      return failure();
-    if (over->empty()) {
-      within = next;
-      continue;
+  /// The first of `windows` with which no worker takes more than the cap, 0
+  /// where there is none.
+  FailureOr<int32_t> firstThatFits(ArrayRef<int32_t> windows) {
+    for (int32_t window : windows) {
+      FailureOr<bool> isEnough = fits(window);
+      if (failed(isEnough))
+        return failure();
+      if (*isEnough)
+        return window;
     }
-    above = next;
-    // The others fit with smaller windows too.
-    tight = std::move(*over);
+    return 0;
   }
-  return within;
+
+  /// The largest window of at most `most` with which workers would take no more
+  /// than the cap if their arenas had no gaps, 0 where there is none. Gaps are
+  /// larger or smaller by chance, but without them a larger window never takes
+  /// less: it posts receives earlier. So no larger one fits.
+  FailureOr<int32_t> largestWithoutGaps(int32_t most) {
+    int32_t below = 0, above = most + 1;
+    for (int32_t next = most; below + 1 < above;
+         next = below + (above - below) / 2) {
+      FailureOr<std::vector<Allocated>> all = allocated(next);
+      if (failed(all))
+        return failure();
+      bool isTooLarge = llvm::any_of(*all, [&](const Allocated &taken) {
+        return exceeds(taken.withoutGaps);
+      });
+      (isTooLarge ? above : below) = next;
+    }
+    return below;
+  }
+
+private:
+  FailureOr<bool> fits(int32_t window) {
+    // The one that was too large may well be again.
+    if (tight) {
+      FailureOr<Allocated> first = allocated(tight, window);
+      if (failed(first))
+        return failure();
+      if (exceeds(first->bytes()))
+        return false;
+    }
+    FailureOr<std::vector<Allocated>> all = allocated(window);
+    if (failed(all))
+      return failure();
+    for (auto [worker, taken] : llvm::zip(workers, *all))
+      if (exceeds(taken.bytes())) {
+        tight = worker;
+        return false;
+      }
+    return true;
+  }
+
+  bool exceeds(int64_t taken) const {
+    return static_cast<uint64_t>(taken) > bytes;
+  }
+
+  static FailureOr<Allocated> allocated(WorkerOp worker, int32_t window) {
+    OwningOpRef<WorkerOp> copy = worker.clone();
+    if (failed(placeInWindows(*copy, {window, false})))
+      return failure();
+    return allocate(*copy);
+  }
+
+  FailureOr<std::vector<Allocated>> allocated(int32_t window) const {
+    std::vector<Allocated> all(workers.size());
+    if (failed(forEachWorker(
+            workers.front()->getContext(), workers.size(), [&](size_t w) {
+              FailureOr<Allocated> taken = allocated(workers[w], window);
+              if (succeeded(taken))
+                all[w] = *taken;
+              return LogicalResult(taken);
+            })))
+      return failure();
+    return all;
+  }
+
+  SmallVector<WorkerOp> workers;
+  uint64_t bytes;
+  WorkerOp tight;
+};
+
+/// The smallest of the fastest windows with which no worker takes more than
+/// the cap, and 1 where there is none, which chimera-allocate refuses.
+FailureOr<int32_t> fastestWithin(Cap cap, const schedule::Windows &windows) {
+  // The fastest are this one and all above it.
+  int32_t fastest = windows.choose();
+  FailureOr<int32_t> found = cap.firstThatFits(fastest);
+  if (failed(found) || *found != 0)
+    return found;
+  FailureOr<int32_t> most = cap.largestWithoutGaps(windows.messages());
+  if (failed(most))
+    return failure();
+  SmallVector<int32_t> others;
+  for (int32_t window = fastest + 1; window <= *most; ++window)
+    others.push_back(window);
+  for (int32_t window = std::min(fastest - 1, *most); window > 0; --window)
+    others.push_back(window);
+  found = cap.firstThatFits(others);
+  if (failed(found) || *found >= fastest)
+    return found;
+  if (*found == 0)
+    return 1;
+  return cap.firstThatFits(
+      llvm::to_vector(llvm::seq_inclusive(windows.choose(*found), *found)));
 }
 
 /// The described window, or the one that the simulator chooses.
@@ -314,23 +379,12 @@ FailureOr<Window> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers) {
   if (failed(timed) || failed(verifySchedule(pipeline, *timed)))
     return failure();
   schedule::Windows windows(timed->problem, timed->schedule);
-  int32_t fastest = windows.choose();
   std::optional<uint64_t> cap = pipeline.getMemoryCap();
-  if (!cap)
-    return Window{fastest, false};
-  FailureOr<int32_t> most = largestWithin(*cap, workers, fastest);
-  if (failed(most))
+  FailureOr<int32_t> chosen =
+      cap ? fastestWithin(Cap(workers, *cap), windows) : windows.choose();
+  if (failed(chosen))
     return failure();
-  // One that is as fast and smaller, where it is found to fit.
-  int32_t smallest = windows.choose(*most);
-  if (smallest < *most) {
-    FailureOr<SmallVector<WorkerOp>> over = exceeding(workers, smallest, *cap);
-    if (failed(over))
-      return failure();
-    if (!over->empty())
-      smallest = *most;
-  }
-  return Window{smallest, false};
+  return Window{*chosen, false};
 }
 
 struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {

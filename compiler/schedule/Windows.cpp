@@ -88,6 +88,13 @@ int32_t Windows::choose(int32_t most) const {
   return enough;
 }
 
+int32_t Windows::messages() const {
+  int32_t most = 1;
+  for (const Channel &channel : channels)
+    most = std::max(most, channel.messages);
+  return most;
+}
+
 std::vector<int64_t> Windows::bytes(int32_t window, bool widened) const {
   std::vector<int64_t> bytes(schedule.workers.size(), 0);
   for (const Channel &channel : channels)

@@ -44,6 +44,9 @@ public:
   /// at least 1.
   int32_t choose(int32_t most = std::numeric_limits<int32_t>::max()) const;
 
+  /// The most messages of a channel: no larger window differs from this one.
+  int32_t messages() const;
+
   /// The most bytes that each worker's outstanding receives need.
   std::vector<int64_t> bytes(int32_t window, bool widened) const;
 

@@ -108,3 +108,50 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule([])
 // The model is looked up where it is named.
 // expected-error@below {{expected a chimera.model @small, found none}}
 chimera.pipeline @p of @small stages(1) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// No whole number begins with a point either.
+// expected-error@below {{expected three consecutive dots for an ellipsis}}
+// expected-error@below {{expected a whole number of 64 bits, got .5}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency = .5>
+
+// -----
+
+// expected-error@below {{expected a number such as 1e-3 or 0.5, got +5}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(+5)
+
+// -----
+
+// expected-error@below {{expected a number such as 1e-3 or 0.5, got nan}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(nan)
+
+// -----
+
+// expected-error@below {{expected 0 or a number above 4.9e-324, got 1e-400}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(1e-400)
+
+// -----
+
+// expected-error@below {{expected all_reduce to be one of lazy, eager, eager_opt, got "eager-opt": did you mean eager_opt?}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") all_reduce(eager-opt)
+
+// -----
+
+// expected-error@below {{expected stages once}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") stages(2)
+
+// -----
+
+// expected-error@below {{expected all or a list of stages such as [0, 2]}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(none)
+
+// -----
+
+// expected-error@below {{expected a whole number of 64 bits, got 0.5}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule(chimera, {pipelines = 0.5})
+
+// -----
+
+// expected-error@below {{expected pipelines of type i64, got 'i32'}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule(chimera, {pipelines = 4 : i32})

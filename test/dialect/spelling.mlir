@@ -22,7 +22,7 @@ chimera.model @model "gpt2" layers(12) heads(12) width(768) context(1024)
 // A word is quoted or not.
 // CHECK: schedule("chimera", {concatenation = "halving", pipelines = 4 : i64})
 chimera.pipeline @bare stages(4) micro_batches(4)
-    schedule(chimera, {pipelines = 4, concatenation = halving})
+    schedule(chimera, {pipelines = 4e0, concatenation = halving})
 // CHECK: schedule("chimera", {concatenation = "fine-tuned-doubling"})
 chimera.pipeline @quoted stages(4) micro_batches(4)
     schedule("chimera", {"concatenation" = "fine-tuned-doubling"})

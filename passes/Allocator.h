@@ -1,12 +1,12 @@
-//===- Allocate.h - A place for every value ---------------------*- C++ -*-===//
+//===- Allocator.h - A place for every value --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_ALLOCATE_H
-#define CHIMERA_PASSES_ALLOCATE_H
+#ifndef CHIMERA_PASSES_ALLOCATOR_H
+#define CHIMERA_PASSES_ALLOCATOR_H
 
 #include "dialect/Chimera.h"
 
@@ -16,7 +16,8 @@ namespace chimera {
 /// runtime allocates the whole arena, and stashes as they come and go.
 struct Allocated {
   int64_t arena;
-  int64_t stashes; ///< the most bytes of them at a time
+  int64_t stashes;     ///< the most bytes of them at a time
+  int64_t withoutGaps; ///< `bytes()`, if no gap were left between values
   int64_t bytes() const { return arena + stashes; }
 };
 
@@ -27,4 +28,4 @@ mlir::FailureOr<Allocated> allocate(WorkerOp worker);
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_ALLOCATE_H
+#endif // CHIMERA_PASSES_ALLOCATOR_H

@@ -1,0 +1,415 @@
+//===- Allocator.cpp - A place for every value ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Allocator.h"
+
+#include "dialect/State.h"
+#include "passes/Buffers.h"
+#include "passes/Prefetch.h"
+#include "passes/Room.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace chimera {
+
+namespace {
+
+/// The value that a transfer carries to this worker: what its wait yields.
+Value carried(Value transfer) {
+  for (OpOperand &use : transfer.getUses())
+    if (auto wait = dyn_cast<WaitOp>(use.getOwner()))
+      return wait.getValue();
+  return Value();
+}
+
+int64_t bytesOf(Type type) { return cast<SizedType>(type).getBytes(); }
+
+class Allocator {
+public:
+  explicit Allocator(WorkerOp worker)
+      : worker(worker), sections(worker.getSections()),
+        overlaps(sections.size() > 1) {}
+
+  FailureOr<Allocated> run() {
+    SmallVector<size_t> ends;
+    bool fits = true;
+    for (Block *section : sections) {
+      for (BlockArgument argument : section->getArguments())
+        fits &= countBytes(argument.getType());
+      // Buffers are none yet.
+      Operation *foreign =
+          isa<BufferOp>(section->front()) ? &section->front() : nullptr;
+      forEachInstruction(*section, [&](Operation *op) {
+        auto placed = dyn_cast<PlacedOp>(op);
+        if (!placed) {
+          foreign = foreign ? foreign : op;
+          return;
+        }
+        instructions.push_back(placed);
+        for (Type type : op->getResultTypes())
+          fits &= countBytes(type);
+      });
+      if (foreign)
+        return foreign->emitOpError(
+            "expected an instruction of a projected worker");
+      ends.push_back(instructions.size());
+    }
+    position.reserve(instructions.size());
+    for (auto [i, op] : llvm::enumerate(instructions))
+      position[op] = static_cast<int32_t>(i);
+    if (!fits)
+      return worker.emitOpError("expected values of less than 2^62 bytes in "
+                                "all");
+    releases.resize(instructions.size());
+    placeArguments();
+    size_t i = 0;
+    for (auto [section, end] : llvm::zip(sections, ends)) {
+      enter(*section, static_cast<int32_t>(i));
+      for (; i < end; ++i) {
+        if (i + 16 < end) {
+          prefetch(instructions[i + 16]);
+          prefetchUsers(instructions[i + 8]);
+        }
+        if (failed(allocate(instructions[i], static_cast<int32_t>(i))))
+          return failure();
+        if (live > peak) {
+          peak = live;
+          peakAt = static_cast<int32_t>(i);
+        }
+        mostStashes = std::max(mostStashes, liveStashes);
+        for (int32_t buffer : releases[i])
+          close(buffer, static_cast<int32_t>(i));
+      }
+    }
+    declare();
+    return Allocated{arena.size() + messages.size(), mostStashes,
+                     arena.mostTaken() + messages.mostTaken() + mostStashes};
+  }
+
+private:
+  /// Adds a value's bytes to those of all values, which bound the arena. False
+  /// where they are too many to count.
+  bool countBytes(Type type) {
+    constexpr int64_t kMost = int64_t{1} << 62;
+    auto sized = dyn_cast<SizedType>(type);
+    if (!sized)
+      return true;
+    if (sized.getBytes() > kMost - Room::kAlignment - all)
+      return false;
+    all += llvm::alignTo(sized.getBytes(), Room::kAlignment);
+    return true;
+  }
+
+  struct Buffer {
+    Type type;
+    int64_t offset; ///< in its room
+    /// Last instruction that needs what it holds, -1 while it holds nothing.
+    int32_t end = -1;
+    bool dedicated = false; ///< shares its place with no other
+    /// How often what it holds was cut out of a whole, whose room this is.
+    int32_t cuts = 0;
+  };
+
+  /// Gives the arguments of all sections their places. Those of a step alone
+  /// are its states. Where steps overlap, values change places from section to
+  /// section (Opcode::Rename), so what is handed on has places of its own; the
+  /// prologue's arguments lie where the newest of the step's lie.
+  void placeArguments() {
+    SmallVector<int32_t> arguments, carried;
+    for (Type type : sections.front()->getArgumentTypes())
+      arguments.push_back(add(type, roomFor(type).append(bytesOf(type))));
+    worker.setArguments(arguments);
+    if (!overlaps)
+      return;
+    SmallVector<Carried> replicas = *carriedBy(sections[1]->getArgumentTypes());
+    for (auto [r, replica] : llvm::enumerate(replicas))
+      for (unsigned k = replica.first; k < replica.end(); ++k) {
+        Type type = sections[1]->getArgument(k).getType();
+        carried.push_back(k == replica.newestWeights() ? arguments[2 * r]
+                          : k == replica.state()
+                              ? arguments[2 * r + 1]
+                              : add(type, roomFor(type).append(bytesOf(type))));
+      }
+    worker.setCarried(carried);
+    for (auto [index, buffer] : llvm::enumerate(buffers)) {
+      buffer.dedicated = true;
+      pool.push_back(static_cast<int32_t>(index));
+    }
+  }
+
+  /// Begins a section at instruction `now`: its arguments are all that lives.
+  void enter(Block &section, int32_t now) {
+    for (int32_t buffer : pool)
+      buffers[buffer].end = -1;
+    live = liveStashes = 0;
+    for (BlockArgument argument : section.getArguments())
+      hold(*bufferOf(worker, argument), argument, now);
+  }
+
+  /// True for what has a place of its own where steps overlap: versions of
+  /// weights, optimizer state, and whatever else is handed on.
+  bool isDedicated(Value value, Type type) {
+    return overlaps && (isa<WeightsType, OptimizerStateType>(type) ||
+                        yieldedAs(value).has_value());
+  }
+
+  /// Where the section's terminator has `value`, or what a transfer brings.
+  std::optional<unsigned> yieldedAs(Value value) {
+    if (isa<ArrivingType>(value.getType()))
+      value = carried(groupResult(value));
+    if (value)
+      for (OpOperand &use : value.getUses())
+        if (use.getOwner()->getParentOp() == worker &&
+            isa<YieldOp>(use.getOwner()))
+          return use.getOperandNumber();
+    return std::nullopt;
+  }
+
+  /// A place of its own that is free, best the one where the next section
+  /// looks for the value.
+  int32_t openDedicated(Value value, Type type, int32_t made) {
+    auto isFree = [&](int32_t buffer) {
+      return buffers[buffer].end < 0 && buffers[buffer].type == type;
+    };
+    int32_t chosen = -1;
+    if (std::optional<unsigned> index = yieldedAs(value)) {
+      int32_t home =
+          (*yieldedTo(worker, *instructions[made]->getBlock()))[*index];
+      if (isFree(home))
+        chosen = home;
+    }
+    if (chosen < 0) {
+      auto found = llvm::find_if(pool, isFree);
+      chosen = found != pool.end() ? *found : -1;
+    }
+    if (chosen < 0) {
+      chosen = add(type, roomFor(type).append(bytesOf(type)));
+      buffers[chosen].dedicated = true;
+      pool.push_back(chosen);
+    }
+    hold(chosen, value, made);
+    return chosen;
+  }
+
+  /// The last instruction that needs `value`, made at instruction `made`. One
+  /// that the worker yields is needed to the end.
+  int32_t lastUse(Value value, int32_t made) {
+    int32_t end = made;
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<YieldOp>(user) && user->getParentOp() == worker)
+        return static_cast<int32_t>(instructions.size());
+      if (!isa<YieldOp>(user))
+        end = std::max(end, position[user]);
+      // A post or start holds its operand until its own wait.
+      if (isa<PostSendOp, AllReduceStartOp>(user))
+        end = std::max(end, waitOf(user->getResult(0)));
+      else if (isa<YieldOp>(user)) // a group hands its transfers out
+        end = std::max(
+            end, lastUse(user->getParentOp()->getResult(use.getOperandNumber()),
+                         made));
+    }
+    return end;
+  }
+
+  int32_t waitOf(Value transfer) { return lastUse(transfer, 0); }
+
+  /// The end of a value, or of what a transfer brings.
+  int32_t endOf(Value value, int32_t made) {
+    int32_t end = lastUse(value, made);
+    if (isa<ArrivingType>(value.getType()))
+      if (Value arrived = carried(groupResult(value)))
+        end = lastUse(arrived, end);
+    return end;
+  }
+
+  /// Outside a group, the transfer is known by the group's result.
+  Value groupResult(Value transfer) {
+    for (OpOperand &use : transfer.getUses())
+      if (isa<YieldOp>(use.getOwner()))
+        return use.getOwner()->getParentOp()->getResult(use.getOperandNumber());
+    return transfer;
+  }
+
+  /// Takes room for a value made at instruction `made`: the first gap that
+  /// it fits. Values of one type in one place share a buffer's number.
+  int32_t open(Value value, Type type, int32_t made) {
+    if (isDedicated(value, type))
+      return openDedicated(value, type, made);
+    int32_t buffer = add(type, roomFor(type).take(bytesOf(type)));
+    hold(buffer, value, made);
+    return buffer;
+  }
+
+  /// The buffer of this type and offset.
+  int32_t add(Type type, int64_t offset) {
+    auto [entry, isNew] =
+        known.try_emplace({type.getAsOpaquePointer(), offset}, buffers.size());
+    if (isNew)
+      buffers.push_back({type, offset});
+    return entry->second;
+  }
+
+  /// Adds a value of `type` to those that live, or takes it away.
+  void count(Type type, int64_t sign) {
+    live += sign * bytesOf(type);
+    if (isa<StashType>(type))
+      liveStashes += sign * bytesOf(type);
+  }
+
+  /// Lets `buffer` hold `value` from instruction `made` on.
+  void hold(int32_t buffer, Value value, int32_t made) {
+    buffers[buffer].cuts = 0;
+    count(buffers[buffer].type, 1);
+    extend(buffer, endOf(value, made));
+  }
+
+  /// What crosses workers lies apart: mostly of one size, it then shares its
+  /// places with nothing else, so that they can change hands (HandOver.h).
+  /// Stashes lie in no arena: their offsets tell them apart and nothing else.
+  Room &roomFor(Type type) {
+    return isa<StashType>(type)                      ? stashes
+           : isa<ActivationType, GradientType>(type) ? messages
+                                                     : arena;
+  }
+
+  void extend(int32_t buffer, int32_t end) {
+    buffers[buffer].end = end;
+    if (end < static_cast<int32_t>(releases.size()))
+      releases[end].push_back(buffer);
+  }
+
+  /// Frees the buffer unless a value that took it over is still needed.
+  void close(int32_t buffer, int32_t now) {
+    if (buffers[buffer].end != now)
+      return;
+    Type type = buffers[buffer].type;
+    buffers[buffer].end = -1;
+    count(type, -1);
+    if (!buffers[buffer].dedicated && buffers[buffer].cuts == 0)
+      roomFor(type).give(buffers[buffer].offset, bytesOf(type));
+  }
+
+  /// Ends what the operands of a split or join hold but not their room, which
+  /// its results take over, from the first one's place on.
+  LogicalResult cut(PlacedOp placed, int32_t now) {
+    Operation *op = placed;
+    int64_t offset = -1;
+    int32_t cuts = isa<SplitOp>(op) ? 1 : -1;
+    for (OpOperand &operand : op->getOpOperands()) {
+      Buffer &buffer = buffers[*bufferOf(worker, operand.get())];
+      if (buffer.end > now)
+        return refuseUpdate(operand);
+      if (offset < 0) {
+        offset = buffer.offset;
+        cuts += buffer.cuts;
+      }
+      count(buffer.type, -1);
+      buffer.end = -1;
+    }
+    SmallVector<int32_t> numbers;
+    for (Value result : op->getResults()) {
+      int32_t number = add(result.getType(), offset);
+      hold(number, result, now);
+      buffers[number].cuts = cuts;
+      numbers.push_back(number);
+      offset += bytesOf(result.getType());
+    }
+    placed.setBuffers(ArrayRef<int32_t>(numbers));
+    return success();
+  }
+
+  static LogicalResult refuseUpdate(OpOperand &operand) {
+    return operand.getOwner()->emitOpError("expected operand ")
+           << operand.getOperandNumber()
+           << ", which it updates in place, to be needed no further";
+  }
+
+  LogicalResult allocate(PlacedOp placed, int32_t now) {
+    Operation *op = placed;
+    if (isa<SplitOp, JoinOp>(op))
+      return cut(placed, now);
+    SmallVector<int32_t> numbers;
+    for (OpResult result : op->getResults()) {
+      Type type = result.getType();
+      if (isa<SendingType>(type) || isa<GroupOp>(op))
+        continue;
+      if (auto wait = dyn_cast<WaitOp>(op)) {
+        numbers.push_back(*bufferOf(worker, wait.getTransfer()));
+        continue;
+      }
+      if (auto arriving = dyn_cast<ArrivingType>(type))
+        type = arriving.getValue();
+      OpOperand *updated = updatedOperand(result);
+      if (!updated) {
+        numbers.push_back(open(result, type, now));
+        continue;
+      }
+      int32_t buffer = *bufferOf(worker, updated->get());
+      int32_t until = isa<AllReduceStartOp>(op) ? waitOf(result) : now;
+      bool needed = buffers[buffer].end > until;
+      // Weights that other micro-batches still read stay as they are.
+      if (needed && overlaps && isa<WeightsType>(type)) {
+        numbers.push_back(openDedicated(result, type, now));
+        continue;
+      }
+      if (needed)
+        return refuseUpdate(*updated);
+      extend(buffer, endOf(result, now));
+      numbers.push_back(buffer);
+    }
+    if (!numbers.empty())
+      placed.setBuffers(ArrayRef<int32_t>(numbers));
+    return success();
+  }
+
+  void declare() {
+    OpBuilder builder = OpBuilder::atBlockBegin(sections.front());
+    auto offsetOf = [&](const Buffer &buffer) {
+      bool isMessage = &roomFor(buffer.type) == &messages;
+      return buffer.offset + (isMessage ? arena.size() : 0);
+    };
+    for (auto [index, buffer] : llvm::enumerate(buffers))
+      builder.create<BufferOp>(
+          worker.getLoc(), static_cast<uint32_t>(index), buffer.type,
+          isa<StashType>(buffer.type)
+              ? IntegerAttr()
+              : builder.getI64IntegerAttr(offsetOf(buffer)));
+    worker.setArenaBytes(arena.size() + messages.size());
+    worker.setPeakBytes(peak);
+    worker.setPeakInstruction(peakAt);
+  }
+
+  WorkerOp worker;
+  SmallVector<Block *, 3> sections;
+  bool overlaps; ///< steps do, so sections hand on more than states
+  std::vector<PlacedOp> instructions;
+  DenseMap<Operation *, int32_t> position;
+  std::vector<Buffer> buffers;
+  SmallVector<int32_t> pool; ///< the dedicated ones
+  /// Buffers that may be free behind an instruction.
+  std::vector<SmallVector<int32_t, 2>> releases;
+  /// Buffers by type and offset.
+  DenseMap<std::pair<const void *, int64_t>, int32_t> known;
+  Room arena, messages, stashes; // the second lies behind the first
+  int64_t all = 0, live = 0, peak = 0;
+  int64_t liveStashes = 0, mostStashes = 0; // part of them
+  int32_t peakAt = 0;
+};
+
+} // namespace
+
+FailureOr<Allocated> allocate(WorkerOp worker) {
+  return Allocator(worker).run();
+}
+
+} // namespace chimera

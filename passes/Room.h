@@ -1,0 +1,89 @@
+//===- Room.h - Bytes that values take and give back ------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_ROOM_H
+#define CHIMERA_PASSES_ROOM_H
+
+#include "runtime/program/Program.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+
+namespace chimera {
+
+/// A range of bytes that grows at its end, with gaps where values were.
+class Room {
+public:
+  /// Values begin at multiples of this.
+  static constexpr int64_t kAlignment = program::kBufferAlignment;
+
+  /// The offset of the first gap of `bytes`, or of the end.
+  int64_t take(int64_t bytes) {
+    bytes = llvm::alignTo(bytes, kAlignment);
+    count(bytes);
+    for (auto gap = gaps.begin(); gap != gaps.end(); ++gap) {
+      auto [offset, room] = *gap;
+      if (room < bytes)
+        continue;
+      gaps.erase(gap);
+      if (room > bytes)
+        gaps.emplace(offset + bytes, room - bytes);
+      return offset;
+    }
+    end += bytes;
+    return end - bytes;
+  }
+
+  /// The offset of room that nothing has had before.
+  int64_t append(int64_t bytes) {
+    bytes = llvm::alignTo(bytes, kAlignment);
+    count(bytes);
+    end += bytes;
+    return end - bytes;
+  }
+
+  void give(int64_t offset, int64_t bytes) {
+    bytes = llvm::alignTo(bytes, kAlignment);
+    count(-bytes);
+    auto gap = gaps.emplace(offset, bytes).first;
+    auto next = std::next(gap);
+    if (next != gaps.end() && gap->first + gap->second == next->first) {
+      gap->second += next->second;
+      gaps.erase(next);
+    }
+    if (gap == gaps.begin())
+      return;
+    auto before = std::prev(gap);
+    if (before->first + before->second == gap->first) {
+      before->second += gap->second;
+      gaps.erase(gap);
+    }
+  }
+
+  int64_t size() const { return end; }
+
+  /// The most bytes that were taken at a time.
+  int64_t mostTaken() const { return most; }
+
+private:
+  void count(int64_t bytes) {
+    taken += bytes;
+    most = std::max(most, taken);
+  }
+
+  std::map<int64_t, int64_t> gaps; ///< offset to bytes, never adjacent
+  int64_t end = 0;
+  int64_t taken = 0, most = 0;
+};
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_ROOM_H
