@@ -34,10 +34,10 @@ enum class Role : uint8_t {
   Other
 };
 
-/// The words of a role, before and behind the label, and how much of the label
-/// tells values of the role apart.
+/// The words of a role before and after the label, and whether values of the
+/// role differ by micro-batch or by replica only.
 struct Words {
-  const char *before, *behind;
+  const char *before, *after;
   bool ofMicroBatch;
 };
 
@@ -82,7 +82,7 @@ struct Label {
            static_cast<int32_t>(stage), static_cast<int32_t>(microBatch),
            static_cast<uint16_t>(count), static_cast<uint8_t>(part),
            static_cast<uint8_t>(parts)});
-    return words.before + replica + words.behind;
+    return words.before + replica + words.after;
   }
 };
 
@@ -107,10 +107,14 @@ public:
         eachMicroBatch(problem.updates == schedule::Updates::EachMicroBatch),
         overlaps(overlaps) {}
 
-  void verify(Block &block) {
+  void verify(SectionOp op) {
+    Block &block = op.getBody().front();
     section = &block;
     recomputed.clear();
     kept.clear();
+    taken.clear();
+    updated.clear();
+    reduction = nullptr;
     for (auto op : block.getOps<RecomputeOp>())
       recomputed.insert(pieceOf(op));
     for (Operation &op : block)
@@ -119,11 +123,13 @@ public:
           .Case([&](AllReduceOp reduce) { verifyLosses(reduce); })
           .Case([&](OptimizerStepOp update) { verifyUpdate(update); })
           .Case([&](YieldOp yield) { verifyYield(yield); });
+    if (!reduction && isa<StepOp>(op) && ++found <= kMost)
+      op.emitOpError("expected an all-reduce of the losses, got none");
   }
 
   LogicalResult finish(Operation *op) {
     if (found > kMost)
-      op->emitOpError("and ") << found - kMost << " operands more";
+      op->emitOpError("and ") << found - kMost << " more";
     return success(found == 0);
   }
 
@@ -158,7 +164,8 @@ private:
       op->emitOpError("expected ") << expected.text() << ", got " << got.text();
   }
 
-  /// The same for what a recompute takes, its own share of which it uses.
+  /// The same for what a recompute takes. It may be of several micro-batches,
+  /// of which the recompute uses its own.
   void expectShare(Operation *op, Value value, Label expected) {
     Label got = labelOfValue(value);
     expected.part = 0;
@@ -181,16 +188,16 @@ private:
         })
         .Case([&](RecomputeOp op) { verifyForward(op); })
         .Case([&](BackwardOp op) {
-          verifyStash(op, Role::Stash);
+          verifyStashAndWeights(op, Role::Stash);
           verifyGradient(op);
           verifySum(op);
         })
         .Case([&](InputGradientOp op) {
-          verifyStash(op, Role::Stash);
+          verifyStashAndWeights(op, Role::Stash);
           verifyGradient(op);
         })
         .Case([&](WeightGradientOp op) {
-          verifyStash(op, Role::Rest);
+          verifyStashAndWeights(op, Role::Rest);
           verifySum(op);
         });
   }
@@ -198,7 +205,7 @@ private:
   /// A forward, first or again.
   template <typename Op> void verifyForward(Op op) {
     auto take = [&](Value value, const Label &expected) {
-      if (std::is_same_v<Op, RecomputeOp>)
+      if constexpr (std::is_same_v<Op, RecomputeOp>)
         expectShare(op, value, expected);
       else
         expect(op, value, expected);
@@ -217,7 +224,7 @@ private:
            {Role::Weights, op.getPipeline(), op.getStage()});
   }
 
-  template <typename Op> void verifyStash(Op op, Role role) {
+  template <typename Op> void verifyStashAndWeights(Op op, Role role) {
     expect(op, op.getStash(), labelOf(role, ActionOp(op), op.getStage()));
     verifyWeights(op);
   }
@@ -236,12 +243,23 @@ private:
     if (!eachMicroBatch && labelOfValue(op.getSum()) != label)
       label.role = Role::Sum;
     expect(op, op.getSum(), label);
+    auto [entry, isFirst] = taken.try_emplace(op.getSum(), op);
+    if (!isFirst && ++found <= kMost)
+      refuseSecond(op, entry->second, "an accumulator of its own");
+  }
+
+  static void refuseSecond(Operation *op, Operation *first, StringRef what) {
+    InFlightDiagnostic error = op->emitOpError("expected ") << what;
+    error.attachNote(first->getLoc()) << "this one has it already";
   }
 
   /// The losses of all micro-batches in their order, in which they are folded.
   void verifyLosses(AllReduceOp reduce) {
     if (!isa<LossType>(reduce.getSummands().front().getType()))
       return;
+    if (reduction && ++found <= kMost)
+      refuseSecond(reduce, reduction, "one all-reduce of the losses");
+    reduction = reduce;
     size_t count = reduce.getSummands().size();
     if (count != pipelines.size() && ++found <= kMost)
       reduce.emitOpError("expected the losses of ")
@@ -258,6 +276,12 @@ private:
     verifyWeights(update);
     expect(update, update.getState(),
            {Role::State, update.getPipeline(), update.getStage()});
+    if (eachMicroBatch)
+      return;
+    auto [entry, isFirst] =
+        updated.try_emplace({update.getPipeline(), update.getStage()}, update);
+    if (!isFirst && ++found <= kMost)
+      refuseSecond(update, entry->second, "one update of its stage");
   }
 
   void verifyYield(YieldOp yield) {
@@ -356,6 +380,9 @@ private:
   llvm::DenseSet<Piece> recomputed; ///< in the section
   /// Of forwards with stashes for some backwards only, for which.
   DenseMap<Operation *, SmallVector<uint32_t>> kept;
+  DenseMap<Value, Operation *> taken; ///< sums so far, by what
+  DenseMap<std::pair<uint32_t, uint32_t>, Operation *> updated; ///< replicas
+  Operation *reduction = nullptr; ///< of the losses
   size_t found = 0;
 };
 
@@ -366,7 +393,7 @@ LogicalResult verifyOperands(const schedule::Problem &problem,
                              ArrayRef<SectionOp> sections) {
   OperandVerifier verifier(problem, layout, stepsOverlap(sections));
   for (SectionOp section : sections)
-    verifier.verify(section.getBody().front());
+    verifier.verify(section);
   return verifier.finish(sections.front());
 }
 

@@ -168,8 +168,9 @@ def AllocatePass : ChimeraPass<"chimera-allocate"> {
     projected → allocated. Gives each value the first gap of the worker's arena
     that it fits while it lives; values of one type in one place share a buffer.
     An action that updates a sum, weights or optimizer state updates them in
-    place; a transfer owns its buffer from post to wait, at both ends. States
-    the arena and the peak of live bytes of each worker.
+    place; a transfer owns its buffer from post to wait, at both ends. States the
+    arena of each worker, which a run allocates, and the peak of what lives in it
+    and of stashes.
 
     Where steps overlap, versions of weights and whatever else sections hand on
     have places that they share with nothing, so that values can change places at
@@ -193,11 +194,12 @@ def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
     its stage, in an order that respects every dependency. It takes what its
     label asks for: the tokens, labels, activation, stash, gradient or loss of
     its own pipeline and micro-batches, the sum of its replica and the weights
-    that the step takes for it. The whole gradient of every replica is reduced,
-    over all copies, before its optimizer step; the losses are summed in the
-    order of micro-batches. Where steps overlap, sections read and hand on the
+    that the step takes for it. No two actions add to one sum. The whole gradient
+    of every replica is reduced, over all copies, before its one optimizer step;
+    the losses are summed once, in the order of micro-batches. Where steps overlap, sections read and hand on the
     versions of weights, stashes and activations that the schedule states, and
-    update in its order. Reports every violation, at the op that is wrong.
+    update in its order. Reports violations at the op that is wrong, up to twenty
+    of a kind and how many more.
   }];
 }
 

@@ -18,6 +18,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 1 (%e) :
+        (!chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -53,6 +55,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#1) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 1 (%e, %e1) :
+        (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00, %a10, %b10 : !chimera.weights<1>, !chimera.optimizer_state<1>,
         !chimera.weights<1>, !chimera.optimizer_state<1>
   }
@@ -96,6 +100,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 1 (%e) :
+        (!chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -118,6 +124,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 1 (%e) :
+        (!chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -131,6 +139,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.direction 0 down on [0] micro_batches [0]
   // expected-error@below {{forward of pipeline 0, stage 0, micro-batch 0 is missing}}
   // expected-error@below {{backward of pipeline 0, stage 0, micro-batch 0 is missing}}
+  // expected-error@below {{expected an all-reduce of the losses, got none}}
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     // expected-error@below {{expected the updated weights of pipeline 0, stage 0, got the weights of pipeline 0, stage 0 that the step takes}}
@@ -164,6 +173,9 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    // expected-error@below {{expected the loss of pipeline 0, stage 1, micro-batch 0, got the loss of pipeline 0, stage 0, micro-batch 0}}
+    %losses = chimera.all_reduce stage 0 width 1 (%e) :
+        (!chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -187,6 +199,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(2
     // expected-error@below {{expected a reduced gradient, got that of one replica}}
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 2 (%e) :
+        (!chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -212,6 +226,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(3
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 3 (%e) :
+        (!chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -247,6 +263,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 1 (%e, %e1) :
+        (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>
     // expected-error@below {{expected the updated weights of pipeline 1, stage 0}}
     // expected-error@below {{expected the updated optimizer state of pipeline 1, stage 0}}
     chimera.yield %a00, %b00, %v, %n : !chimera.weights<1>, !chimera.optimizer_state<1>,
@@ -287,6 +305,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#1) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 1 (%e, %e1) :
+        (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00, %a10, %b10 : !chimera.weights<1>, !chimera.optimizer_state<1>,
         !chimera.weights<1>, !chimera.optimizer_state<1>
   }
@@ -320,6 +340,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 2 (%e, %e1) :
+        (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -357,6 +379,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     // expected-error@below {{expected the gradient of pipeline 1, stage 0}}
     %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#0) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 1 (%e, %e1) :
+        (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00, %a10, %b10 : !chimera.weights<1>, !chimera.optimizer_state<1>,
         !chimera.weights<1>, !chimera.optimizer_state<1>
   }
@@ -382,6 +406,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     // expected-error@below {{expected the gradient of pipeline 0, stage 0}}
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %z) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 1 (%e) :
+        (!chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -418,6 +444,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %a10, %b10 = chimera.optimizer_step pipeline 1 stage 0 on 0 (%v, %n, %r#1) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 1 (%e, %e1) :
+        (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>
     chimera.yield %a00, %b00, %a10, %b10 : !chimera.weights<1>, !chimera.optimizer_state<1>,
         !chimera.weights<1>, !chimera.optimizer_state<1>
   }

@@ -44,6 +44,8 @@
 // HALVES: error: 'chimera.weight_gradient' op expected what the input gradient leaves of the stash of pipeline 0, stage 1, micro-batch 1, got the stash of pipeline 0, stage 1, micro-batch 1
 // HALVES: error: 'chimera.weight_gradient' op expected the sum so far of pipeline 0, stage 1, got the sum so far of pipeline 0, stage 0
 // HALVES: error: 'chimera.weight_gradient' op expected what the input gradient leaves of the stash of pipeline 0, stage 0, micro-batch 1, got what the input gradient leaves of the stash of pipeline 0, stage 0, micro-batch 0
+// HALVES: error: 'chimera.weight_gradient' op expected an accumulator of its own
+// HALVES: note: this one has it already
 // HALVES: error: 'chimera.weight_gradient' op expected a use of its sum
 
 // Forwards of several micro-batches, and forwards again.
@@ -80,4 +82,27 @@
 // RUN:   | sed '/chimera.load/s/pipeline 0/pipeline 1/' \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MANY --implicit-check-not=error:
 // MANY-COUNT-20: error: 'chimera.forward' op expected the
-// MANY: error: 'chimera.step' op and 28 operands more
+// MANY: error: 'chimera.step' op and 28 more
+
+// What is there twice, or not at all.
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe")' | chimera-opt --chimera-to-scheduled -o %t
+// RUN: sed -e '/all_reduce .*loss/d' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOST --implicit-check-not=error:
+// LOST: error: 'chimera.step' op expected an all-reduce of the losses, got none
+// RUN: sed -e '/all_reduce .*loss/{p; s/%%6 =/%%again =/}' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=TWICE --implicit-check-not=error:
+// TWICE: error: 'chimera.all_reduce' op expected one all-reduce of the losses
+// TWICE: note: this one has it already
+// RUN: sed -e '/optimizer_step pipeline 0 stage 1 /{p; s/%%new_weights, %%new_state =/%%w, %%s =/}' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UPDATES --implicit-check-not=error:
+// UPDATES: error: 'chimera.optimizer_step' op expected one update of its stage
+// UPDATES: note: this one has it already
+// RUN: sed -e '/backward pipeline 0 stage 1 micro_batch 1 /s/%%new_sum)/%%4)/' %t \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SHARED --implicit-check-not=error:
+// SHARED: error: 'chimera.backward' op expected an accumulator of its own
+// SHARED: note: this one has it already
+// SHARED: error: 'chimera.backward' op expected a use of its sum
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream")' | chimera-opt --chimera-to-scheduled \
+// RUN:   | sed -e '/backward pipeline 0 stage 1 micro_batch 1 /s/%%6)/%%2)/' \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ZERO --implicit-check-not=error:
+// ZERO: error: 'chimera.backward' op expected an accumulator of its own
