@@ -7,8 +7,11 @@
 
 #include "compiler/MadeOps.h"
 
+#include "dialect/Chimera.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 
@@ -30,6 +33,11 @@ void nameMadeOps(MLIRContext &context) {
     // The next handler prints it.
     return failure();
   });
+}
+
+void nameMadeOps(DialectRegistry &registry) {
+  registry.addExtension(
+      +[](MLIRContext *context, ChimeraDialect *) { nameMadeOps(*context); });
 }
 
 } // namespace chimera

@@ -9,6 +9,7 @@
 #define CHIMERA_COMPILER_MADEOPS_H
 
 namespace mlir {
+class DialectRegistry;
 class MLIRContext;
 } // namespace mlir
 
@@ -16,8 +17,11 @@ namespace chimera {
 
 /// Has diagnostics on ops that passes made say for which pipeline, stage and
 /// micro-batch, in a note: the names of the op's location. For tools that do
-/// not print the op itself. Call it behind whatever prints diagnostics.
+/// not print the op itself. To be called after what prints diagnostics has been
+/// registered.
 void nameMadeOps(mlir::MLIRContext &context);
+/// The same in every context with this registry, once it loads the dialect.
+void nameMadeOps(mlir::DialectRegistry &registry);
 
 } // namespace chimera
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/MadeOps.h"
 #include "compiler/Pipelines.h"
 #include "compiler/schedule/Registry.h"
 #include "dialect/Chimera.h"
@@ -38,6 +39,7 @@ int main(int argc, char **argv) {
   mlir::registerCanonicalizerPass();
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
+  chimera::nameMadeOps(registry);
   registerOptions(registry);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
   return mlir::asMainReturnCode(

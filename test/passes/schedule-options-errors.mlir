@@ -58,8 +58,8 @@ chimera.pipeline @p stages(5) micro_batches(8) schedule("chimera", {pipelines = 
 // -----
 
 // Neither a number nor a word.
-// expected-error@below {{expected an integer or a string for the schedule's option "pipelines", got 4.0}}
-chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = 4.0})
+// expected-error@below {{expected an integer or a string for the schedule's option "pipelines", got [4]}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = [4]})
 
 // -----
 

@@ -106,3 +106,10 @@
 // RUN:   | sed -e '/backward pipeline 0 stage 1 micro_batch 1 /s/%%6)/%%2)/' \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ZERO --implicit-check-not=error:
 // ZERO: error: 'chimera.backward' op expected an accumulator of its own
+
+// The op is made; what for is said, also where locations were written out.
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe")' | chimera-opt --chimera-to-scheduled --mlir-print-debuginfo \
+// RUN:   | sed -e '/forward pipeline 0 stage 0 micro_batch 1 /s/(%%1,/(%%0,/' \
+// RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MADE
+// MADE: error: 'chimera.forward' op expected the tokens of
+// MADE: note: this is made for pipeline 0 stage 0 micro_batch 1
