@@ -8,8 +8,13 @@
 #ifndef CHIMERA_TOOLS_ARGUMENTS_H
 #define CHIMERA_TOOLS_ARGUMENTS_H
 
+#include "runtime/program/Output.h"
+
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace chimera {
 
@@ -23,6 +28,33 @@ inline llvm::SmallVector<char *> quietDiagnostics(int argc, char **argv) {
       return arguments;
   arguments.insert(arguments.begin() + (argc > 0), off);
   return arguments;
+}
+
+/// Refuses, with a message, an output (-o) that is read too: MLIR's drivers
+/// empty it before they have read it.
+inline bool isOutputRead(llvm::ArrayRef<char *> arguments) {
+  auto isOutputOption = [](llvm::StringRef argument) {
+    return argument == "-o" || argument == "--o";
+  };
+  llvm::StringRef output, before;
+  for (llvm::StringRef argument : arguments.drop_front()) {
+    if (isOutputOption(before))
+      output = argument;
+    else if (argument.starts_with("-o=") || argument.starts_with("--o="))
+      output = argument.split('=').second;
+    before = argument;
+  }
+  before = "";
+  for (llvm::StringRef argument : arguments.drop_front()) {
+    if (!argument.starts_with("-") && !isOutputOption(before) &&
+        program::areSameFile(argument.str(), output.str())) {
+      llvm::errs() << llvm::sys::path::filename(arguments.front()) << ": "
+                   << output << ": expected another file than the input\n";
+      return true;
+    }
+    before = argument;
+  }
+  return false;
 }
 
 } // namespace chimera

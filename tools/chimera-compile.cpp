@@ -167,6 +167,12 @@ int main(int argc, char **argv) {
                  << ": expected another file than the module\n";
     return 1;
   }
+  if (timeline && output == "-") {
+    llvm::errs()
+        << "chimera-compile: expected a file for the program (-o) with "
+           "--timeline, which goes to standard output itself\n";
+    return 1;
+  }
   DefaultTimingManager times;
   times.setEnabled(timing);
   TimingScope all = times.getRootScope();

@@ -42,6 +42,8 @@ int main(int argc, char **argv) {
   chimera::nameMadeOps(registry);
   registerOptions(registry);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
+  if (chimera::isOutputRead(arguments))
+    return 1;
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),
                         "chimera optimizer driver\n\nSchedules:\n" +

@@ -81,6 +81,8 @@ int main(int argc, char **argv) {
   registerDefaultTimingManagerCLOptions();
   chimera::hideLibraryOptions(&category);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
+  if (chimera::isOutputRead(arguments))
+    return 1;
   return failed(mlirTranslateMain(static_cast<int>(arguments.size()),
                                   arguments.data(),
                                   "chimera translation driver\n"));
