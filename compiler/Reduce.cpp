@@ -23,7 +23,7 @@
 #include "mlir/Reducer/Tester.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 
@@ -132,7 +132,7 @@ private:
     std::string text;
     llvm::raw_string_ostream os(text);
     candidate->print(os);
-    return seen.insert(text).second;
+    return seen.insert(llvm::xxh3_64bits(text)).second;
   }
 
   /// Keeps what `change` makes of a copy, unless it fails, or the copy is not
@@ -233,7 +233,7 @@ private:
 
   OwningOpRef<ModuleOp> module;
   const Tester &test;
-  llvm::StringSet<> seen;
+  llvm::DenseSet<uint64_t> seen; ///< digests of their texts
 };
 
 struct ReducePass : PassWrapper<ReducePass, OperationPass<ModuleOp>> {

@@ -22,10 +22,11 @@ public:
   explicit Description(Dialect *dialect) : DescriptionInterface(dialect) {
     for (const schedule::Scheme &scheme : schedule::schemes())
       schemes.push_back(scheme.name);
+    llvm::append_range(models, program::kArchitectures);
   }
 
   ArrayRef<StringRef> schedules() const override { return schemes; }
-  ArrayRef<StringRef> architectures() const override { return kArchitectures; }
+  ArrayRef<StringRef> architectures() const override { return models; }
 
   LogicalResult verify(PipelineOp pipeline) const override {
     return LogicalResult(schemeOf(pipeline));
@@ -35,8 +36,7 @@ public:
   }
 
 private:
-  static constexpr StringRef kArchitectures[] = {"gpt2"};
-  SmallVector<StringRef> schemes;
+  SmallVector<StringRef> schemes, models;
 };
 
 } // namespace

@@ -11,6 +11,7 @@
 #include <cassert>
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 
 namespace chimera::program {
@@ -96,7 +97,8 @@ int64_t Parameter::elements() const {
 }
 
 std::string checkModel(const ModelT &model) {
-  if (model.architecture != "gpt2")
+  if (std::ranges::find(kArchitectures, model.architecture) ==
+      std::end(kArchitectures))
     return "expected architecture 'gpt2', got '" + model.architecture + "'";
   // Larger than any model; what is below it cannot overflow a parameter count.
   constexpr uint32_t kLargest = 1 << 20;

@@ -25,9 +25,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace chimera::program {
+
+/// The models that there are, by name.
+inline constexpr std::string_view kArchitectures[] = {"gpt2"};
 
 /// How a parameter starts: drawn from N(0, deviation²), or constant.
 struct Parameter {
