@@ -125,7 +125,8 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
       power *= 10;
     return power;
   };
-  // First in ticks of 10^-places units, then in the longest possible.
+  // All times are whole numbers of 10^-places units. A tick is the longest time
+  // of which all are multiples too.
   auto digitsOf = [&](const Decimal &time) {
     return multiply(time.digits, powerOfTen(places - time.places));
   };

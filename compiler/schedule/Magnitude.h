@@ -21,8 +21,8 @@ std::string withUnit(const std::string &number, const TimeScale &scale);
 /// "7.5 us", exactly.
 std::string exactTime(int64_t ticks, const TimeScale &scale);
 
-/// What large times are counted in: "us", "ms" or "s" where the unit is a
-/// duration, else a power of a thousand of the unit, "10⁶".
+/// A multiple of a unit, to write large times with: "us", "ms" or "s" where the
+/// unit is a duration, else a power of a thousand of the unit, "10⁶".
 struct Magnitude {
   double units; ///< of TimeUnit in one
   std::string name;

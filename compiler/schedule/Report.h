@@ -17,7 +17,7 @@
 
 namespace chimera::schedule {
 
-/// One schedule, what it costs, what the formulas say and what nothing beats.
+/// One schedule with its costs, the formulas for it and its lower bounds.
 struct Report {
   std::string name;  ///< of the pipeline
   std::string title; ///< over its table: as a timeline's
@@ -62,7 +62,7 @@ struct Report {
   const PeakFormula *peakFormula = nullptr;
   double bubbleValue = 0;                     ///< of bubbleFormula
   std::pair<int64_t, int64_t> peakValue = {}; ///< of peakFormula
-  /// What else a user should know: a line each.
+  /// Further facts that a user should know: a line each.
   std::vector<std::string> notes;
 
   double internalBubbleRatio() const;

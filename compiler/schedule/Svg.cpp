@@ -43,15 +43,16 @@ constexpr double kFigures = 122; ///< name, idle and peak, right of the rows
 constexpr double kAxis = 44;
 constexpr double kRow = 26, kBox = 22;
 constexpr double kLeastPlot = 460;
-/// What the shortest action gets as long as the plot is not wider than kMost;
-/// then so much that each action's words fit, up to kWidest.
+/// The width of the shortest action where the plot is then at most kMost wide.
+/// Else the plot is as wide as the words of all actions need, up to kWidest.
 constexpr double kBoxWidth = 26;
 constexpr double kMost = 3600, kWidest = 12000;
-/// What an action gets on average at least, even so.
+/// The least mean width of actions, however wide the plot then is.
 constexpr double kLeastBox = 3;
-/// Least distance of two ticks of the axis.
-constexpr double kTick = 46;
-/// What an entry of the legend takes: each, and each character of its name.
+/// The least distance of two marks of the axis.
+constexpr double kMark = 46;
+/// The width of an entry of the legend without its name, and of each character
+/// of the name.
 constexpr double kEntry = 46, kCharacter = 5.9;
 /// Characters of the widest font that a viewer may have for titles and notes,
 /// on average over words; none is more than twice as wide.
@@ -224,7 +225,7 @@ private:
   bool isUp(const Action &action) const {
     return timeline.problem.pipelines[action.pipeline].up;
   }
-  /// What the words of a box take, with a margin.
+  /// The width of the words of a box, with a margin.
   double textWidth(const Action &action, double digit) const {
     return 3 + digit * static_cast<double>(
                            coverOf(timeline.problem, action).size());
@@ -332,26 +333,26 @@ private:
                                          std::chars_format::general, 10);
       return std::string(digits, last);
     };
-    auto ticksOf = [&](double step) {
+    auto marksOf = [&](double step) {
       return static_cast<int64_t>(end / step * (1 + 1e-9));
     };
     // Of the last two, one has as many digits as any other.
     auto widest = [&](double step) {
-      auto last = static_cast<double>(ticksOf(step));
+      auto last = static_cast<double>(marksOf(step));
       return static_cast<double>(
           std::max(nameOf(step * last).size(),
                    nameOf(step * std::max(last - 1, 0.0)).size()));
     };
-    double step = niceStep(std::max(kTick / each, tick));
+    double step = niceStep(std::max(kMark / each, tick));
     while (step * each < 16 + kDigits[0].first * widest(step))
       step = niceStep(1.1 * step);
     if (timeline.slots && pixels >= 2 * kDigits[0].first + 6)
       step = 1;
     std::string svg;
-    for (int64_t i = 0, last = ticksOf(step); i <= last; ++i) {
+    for (int64_t i = 0, last = marksOf(step); i <= last; ++i) {
       double time = static_cast<double>(i) * step;
       double x = std::min(time * each, plot);
-      svg += "<path class=\"tick\" d=\"M" + number(x) + " 0V" +
+      svg += "<path class=\"mark\" d=\"M" + number(x) + " 0V" +
              number(bottom + 5) + "\"/>\n";
       if (timeline.slots && time < end * (1 - 1e-9))
         svg += text("axis", x + pixels / 2, bottom + 18, nameOf(time));
@@ -456,7 +457,7 @@ std::string styleSheet() {
       ".s{font-size:8px}\n"
       ".p{fill:#1a202c}\n"
       ".u{stroke-width:.8}\n"
-      ".tick{stroke:#a0aec0;stroke-width:.6}\n"
+      ".mark{stroke:#a0aec0;stroke-width:.6}\n"
       ".bubble{fill:url(#bubble)}\n"
       ".body{fill:#1a202c}\n";
   for (size_t k = 0; k < kStyles.size(); ++k) {

@@ -15,13 +15,12 @@
 
 namespace chimera::schedule {
 
-/// What one unit of time is, for people and for tools that count in
-/// microseconds.
+/// A unit of time, for people and for tools that count in microseconds.
 struct TimeUnit {
   const char *name;
   const char *summary;
   const char *axis;    ///< under a picture: "time in ns"
-  bool isDuration;     ///< it says how long one is
+  bool isDuration;     ///< true where one unit has a length of its own
   double microseconds; ///< of one unit, in a chrome trace
 };
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace chimera::schedule {
@@ -180,8 +181,11 @@ std::string describeSteps(const Problem &problem, const Schedule &schedule,
     return {};
   SteadyState steady = steadyState(problem, schedule);
   // A period is a mean, so it need not be a whole number of ticks.
-  char period[32];
-  std::snprintf(period, sizeof period, "%.10g", scale.units(steady.period));
+  char mean[32];
+  std::snprintf(mean, sizeof mean, "%.10g", scale.units(steady.period));
+  std::string period = mean;
+  if (steady.period == std::floor(steady.period))
+    period = exactNumber(static_cast<int64_t>(steady.period), scale.perUnit);
   return std::to_string(problem.steps) +
          " steps, which overlap; in the steady state one takes " +
          (digits == Digits::Short ? shortTime(steady.period, scale)

@@ -16,8 +16,8 @@
 
 namespace chimera::schedule {
 
-/// What `action` covers, short: "3", "8-11", "0a"; "01" where one digit is
-/// enough for each micro-batch of the problem.
+/// The micro-batches of `action`, short: "3", "8-11", "0a"; "01" where one
+/// digit is enough for each micro-batch of the problem.
 std::string coverOf(const Problem &problem, const Action &action);
 
 /// Characters in a line of text where nobody says how many there are.
@@ -39,7 +39,7 @@ struct Timeline {
   int64_t duration(const Action &action) const {
     return slots ? 1 : problem.cost(action);
   }
-  /// What is counted under a picture: "slot", "time", "time in ns".
+  /// The name of the time axis: "slot", "time", "time in ns".
   std::string axis() const;
 };
 

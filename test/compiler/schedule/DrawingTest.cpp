@@ -13,7 +13,8 @@
 //     P0   F0 F1 F2 ...
 //
 // These tests read the drawings from the sources and hold them, cell by cell,
-// against what the family makes; and renderGrid and renderSummary by that.
+// against what the family makes; this also tests renderGrid. The others are of
+// text and of how times are written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -226,6 +227,12 @@ TEST(Timeline, SaysWhatAStepTakesWhereStepsOverlap) {
   EXPECT_EQ(describeSteps(c.problem, c.schedule, {findTimeUnit("us"), 10}),
             "2 steps, which overlap; in the steady state one takes 2.25 us, "
             "bubble 33.3 %");
+  // A period of 27 × 10¹², with all its digits.
+  Case large = makeCase("pipedream", 3, 3, {3000000000000, 6000000000000});
+  EXPECT_EQ(
+      describeSteps(large.problem, large.schedule, {findTimeUnit("ns"), 2}),
+      "2 steps, which overlap; in the steady state one takes "
+      "13500000000000 ns, bubble 0.0 %");
   c.problem.recompute.assign(4, Recompute::Fused);
   EXPECT_EQ(describeTimes(c.problem),
             "forward 1, backward 2, recompute 3, p2p 1");

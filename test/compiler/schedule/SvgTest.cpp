@@ -186,7 +186,7 @@ TEST(Svg, IsTheSameEveryTime) {
             draw(makeCase("chimera", 6, 12)).svg);
 }
 
-/// Times in nanoseconds are no wider, and ticks stay apart.
+/// Times in nanoseconds are no wider, and marks stay apart.
 TEST(Svg, DoesNotGrowWithTheUnit) {
   std::string small = draw(makeCase("gpipe", 4, 4, {1, 2, 1, 1})).svg;
   std::string large =
@@ -196,7 +196,7 @@ TEST(Svg, DoesNotGrowWithTheUnit) {
   ASSERT_TRUE(std::regex_search(small, a, width));
   ASSERT_TRUE(std::regex_search(large, b, width));
   EXPECT_EQ(a[1], b[1]);
-  EXPECT_LT(count(large, "class=\"tick\""), 12u);
+  EXPECT_LT(count(large, "class=\"mark\""), 12u);
 }
 
 /// The width of the picture, and where each line of words ends at most: no
@@ -250,7 +250,7 @@ std::string drawIn(const char *unit, StageCost cost, int64_t perUnit = 1) {
   return renderSvg({&timeline, 1});
 }
 
-/// Ticks and summary of large times are short, whatever they count.
+/// Marks and summary of large times are short, whatever they count.
 TEST(Svg, CountsLargeTimesInLargerUnits) {
   std::string svg = drawIn("none", {100000000, 200000000, 1, 1});
   EXPECT_EQ(words(svg, "axis"), "0 100 200 300 400 500 600 700 800 900 "
@@ -283,7 +283,7 @@ TEST(Svg, CountsInUnitsWhereTimesHaveFractions) {
   EXPECT_EQ(words(svg, "axis"), "0 0.5 1 1.5 2 2.5 3 3.5 4 4.5 time in us");
   EXPECT_NE(svg.find("P0, time in us 0.5 to 1</title>"), std::string::npos);
   EXPECT_NE(svg.find("P0: idle 1.5 of 4.5 (33.3 %)"), std::string::npos);
-  // A tick is an eighth, and no line is between those of tenths.
+  // A tick is an eighth; marks are at round numbers all the same.
   EXPECT_EQ(words(drawIn("none", {1, 2, 1, 1}, 8), "axis"),
             "0 0.2 0.4 0.6 0.8 1 time");
   svg = drawIn("us", {100001, 200002, 1, 1}, 2);
