@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Allocator.h"
+
+#include "compiler/schedule/Memory.h"
 #include "passes/Passes.h"
 #include "passes/Workers.h"
 
@@ -66,11 +68,7 @@ struct Allocate : impl::AllocatePassBase<Allocate> {
         << *cap << " bytes (memory_cap), got " << most->bytes() << " on worker "
         << WorkerOp(workers[most - all.begin()]).getIndex() << ": an arena of "
         << most->arena << " and stashes of " << most->stashes;
-    if (auto others = llvm::count_if(all, exceeds) - 1; others > 0)
-      error << ", and " << others
-            << (others == 1 ? " other worker" : " other workers")
-            << " above it";
-    return error;
+    return error << schedule::othersAbove(llvm::count_if(all, exceeds) - 1);
   }
 };
 

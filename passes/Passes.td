@@ -238,7 +238,8 @@ defvar timeOptions = [
   Option<"backward", "backward", "::chimera::Decimal", "0",
          "Time of a whole backward (0: twice the forward)">,
   Option<"weightGradient", "weight-gradient", "::chimera::Decimal", "0",
-         "Time of a split backward's second half (0: half of it)">,
+         "Time of a split backward's second half (0: half of the backward, "
+         "rounded down to a unit where all times are whole)">,
   Option<"latency", "p2p", "::chimera::Decimal", "0",
          "Time of a message on its way to another worker; needs forward or "
          "costs=stages, as all times of messages, which are the description's "
@@ -269,7 +270,8 @@ def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
     Without times: in slots of equal length, where the scheme states them, else
     every action as soon as possible with unit times. With times (`forward` and
     what goes with it, or `costs=stages` for the stages' own): every action as
-    soon as possible in these.
+    soon as possible in these. Times may have fractions; a column of the grid is
+    then the longest time of which all are multiples.
 
     The bubble is the idle time of all workers between the start of the step and
     its flush, over workers times makespan. Peak activations count micro-batches
@@ -310,9 +312,15 @@ def ReportPass : ChimeraPass<"chimera-report"> {
     latency of its own.
 
     Every action runs as soon as possible; without times each takes one unit.
+    Times may have fractions. All are reported in `time_unit`.
+
+    A schedule of one's own, whose name no scheme has, is reported without
+    formulas.
 
     A pipeline whose workers hold more than their `memory_cap` is reported too
     and marked as refused. For each such the pass then fails with a diagnostic.
+    A program may be refused though its report is not: it takes at least the
+    reported bytes.
   }];
   let options = [
     Option<"format", "format", "std::string", "\"table\"",

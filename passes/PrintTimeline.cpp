@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Bridge.h"
 #include "passes/Passes.h"
-#include "passes/Reporting.h"
+#include "passes/Times.h"
+#include "passes/Title.h"
+#include "runtime/program/Printable.h"
 
 #include <deque>
 #include <sys/ioctl.h>
@@ -28,13 +29,8 @@ namespace {
 
 constexpr StringRef kPass = "chimera-print-timeline";
 
-/// What a timeline refers to.
-struct Timed {
-  ScheduledProblem of;
-  schedule::Timing timing;
-};
-
-/// The width of the terminal that `output` is, or what stands for it.
+/// The width of the terminal that `output` is, or of a line that is printed
+/// elsewhere.
 size_t defaultWidth(StringRef output) {
   winsize size = {};
   if (output == "-" && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
@@ -43,70 +39,47 @@ size_t defaultWidth(StringRef output) {
   return schedule::kLineWidth;
 }
 
-struct PrintTimeline : impl::PrintTimelinePassBase<PrintTimeline> {
-  using PrintTimelinePassBase::PrintTimelinePassBase;
+struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
+  using WithTimes::WithTimes;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const schedule::TimelineFormat *chosen =
         choose(module, kPass, "format", schedule::timelineFormats(),
                StringRef(format));
-    FailureOr<Times> times = Times::read(
-        module, kPass,
-        {costs.getValue(),
-         unit.getValue(),
-         {forward,
-          backward,
-          weightGradient,
-          {given(latency), given(latencyPerMib), given(send), given(sendPerMib),
-           given(receive), given(receivePerMib)}}});
-    FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
-    if (!chosen || failed(times) || failed(pipelines))
-      return signalPassFailure();
-    // A deque: timelines refer to what stands in it.
-    std::deque<Timed> timed;
-    std::vector<schedule::Timeline> timelines;
-    if (width < 0) {
+    FailureOr<Times> times = Times::read(module, kPass, timeOptions());
+    if (width < 0)
       module.emitError() << kPass
                          << ": expected width of at least 1, or 0 for "
                             "the terminal's, got "
                          << width.getValue();
+    FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
+    if (!chosen || failed(times) || width < 0 || failed(pipelines))
       return signalPassFailure();
-    }
+    FailureOr<std::vector<TimedSchedule>> timed =
+        timedSchedules(*pipelines, *times);
+    if (failed(timed))
+      return signalPassFailure();
     size_t lineWidth = width > 0 ? static_cast<size_t>(width)
                                  : defaultWidth(output.getValue());
-    for (PipelineOp pipeline : *pipelines)
-      if (failed(add(pipeline, *times, lineWidth, timed.emplace_back(),
-                     timelines)))
-        return signalPassFailure();
+    // A deque: timelines refer to its elements.
+    std::deque<schedule::Timing> timings;
+    std::vector<schedule::Timeline> timelines;
+    for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed)) {
+      bool slots = times->areUnset() && of.schedule.hasSlots();
+      timings.push_back(slots ? schedule::slotTiming(of.problem, of.schedule)
+                              : schedule::simulate(of.problem, of.schedule));
+      timelines.push_back(
+          {program::printable(std::string_view(pipeline.getSymName())),
+           titleOf(pipeline), of.problem, of.schedule, timings.back(), slots,
+           of.scale, lineWidth});
+    }
+    // Caps come last: the timeline also shows what exceeds them.
     if (failed(writeDocument(module, kPass, output.getValue(),
-                             chosen->render(timelines))))
-      return signalPassFailure();
-    // Now that it can be seen what exceeds them.
-    bool fit = true;
-    for (auto [pipeline, shown] : llvm::zip(*pipelines, timed))
-      fit &= succeeded(holdCaps(pipeline, shown.of));
-    if (!fit)
+                             chosen->render(timelines))) ||
+        failed(holdCaps(*pipelines, *timed)))
       return signalPassFailure();
     markAllAnalysesPreserved();
-  }
-
-  LogicalResult add(PipelineOp pipeline, const Times &times, size_t lineWidth,
-                    Timed &timed, std::vector<schedule::Timeline> &timelines) {
-    FailureOr<ScheduledProblem> found = timedSchedule(pipeline, times);
-    FailureOr<const schedule::TimeUnit *> unit = times.unitOf(pipeline);
-    if (failed(found) || failed(unit))
-      return failure();
-    timed.of = std::move(*found);
-    const schedule::Problem &problem = timed.of.problem;
-    const schedule::Schedule &schedule = timed.of.schedule;
-    bool slots = times.areUnset() && schedule.hasSlots();
-    timed.timing = slots ? schedule::slotTiming(problem, schedule)
-                         : schedule::simulate(problem, schedule);
-    timelines.push_back({pipeline.getSymName().str(), titleOf(pipeline),
-                         problem, schedule, timed.timing, slots, *unit,
-                         lineWidth});
-    return success();
   }
 };
 

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Report.h"
-#include "passes/Bridge.h"
 #include "passes/Passes.h"
-#include "passes/Reporting.h"
+#include "passes/Times.h"
+#include "passes/Title.h"
+#include "runtime/program/Printable.h"
 
 using namespace mlir;
 
@@ -25,59 +26,52 @@ namespace {
 
 constexpr StringRef kPass = "chimera-report";
 
-struct Report : impl::ReportPassBase<Report> {
-  using ReportPassBase::ReportPassBase;
+struct Report : WithTimes<impl::ReportPassBase<Report>> {
+  using WithTimes::WithTimes;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const schedule::ReportFormat *chosen = choose(
         module, kPass, "format", schedule::reportFormats(), StringRef(format));
-    FailureOr<Times> times = Times::read(
-        module, kPass,
-        {costs.getValue(),
-         unit.getValue(),
-         {forward,
-          backward,
-          weightGradient,
-          {given(latency), given(latencyPerMib), given(send), given(sendPerMib),
-           given(receive), given(receivePerMib)}}});
+    FailureOr<Times> times = Times::read(module, kPass, timeOptions());
     FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
     if (!chosen || failed(times) || failed(pipelines))
       return signalPassFailure();
-    std::vector<schedule::Report> reports;
-    std::vector<ScheduledProblem> timed;
-    for (PipelineOp pipeline : *pipelines)
-      if (failed(add(pipeline, *times, timed, reports)))
-        return signalPassFailure();
-    if (failed(writeDocument(module, kPass, output.getValue(),
-                             chosen->render(reports))))
+    FailureOr<std::vector<TimedSchedule>> timed =
+        timedSchedules(*pipelines, *times);
+    if (failed(timed))
       return signalPassFailure();
-    // Now that it can be compared with those that fit.
-    bool fit = true;
-    for (auto [pipeline, of] : llvm::zip(*pipelines, timed))
-      fit &= succeeded(holdCaps(pipeline, of));
-    if (!fit)
+    std::vector<schedule::Report> reports;
+    for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed))
+      if (failed(add(pipeline, of, reports)))
+        return signalPassFailure();
+    // Caps come last: the report also compares what exceeds them.
+    if (failed(writeDocument(module, kPass, output.getValue(),
+                             chosen->render(reports))) ||
+        failed(holdCaps(*pipelines, *timed)))
       return signalPassFailure();
     markAllAnalysesPreserved();
   }
 
-  LogicalResult add(PipelineOp pipeline, const Times &times,
-                    std::vector<ScheduledProblem> &all,
-                    std::vector<schedule::Report> &reports) {
-    FailureOr<SchemeChoice> choice = schemeOf(pipeline);
-    if (failed(choice))
-      return failure();
-    FailureOr<ScheduledProblem> timed = timedSchedule(pipeline, times);
-    FailureOr<const schedule::TimeUnit *> unit = times.unitOf(pipeline);
-    if (failed(timed) || failed(unit))
-      return failure();
-    reports.push_back(schedule::makeReport(
-        pipeline.getSymName().str(), *choice->scheme, choice->options,
-        static_cast<int32_t>(pipeline.getDataParallel()), timed->problem,
-        timed->schedule, **unit,
+  static LogicalResult add(PipelineOp pipeline, const TimedSchedule &timed,
+                           std::vector<schedule::Report> &reports) {
+    std::string_view name(pipeline.getSchedule());
+    // A schedule of one's own has no scheme.
+    SchemeChoice choice = {};
+    if (schedule::findScheme(name)) {
+      FailureOr<SchemeChoice> found = schemeOf(pipeline);
+      if (failed(found))
+        return failure();
+      choice = std::move(*found);
+    }
+    schedule::Report &report = reports.emplace_back(schedule::makeReport(
+        program::printable(std::string_view(pipeline.getSymName())),
+        choice.scheme, choice.options,
+        static_cast<int32_t>(pipeline.getDataParallel()), timed.problem,
+        timed.schedule, timed.scale,
         static_cast<int32_t>(pipeline.getReceiveWindow().value_or(0))));
-    reports.back().title = titleOf(pipeline);
-    all.push_back(std::move(*timed));
+    report.schedule = program::printable(name);
+    report.title = titleOf(pipeline);
     return success();
   }
 };

@@ -18,12 +18,17 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// On one line. A byte that is not UTF-8 is replaced.
+std::string lineOf(const ordered_json &value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
 /// An event a line; the document as one JSON value would take many times its
 /// text in memory.
 class Events {
 public:
   void add(const ordered_json &event) {
-    text += (text.empty() ? "" : ",\n") + event.dump();
+    text += (text.empty() ? "" : ",\n") + lineOf(event);
   }
   void describe(const char *what, size_t process, size_t thread,
                 const ordered_json &arguments) {
@@ -72,12 +77,14 @@ private:
     return "P" + std::to_string(worker);
   }
 
-  /// Whole microseconds without a fraction, as they read better.
-  ordered_json microseconds(int64_t time, int64_t parts = 1) const {
-    double scale = timeline.slots ? 1 : timeline.unit->microseconds;
-    if (scale == 1 && time % parts == 0)
-      return time / parts;
-    return static_cast<double>(time) * scale / static_cast<double>(parts);
+  /// A part of so many ticks. Whole microseconds have no fraction, as they
+  /// read better.
+  ordered_json microseconds(int64_t ticks, int64_t parts = 1) const {
+    double unit = timeline.slots ? 1 : timeline.scale.unit->microseconds;
+    parts *= timeline.scale.perUnit;
+    if (unit == 1 && ticks % parts == 0)
+      return ticks / parts;
+    return static_cast<double>(ticks) * unit / static_cast<double>(parts);
   }
 
   void addAction(const Action &action, size_t worker, int64_t start) {
@@ -159,17 +166,17 @@ std::string renderChromeTrace(std::span<const Timeline> timelines) {
   int64_t message = 0;
   for (size_t p = 0; p < timelines.size(); ++p) {
     const Timeline &timeline = timelines[p];
-    bool bare = timeline.slots || !timeline.unit->isDuration;
+    bool bare = timeline.slots || !timeline.scale.unit->isDuration;
     units[timeline.name] =
         bare ? (timeline.slots ? "one slot is shown as 1 us"
                                : "one unit of time is shown as 1 us")
-             : std::string("costs are in ") + timeline.unit->name;
+             : std::string("costs are in ") + timeline.scale.unit->name;
     Process process(timeline, p, message, events);
     process.add();
     message = process.nextMessage();
   }
   ordered_json other = {{"unit", units}};
-  return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + other.dump() +
+  return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + lineOf(other) +
          ",\n\"traceEvents\":[\n" + events.text + "\n]}\n";
 }
 

@@ -20,8 +20,8 @@ namespace chimera::schedule {
 /// flow event "s" in the action that makes it and one "f" in the action that
 /// waits for it, with an `id` that no other message has. The bytes that a
 /// worker holds (Memory.h) are a counter for each worker. `ts` and `dur` are in
-/// microseconds, as the format wants; what a unit of time is in these,
-/// Timeline::unit says and `otherData` repeats.
+/// microseconds, as the format wants; `otherData` says what a unit of time of
+/// each timeline is in them.
 std::string renderChromeTrace(std::span<const Timeline> timelines);
 
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- Magnitude.h - Large times for people ---------------------*- C++ -*-===//
+//===- Magnitude.h - Times for people ---------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,24 +8,33 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_MAGNITUDE_H
 #define CHIMERA_COMPILER_SCHEDULE_MAGNITUDE_H
 
-#include "compiler/schedule/Timeline.h"
+#include "compiler/schedule/TimeUnit.h"
 
 namespace chimera::schedule {
 
-/// What times are counted in where they are shown short: "us", "ms" and "s"
-/// where they have a unit, else a power of a thousand of a unit, "10⁶".
+/// "7.5": how many units `ticks` are, exactly.
+std::string exactNumber(int64_t ticks, int64_t perUnit);
+
+/// "7.5 us": `number`, which counts units, and the unit where it has a name.
+std::string withUnit(const std::string &number, const TimeScale &scale);
+
+/// "7.5 us", exactly.
+std::string exactTime(int64_t ticks, const TimeScale &scale);
+
+/// A multiple of a unit, to write large times with: "us", "ms" or "s" where the
+/// unit is a duration, else a power of a thousand of the unit, "10⁶".
 struct Magnitude {
   double units; ///< of TimeUnit in one
   std::string name;
 };
 
-/// One unit where `time` has at most four digits in it, else the least in which
-/// it has at most three before the point, or the largest there is.
+/// One unit where `time`, in units, has at most four digits before the point,
+/// else the least magnitude in which it has at most three, or the largest.
 Magnitude magnitudeOf(double time, const TimeUnit &unit);
 
-/// "39", "39 × 10⁹", "1.235 ms": exact where `time` has at most four digits,
-/// else rounded to four.
-std::string shortTime(double time, const TimeUnit &unit);
+/// "39", "39 × 10⁹", "1.235 ms": with at most ten digits where the time has at
+/// most four before the point, else rounded to four.
+std::string shortTime(double ticks, const TimeScale &scale);
 
 } // namespace chimera::schedule
 

@@ -33,8 +33,8 @@ public:
       findRecomputes();
   }
 
-  /// Calls `visit(index, bytes, bytesBehind, activations)` for each action:
-  /// what the worker holds while it runs and behind it.
+  /// Calls `visit(index, bytes, bytesAfter, activations)` for each action:
+  /// what the worker holds while it runs and after it.
   template <typename Visit> void run(int64_t bytes, Visit visit) {
     int32_t activations = 0;
     for (size_t i = 0; i < order.size(); ++i) {
@@ -199,17 +199,20 @@ std::optional<CapExcess> capExcess(const Problem &problem,
   return most;
 }
 
+std::string othersAbove(int64_t others) {
+  if (others <= 0)
+    return {};
+  return ", and " + std::to_string(others) +
+         (others == 1 ? " other worker" : " other workers") + " above it";
+}
+
 std::string describe(const CapExcess &excess, const Schedule &schedule) {
   std::string text = "at least " + std::to_string(excess.peak.bytes) +
                      " bytes on worker " + std::to_string(excess.worker);
   if (excess.peak.index >= 0)
     text +=
         " at " + describe(schedule.workers[excess.worker][excess.peak.index]);
-  if (excess.others > 0)
-    text += ", and " + std::to_string(excess.others) +
-            (excess.others == 1 ? " other worker" : " other workers") +
-            " above it";
-  return text;
+  return text + othersAbove(excess.others);
 }
 
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
@@ -224,10 +227,10 @@ std::vector<MemorySample> memoryOverTime(const Problem &problem,
     else
       samples.push_back({time, bytes});
   };
-  auto sample = [&](size_t i, int64_t bytes, int64_t bytesBehind, int32_t) {
+  auto sample = [&](size_t i, int64_t bytes, int64_t bytesAfter, int32_t) {
     int64_t start = timing.starts[worker][i];
     add(start, bytes);
-    add(start + (slots ? 1 : problem.cost(order[i])), bytesBehind);
+    add(start + (slots ? 1 : problem.cost(order[i])), bytesAfter);
   };
   Walk(problem, order).run(resident, sample);
   return samples;

@@ -52,10 +52,9 @@ struct MemoryPeak {
 MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
                       int64_t resident);
 
-/// Of the workers that hold more than their caps, the one that does by most. A
-/// program's workers hold at least as much: their values need the places that
-/// the model counts, and messages that wait to be read, tokens and losses
-/// others.
+/// The worker whose peak is above its cap by most. A program's worker holds at
+/// least that peak: its values need the places that the model counts, and
+/// waiting messages, tokens and losses need more.
 struct CapExcess {
   int32_t worker;
   MemoryPeak peak;
@@ -64,6 +63,8 @@ struct CapExcess {
 /// None where all fit, or there are no caps. Requires a valid schedule.
 std::optional<CapExcess> capExcess(const Problem &problem,
                                    const Schedule &schedule);
+/// ", and 2 other workers above it", empty for none.
+std::string othersAbove(int64_t others);
 /// "at least 814 bytes on worker 0 at forward of pipeline 0, stage 0,
 /// micro-batch 7, and 1 other worker above it".
 std::string describe(const CapExcess &excess, const Schedule &schedule);

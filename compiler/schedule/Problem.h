@@ -9,8 +9,8 @@
 // Problem, asks a scheme of the registry for a Schedule, verifies it and
 // simulates it; none of these knows the others.
 //
-// Words: stage, pipeline, worker, micro-batch and action as in the design; one
-// time unit is whatever the costs are given in.
+// Words: stage, pipeline, worker, micro-batch and action as in the design; a
+// tick is what costs count, whatever a client takes it for (TimeUnit.h).
 //
 //===----------------------------------------------------------------------===//
 

@@ -20,8 +20,8 @@ double Report::internalBubbleRatio() const {
          static_cast<double>(timing.internalBubble() + timing.load());
 }
 
-/// What all-reduces leave at the end of the step. Nothing is said where they
-/// take no time.
+/// Adds the all-reduces and by how much each policy lets them delay the end of
+/// the step. Adds nothing where they take no time.
 static void addAllReduces(Report &report, const Schedule &schedule) {
   const Problem &problem = report.problem;
   if (problem.updates != Updates::Flush)
@@ -73,7 +73,7 @@ static bool isOwnOrder(const Scheme &scheme, const SchemeOptions &options,
   return insertRecompute(problem, own).workers == schedule.workers;
 }
 
-/// Fills what a report says of receive windows.
+/// Fills in the receive window, its bytes and its makespans.
 static void describeWindow(const Windows &windows, int32_t given,
                            Report &report) {
   bool widened = given == 0;
@@ -101,17 +101,18 @@ static void describeWindow(const Windows &windows, int32_t given,
   add(window);
 }
 
-Report makeReport(std::string name, const Scheme &scheme,
+Report makeReport(std::string name, const Scheme *scheme,
                   const SchemeOptions &options, int32_t width,
                   const Problem &problem, const Schedule &schedule,
-                  const TimeUnit &unit, int32_t receiveWindow) {
+                  const TimeScale &scale, int32_t receiveWindow) {
   Report report;
   report.name = std::move(name);
-  report.scheme = &scheme;
+  report.schedule = scheme ? scheme->name : "";
+  report.scheme = scheme;
   report.options = options;
   report.width = width;
   report.problem = problem;
-  report.unit = &unit;
+  report.scale = scale;
   report.timing = simulate(problem, schedule);
   report.residentBytes = residentBytes(problem);
   if (auto excess = capExcess(problem, schedule))
@@ -134,23 +135,32 @@ Report makeReport(std::string name, const Scheme &scheme,
       report.keptSteady = steadyState(keeping, kept);
   }
 
-  if (!isOwnOrder(scheme, options, problem, schedule)) {
+  if (!problem.memoryCaps.empty())
+    report.notes.push_back(
+        "a program takes at least the peak bytes: caps are held against its "
+        "arena and stashes, which may take more");
+  if (!scheme) {
+    report.notes.push_back(
+        "the schedule is none of the known schemes, so no formula is compared");
+    return report;
+  }
+  if (!isOwnOrder(*scheme, options, problem, schedule)) {
     report.notes.push_back(
         "the order is not the scheme's own, so no formula is compared");
     return report;
   }
   if (std::string note =
-          scheme.note(static_cast<int32_t>(problem.stages.size()),
-                      problem.microBatches(), options);
+          scheme->note(static_cast<int32_t>(problem.stages.size()),
+                       problem.microBatches(), options);
       !note.empty())
     report.notes.push_back(note);
   if (std::optional<Sizes> sizes = sizesOf(problem, options)) {
-    if ((report.bubbleFormula = findBubbleFormula(scheme, *sizes)))
+    if ((report.bubbleFormula = findBubbleFormula(*scheme, *sizes)))
       report.bubbleValue = report.bubbleFormula->value(*sizes);
     if (report.bubbleFormula && sizes->recomputed)
       report.notes.push_back(
           "in the bubble's formula b is a recompute and a backward");
-    if ((report.peakFormula = findPeakFormula(scheme, *sizes)))
+    if ((report.peakFormula = findPeakFormula(*scheme, *sizes)))
       report.peakValue = report.peakFormula->value(*sizes);
   }
   return report;

@@ -17,15 +17,18 @@
 
 namespace chimera::schedule {
 
-/// One schedule, what it costs, what the formulas say and what nothing beats.
+/// One schedule with its costs, the formulas for it and its lower bounds.
 struct Report {
   std::string name;  ///< of the pipeline
   std::string title; ///< over its table: as a timeline's
+  /// Whose order this is: the scheme's name, or the pipeline's own word.
+  std::string schedule;
+  /// Null for a schedule of one's own, which no formula is for.
   const Scheme *scheme;
-  SchemeOptions options;
-  int32_t width = 1; ///< data-parallel copies
+  SchemeOptions options; ///< of the scheme
+  int32_t width = 1;     ///< data-parallel copies
   Problem problem;
-  const TimeUnit *unit;
+  TimeScale scale; ///< of all times
   Timing timing;
   std::vector<int64_t> residentBytes; ///< of each worker, whatever it runs
   /// Empty, or which caps are exceeded, for which the pipeline is refused.
@@ -59,21 +62,20 @@ struct Report {
   const PeakFormula *peakFormula = nullptr;
   double bubbleValue = 0;                     ///< of bubbleFormula
   std::pair<int64_t, int64_t> peakValue = {}; ///< of peakFormula
-  /// What else a user should know: a line each.
+  /// Further facts that a user should know: a line each.
   std::vector<std::string> notes;
 
   double internalBubbleRatio() const;
 };
 
-/// Simulates and compares. Formulas are looked for only where `schedule` is the
-/// order that the scheme itself gives with these options, recomputes inserted.
-/// Requires that `problem` and `schedule` are valid and that the schedule ends.
-/// `receiveWindow` is 0 where the simulator is to choose it.
-Report makeReport(std::string name, const Scheme &scheme,
+/// Simulates and compares. Formulas are looked for only where there is a scheme
+/// and `schedule` is the order that it gives with these options, recomputes
+/// inserted. Requires that `problem` and `schedule` are valid and that the
+/// schedule ends. `receiveWindow` is 0 where the simulator is to choose it.
+Report makeReport(std::string name, const Scheme *scheme,
                   const SchemeOptions &options, int32_t width,
                   const Problem &problem, const Schedule &schedule,
-                  const TimeUnit &unit = timeUnits().front(),
-                  int32_t receiveWindow = 0);
+                  const TimeScale &scale = {}, int32_t receiveWindow = 0);
 
 /// A form of reports. Parser, help and tests all walk `reportFormats()`.
 struct ReportFormat {

@@ -7,6 +7,8 @@
 
 #include "compiler/schedule/Report.h"
 
+#include "compiler/schedule/Magnitude.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -28,13 +30,36 @@ struct Column {
   bool share = false; ///< in percent in the table
 };
 
+/// Whole numbers without a fraction, as others are.
+ordered_json number(double value) {
+  if (value == std::floor(value) && std::abs(value) < 0x1p63)
+    return static_cast<int64_t>(value);
+  return value;
+}
+
+/// A time in units: exact where it is whole, else the nearest double.
+ordered_json timeOf(const Report &report, int64_t ticks) {
+  int64_t perUnit = report.scale.perUnit;
+  if (ticks % perUnit == 0)
+    return ticks / perUnit;
+  return report.scale.units(static_cast<double>(ticks));
+}
+
+/// The same of each.
+ordered_json timesOf(const Report &report, const std::vector<int64_t> &ticks) {
+  ordered_json times = ordered_json::array();
+  for (int64_t each : ticks)
+    times.push_back(timeOf(report, each));
+  return times;
+}
+
 template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
   std::vector<int64_t> times;
   for (const StageCost &stage : report.problem.stages)
     times.push_back(stage.*member);
   if (std::ranges::count(times, times.front()) == std::ssize(times))
-    return times.front();
-  return times;
+    return timeOf(report, times.front());
+  return timesOf(report, times);
 }
 
 template <int64_t StageCost::*time, bool split>
@@ -56,17 +81,18 @@ ordered_json recomputationOf(const Report &report) {
   return words;
 }
 
-/// What messages take beside a time of their own: time and bytes.
-ordered_json bytesTimeOf(const MessageTime &of) {
+/// The time that messages take for their bytes: "2 for each 1048576 bytes".
+ordered_json bytesTimeOf(const Report &report, const MessageTime &of) {
   if (of.beta == 0)
     return {};
-  return std::to_string(of.beta) + " for each " + std::to_string(of.betaBytes) +
-         " bytes";
+  return exactNumber(of.beta, report.scale.perUnit) + " for each " +
+         std::to_string(of.betaBytes) + " bytes";
 }
 
 /// Null where a message occupies no worker.
-ordered_json occupationOf(const MessageTime &of) {
-  return of.alpha > 0 || of.beta > 0 ? ordered_json(of.alpha) : ordered_json();
+ordered_json occupationOf(const Report &report, const MessageTime &of) {
+  return of.alpha > 0 || of.beta > 0 ? timeOf(report, of.alpha)
+                                     : ordered_json();
 }
 
 ordered_json versionsOf(const Report &report) {
@@ -80,6 +106,8 @@ ordered_json versionsOf(const Report &report) {
 
 ordered_json schemeOptionsOf(const Report &report) {
   ordered_json options = ordered_json::object();
+  if (!report.scheme)
+    return options;
   for (std::string_view name : report.scheme->options)
     options[std::string(name)] = findSchemeOption(name)->print(report.options);
   return options;
@@ -89,22 +117,15 @@ ordered_json boundsOf(const Report &report) {
   ordered_json bounds = ordered_json::object();
   for (const Bound &bound : report.bounds)
     if (bound.time > 0)
-      bounds[bound.name] = bound.time;
+      bounds[bound.name] = timeOf(report, bound.time);
   return bounds;
 }
 
 ordered_json unoverlappedOf(const Report &report) {
   ordered_json result = ordered_json::object();
   for (size_t i = 0; i < report.unoverlapped.size(); ++i)
-    result[kPolicies[i].name] = report.unoverlapped[i];
+    result[kPolicies[i].name] = timeOf(report, report.unoverlapped[i]);
   return result;
-}
-
-/// Whole times without a fraction, as others are.
-ordered_json number(double value) {
-  if (value == std::floor(value))
-    return static_cast<int64_t>(value);
-  return value;
 }
 
 ordered_json interval(const std::vector<int32_t> &values) {
@@ -118,7 +139,7 @@ constexpr Column kColumns[] = {
      [](const Report &r) -> ordered_json { return r.name; }},
     {"title", nullptr, [](const Report &r) -> ordered_json { return r.title; }},
     {"schedule", "schedule",
-     [](const Report &r) -> ordered_json { return r.scheme->name; }},
+     [](const Report &r) -> ordered_json { return r.schedule; }},
     {"options", "options", schemeOptionsOf},
     {"stages", "stages (D)",
      [](const Report &r) -> ordered_json { return r.problem.stages.size(); }},
@@ -132,7 +153,7 @@ constexpr Column kColumns[] = {
      }},
     {"recomputation", "recomputation", recomputationOf},
     {"time_unit", "unit of time",
-     [](const Report &r) -> ordered_json { return r.unit->name; }},
+     [](const Report &r) -> ordered_json { return r.scale.unit->name; }},
     {"forward", "forward (f)", cost<&StageCost::forward>},
     {"backward", "backward (b)", costOf<&StageCost::backward, false>},
     {"input_gradient", "input gradient",
@@ -144,17 +165,19 @@ constexpr Column kColumns[] = {
        return r.kept ? cost<&StageCost::recompute>(r) : ordered_json();
      }},
     {"p2p", "p2p",
-     [](const Report &r) -> ordered_json { return r.problem.link.alpha; }},
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.problem.link.alpha);
+     }},
     {"p2p_bytes", "  and for bytes",
-     [](const Report &r) { return bytesTimeOf(r.problem.link); }},
+     [](const Report &r) { return bytesTimeOf(r, r.problem.link); }},
     {"send", "send, occupies its worker",
-     [](const Report &r) { return occupationOf(r.problem.link.send); }},
+     [](const Report &r) { return occupationOf(r, r.problem.link.send); }},
     {"send_bytes", "  and for bytes",
-     [](const Report &r) { return bytesTimeOf(r.problem.link.send); }},
+     [](const Report &r) { return bytesTimeOf(r, r.problem.link.send); }},
     {"receive", "receive, occupies its worker",
-     [](const Report &r) { return occupationOf(r.problem.link.receive); }},
+     [](const Report &r) { return occupationOf(r, r.problem.link.receive); }},
     {"receive_bytes", "  and for bytes",
-     [](const Report &r) { return bytesTimeOf(r.problem.link.receive); }},
+     [](const Report &r) { return bytesTimeOf(r, r.problem.link.receive); }},
     {"memory_caps", "memory caps per worker",
      [](const Report &r) -> ordered_json { return r.problem.memoryCaps; }},
     {"over_memory_cap", "  REFUSED, they are exceeded by",
@@ -169,7 +192,7 @@ constexpr Column kColumns[] = {
      [](const Report &r) {
        ordered_json all = ordered_json::object();
        for (auto [window, makespan] : r.windowMakespans)
-         all[std::to_string(window)] = makespan;
+         all[std::to_string(window)] = timeOf(r, makespan);
        return all;
      }},
     {"steps", "steps that overlap, shown",
@@ -177,24 +200,30 @@ constexpr Column kColumns[] = {
        return r.steady ? ordered_json(r.problem.steps) : ordered_json();
      }},
     {"makespan", "makespan",
-     [](const Report &r) -> ordered_json { return r.timing.makespan; }},
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.timing.makespan);
+     }},
     {"makespan_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.kept ? ordered_json(r.kept->makespan) : ordered_json();
+       return r.kept ? timeOf(r, r.kept->makespan) : ordered_json();
      }},
     {"load", "load of the busiest worker",
-     [](const Report &r) -> ordered_json { return r.timing.load(); }},
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.timing.load());
+     }},
     {"idle", "idle per worker",
-     [](const Report &r) -> ordered_json { return r.timing.idle; }},
+     [](const Report &r) -> ordered_json { return timesOf(r, r.timing.idle); }},
     {"occupied", "  of it, occupied by messages",
      [](const Report &r) {
        return std::ranges::count(r.timing.occupied, 0) ==
                       std::ssize(r.timing.occupied)
                   ? ordered_json()
-                  : ordered_json(r.timing.occupied);
+                  : timesOf(r, r.timing.occupied);
      }},
     {"flush_bubble", "bubble (makespan less load)",
-     [](const Report &r) -> ordered_json { return r.timing.flushBubble(); }},
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.timing.flushBubble());
+     }},
     {"bubble_ratio", "  ratio over all workers",
      [](const Report &r) -> ordered_json { return r.timing.bubbleRatio(); },
      true},
@@ -204,7 +233,7 @@ constexpr Column kColumns[] = {
      },
      true},
     {"all_reduces", "all-reduce of the gradient, by stage",
-     [](const Report &r) -> ordered_json { return r.allReduces; }},
+     [](const Report &r) -> ordered_json { return timesOf(r, r.allReduces); }},
     {"all_reduce_buckets", "  in buckets",
      [](const Report &r) {
        return r.problem.bucketBytes > 0 ? ordered_json(r.buckets)
@@ -212,7 +241,7 @@ constexpr Column kColumns[] = {
      }},
     {"all_reduce_tied", "  of what first and last stage share, apart",
      [](const Report &r) {
-       return r.tiedAllReduce ? ordered_json(*r.tiedAllReduce) : ordered_json();
+       return r.tiedAllReduce ? timeOf(r, *r.tiedAllReduce) : ordered_json();
      }},
     {"all_reduce_tied_buckets", "  in buckets",
      [](const Report &r) {
@@ -226,11 +255,13 @@ constexpr Column kColumns[] = {
      [](const Report &r) -> ordered_json { return r.earlyStages; }},
     {"step_period", "steady state: a step takes",
      [](const Report &r) {
-       return r.steady ? number(r.steady->period) : ordered_json();
+       return r.steady ? number(r.scale.units(r.steady->period))
+                       : ordered_json();
      }},
     {"step_period_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.keptSteady ? number(r.keptSteady->period) : ordered_json();
+       return r.keptSteady ? number(r.scale.units(r.keptSteady->period))
+                           : ordered_json();
      }},
     {"step_bubble_ratio", "  bubble of that, simulated",
      [](const Report &r) {
@@ -258,7 +289,9 @@ constexpr Column kColumns[] = {
                               : ordered_json();
      }},
     {"internal_bubble", "bubble inside a worker's span",
-     [](const Report &r) -> ordered_json { return r.timing.internalBubble(); }},
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.timing.internalBubble());
+     }},
     {"internal_bubble_ratio", "  ratio, simulated",
      [](const Report &r) -> ordered_json { return r.internalBubbleRatio(); },
      true},

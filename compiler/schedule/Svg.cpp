@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <set>
 
 namespace chimera::schedule {
@@ -42,17 +43,19 @@ constexpr double kFigures = 122; ///< name, idle and peak, right of the rows
 constexpr double kAxis = 44;
 constexpr double kRow = 26, kBox = 22;
 constexpr double kLeastPlot = 460;
-/// What the shortest action gets as long as the plot is not wider than kMost;
-/// then so much that each action's words fit, up to kWidest.
+/// The width of the shortest action where the plot is then at most kMost wide.
+/// Else the plot is as wide as the words of all actions need, up to kWidest.
 constexpr double kBoxWidth = 26;
 constexpr double kMost = 3600, kWidest = 12000;
-/// What an action gets on average at least, even so.
+/// The least mean width of actions, however wide the plot then is.
 constexpr double kLeastBox = 3;
-/// Least distance of two ticks of the axis.
-constexpr double kTick = 46;
-/// What an entry of the legend takes: each, and each character of its name.
+/// The least distance of two marks of the axis.
+constexpr double kMark = 46;
+/// The width of an entry of the legend without its name, and of each character
+/// of the name.
 constexpr double kEntry = 46, kCharacter = 5.9;
-/// Characters of the widest font that a viewer may have for titles and notes.
+/// Characters of the widest font that a viewer may have for titles and notes,
+/// on average over words; none is more than twice as wide.
 constexpr double kTitleCharacter = 8.8, kNoteCharacter = 6.2;
 /// Widths of a digit, and the font sizes they belong to.
 constexpr std::array<std::pair<double, const char *>, 2> kDigits = {
@@ -110,21 +113,38 @@ size_t lengthOf(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-/// `text` in lines of at most `most` characters, cut at blanks; a word that is
-/// longer has a line of its own.
+/// Cuts the first `most` characters off `text`.
+std::string takeCharacters(std::string &text, size_t most) {
+  size_t end = 0;
+  for (; end < text.size(); ++end)
+    if ((text[end] & 0xc0) != 0x80 && most-- == 0)
+      break;
+  std::string taken = text.substr(0, end);
+  text.erase(0, end);
+  return taken;
+}
+
+/// `text` in lines of at most `most` characters, cut at blanks. A longer word
+/// than half a line may have wide characters only, so it is cut too.
 std::vector<std::string> wrap(std::string_view text, size_t most) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
     size_t end = std::min(text.find(' '), text.size());
     std::string word(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    std::string &line = lines.back();
-    if (line.empty())
-      line = std::move(word);
-    else if (lengthOf(line) + 1 + lengthOf(word) <= most)
-      line += " " + word;
-    else
-      lines.push_back(std::move(word));
+    size_t used = lengthOf(lines.back());
+    if (used > 0 && lengthOf(word) <= most / 2 &&
+        used + 1 + lengthOf(word) <= most) {
+      lines.back() += " " + word;
+      continue;
+    }
+    if (used > 0)
+      lines.emplace_back();
+    while (lengthOf(word) > most / 2) {
+      lines.back() = takeCharacters(word, most / 2);
+      lines.emplace_back();
+    }
+    lines.back() = std::move(word);
   }
   return lines;
 }
@@ -133,12 +153,15 @@ std::string classOf(size_t kind, bool up) {
   return std::string("k") + std::to_string(kind) + (up ? " u" : " d");
 }
 
-/// 1, 2 or 5 times a power of ten: the least that is `least` or more.
-int64_t niceStep(double least) {
-  for (int64_t power = 1;; power *= 10)
-    for (int64_t step : {1, 2, 5})
-      if (static_cast<double>(step * power) >= least || power > INT64_MAX / 100)
-        return step * power;
+/// The least number of 1, 2 or 5 times a power of ten that is `least` or more.
+/// Requires a `least` above 0.
+double niceStep(double least) {
+  double power = std::pow(10, std::floor(std::log10(least)));
+  for (double digit : {1, 2, 5})
+    // A hair less, as powers of ten below 1 are rounded.
+    if (digit * power >= least * (1 - 1e-9))
+      return digit * power;
+  return 10 * power;
 }
 
 /// One timeline, its upper left corner at (0, 0).
@@ -148,7 +171,7 @@ public:
       : timeline(timeline), timing(timeline.timing),
         workers(timeline.schedule.workers.size()) {
     int64_t shortest = timing.makespan;
-    double legible = 0; // pixels a unit of time
+    double legible = 0; // pixels a tick
     size_t most = 1;
     for (const std::vector<Action> &row : timeline.schedule.workers) {
       most = std::max(most, row.size());
@@ -166,7 +189,7 @@ public:
     // A hair more, that rounding does not take it away again.
     double enough = std::min(legible * makespan * 1.0001, kWidest);
     plot = std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
-    scale = plot / static_cast<double>(timing.makespan);
+    pixels = plot / static_cast<double>(timing.makespan);
     auto linesOf = [&](const std::string &text, double character) {
       return wrap(text, static_cast<size_t>(width() / character));
     };
@@ -202,22 +225,27 @@ private:
   bool isUp(const Action &action) const {
     return timeline.problem.pipelines[action.pipeline].up;
   }
-  /// What the words of a box take, with a margin.
+  /// The width of the words of a box, with a margin.
   double textWidth(const Action &action, double digit) const {
     return 3 + digit * static_cast<double>(
                            coverOf(timeline.problem, action).size());
   }
-  double at(int64_t time) const { return static_cast<double>(time) * scale; }
+  double at(int64_t ticks) const { return static_cast<double>(ticks) * pixels; }
 
-  /// Exact numbers are in what a row or a box says when pointed at.
+  std::string exact(int64_t ticks) const {
+    return exactNumber(ticks, timeline.scale.perUnit);
+  }
+
+  /// Its times are short: a row and a box say exact ones when pointed at.
   std::string summary() const {
-    const TimeUnit *unit = timeline.unit;
-    std::string times = timeline.slots ? "one slot each"
-                                       : describeTimes(timeline.problem, unit);
-    std::string steps =
-        describeSteps(timeline.problem, timeline.schedule, unit);
+    const TimeScale &scale = timeline.scale;
+    std::string times =
+        timeline.slots ? "one slot each"
+                       : describeTimes(timeline.problem, scale, Digits::Short);
+    std::string steps = describeSteps(timeline.problem, timeline.schedule,
+                                      scale, Digits::Short);
     return "makespan " +
-           shortTime(static_cast<double>(timing.makespan), *unit) + " (" +
+           shortTime(static_cast<double>(timing.makespan), scale) + " (" +
            times + ") · bubble " + percent(timing.bubbleRatio()) +
            " of the makespan" + (steps.empty() ? "" : " · " + steps);
   }
@@ -268,13 +296,13 @@ private:
 
   /// The whole row, hatched: what no action covers is idle.
   std::string bubble(size_t w) const {
-    std::string idle = std::to_string(timing.idle[w]);
     double share = static_cast<double>(timing.idle[w]) /
                    static_cast<double>(timing.makespan);
     double y = kRow * static_cast<double>(w);
-    return "<g><title>P" + std::to_string(w) + ": idle " + idle + " of " +
-           std::to_string(timing.makespan) + " (" + percent(share) +
-           "), peak activations " + std::to_string(timing.peakActivations[w]) +
+    return "<g><title>P" + std::to_string(w) + ": idle " +
+           exact(timing.idle[w]) + " of " + exact(timing.makespan) + " (" +
+           percent(share) + "), peak activations " +
+           std::to_string(timing.peakActivations[w]) +
            "</title><rect class=\"bubble\" x=\"0\" y=\"" +
            number(y + (kRow - kBox) / 2) + "\" width=\"" + number(plot) +
            "\" height=\"" + number(kBox) + "\"/></g>\n" +
@@ -292,39 +320,44 @@ private:
     double bottom = kRow * static_cast<double>(workers);
     Magnitude magnitude{1, ""};
     if (!timeline.slots)
-      magnitude =
-          magnitudeOf(static_cast<double>(timing.makespan), *timeline.unit);
-    auto nameOf = [&](int64_t time) {
+      magnitude = magnitudeOf(
+          timeline.scale.units(static_cast<double>(timing.makespan)),
+          *timeline.scale.unit);
+    // From here on lengths of time are in the magnitude.
+    double each =
+        pixels * magnitude.units * static_cast<double>(timeline.scale.perUnit);
+    double end = plot / each, tick = pixels / each;
+    auto nameOf = [&](double time) {
       char digits[32];
-      auto [end, error] =
-          std::to_chars(digits, digits + sizeof digits,
-                        static_cast<double>(time) / magnitude.units,
-                        std::chars_format::general, 10);
-      return std::string(digits, end);
+      auto [last, error] = std::to_chars(digits, digits + sizeof digits, time,
+                                         std::chars_format::general, 10);
+      return std::string(digits, last);
     };
-    // Of the last two, one has as many digits as any tick.
-    auto widest = [&](int64_t step) {
-      int64_t last = timing.makespan / step * step;
+    auto marksOf = [&](double step) {
+      return static_cast<int64_t>(end / step * (1 + 1e-9));
+    };
+    // Of the last two, one has as many digits as any other.
+    auto widest = [&](double step) {
+      auto last = static_cast<double>(marksOf(step));
       return static_cast<double>(
-          std::max(nameOf(last).size(),
-                   nameOf(std::max(last - step, int64_t{0})).size()));
+          std::max(nameOf(step * last).size(),
+                   nameOf(step * std::max(last - 1, 0.0)).size()));
     };
-    int64_t step = niceStep(kTick / scale);
-    while (at(step) < 16 + kDigits[0].first * widest(step))
-      step = niceStep(static_cast<double>(step) + 1);
-    if (timeline.slots && scale >= 2 * kDigits[0].first + 6)
+    double step = niceStep(std::max(kMark / each, tick));
+    while (step * each < 16 + kDigits[0].first * widest(step))
+      step = niceStep(1.1 * step);
+    if (timeline.slots && pixels >= 2 * kDigits[0].first + 6)
       step = 1;
     std::string svg;
-    for (int64_t t = 0; t <= timing.makespan; t += step) {
-      double x = at(t);
-      svg += "<path class=\"tick\" d=\"M" + number(x) + " 0V" +
+    for (int64_t i = 0, last = marksOf(step); i <= last; ++i) {
+      double time = static_cast<double>(i) * step;
+      double x = std::min(time * each, plot);
+      svg += "<path class=\"mark\" d=\"M" + number(x) + " 0V" +
              number(bottom + 5) + "\"/>\n";
-      if (timeline.slots && t < timing.makespan)
-        x += scale / 2;
-      if (!timeline.slots || t < timing.makespan)
-        svg += text("axis", x, bottom + 18, nameOf(t));
-      if (t > INT64_MAX - step)
-        break;
+      if (timeline.slots && time < end * (1 - 1e-9))
+        svg += text("axis", x + pixels / 2, bottom + 18, nameOf(time));
+      else if (!timeline.slots)
+        svg += text("axis", x, bottom + 18, nameOf(time));
     }
     std::string name = timeline.slots           ? timeline.axis()
                        : magnitude.name.empty() ? "time"
@@ -370,8 +403,8 @@ private:
         coverInWords(action) + ", stage " + std::to_string(action.stage) +
         ", pipeline " + std::to_string(action.pipeline) +
         (isUp(action) ? " (up)" : " (down)") + ", P" + std::to_string(w) +
-        ", " + timeline.axis() + " " + std::to_string(start) +
-        (timeline.slots ? "" : " to " + std::to_string(start + duration)) +
+        ", " + timeline.axis() + " " + exact(start) +
+        (timeline.slots ? "" : " to " + exact(start + duration)) +
         "</title><rect class=\"" + classOf(kind, isUp(action)) + "\" x=\"" +
         number(at(start) + gap / 2) + "\" width=\"" + number(width - gap) +
         "\" height=\"" + number(kBox) + "\"" + (gap > 0 ? " rx=\"2\"" : "") +
@@ -406,7 +439,7 @@ private:
   const Timing &timing;
   size_t workers;
   std::set<std::pair<size_t, bool>> kinds; ///< with true for up
-  double plot, scale;                      ///< pixels; pixels a unit of time
+  double plot, pixels;                     ///< in pixels; pixels a tick
   std::vector<std::string> title, note;    ///< lines
 };
 
@@ -424,7 +457,7 @@ std::string styleSheet() {
       ".s{font-size:8px}\n"
       ".p{fill:#1a202c}\n"
       ".u{stroke-width:.8}\n"
-      ".tick{stroke:#a0aec0;stroke-width:.6}\n"
+      ".mark{stroke:#a0aec0;stroke-width:.6}\n"
       ".bubble{fill:url(#bubble)}\n"
       ".body{fill:#1a202c}\n";
   for (size_t k = 0; k < kStyles.size(); ++k) {

@@ -14,10 +14,10 @@ namespace chimera::schedule {
 
 /// One SVG 1.1 document, the timelines one below the other: a row for each
 /// worker, a box for each action, coloured by kind, full for down pipelines and
-/// pale for up pipelines; what is left of a row is the bubble, hatched. Boxes
-/// that are wide enough show their micro-batch; every box and every row says
-/// what it is when pointed at. Behind each row stand its idle time and its peak
-/// of activations. The same timelines give the same text.
+/// pale for up pipelines; the rest of a row is the bubble, hatched. Boxes that
+/// are wide enough show their micro-batch; every box and every row has a text
+/// that viewers show when pointed at it. Each row ends with its idle time and
+/// its peak of activations. The same timelines give the same text.
 std::string renderSvg(std::span<const Timeline> timelines);
 
 } // namespace chimera::schedule

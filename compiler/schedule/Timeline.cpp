@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace chimera::schedule {
@@ -42,23 +43,12 @@ void appendRow(std::string &text, const std::string &head, size_t headWidth,
   text += row + "\n";
 }
 
-/// A time as it is, or short with its unit.
-std::string written(int64_t time, const TimeUnit *unit) {
-  return unit ? shortTime(static_cast<double>(time), *unit)
-              : std::to_string(time);
+std::string written(int64_t ticks, const TimeScale &scale, Digits digits) {
+  return digits == Digits::Short ? shortTime(static_cast<double>(ticks), scale)
+                                 : exactTime(ticks, scale);
 }
 
-/// "forward 3", or "forward 3 to 5".
-std::string range(const char *name, const Problem &problem,
-                  int64_t StageCost::*cost, const TimeUnit *unit) {
-  auto [least, most] = std::ranges::minmax(problem.stages, {}, cost);
-  std::string text = std::string(name) + " " + written(least.*cost, unit);
-  if (least.*cost != most.*cost)
-    text += " to " + written(most.*cost, unit);
-  return text;
-}
-
-/// What stands in the place of a grid of too many columns.
+/// The line that replaces a grid of too many columns.
 std::string tooWide(int64_t columns) {
   std::string forms;
   for (const TimelineFormat &format : timelineFormats())
@@ -69,6 +59,12 @@ std::string tooWide(int64_t columns) {
          " columns, more than " + std::to_string(kMostColumns) +
          "; --chimera-print-timeline shows it with " + forms +
          ", and smaller times make it narrower)\n";
+}
+
+std::string percent(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
+  return text;
 }
 
 } // namespace
@@ -89,35 +85,7 @@ std::string coverOf(const Problem &problem, const Action &action) {
   return text + "." + std::to_string(action.part);
 }
 
-std::span<const TimeUnit> timeUnits() {
-  static constexpr std::array<TimeUnit, 5> all = {{
-      {"none", "costs have no unit; a chrome trace shows one as 1 us", "time",
-       false, 1},
-      {"slot", "costs are in slots of equal length, shown likewise",
-       "time in slots", false, 1},
-      {"flop", "costs are in floating-point operations, shown likewise",
-       "time in flop", false, 1},
-      {"us", "costs are in microseconds", "time in us", true, 1},
-      {"ns", "costs are in nanoseconds", "time in ns", true, 1e-3},
-  }};
-  return all;
-}
-
-const TimeUnit *findTimeUnit(std::string_view name) {
-  for (const TimeUnit &unit : timeUnits())
-    if (name == unit.name)
-      return &unit;
-  return nullptr;
-}
-
-std::string timeUnitNames() {
-  std::string names;
-  for (const TimeUnit &unit : timeUnits())
-    names += (names.empty() ? "" : ", ") + std::string(unit.name);
-  return names;
-}
-
-std::string Timeline::axis() const { return slots ? "slot" : unit->axis; }
+std::string Timeline::axis() const { return slots ? "slot" : scale.unit->axis; }
 
 std::span<const TimelineFormat> timelineFormats() {
   static constexpr std::array<TimelineFormat, 3> all = {{
@@ -130,9 +98,15 @@ std::span<const TimelineFormat> timelineFormats() {
 }
 
 std::string renderGrid(const Problem &problem, const Schedule &schedule,
-                       const Timing &timing, bool slots, size_t lineWidth) {
+                       const Timing &timing, bool slots, size_t lineWidth,
+                       const TimeScale &scale) {
   std::vector<std::vector<std::string>> rows;
-  size_t width = std::to_string(timing.makespan - 1).size();
+  std::vector<std::string> head;
+  size_t width = 0;
+  for (int64_t t = 0; t < timing.makespan; ++t) {
+    head.push_back(exactNumber(t, scale.perUnit));
+    width = std::max(width, head.back().size());
+  }
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     std::vector<std::string> &row = rows.emplace_back(timing.makespan, ".");
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
@@ -145,12 +119,9 @@ std::string renderGrid(const Problem &problem, const Schedule &schedule,
         row[t] = "=";
     }
   }
-  std::vector<std::string> head;
-  for (int64_t t = 0; t < timing.makespan; ++t)
-    head.push_back(std::to_string(t));
   auto nameOf = [](size_t w) { return "P" + std::to_string(w); };
   size_t headWidth = std::max(nameOf(rows.size() - 1).size() + 1, size_t{5});
-  ++width; // a blank behind each cell
+  ++width; // a blank after each cell
   size_t columns = head.size();
   if (lineWidth > 0) {
     // The last cell's blank is not printed.
@@ -170,11 +141,17 @@ std::string renderGrid(const Problem &problem, const Schedule &schedule,
   return text;
 }
 
-std::string describeTimes(const Problem &problem, const TimeUnit *unit) {
-  std::string times = range("forward", problem, &StageCost::forward, unit);
+std::string describeTimes(const Problem &problem, const TimeScale &scale,
+                          Digits digits) {
+  std::string times;
   auto addRange = [&](const char *name, int64_t StageCost::*cost) {
-    times += ", " + range(name, problem, cost, unit);
+    auto [least, most] = std::ranges::minmax(problem.stages, {}, cost);
+    times += (times.empty() ? "" : ", ") + std::string(name) + " " +
+             written(least.*cost, scale, digits);
+    if (least.*cost != most.*cost)
+      times += " to " + written(most.*cost, scale, digits);
   };
+  addRange("forward", &StageCost::forward);
   if (problem.splitBackward) {
     addRange("input gradient", &StageCost::inputGradient);
     addRange("weight gradient", &StageCost::weightGradient);
@@ -184,9 +161,9 @@ std::string describeTimes(const Problem &problem, const TimeUnit *unit) {
   if (!problem.recompute.empty())
     addRange("recompute", &StageCost::recompute);
   auto add = [&](const char *name, const MessageTime &of) {
-    times += std::string(", ") + name + " " + written(of.alpha, unit);
+    times += std::string(", ") + name + " " + written(of.alpha, scale, digits);
     if (of.beta > 0)
-      times += " and " + written(of.beta, unit) + " for each " +
+      times += " and " + written(of.beta, scale, digits) + " for each " +
                std::to_string(of.betaBytes) + " bytes";
   };
   add("p2p", problem.link);
@@ -198,31 +175,33 @@ std::string describeTimes(const Problem &problem, const TimeUnit *unit) {
   return times;
 }
 
-static std::string percent(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
-  return text;
-}
-
 std::string describeSteps(const Problem &problem, const Schedule &schedule,
-                          const TimeUnit *unit) {
+                          const TimeScale &scale, Digits digits) {
   if (problem.updates == Updates::Flush)
     return {};
   SteadyState steady = steadyState(problem, schedule);
-  char period[32];
-  std::snprintf(period, sizeof period, "%.10g", steady.period);
+  // A period is a mean, so it need not be a whole number of ticks.
+  char mean[32];
+  std::snprintf(mean, sizeof mean, "%.10g", scale.units(steady.period));
+  std::string period = mean;
+  if (steady.period == std::floor(steady.period))
+    period = exactNumber(static_cast<int64_t>(steady.period), scale.perUnit);
   return std::to_string(problem.steps) +
          " steps, which overlap; in the steady state one takes " +
-         (unit ? shortTime(steady.period, *unit) : period) + ", bubble " +
-         percent(steady.bubbleRatio);
+         (digits == Digits::Short ? shortTime(steady.period, scale)
+                                  : withUnit(period, scale)) +
+         ", bubble " + percent(steady.bubbleRatio);
 }
 
 std::string renderSummary(const Problem &problem, const Timing &timing,
-                          bool slots) {
-  return "makespan " + std::to_string(timing.makespan) + " (" +
-         (slots ? "one slot each" : describeTimes(problem)) + ")\nbubble " +
-         percent(timing.bubbleRatio()) +
-         " of the makespan; idle per worker: " + join(timing.idle) +
+                          bool slots, const TimeScale &scale) {
+  std::string idle;
+  for (int64_t time : timing.idle)
+    idle += (idle.empty() ? "" : " ") + exactNumber(time, scale.perUnit);
+  return "makespan " + exactTime(timing.makespan, scale) + " (" +
+         (slots ? "one slot each" : describeTimes(problem, scale)) +
+         ")\nbubble " + percent(timing.bubbleRatio()) +
+         " of the makespan; idle per worker: " + withUnit(idle, scale) +
          "\npeak activations per worker: " + join(timing.peakActivations) +
          "\n";
 }
@@ -235,9 +214,11 @@ std::string renderText(std::span<const Timeline> timelines) {
       text += tooWide(timeline.timing.makespan);
     else
       text += renderGrid(timeline.problem, timeline.schedule, timeline.timing,
-                         timeline.slots, timeline.lineWidth);
-    text += renderSummary(timeline.problem, timeline.timing, timeline.slots);
-    if (std::string steps = describeSteps(timeline.problem, timeline.schedule);
+                         timeline.slots, timeline.lineWidth, timeline.scale);
+    text += renderSummary(timeline.problem, timeline.timing, timeline.slots,
+                          timeline.scale);
+    if (std::string steps =
+            describeSteps(timeline.problem, timeline.schedule, timeline.scale);
         !steps.empty())
       text += steps + "\n";
   }

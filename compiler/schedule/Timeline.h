@@ -9,33 +9,15 @@
 #define CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 
 #include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/TimeUnit.h"
 
 #include <span>
 #include <string_view>
 
 namespace chimera::schedule {
 
-/// What one unit of time is, for people and for tools that count in
-/// microseconds.
-struct TimeUnit {
-  const char *name;
-  const char *summary;
-  const char *axis;    ///< under a picture: "time in ns"
-  bool isDuration;     ///< it says how long one is
-  double microseconds; ///< of one unit, in a chrome trace
-};
-
-/// The first is that of costs without a unit.
-std::span<const TimeUnit> timeUnits();
-
-/// Null if there is no unit of that name.
-const TimeUnit *findTimeUnit(std::string_view name);
-
-/// "none, slot, …".
-std::string timeUnitNames();
-
-/// What `action` covers, short: "3", "8-11", "0a"; "01" where one digit is
-/// enough for each micro-batch of the problem.
+/// The micro-batches of `action`, short: "3", "8-11", "0a"; "01" where one
+/// digit is enough for each micro-batch of the problem.
 std::string coverOf(const Problem &problem, const Action &action);
 
 /// Characters in a line of text where nobody says how many there are.
@@ -51,13 +33,13 @@ struct Timeline {
   const Timing &timing;
   /// True for slotTiming: every action is one slot long, whatever it costs.
   bool slots = false;
-  const TimeUnit *unit = &timeUnits().front();
+  TimeScale scale = {};
   size_t lineWidth = kLineWidth; ///< characters in a line of the grid
 
   int64_t duration(const Action &action) const {
     return slots ? 1 : problem.cost(action);
   }
-  /// What is counted under a picture: "slot", "time", "time in ns".
+  /// The name of the time axis: "slot", "time", "time in ns".
   std::string axis() const;
 };
 
@@ -72,34 +54,39 @@ struct TimelineFormat {
 std::span<const TimelineFormat> timelineFormats();
 
 /// The grid in the Chimera paper's form: a row for each worker, a column for
-/// each unit of time, headed "slot" or "t". A cell names kind and micro-batch
+/// each tick, headed by its slot or its time. A cell names kind and micro-batch
 /// (F forward, B backward, I input gradient, W weight gradient, R recompute),
 /// in upper case for down pipelines and lower case for up pipelines; F01 covers
 /// micro-batches 0 and 1, F8-11 those from 8 to 11, B0a and B0b the halves of
 /// micro-batch 0; `=` continues an action and `.` is idle. Requires a complete
 /// timing. Lines have at most `lineWidth` characters, 0 for any number, or one
-/// column: what does not fit is a grid of its own below, with its own head.
+/// column: the columns that do not fit are further grids below, each with its
+/// own head.
 std::string renderGrid(const Problem &problem, const Schedule &schedule,
-                       const Timing &timing, bool slots, size_t lineWidth = 0);
+                       const Timing &timing, bool slots, size_t lineWidth = 0,
+                       const TimeScale &scale = {});
 
 /// Three lines: makespan, bubble and peak activations per worker, with the
 /// times they hold for.
 std::string renderSummary(const Problem &problem, const Timing &timing,
-                          bool slots);
+                          bool slots, const TimeScale &scale = {});
 
-/// "forward 1, backward 2, p2p 0"; "forward 3 to 5" where stages differ. Exact,
-/// or with a unit as shortTime has it.
-std::string describeTimes(const Problem &problem,
-                          const TimeUnit *unit = nullptr);
+/// Which digits of a time are written: all, or those of shortTime.
+enum class Digits { All, Short };
 
-/// "2 steps, which overlap; in the steady state one takes 18, bubble 0.0 %";
-/// empty where a flush ends each. Requires a valid schedule. The unit is as in
-/// describeTimes.
+/// "forward 1 us, backward 2 us, p2p 0 us"; "forward 3 us to 5 us" where stages
+/// differ.
+std::string describeTimes(const Problem &problem, const TimeScale &scale = {},
+                          Digits digits = Digits::All);
+
+/// "2 steps, which overlap; in the steady state one takes 18 us, bubble 0.0 %";
+/// empty where a flush ends each. Requires a valid schedule.
 std::string describeSteps(const Problem &problem, const Schedule &schedule,
-                          const TimeUnit *unit = nullptr);
+                          const TimeScale &scale = {},
+                          Digits digits = Digits::All);
 
-/// A title, grid and summary for each; instead of a grid of more columns than
-/// anybody reads, how to see it.
+/// A title, a grid and a summary for each timeline. Where a grid would have
+/// more columns than anybody reads, a line says how else to see it.
 std::string renderText(std::span<const Timeline> timelines);
 
 /// Values with blanks between them.

@@ -22,13 +22,3 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.step { chimera.yield }
 }
-
-// -----
-
-// expected-error@below {{expected one of the schedules }}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("mine") {
-  chimera.stage 0 cost <forward = 1, backward = 1>
-      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  chimera.direction 0 down on [0] micro_batches [0]
-  chimera.step { chimera.yield }
-}

@@ -16,8 +16,16 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=uniform forward=2" -o /dev/null | FileCheck %s --check-prefix=UNIFORM
 // UNIFORM: makespan {{[0-9]+}} (forward 2, backward 4, p2p 0)
 
-// What is wider than a line is folded: to a given width, to the terminal's, or
-// to 160 characters where the output is none.
+// Text has the unit of its times, and all their digits.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=20000 unit=us" -o /dev/null | FileCheck %s --check-prefix=UNIT
+// UNIT: uneven: 1f1b, 2 stages, 2 micro-batches
+// UNIT: makespan 180000 us (forward 20000 us, backward 40000 us, p2p 0 us)
+// UNIT-NEXT: of the makespan; idle per worker: 60000 60000 us{{$}}
+// RUN: sed 's/("1f1b")/& time_unit(ns)/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
+// OWN: makespan 19 ns (forward 1 ns to 2 ns, backward 3 ns to 6 ns, p2p 0 ns)
+
+// Wider lines are folded: to a given width, to the terminal's, or to 160
+// characters where the output is no terminal.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=width=20 -o /dev/null | FileCheck %s --check-prefix=FOLDED
 // FOLDED: look: chimera, 4 stages, 4 micro-batches
 // FOLDED-NEXT: slot 0 1 2 3 4{{$}}

@@ -19,12 +19,18 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2 weight-gradient=2" 2>&1 | FileCheck %s --check-prefix=HALF
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 weight-gradient=2" 2>&1 | FileCheck %s --check-prefix=HALF
 // HALF: error: chimera-print-timeline: expected weight-gradient below the whole backward, 2, got 2
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2 weight-gradient=2.5" 2>&1 | FileCheck %s --check-prefix=FRACTION
+// FRACTION: error: chimera-print-timeline: expected weight-gradient below the whole backward, 2, got 2.5
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1.25 weight-gradient=3" 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: error: chimera-print-timeline: expected weight-gradient below the whole backward, 2.5, got 3
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages backward=3" 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: error: chimera-print-timeline: expected no backward beside costs=stages, got backward=3
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages unit=ns" 2>&1 | FileCheck %s --check-prefix=STATED
 // STATED: error: chimera-print-timeline: expected no unit beside costs=stages, whose unit is the pipeline's time_unit, got unit=ns
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=width=-1 2>&1 | FileCheck %s --check-prefix=WIDTH
+// Before any schedule is read.
+// RUN: not chimera-opt %s --chimera-print-timeline=width=-1 2>&1 | FileCheck %s --check-prefix=WIDTH --implicit-check-not=expected
 // WIDTH: error: chimera-print-timeline: expected width of at least 1, or 0 for the terminal's, got -1
 
 // Words that no table has.

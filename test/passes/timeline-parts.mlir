@@ -1,23 +1,40 @@
-// Times need not be whole: all are then shown in a part of their unit.
+// Times need not be whole: all are shown in their unit, with fractions.
 //
-// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2.0 p2p=0.5" -o /dev/null 2> %t.remark > %t.parts
-// RUN: FileCheck %s < %t.remark
-// CHECK: remark: chimera-print-timeline: times are shown in units of 0.5, in which all are whole
-// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 backward=4 p2p=1" -o /dev/null > %t.whole
-// RUN: diff %t.parts %t.whole
-//
-// The stages' own costs and the description's link are in these units too.
-// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages p2p=2.5e-1" -o /dev/null 2>/dev/null | FileCheck %s --check-prefix=STAGES
-// STAGES: forward 4, backward 8, p2p 1
-// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages send=.2 format=json" -o /dev/null 2>/dev/null | FileCheck %s --check-prefix=REPORT
-// REPORT: "time_unit": "0.2 us"
-//
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2.0 p2p=0.5" -o /dev/null 2>&1 | FileCheck %s --implicit-check-not=remark
+// CHECK: p: 1f1b, 2 stages, 2 micro-batches
+// CHECK-NEXT: t 0 0.5 1 1.5 2 {{.*}} 9 9.5{{$}}
+// CHECK-NEXT: P0 F0 = F1 = . . . . . . B0 = = = . . B1 = = ={{$}}
+// CHECK: makespan 10 (forward 1, backward 2, p2p 0.5)
+// CHECK-NEXT: bubble 40.0 % of the makespan; idle per worker: 4 4{{$}}
+
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=0.5 unit=us format=svg" -o /dev/null 2>&1 | FileCheck %s --check-prefix=SVG
+// SVG: makespan 4.5 us (forward 0.5 us, backward 1 us, p2p 0 us)
+// SVG: class="axis"{{.*}}>0.5</text>
+// SVG: class="axis"{{.*}}>time in us</text>
+// SVG: forward of micro-batch 0, stage 0, pipeline 0 (down), P0, time in us 0 to 0.5<
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=50000.5 format=svg" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LARGE
+// LARGE: makespan 450 × 10³ (forward 50 × 10³, backward 100 × 10³, p2p 0)
+// LARGE: class="axis"{{.*}}>time in 10³</text>
+// LARGE: P0, time 0 to 50000.5<
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=0.5 unit=ns format=chrome-trace" -o /dev/null | FileCheck %s --check-prefix=TRACE
+// TRACE: "otherData":{"unit":{"p":"costs are in ns"}}
+// TRACE: "name":"forward 1",{{.*}}"ts":0.0005,"dur":0.0005
+
+// With the stages' own costs, times of messages are in the pipeline's unit.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages p2p=2.5e-1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAGES --implicit-check-not=remark
+// STAGES: makespan 9.5 us (forward 1 us, backward 2 us, p2p 0.25 us)
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages send=.2 format=json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT --implicit-check-not=remark
+// REPORT: "time_unit": "us"
+// REPORT-NEXT: "forward": 1,
+// REPORT: "p2p": 3,
+// REPORT: "send": 0.2,
+
 // A number that is whole is, however it is written.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1e0 backward=0.2e1 p2p=30.0e-1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHOLE --implicit-check-not=remark
 // WHOLE: forward 1, backward 2, p2p 3
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1000000000000000000 p2p=0.01" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LONG
-// LONG: error: chimera-print-timeline: expected times of fewer digits, got 1000000000000000000 beside one of 2 digits behind the point
+// LONG: error: chimera-print-timeline: expected times of fewer digits, got 1000000000000000000 beside one of 2 digits after the point
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=-0.5" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: error: chimera-print-timeline: expected p2p of at least 0, got -0.5
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")

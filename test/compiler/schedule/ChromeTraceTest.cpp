@@ -21,12 +21,11 @@ namespace {
 
 using nlohmann::json;
 
-json trace(const Case &c, const TimeUnit &unit = timeUnits().front(),
-           bool slots = false) {
+json trace(const Case &c, const TimeScale &scale = {}, bool slots = false) {
   Timing timing = slots ? slotTiming(c.problem, c.schedule)
                         : simulate(c.problem, c.schedule);
   Timeline timeline{"p",    "a \"title\"", c.problem, c.schedule,
-                    timing, slots,         &unit};
+                    timing, slots,         scale};
   return json::parse(renderChromeTrace({&timeline, 1}));
 }
 
@@ -109,7 +108,7 @@ TEST(ChromeTrace, NamesWorkers) {
 TEST(ChromeTrace, CountsInMicroseconds) {
   Case c = makeCase("gpipe", 1, 1, {1500, 3000, 1, 1});
   for (const TimeUnit &unit : timeUnits()) {
-    json document = trace(c, unit);
+    json document = trace(c, {&unit});
     json backward = events(document, "X").at(1);
     EXPECT_DOUBLE_EQ(backward["ts"], 1500 * unit.microseconds) << unit.name;
     EXPECT_DOUBLE_EQ(backward["dur"], 3000 * unit.microseconds) << unit.name;
@@ -117,10 +116,27 @@ TEST(ChromeTrace, CountsInMicroseconds) {
   }
 }
 
+/// Four ticks make a microsecond.
+TEST(ChromeTrace, HasFractionsOfMicroseconds) {
+  Case c = makeCase("gpipe", 1, 1, {1, 2, 1, 1});
+  json backward = events(trace(c, {findTimeUnit("us"), 4}), "X").at(1);
+  EXPECT_EQ(backward["ts"], 0.25);
+  EXPECT_EQ(backward["dur"], 0.5);
+}
+
+/// A byte that is not UTF-8 does not end the program.
+TEST(ChromeTrace, TakesNamesThatAreNotUtf8) {
+  Case c = makeCase("gpipe", 1, 1);
+  Timing timing = simulate(c.problem, c.schedule);
+  Timeline timeline{"\xff", "\xfe", c.problem, c.schedule, timing};
+  json document = json::parse(renderChromeTrace({&timeline, 1}));
+  EXPECT_EQ(events(document, "M").front()["args"]["name"], "\uFFFD");
+}
+
 /// A slot is one unit, whatever the action costs.
 TEST(ChromeTrace, ShowsSlots) {
   Case c = makeCase("chimera", 4, 4, {5, 7, 1, 1});
-  json document = trace(c, timeUnits().front(), true);
+  json document = trace(c, {}, true);
   for (const json &event : events(document, "X"))
     EXPECT_EQ(event["dur"], 1);
   EXPECT_EQ(document["otherData"]["unit"]["p"], "one slot is shown as 1 us");
@@ -181,7 +197,7 @@ TEST(ChromeTrace, HasAnArrowForEachMessage) {
             action.kind == Kind::Forward ? action.stage < 3 : action.stage > 0;
     EXPECT_EQ(arrows(trace(c)).size(), sent);
     if (c.schedule.hasSlots()) {
-      EXPECT_EQ(arrows(trace(c, timeUnits().front(), true)).size(), sent);
+      EXPECT_EQ(arrows(trace(c, {}, true)).size(), sent);
     }
   }
   // Two stages on one worker: nothing is sent.
@@ -215,7 +231,7 @@ TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
   };
   using Samples = std::vector<std::pair<double, int64_t>>;
   // F0 1-2, B0 2-4, F1 4-5, B1 5-7.
-  EXPECT_EQ(ofWorker(trace(c, timeUnits().back()), "bytes of P1"),
+  EXPECT_EQ(ofWorker(trace(c, {&timeUnits().back()}), "bytes of P1"),
             (Samples{{0, 40},
                      {.001, 1240},
                      {.002, 1240},
@@ -227,7 +243,7 @@ TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
   // In slots an action ends a slot later, whatever it costs.
   c = makeCase("chimera", 2, 2, {5, 7, 1, 1});
   c.problem.bytes.assign(2, {1, 1, 8, 2});
-  json document = trace(c, timeUnits().front(), true);
+  json document = trace(c, {}, true);
   double last = 0;
   for (const json &event : events(document, "X"))
     last = std::max(last, event["ts"].get<double>() + 1);

@@ -13,11 +13,13 @@
 //     P0   F0 F1 F2 ...
 //
 // These tests read the drawings from the sources and hold them, cell by cell,
-// against what the family makes; and renderGrid and renderSummary by that.
+// against what the family makes; this also tests renderGrid. The others are of
+// text and of how times are written.
 //
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Timeline.h"
 #include "test/compiler/schedule/Grids.h"
 #include "test/compiler/schedule/Schedules.h"
 
@@ -132,7 +134,7 @@ TEST(Timeline, FoldsGridsThatAreTooWide) {
   EXPECT_EQ(grid(1).substr(0, 23), "t    0\nP0   F0\n\nt    1\n");
 }
 
-/// What nobody reads is not printed; what there is instead is said.
+/// A line says how else to see a schedule whose grid nobody would read.
 TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
   auto textOf = [](int64_t backward) {
     Case c = makeCase("gpipe", 1, 1, {1, backward, 1, 1});
@@ -150,10 +152,10 @@ TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
             0u);
 }
 
-/// Four digits are left as they are; what has more gets three or four.
+/// Four digits are left as they are; more are made three or four.
 TEST(Timeline, WritesLargeTimesShort) {
-  auto unit = [](std::string_view name) -> const TimeUnit & {
-    return *std::ranges::find(timeUnits(), name, &TimeUnit::name);
+  auto unit = [](const char *name, int64_t perUnit = 1) {
+    return TimeScale{findTimeUnit(name), perUnit};
   };
   EXPECT_EQ(shortTime(0, unit("none")), "0");
   EXPECT_EQ(shortTime(22.5, unit("none")), "22.5");
@@ -167,9 +169,51 @@ TEST(Timeline, WritesLargeTimesShort) {
   EXPECT_EQ(shortTime(39e9, unit("ns")), "39 s");
   // There is nothing above seconds.
   EXPECT_EQ(shortTime(1.23456e15, unit("ns")), "1234560 s");
+  // Several ticks make a unit.
+  EXPECT_EQ(shortTime(15, unit("us", 2)), "7.5 us");
+  EXPECT_EQ(shortTime(2469, unit("none", 20000)), "0.12345");
+  EXPECT_EQ(shortTime(1500015, unit("us", 2)), "750 ms");
 }
 
-/// Behind the two steps' summary.
+TEST(Timeline, WritesTimesExactly) {
+  EXPECT_EQ(exactNumber(0, 8), "0");
+  EXPECT_EQ(exactNumber(9, 8), "1.125");
+  EXPECT_EQ(exactNumber(16, 8), "2");
+  EXPECT_EQ(exactNumber(4611686018427387903, 1000000000000000000),
+            "4.611686018427387903");
+  EXPECT_EQ(exactNumber(1, 2000000000000000000), "0.0000000000000000005");
+  EXPECT_EQ(exactTime(80010, {findTimeUnit("ns"), 1}), "80010 ns");
+  EXPECT_EQ(exactTime(15, {findTimeUnit("none"), 2}), "7.5");
+}
+
+/// Text, with whole units and with two ticks in each.
+TEST(Timeline, SaysTheUnitOfItsTimes) {
+  Case c = makeCase("gpipe", 2, 1, {1, 2, 1, 1});
+  Timing timing = simulate(c.problem, c.schedule);
+  auto textOf = [&](const TimeScale &scale) {
+    Timeline timeline{"p",    "title", c.problem, c.schedule,
+                      timing, false,   scale};
+    return renderText({&timeline, 1});
+  };
+  EXPECT_EQ(textOf({findTimeUnit("ns"), 1}),
+            "title\n"
+            "t    0  1  2  3  4  5\n"
+            "P0   F0 .  .  .  B0 =\n"
+            "P1   .  F0 B0 =  .  .\n"
+            "makespan 6 ns (forward 1 ns, backward 2 ns, p2p 0 ns)\n"
+            "bubble 50.0 % of the makespan; idle per worker: 3 3 ns\n"
+            "peak activations per worker: 1 1\n");
+  EXPECT_EQ(textOf({findTimeUnit("us"), 2}),
+            "title\n"
+            "t    0   0.5 1   1.5 2   2.5\n"
+            "P0   F0  .   .   .   B0  =\n"
+            "P1   .   F0  B0  =   .   .\n"
+            "makespan 3 us (forward 0.5 us, backward 1 us, p2p 0 us)\n"
+            "bubble 50.0 % of the makespan; idle per worker: 1.5 1.5 us\n"
+            "peak activations per worker: 1 1\n");
+}
+
+/// After the two steps' summary.
 TEST(Timeline, SaysWhatAStepTakesWhereStepsOverlap) {
   Case c = makeCase("pipedream", 4, 5, {1, 2, 1, 1, 3});
   c.problem.link.alpha = 1;
@@ -180,6 +224,15 @@ TEST(Timeline, SaysWhatAStepTakesWhereStepsOverlap) {
                              "which overlap; in the steady state one takes "
                              "22.5, bubble 33.3 %\n"))
       << text;
+  EXPECT_EQ(describeSteps(c.problem, c.schedule, {findTimeUnit("us"), 10}),
+            "2 steps, which overlap; in the steady state one takes 2.25 us, "
+            "bubble 33.3 %");
+  // A period of 27 × 10¹², with all its digits.
+  Case large = makeCase("pipedream", 3, 3, {3000000000000, 6000000000000});
+  EXPECT_EQ(
+      describeSteps(large.problem, large.schedule, {findTimeUnit("ns"), 2}),
+      "2 steps, which overlap; in the steady state one takes "
+      "13500000000000 ns, bubble 0.0 %");
   c.problem.recompute.assign(4, Recompute::Fused);
   EXPECT_EQ(describeTimes(c.problem),
             "forward 1, backward 2, recompute 3, p2p 1");

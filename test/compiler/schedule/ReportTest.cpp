@@ -20,8 +20,12 @@
 namespace chimera::schedule {
 namespace {
 
+constexpr const char *kCapNote =
+    "a program takes at least the peak bytes: caps are held against its arena "
+    "and stashes, which may take more";
+
 Report report(const Case &c) {
-  return makeReport("p", *c.scheme, c.options, 1, c.problem, c.schedule);
+  return makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule);
 }
 
 std::string render(const std::string &format, const Report &report) {
@@ -215,8 +219,8 @@ TEST(Report, HasTheReceiveWindow) {
             std::pair(chosen.receiveWindow, chosen.timing.makespan));
   EXPECT_EQ(chosen.windowMakespans.front().first, 1);
   EXPECT_GT(chosen.windowMakespans.front().second, chosen.timing.makespan);
-  Report one = makeReport("p", *c.scheme, c.options, 1, c.problem, c.schedule,
-                          timeUnits().front(), 1);
+  Report one =
+      makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule, {}, 1);
   EXPECT_EQ(one.receiveWindow, 1);
   EXPECT_EQ(one.windowMakespans.size(), 1u);
   EXPECT_EQ(one.windowMakespans.front(), chosen.windowMakespans.front());
@@ -225,18 +229,19 @@ TEST(Report, HasTheReceiveWindow) {
   EXPECT_TRUE(chosen.notes.empty());
   c.problem.memoryCaps = {1000, 1000};
   EXPECT_EQ(report(c).notes,
-            std::vector<std::string>{
+            (std::vector<std::string>{
                 "a program whose workers would hold more than their caps has a "
-                "smaller receive window"});
-  EXPECT_TRUE(makeReport("p", *c.scheme, c.options, 1, c.problem, c.schedule,
-                         timeUnits().front(), 1)
-                  .notes.empty());
+                "smaller receive window",
+                kCapNote}));
+  EXPECT_EQ(
+      makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule, {}, 1)
+          .notes,
+      std::vector<std::string>{kCapNote});
   c.problem.memoryCaps.clear();
   // The other way round.
   std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
               c.schedule.workers[1].begin() + 3);
-  one = makeReport("p", *c.scheme, c.options, 1, c.problem, c.schedule,
-                   timeUnits().front(), 1);
+  one = makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule, {}, 1);
   EXPECT_TRUE(one.windowMakespans.empty());
   EXPECT_EQ(one.notes.front(), "a receive window of 1 is too small: messages "
                                "overtake each other, 3 are needed");
@@ -372,6 +377,74 @@ TEST(Report, HasTheSameFieldsInCsvAndJson) {
   EXPECT_EQ(object["bubble_ratio"], 0.2);
   EXPECT_EQ(object["peak_activations"], (std::vector<int>{3, 4, 4, 3}));
   EXPECT_EQ(object["bounds"]["LB1"], 24);
+}
+
+/// Times in units, of ten ticks each, beside what is no time.
+TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
+  Case c = makeCase("gpipe", 2, 2, {5, 20, 1, 1});
+  c.problem.stages[1].forward = 7;
+  c.problem.link = {{1, 3, kMebibyte}};
+  c.problem.link.receive.alpha = 2;
+  c.problem.bytes.assign(2, {64, 1, 1, 8});
+  Report r = makeReport("p", c.scheme, c.options, 2, c.problem, c.schedule,
+                        {findTimeUnit("us"), 10});
+  nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
+  auto units = [](int64_t ticks) { return static_cast<double>(ticks) / 10; };
+  EXPECT_EQ(object["time_unit"], "us");
+  EXPECT_EQ(object["forward"], (std::vector<double>{0.5, 0.7}));
+  EXPECT_TRUE(object["backward"].is_number_integer());
+  EXPECT_EQ(object["backward"], 2);
+  EXPECT_EQ(object["p2p"], 0.1);
+  EXPECT_EQ(object["p2p_bytes"], "0.3 for each 1048576 bytes");
+  EXPECT_EQ(object["receive"], 0.2);
+  EXPECT_EQ(object["makespan"], units(r.timing.makespan));
+  EXPECT_EQ(object["load"], units(r.timing.load()));
+  EXPECT_EQ(object["flush_bubble"], units(r.timing.flushBubble()));
+  EXPECT_EQ(object["internal_bubble"], units(r.timing.internalBubble()));
+  EXPECT_EQ(object["bubble_ratio"], r.timing.bubbleRatio());
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(object["idle"][i], units(r.timing.idle[i]));
+    EXPECT_EQ(object["occupied"][i], units(r.timing.occupied[i]));
+    EXPECT_EQ(object["all_reduces"][i], units(r.allReduces.at(i)));
+  }
+  EXPECT_EQ(object["all_reduce_unoverlapped"]["lazy"],
+            units(r.unoverlapped.front()));
+  EXPECT_EQ(object["receive_window_makespans"]["1"],
+            units(r.windowMakespans.front().second));
+  EXPECT_EQ(object["bounds"]["LB1"], units(r.bounds.front().time));
+  std::string table = render("table", r), csv = render("csv", r);
+  EXPECT_TRUE(
+      std::regex_search(table, std::regex("forward \\(f\\) +0.5 0.7\n")))
+      << table;
+  EXPECT_NE(csv.find(",us,0.5 0.7,2,"), std::string::npos) << csv;
+  // Steps that overlap, recomputes, and what first and last stage share.
+  c = makeCase("pipedream", 2, 2, {1, 2, 1, 1, 1});
+  c.problem.recompute.assign(2, Recompute::Early);
+  c.schedule = insertRecompute(c.problem, c.schedule);
+  r = makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule,
+                 {findTimeUnit("none"), 10});
+  object = nlohmann::json::parse(render("json", r))[0];
+  EXPECT_EQ(object["recompute"], 0.1);
+  EXPECT_EQ(object["makespan_without_recomputes"], units(r.kept->makespan));
+  EXPECT_EQ(object["step_period"], r.steady->period / 10);
+  EXPECT_EQ(object["step_period_without_recomputes"],
+            r.keptSteady->period / 10);
+}
+
+/// No scheme, so no formula, whatever the order.
+TEST(Report, TakesAScheduleOfOnesOwn) {
+  Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
+  Report r = makeReport("p", nullptr, {}, 1, c.problem, c.schedule);
+  r.schedule = "mine";
+  nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
+  EXPECT_EQ(object["schedule"], "mine");
+  EXPECT_TRUE(object["options"].empty());
+  EXPECT_EQ(object["makespan"], 9);
+  EXPECT_TRUE(object["bubble_formula"].is_null());
+  EXPECT_TRUE(object["peak_activations_formula"].is_null());
+  EXPECT_EQ(r.notes, std::vector<std::string>{
+                         "the schedule is none of the known schemes, so no "
+                         "formula is compared"});
 }
 
 TEST(Report, QuotesInCsv) {

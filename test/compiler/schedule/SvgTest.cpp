@@ -186,7 +186,7 @@ TEST(Svg, IsTheSameEveryTime) {
             draw(makeCase("chimera", 6, 12)).svg);
 }
 
-/// Times in nanoseconds are no wider, and ticks stay apart.
+/// Times in nanoseconds are no wider, and marks stay apart.
 TEST(Svg, DoesNotGrowWithTheUnit) {
   std::string small = draw(makeCase("gpipe", 4, 4, {1, 2, 1, 1})).svg;
   std::string large =
@@ -196,7 +196,7 @@ TEST(Svg, DoesNotGrowWithTheUnit) {
   ASSERT_TRUE(std::regex_search(small, a, width));
   ASSERT_TRUE(std::regex_search(large, b, width));
   EXPECT_EQ(a[1], b[1]);
-  EXPECT_LT(count(large, "class=\"tick\""), 12u);
+  EXPECT_LT(count(large, "class=\"mark\""), 12u);
 }
 
 /// The width of the picture, and where each line of words ends at most: no
@@ -241,18 +241,18 @@ TEST(Svg, ClipsNoWords) {
   EXPECT_GT(std::stod(rows[1]), 84);
 }
 
-/// Ticks and summary of large times are short, whatever they count.
+/// gpipe with two stages and two micro-batches.
+std::string drawIn(const char *unit, StageCost cost, int64_t perUnit = 1) {
+  Case c = makeCase("gpipe", 2, 2, cost);
+  Timing timing = simulate(c.problem, c.schedule);
+  Timeline timeline{"p", "title", c.problem, c.schedule, timing};
+  timeline.scale = {findTimeUnit(unit), perUnit};
+  return renderSvg({&timeline, 1});
+}
+
+/// Marks and summary of large times are short, whatever they count.
 TEST(Svg, CountsLargeTimesInLargerUnits) {
-  auto of = [](const char *unit, StageCost cost) {
-    Case c = makeCase("gpipe", 2, 2, cost);
-    Timing timing = simulate(c.problem, c.schedule);
-    Timeline timeline{"p", "title", c.problem, c.schedule, timing};
-    for (const TimeUnit &known : timeUnits())
-      if (known.name == std::string_view(unit))
-        timeline.unit = &known;
-    return renderSvg({&timeline, 1});
-  };
-  std::string svg = of("none", {100000000, 200000000, 1, 1});
+  std::string svg = drawIn("none", {100000000, 200000000, 1, 1});
   EXPECT_EQ(words(svg, "axis"), "0 100 200 300 400 500 600 700 800 900 "
                                 "time in 10⁶");
   EXPECT_EQ(words(svg, "note")
@@ -261,15 +261,54 @@ TEST(Svg, CountsLargeTimesInLargerUnits) {
             0u);
   // What is exact is there too.
   EXPECT_NE(svg.find("time 100000000 to 200000000</title>"), std::string::npos);
-  svg = of("ns", {100000000, 200000000, 1, 1});
+  svg = drawIn("ns", {100000000, 200000000, 1, 1});
   EXPECT_EQ(words(svg, "axis"),
             "0 100 200 300 400 500 600 700 800 900 time in ms");
   EXPECT_EQ(words(svg, "note").find("makespan 900 ms (forward 100 ms, "), 0u);
-  svg = of("us", {1500, 3000, 1, 1});
+  svg = drawIn("us", {1500, 3000, 1, 1});
   EXPECT_EQ(words(svg, "axis"), "0 2 4 6 8 10 12 time in ms");
   EXPECT_EQ(words(svg, "note").find("makespan 13.5 ms (forward 1500 us, "), 0u);
-  svg = of("us", {1, 2, 1, 1});
+  svg = drawIn("us", {1, 2, 1, 1});
   EXPECT_EQ(words(svg, "axis"), "0 1 2 3 4 5 6 7 8 9 time in us");
+}
+
+/// Summary, axis and what boxes and rows say when pointed at: all in units,
+/// however many ticks make one.
+TEST(Svg, CountsInUnitsWhereTimesHaveFractions) {
+  std::string svg = drawIn("us", {1, 2, 1, 1}, 2);
+  EXPECT_EQ(words(svg, "note")
+                .find("makespan 4.5 us (forward 0.5 us, backward "
+                      "1 us, p2p 0 us) · bubble"),
+            0u);
+  EXPECT_EQ(words(svg, "axis"), "0 0.5 1 1.5 2 2.5 3 3.5 4 4.5 time in us");
+  EXPECT_NE(svg.find("P0, time in us 0.5 to 1</title>"), std::string::npos);
+  EXPECT_NE(svg.find("P0: idle 1.5 of 4.5 (33.3 %)"), std::string::npos);
+  // A tick is an eighth; marks are at round numbers all the same.
+  EXPECT_EQ(words(drawIn("none", {1, 2, 1, 1}, 8), "axis"),
+            "0 0.2 0.4 0.6 0.8 1 time");
+  svg = drawIn("us", {100001, 200002, 1, 1}, 2);
+  EXPECT_EQ(words(svg, "axis"), "0 50 100 150 200 250 300 350 400 450 "
+                                "time in ms");
+  EXPECT_NE(svg.find("P0, time in us 50000.5 to 100001</title>"),
+            std::string::npos);
+}
+
+/// A name may be one word, of letters that are twice as wide as most.
+TEST(Svg, CutsWordsThatAreLongerThanTheirLine) {
+  std::string svg = draw(makeCase("gpipe", 2, 2), std::string(300, 'W')).svg;
+  std::string all = words(svg, "title");
+  size_t longest = 0;
+  for (size_t at = 0, end = 0; at < all.size(); at = end + 1) {
+    end = std::min(all.find(' ', at), all.size());
+    longest = std::max(longest, end - at);
+  }
+  EXPECT_LE(20 + 2 * 8.8 * static_cast<double>(longest), widths(svg).first);
+  std::erase(all, ' ');
+  EXPECT_EQ(all, std::string(300, 'W'));
+  // Characters, not bytes, are cut apart.
+  svg = draw(makeCase("gpipe", 2, 2), "a " + std::string(34, 'n') + "éö").svg;
+  EXPECT_NE(words(svg, "title").find("é ö"), std::string::npos)
+      << words(svg, "title");
 }
 
 } // namespace

@@ -1,0 +1,269 @@
+//===- Times.cpp - Times to show schedules with ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Times.h"
+
+#include "compiler/schedule/Magnitude.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace chimera {
+
+std::span<const TimeSource> timeSources() {
+  static constexpr std::array<TimeSource, 2> all = {{
+      {"uniform",
+       "every stage as the options forward, backward and "
+       "weight-gradient say",
+       false},
+      {"stages", "each stage its own costs", true},
+  }};
+  return all;
+}
+
+using schedule::MessageTime;
+
+static MessageTime &onTheWay(schedule::Link &link) { return link; }
+static MessageTime &sending(schedule::Link &link) { return link.send; }
+static MessageTime &receiving(schedule::Link &link) { return link.receive; }
+
+static constexpr MessageOption kMessageOptions[] = {
+    {"p2p", onTheWay, &MessageTime::alpha},
+    {"p2p-per-mib", onTheWay, &MessageTime::beta},
+    {"send", sending, &MessageTime::alpha},
+    {"send-per-mib", sending, &MessageTime::beta},
+    {"receive", receiving, &MessageTime::alpha},
+    {"receive-per-mib", receiving, &MessageTime::beta},
+};
+
+static std::string textOf(const Decimal &time) {
+  std::string text;
+  llvm::raw_string_ostream(text) << time;
+  return text;
+}
+
+/// Saturating, as the sum of all times is checked.
+static int64_t multiply(int64_t time, int64_t factor) {
+  int64_t product = 0;
+  return llvm::MulOverflow(time, factor, product) ? INT64_MAX : product;
+}
+
+FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
+                             const TimeOptions &options) {
+  const TimeSource *source =
+      choose(module, pass, "costs", timeSources(), options.costs);
+  const schedule::TimeUnit *unit =
+      choose(module, pass, "unit", schedule::timeUnits(), options.unit);
+  if (!source || !unit)
+    return failure();
+  auto refuse = [&](const Twine &expected, const Twine &got) {
+    return module.emitError()
+           << pass << ": expected " << expected << ", got " << got;
+  };
+  bool unset = !source->stages && options.forward.digits == 0;
+  const std::pair<StringRef, Decimal> stageTimes[] = {
+      {"forward", options.forward},
+      {"backward", options.backward},
+      {"weight-gradient", options.weightGradient}};
+  for (auto [name, time] : stageTimes) {
+    std::string text = textOf(time);
+    if (time.digits < 0)
+      return refuse(name + " above 0, or 0 for a default", text);
+    if (source->stages && time.digits > 0)
+      return refuse("no " + name + " beside costs=stages", name + "=" + text);
+    if (unset && time.digits > 0)
+      return refuse("forward beside " + name,
+                    name + "=" + text + " alone: give forward too");
+  }
+  for (auto [name, time] : options.messages) {
+    std::string text = textOf(time);
+    if (time.digits < 0)
+      return refuse(name + " of at least 0", text);
+    if (unset && time.digits > 0)
+      return refuse("forward or costs=stages beside " + name,
+                    name + "=" + text + " alone: give forward too");
+  }
+  if (source->stages && unit != &schedule::timeUnits().front())
+    return refuse("no unit beside costs=stages, whose unit is the pipeline's "
+                  "time_unit",
+                  "unit=" + options.unit);
+  if (unset && unit != &schedule::timeUnits().front())
+    return refuse("forward beside unit",
+                  "unit=" + options.unit + " alone: give forward too");
+  Times result(*source, *unit);
+  if (failed(result.setTicks(module, pass, options)))
+    return failure();
+  if (int64_t whole = result.wholeBackward();
+      result.weightGradient > 0 && result.weightGradient >= whole)
+    return refuse("weight-gradient below the whole backward, " +
+                      schedule::exactNumber(whole, result.perUnit),
+                  textOf(options.weightGradient));
+  return result;
+}
+
+LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
+                              const TimeOptions &options) {
+  SmallVector<const Decimal *> all = {&options.forward, &options.backward,
+                                      &options.weightGradient};
+  for (const auto &[name, time] : options.messages)
+    all.push_back(&time);
+  uint32_t places = 0;
+  for (const Decimal *time : all)
+    places = std::max(places, time->places);
+  auto powerOfTen = [](uint32_t exponent) {
+    int64_t power = 1;
+    while (exponent-- > 0)
+      power *= 10;
+    return power;
+  };
+  // All times are whole numbers of 10^-places units. A tick is the longest time
+  // of which all are multiples too.
+  auto digitsOf = [&](const Decimal &time) {
+    return multiply(time.digits, powerOfTen(places - time.places));
+  };
+  int64_t common = powerOfTen(places);
+  for (const Decimal *time : all) {
+    if (places > 0 && digitsOf(*time) == INT64_MAX)
+      return module.emitError()
+             << pass << ": expected times of fewer digits, got "
+             << textOf(*time) << " beside one of " << places
+             << " digits after the point";
+    common = std::gcd(common, digitsOf(*time));
+  }
+  perUnit = powerOfTen(places) / common;
+  auto ticksOf = [&](const Decimal &time) { return digitsOf(time) / common; };
+  forward = ticksOf(options.forward);
+  backward = ticksOf(options.backward);
+  weightGradient = ticksOf(options.weightGradient);
+  for (const auto &[name, time] : options.messages)
+    messages.emplace_back(
+        llvm::find_if(kMessageOptions,
+                      [&, name = name](const MessageOption &option) {
+                        return option.name == name;
+                      }),
+        ticksOf(time));
+  return success();
+}
+
+int64_t Times::wholeBackward() const {
+  return backward > 0 ? backward : multiply(2, forward);
+}
+
+/// The most parts of a backward.
+static int64_t mostParts(const schedule::Problem &problem) {
+  int64_t parts = 1;
+  for (const schedule::Pipeline &pipeline : problem.pipelines)
+    parts = std::max<int64_t>(parts, pipeline.backwardParts);
+  return parts;
+}
+
+int64_t Times::refinement(const schedule::Problem &problem) const {
+  if (perUnit == 1 || source->stages)
+    return 1;
+  int64_t factor = 1;
+  auto cutInto = [&](int64_t parts, int64_t time) {
+    // Its largest power of two: thirds of a decimal need not be decimals.
+    parts &= -parts;
+    factor = std::max(factor, parts / std::gcd(parts, time));
+  };
+  int64_t parts = mostParts(problem);
+  bool halves = problem.splitBackward && weightGradient == 0;
+  cutInto(halves ? 2 * parts : parts, wholeBackward());
+  if (problem.splitBackward && weightGradient > 0)
+    cutInto(parts, weightGradient);
+  if (!problem.recompute.empty())
+    cutInto(parts, forward);
+  int64_t refined = 0;
+  return llvm::MulOverflow(perUnit, factor, refined) ? 1 : factor;
+}
+
+void Times::setStages(schedule::Problem &problem, int64_t factor) const {
+  if (source->stages) {
+    for (schedule::StageCost &cost : problem.stages)
+      for (int64_t *time : {&cost.forward, &cost.backward, &cost.inputGradient,
+                            &cost.weightGradient, &cost.recompute})
+        *time = multiply(*time, factor * perUnit);
+    return;
+  }
+  if (areUnset()) {
+    // Every action takes one unit, and so does each part of one.
+    int64_t parts = mostParts(problem);
+    for (schedule::StageCost &cost : problem.stages)
+      cost = {1, parts, parts, parts, parts};
+    return;
+  }
+  int64_t whole = multiply(wholeBackward(), factor);
+  int64_t second = weightGradient > 0 ? multiply(weightGradient, factor)
+                                      : std::max<int64_t>(1, whole / 2);
+  int64_t first = multiply(forward, factor);
+  for (schedule::StageCost &cost : problem.stages)
+    cost = {first, whole, std::max<int64_t>(1, whole - second), second, first};
+}
+
+FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
+                                            schedule::Problem &problem) const {
+  FailureOr<const schedule::TimeUnit *> shown = unit;
+  if (source->stages)
+    shown = timeUnitOf(pipeline);
+  if (failed(shown))
+    return failure();
+  int64_t factor = refinement(problem);
+  setStages(problem, factor);
+  schedule::Link &link = problem.link;
+  if (!source->stages)
+    link = {};
+  for (MessageTime *message :
+       {&onTheWay(link), &sending(link), &receiving(link)}) {
+    message->alpha = multiply(message->alpha, factor * perUnit);
+    message->beta = multiply(message->beta, factor * perUnit);
+  }
+  for (auto [option, ticks] : messages) {
+    MessageTime &message = option->message(link);
+    message.*option->time = multiply(ticks, factor);
+    message.betaBytes = schedule::kMebibyte;
+  }
+  return schedule::TimeScale{*shown, factor * perUnit};
+}
+
+static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
+                                              const Times &times) {
+  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+  if (failed(of))
+    return failure();
+  FailureOr<schedule::TimeScale> scale = times.apply(pipeline, of->problem);
+  if (failed(scale) || failed(verifySchedule(pipeline, *of)))
+    return failure();
+  of->problem.memoryCaps = capsOf(pipeline);
+  return TimedSchedule{std::move(*of), *scale};
+}
+
+FailureOr<std::vector<TimedSchedule>>
+timedSchedules(ArrayRef<PipelineOp> pipelines, const Times &times) {
+  std::vector<TimedSchedule> all;
+  for (PipelineOp pipeline : pipelines) {
+    FailureOr<TimedSchedule> timed = timedSchedule(pipeline, times);
+    if (failed(timed))
+      return failure();
+    all.push_back(std::move(*timed));
+  }
+  return all;
+}
+
+LogicalResult holdCaps(ArrayRef<PipelineOp> pipelines,
+                       ArrayRef<TimedSchedule> timed) {
+  bool hold = true;
+  for (auto [pipeline, of] : llvm::zip_equal(pipelines, timed))
+    hold &= succeeded(holdCaps(pipeline, of));
+  return success(hold);
+}
+
+} // namespace chimera

@@ -1,0 +1,88 @@
+//===- Title.cpp - What a pipeline is called in reports -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Title.h"
+
+#include "passes/Bridge.h"
+#include "runtime/program/Printable.h"
+#include "runtime/program/Program.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+/// The clause `recompute` of a description.
+static std::string recomputeClause(PipelineOp pipeline) {
+  ArrayRef<int32_t> stages = *pipeline.getRecompute();
+  std::string text = "all";
+  if (stages.size() < pipeline.getStages()) {
+    text = "[";
+    for (int32_t stage : stages)
+      text += (text == "[" ? "" : ", ") + std::to_string(stage);
+    text += "]";
+  }
+  return "recompute(" + text + (pipeline.getRecomputeFused() ? " fused)" : ")");
+}
+
+/// A word bare where it is one to MLIR, else in quotes.
+static std::string spelled(StringRef word) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto isOfWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  if (!word.empty() && !llvm::isDigit(word[0]) && llvm::all_of(word, isOfWord))
+    os << word;
+  else
+    llvm::printEscapedString(word, os << '"'), os << '"';
+  return text;
+}
+
+/// The options of the schedule, without those that are as by default.
+static std::string optionsClause(PipelineOp pipeline) {
+  std::string text;
+  if (DictionaryAttr options = pipeline.getScheduleOptionsAttr())
+    for (NamedAttribute option : options) {
+      StringRef name = option.getName();
+      std::string value = optionText(option.getValue()).value_or("?");
+      const schedule::SchemeOption *known =
+          schedule::findSchemeOption(std::string_view(name));
+      if (known && value == known->print(schedule::SchemeOptions()))
+        continue;
+      if (isa<StringAttr>(option.getValue()))
+        value = spelled(value);
+      text += (text.empty() ? "" : ", ") + spelled(name) + " = " + value;
+    }
+  return text.empty() ? text : " {" + text + "}";
+}
+
+std::string titleOf(PipelineOp pipeline) {
+  using program::printable;
+  std::string title = printable(std::string_view(pipeline.getSymName())) +
+                      ": " +
+                      printable(std::string_view(pipeline.getSchedule())) +
+                      optionsClause(pipeline);
+  title += ", " + program::counted(pipeline.getStages(), "stage") + ", " +
+           program::counted(pipeline.getMicroBatches(), "micro-batch");
+  auto add = [&](const Twine &clause) { title += (", " + clause).str(); };
+  if (pipeline.getDataParallel() > 1)
+    add("data_parallel(" + Twine(pipeline.getDataParallel()) + ")");
+  if (pipeline.getSplitBackward())
+    add("split_backward");
+  if (pipeline.getRecompute())
+    add(recomputeClause(pipeline));
+  if (pipeline.getAllReduce() != AllReducePolicy::Lazy)
+    add("all_reduce(" + stringifyAllReducePolicy(pipeline.getAllReduce()) +
+        ")");
+  if (pipeline.getBucketBytes())
+    add("bucket_bytes(" + Twine(*pipeline.getBucketBytes()) + ")");
+  if (pipeline.getReceiveWindow())
+    add("receive_window(" + Twine(*pipeline.getReceiveWindow()) + ")");
+  return title;
+}
+
+} // namespace chimera

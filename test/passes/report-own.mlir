@@ -1,0 +1,11 @@
+// A schedule of one's own is reported as any other, without formulas.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled | sed 's/("1f1b")/("mine", {shape = "v"})/' > %t.mlir
+// RUN: chimera-opt %t.mlir --chimera-report=forward=2 -o /dev/null | FileCheck %s --implicit-check-not=formula
+// CHECK: p: mine {shape = v}, 2 stages, 3 micro-batches
+// CHECK: schedule mine
+// CHECK-NEXT: stages (D) 2
+// CHECK: makespan 24
+// CHECK: gap to the highest 0.0 %
+// CHECK-NEXT: note the schedule is none of the known schemes, so no formula is compared
+chimera.pipeline @p stages(2) micro_batches(3) schedule("1f1b")
