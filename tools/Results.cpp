@@ -37,14 +37,15 @@ void Results::onStep(const StepEvent &event) {
   loss = event.loss;
   attempt([&] { progress.step(event); });
   if (loss && !std::isfinite(loss->mean))
-    throw std::runtime_error("the loss of step " +
-                             std::to_string(event.step + 1) + " is " +
-                             std::to_string(loss->mean) +
-                             ": training diverged, try a lower learning_rate");
+    throw std::runtime_error(
+        "the loss of step " + std::to_string(event.step + 1) + " is " +
+        (std::isnan(loss->mean) ? "not a number" : "infinite") +
+        ": training diverged, try a lower learning_rate");
 }
 
 void Results::finish(const RunResult &result, nlohmann::json summary) {
   auto steps = static_cast<unsigned long long>(result.steps);
+  progress.endLine();
   summary["steps"] = result.steps;
   summary["seconds"] = result.seconds;
   if (result.steps < settings.steps)
@@ -63,6 +64,8 @@ void Results::finish(const RunResult &result, nlohmann::json summary) {
     summary["weights_digest"] = digest;
     std::printf("digest of the weights %s\n", digest);
   }
+  // Whatever ends the process while it saves, these are known.
+  std::fflush(stdout);
   attempt([&] { save("weights", settings.save, result.weights); });
   attempt([&] { save("gradients", settings.saveGradients, result.gradients); });
   attempt([&] { saveProfile(result.profiles); });
@@ -80,6 +83,7 @@ template <typename Action> void Results::attempt(Action action) {
 }
 
 void Results::tell(const std::string &failure) {
+  progress.endLine();
   std::fflush(stdout);
   std::fprintf(stderr, "chimera-run: %s\n", failure.c_str());
   hasFailed = true;

@@ -12,17 +12,20 @@
 
 #include "tools/RunCommand.h"
 
+#include "runtime/core/Capacity.h"
 #include "runtime/core/Gather.h"
 #include "runtime/core/Launch.h"
 #include "runtime/core/Report.h"
 #include "runtime/core/Run.h"
 #include "runtime/core/Sequential.h"
+#include "runtime/core/SignsOfLife.h"
 #include "runtime/core/Watchdog.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Verify.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
+#include "runtime/transport/InProcess.h"
 #include "tools/Results.h"
 #include "tools/RunFiles.h"
 #include "tools/Workload.h"
@@ -33,6 +36,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <thread>
 #include <unistd.h>
 
@@ -55,20 +59,41 @@ ProgressWish progressWish(const RunSettings &settings) {
                                      : ProgressWish::Auto;
 }
 
+/// Refuses what would end in a process that is killed for its memory.
+void refuse(const std::string &fault) {
+  if (!fault.empty())
+    throw std::invalid_argument(fault);
+}
+
+/// A rank that never answers should not keep the others for ever.
+std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
+  double seconds = settings.timeout.value_or(kTimeout);
+  return seconds > 0 ? std::chrono::milliseconds(static_cast<int64_t>(
+                           std::ceil(std::min(seconds, 1e9) * 1000)))
+                     : std::chrono::milliseconds(kForever);
+}
+
 int runSequentially(const RunSettings &settings,
                     const program::ProgramT &program, Workload &load) {
   RankThreads threads = threadsOf(settings, load.kind, 1, ProgressWish::Off);
   Signals signals;
   std::atomic<uint64_t> stepsDone = 0;
-  std::atomic<bool> stop = false;
+  std::atomic<bool> stop = false, isSaving = false;
   Listening listening(&signals, [&](int signal) {
     if (signal == SIGUSR1)
       return stop.store(true);
-    writeReport("ended by " + signalName(signal) + " in step " +
-                std::to_string(stepsDone.load() + 1) + "\n");
+    writeReport(
+        "ended by " + signalName(signal) +
+        (isSaving.load()
+             ? " while saving and evaluating\n"
+             : " in step " + std::to_string(stepsDone.load() + 1) + "\n"));
     _exit(128 + signal);
   });
-  setThreads(static_cast<int>(threads.computing));
+  auto useThreads = [&] { setThreads(static_cast<int>(threads.computing)); };
+  useThreads();
+  refuse(faultOfSequentialCapacity(
+      program, load.kind == kTransformer ? 1 : program.stages.size(),
+      hostMemory()));
   std::vector<std::unique_ptr<Stage>> stages;
   if (load.kind == kTransformer)
     stages.push_back(makeWholeModel(program));
@@ -88,22 +113,26 @@ int runSequentially(const RunSettings &settings,
                           stepsDone.store(step + 1);
                           return !stop.load();
                         });
-  results.finish({.weights = std::move(trained.weights),
-                  .gradients = std::move(trained.gradients),
-                  .ranks = {},
-                  .profiles = {},
-                  .steps = stepsDone.load(),
-                  .seconds = seconds()},
-                 {});
+  isSaving.store(true);
+  RunResult result = {.weights = std::move(trained.weights),
+                      .gradients = std::move(trained.gradients),
+                      .ranks = {},
+                      .profiles = {},
+                      .steps = stepsDone.load(),
+                      .seconds = seconds()};
+  // As in a run of one rank: nobody hears the signs, but what hangs is told.
+  std::vector<std::unique_ptr<Transport>> alone = makeInProcessTransports(1);
+  SignsOfLife signs(*alone[0], timeoutOf(settings));
+  signs.during(
+      [&] {
+        useThreads();
+        results.finish(result, {});
+      },
+      [](const std::string &reason) {
+        writeReport(reason + "\n");
+        _exit(1);
+      });
   return results.exitStatus();
-}
-
-/// A rank that never answers should not keep the others for ever.
-std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
-  double seconds = settings.timeout.value_or(kTimeout);
-  return seconds > 0 ? std::chrono::milliseconds(static_cast<int64_t>(
-                           std::ceil(std::min(seconds, 1e9) * 1000)))
-                     : std::chrono::milliseconds(kForever);
 }
 
 /// Makes `run` from the settings. The references in it are to the arguments.
@@ -206,10 +235,16 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
                                         overMpi ? cores.host : cores.usable));
     };
   };
+  auto checkCapacity = [&](std::span<const uint32_t> ranks) {
+    refuse(faultOfCapacity(program, ranks, hostMemory()));
+  };
   // Every rank must know what will be gathered.
   run.gatherWeights = !settings.save.empty() || load.kind == kExact ||
                       evaluates(settings, load);
   if (!overMpi) {
+    std::vector<uint32_t> all(program::rankCount(program));
+    std::iota(all.begin(), all.end(), 0);
+    checkCapacity(all);
     prepare("ranks are threads of this process");
     runInProcess(run);
     return results->exitStatus();
@@ -222,11 +257,16 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   if (settings.progress == kAuto && !session.allowsProgress())
     threads = share(ProgressWish::Off);
   std::unique_ptr<Transport> transport;
+  uint32_t firstToTell = 0; // until there is a transport
   try {
+    // The ranks of a host have its memory in common.
+    std::vector<uint32_t> hostRanks = session.hostRanks();
+    firstToTell = hostRanks.front();
+    checkCapacity(hostRanks);
+    firstToTell = 0;
     transport = session.makeTransport(
         {.progressThread = threads.progress,
          .ownAllReduce = settings.allReduce == kTransport});
-    std::vector<uint32_t> hostRanks = session.hostRanks();
     limit.reset();
     run.shared = sharedSettings(settings, load);
     if (session.rank() == rootOf(program))
@@ -236,7 +276,7 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     runInJob(run, *transport, hostRanks);
   } catch (const std::exception &error) {
     if (!transport)
-      giveWay();
+      giveWay(firstToTell);
     // The other ranks may be well: leave without meeting them again.
     std::fprintf(stderr, "chimera-run: %s\n", error.what());
     std::fflush(nullptr);
@@ -246,9 +286,7 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
 #endif
   return results ? results->exitStatus() : 0;
 }
-} // namespace
 
-namespace {
 /// What can be known to fail is refused before anything is trained.
 void checkSettings(const RunSettings &settings) {
   if (!settings.saveGradients.empty() && settings.steps == 0)
@@ -288,8 +326,8 @@ void checkMessages(const std::string &file, program::ProgramT &program) {
 }
 } // namespace
 
-void chimera::giveWay() {
-  if (std::optional<Job> job = findJob(); job && job->rank != 0)
+void chimera::giveWay(uint32_t first) {
+  if (std::optional<Job> job = findJob(); job && job->rank != first)
     std::this_thread::sleep_for(std::chrono::seconds(2));
 }
 

@@ -17,9 +17,9 @@ namespace chimera {
 int runCommand(const RunSettings &settings);
 
 /// To be called before a failure is told. Ranks of a job mostly fail alike:
-/// rank 0 tells at once, which ends the others before they do. One that fails
-/// alone is heard a moment later.
-void giveWay();
+/// rank `first` tells at once, which ends the others before they do. One that
+/// fails alone is heard a moment later.
+void giveWay(uint32_t first = 0);
 
 } // namespace chimera
 

@@ -38,12 +38,16 @@ inline size_t editDistance(const std::string &left, const std::string &right) {
 /// taken; empty if it has taken all. Names the option that is most like it.
 inline std::string unknownArgument(const CLI::App &app) {
   std::vector<std::string> extras = app.remaining();
-  if (extras.empty())
-    return {};
-  auto option = std::ranges::find_if(
-      extras, [](const std::string &text) { return text.starts_with('-'); });
-  if (option == extras.end())
-    return "unexpected argument '" + extras.front() + "'";
+  // After `--` nothing is an option.
+  auto mark = std::ranges::find(extras, "--");
+  auto option = std::find_if(extras.begin(), mark, [](const std::string &text) {
+    return text.starts_with('-');
+  });
+  if (option == mark) {
+    if (mark != extras.end())
+      extras.erase(mark);
+    return extras.empty() ? "" : "unexpected argument '" + extras.front() + "'";
+  }
   std::string name = option->substr(0, option->find('='));
   std::string nearest;
   // Beyond a third of the letters they are not alike.

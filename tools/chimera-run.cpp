@@ -13,9 +13,20 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <iostream>
 #include <new>
 
 using namespace chimera;
+
+/// `status`, or 1 where standard output could not be written, and says so.
+static int statusOfOutput(int status, bool hasOutput) {
+  std::cout.flush();
+  if (hasOutput && std::fflush(stdout) == 0 && !std::ferror(stdout) &&
+      std::cout)
+    return status;
+  std::fprintf(stderr, "chimera-run: cannot write to standard output\n");
+  return 1;
+}
 
 int main(int argc, char **argv) {
   bool hasOutput = guardOutputs();
@@ -113,23 +124,21 @@ int main(int argc, char **argv) {
   });
   try {
     app.parse(argc, argv);
-    if (app.remaining_size() > 0)
+    if (!unknownArgument(app).empty())
       throw CLI::ExtrasError(app.get_name(), app.remaining());
   } catch (const CLI::ParseError &error) {
-    if (error.get_exit_code() != 0)
+    bool isWrong = error.get_exit_code() != 0;
+    if (isWrong)
       giveWay();
-    return app.exit(error);
+    // Its own statuses say which rule of the library was broken.
+    app.exit(error);
+    return isWrong ? 1 : statusOfOutput(0, hasOutput);
   }
   try {
     if (!hasOutput)
       throw std::runtime_error("standard output is closed, and results would "
                                "be lost: give it > /dev/null at least");
-    int status = runCommand(settings);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-      std::fprintf(stderr, "chimera-run: cannot write to standard output\n");
-      return 1;
-    }
-    return status;
+    return statusOfOutput(runCommand(settings), hasOutput);
   } catch (const std::bad_alloc &) {
     giveWay();
     std::fprintf(stderr, "chimera-run: out of memory\n");

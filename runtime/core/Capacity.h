@@ -12,8 +12,10 @@
 
 namespace chimera::runtime {
 
-/// Bytes of memory and swap space of this host.
-uint64_t hostMemory();
+/// Bytes of memory and swap space that the ranks of this host can have: the
+/// host's, or fewer where the control groups of this process allow fewer. The
+/// system's files on those are looked for below the folder `root`.
+uint64_t hostMemory(const std::string &root = "");
 
 /// Whether the arenas of `ranks`, those of all of `program` that are on one
 /// host, fit into its memory: a rank touches all of its own before the first
@@ -21,6 +23,10 @@ uint64_t hostMemory();
 /// verified program.
 std::string faultOfCapacity(const program::ProgramT &program,
                             std::span<const uint32_t> ranks, uint64_t memory);
+
+/// Likewise of what trainSequentially needs at least, with so many `stages`.
+std::string faultOfSequentialCapacity(const program::ProgramT &program,
+                                      size_t stages, uint64_t memory);
 
 } // namespace chimera::runtime
 

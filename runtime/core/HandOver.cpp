@@ -140,7 +140,9 @@ Blocks chimera::runtime::blocksOf(const program::WorkerT &worker) {
     const program::Buffer &buffer = worker.buffers[b];
     if (blocks.bytes.empty() || buffer.offset() >= end) {
       blocks.bytes.push_back(0);
-      begin = end = buffer.offset();
+      end = buffer.offset();
+      // A piece of a gradient begins anywhere, and others may lie over it.
+      begin = end - end % program::kBufferAlignment;
     }
     end = std::max(end, buffer.offset() + buffer.bytes());
     blocks.bytes.back() = end - begin;

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <unistd.h>
 
 using namespace chimera;
@@ -57,6 +58,10 @@ void Progress::append(const std::string &line) try {
 }
 
 void Progress::show(const StepEvent &event, double perSecond) {
+  // Writing to a pipe that nobody reads would keep the rank from its next step.
+  pollfd room{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&room, 1, 0) == 0)
+    return;
   std::string line = "step " + std::to_string(event.step + 1) + "/" +
                      std::to_string(options.steps);
   char text[64];
@@ -83,9 +88,16 @@ void Progress::show(const StepEvent &event, double perSecond) {
     std::printf("\r%s\033[K", line.c_str());
   else
     std::printf("%s\n", line.c_str());
-  if (terminal && event.step + 1 == options.steps)
-    std::printf("\n");
+  isLineOpen = terminal;
+  if (event.step + 1 == options.steps)
+    endLine();
   std::fflush(stdout);
+}
+
+void Progress::endLine() {
+  if (isLineOpen)
+    std::printf("\n");
+  isLineOpen = false;
 }
 
 void Progress::finish(const nlohmann::json &summary) {

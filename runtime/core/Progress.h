@@ -16,9 +16,9 @@
 namespace chimera::runtime {
 
 /// The progress line on standard output (one line rewritten on a terminal, else
-/// a line now and then) and the log: a JSON object a line for each step, at the
-/// end one with the key "summary". Steps count from 1. Numbers are logged so
-/// that they read back to the last bit.
+/// a line now and then, and none where nobody reads them) and the log: a JSON
+/// object a line for each step, at the end one with the key "summary". Steps
+/// count from 1. Numbers are logged so that they read back to the last bit.
 ///
 /// The log is a LogFile.
 class Progress {
@@ -36,6 +36,9 @@ public:
   explicit Progress(const Options &options);
   /// Shows the step, and then logs it.
   void step(const StepEvent &event);
+  /// Ends the line that is rewritten on a terminal, if there is one: to be
+  /// called before anything else is printed.
+  void endLine();
   /// Writes the summary and names the log.
   void finish(const nlohmann::json &summary);
 
@@ -45,6 +48,7 @@ private:
 
   Options options;
   bool terminal;
+  bool isLineOpen = false;
   std::optional<LogFile> log;
   double lastSeconds = 0;
   double lastShown = -1e9;

@@ -73,14 +73,15 @@ std::string placeOf(const program::ProgramT &program, const Status &status,
 std::string stateOf(const program::ProgramT &program, const StatusPage &page,
                     uint32_t rank) {
   const Status &status = page.of(rank);
-  // Read before the clock: the rank moves on.
+  // In the reverse of the order in which the rank writes them: a state is never
+  // newer than its time, nor a time than the clock.
+  uint32_t state = status.state.load(std::memory_order_acquire);
   int64_t begin = status.since.load();
   char since[32];
   std::snprintf(since, sizeof(since), "%.2f s",
                 static_cast<double>(steadyNanoseconds() - begin) * 1e-9);
   std::string stopped =
       isStopped(status.pid.load()) ? "; its process is stopped" : "";
-  uint32_t state = status.state.load();
   switch (state == Status::Failed ? status.failedIn.load() : state) {
   case Status::Absent:
     return "has not started" + stopped;

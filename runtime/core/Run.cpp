@@ -7,7 +7,6 @@
 
 #include "runtime/core/Run.h"
 
-#include "runtime/core/Capacity.h"
 #include "runtime/core/Gather.h"
 #include "runtime/core/Report.h"
 #include "runtime/core/SignsOfLife.h"
@@ -22,7 +21,6 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
-#include <system_error>
 #include <unistd.h>
 
 using namespace chimera;
@@ -46,23 +44,30 @@ namespace {
 /// What all ranks of `run` must have alike.
 std::vector<Shared> sharedOf(const TrainingRun &run) {
   std::vector<Shared> shared = {
-      {"program", program::checksum(program::serialize(run.program))},
-      {"number of steps", run.steps},
-      {"wish for weights", run.gatherWeights},
-      {"wish for gradients", run.gatherGradients},
-      {"wish to compare replicas", run.checkReplicas},
-      {"wish for a profile", run.profile},
-      // By which the root knows how often to tell that it lives.
-      {"timeout", static_cast<uint64_t>(run.timeout.count())}};
+      {"program", program::checksum(program::serialize(run.program))}};
+  // Before the rest, which follows from them: they name the option that
+  // differs.
   std::ranges::copy(run.shared, std::back_inserter(shared));
+  shared.insert(shared.end(),
+                {{"number of steps", run.steps},
+                 {"--check-replicas", run.checkReplicas},
+                 // By which the root knows how often to tell that it lives.
+                 {"--timeout", static_cast<uint64_t>(run.timeout.count())},
+                 {"wish for weights", run.gatherWeights},
+                 {"wish for gradients", run.gatherGradients},
+                 {"wish for a profile", run.profile}});
   return shared;
 }
 
-/// `mayBegin` is asked before each step but the first. `fail` is told, from any
-/// thread, why the run fails where this thread cannot say so itself.
+using Fail = std::function<void(const std::string &)>;
+
+/// `prepare`, where there is one, is told of the groups before the first
+/// all-reduce. `mayBegin` is asked before each step but the first. `fail` is
+/// told, from any thread, why the run fails where this thread cannot say so
+/// itself.
 void runRank(const TrainingRun &run, Transport &transport, Status &status,
-             const std::function<bool(uint64_t)> &mayBegin,
-             const std::function<void(const std::string &)> &fail) {
+             const std::function<void(std::span<const ReduceGroup>)> &prepare,
+             const std::function<bool(uint64_t)> &mayBegin, const Fail &fail) {
   if (run.onThread)
     run.onThread();
   uint32_t root = rootOf(run.program);
@@ -79,10 +84,8 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
                           options);
 
   meet(run.program, transport, run.timeout, "all ranks to start");
-  {
-    Watchdog limit(run.timeout, "all ranks to make their groups", fail);
-    transport.prepare(interpreter.reduceGroups());
-  }
+  if (prepare)
+    prepare(interpreter.reduceGroups());
   int64_t begin = steadyNanoseconds();
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
@@ -163,14 +166,6 @@ struct Failure {
 };
 } // namespace
 
-/// Refuses what would end in a process that is killed for its memory.
-static void checkCapacity(const program::ProgramT &program,
-                          std::span<const uint32_t> ranksOnHost) {
-  std::string fault = faultOfCapacity(program, ranksOnHost, hostMemory());
-  if (!fault.empty())
-    throw std::invalid_argument(fault);
-}
-
 void chimera::runtime::runInProcess(const TrainingRun &run) {
   uint32_t ranks = program::rankCount(run.program);
   if (ranks > kMostThreads)
@@ -180,7 +175,6 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
         ": run it under mpirun, a process a rank");
   std::vector<uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), 0);
-  checkCapacity(run.program, all);
   StatusPage page(ranks);
   std::vector<std::unique_ptr<Transport>> transports =
       makeInProcessTransports(ranks);
@@ -215,7 +209,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     runOrEnd("running a rank", [&] {
       try {
         runRank(
-            run, *transports[rank], page.of(rank),
+            run, *transports[rank], page.of(rank), {},
             [&](uint64_t step) { return page.mayBegin(step); },
             [&](const std::string &reason) { fail(rank, reason); });
       } catch (const std::exception &error) {
@@ -227,16 +221,20 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     });
   };
   std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
-    try {
-      threads.emplace_back(runThread, rank);
-    } catch (const std::system_error &error) {
-      fail(rank, std::string("cannot start its thread: ") + error.what());
-      std::lock_guard lock(failure.mutex);
-      failure.running -= ranks - rank;
-      break;
+  threads.reserve(ranks);
+  // From here on threads use what an error would unwind.
+  runOrEnd("starting the ranks", [&] {
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      try {
+        threads.emplace_back(runThread, rank);
+      } catch (const std::exception &error) {
+        fail(rank, std::string("cannot start its thread: ") + error.what());
+        std::lock_guard lock(failure.mutex);
+        failure.running -= ranks - rank;
+        break;
+      }
     }
-  }
+  });
 
   {
     constexpr std::chrono::milliseconds kLook(50);
@@ -246,7 +244,6 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
       return failure.running == 0 || !failure.report.empty();
     }))
       if (std::optional<uint32_t> rank = standstill.find())
-        // The threads of the ranks still use what an error would unwind.
         runOrEnd("reporting a rank that does not move", [&] {
           failLocked(*rank,
                      timedOut(run.timeout,
@@ -262,13 +259,13 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   for (std::thread &thread : threads)
     thread.join();
   if (!failure.report.empty())
-    throw RunFailure(failure.report);
+    throw RunFailure(failure.report.substr(0, failure.report.rfind('\n')));
 }
 
 void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
                                 const std::vector<uint32_t> &hostRanks) {
-  checkCapacity(run.program, hostRanks);
   StatusPage page(transport, hostRanks, run.timeout);
+  page.of(transport.rank()).enter(Status::Starting);
   const std::vector<uint32_t> &watched = page.sharing();
   tellOfTheUnwatched(transport.rank(), hostRanks, watched);
   Watcher watcher(run.program, page, transport.rank(), watched, run.timeout);
@@ -291,6 +288,10 @@ void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
     checkAgreement(transport, sharedOf(run), run.timeout);
     runRank(
         run, transport, page.of(transport.rank()),
+        [&](std::span<const ReduceGroup> groups) {
+          Watchdog limit(run.timeout, "all ranks to make their groups", fail);
+          transport.prepare(groups);
+        },
         [&](uint64_t step) {
           return oneHost ? page.mayBegin(step) : vote.mayBegin();
         },

@@ -71,7 +71,8 @@ struct TrainingRun {
   std::function<void(const RunResult &)> onResult = {};
 };
 
-/// A run that failed on some rank. The message is the report on all of them.
+/// A run that failed on some rank. The message is the report on all of them,
+/// without the end of its last line.
 class RunFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -83,12 +84,14 @@ uint32_t rootOf(const program::ProgramT &program);
 /// not fit is told before anything runs. Throws what the factory throws.
 void checkStages(const TrainingRun &run);
 
-/// Ranks that one process takes as threads.
-inline constexpr uint32_t kMostThreads = 4096;
+/// Ranks that one process takes as threads. Each pair of them has two channels
+/// of 64 bytes: 64 MiB for so many ranks, 1 GiB for four times as many.
+inline constexpr uint32_t kMostThreads = 1024;
 
 /// Runs all ranks as threads. Throws RunFailure if one of them fails, and
-/// std::invalid_argument for more than kMostThreads of them and, as runInJob
-/// does, where the arenas of the ranks of this host do not fit into its memory.
+/// std::invalid_argument for more than kMostThreads of them. Like runInJob it
+/// expects that faultOfCapacity was asked: a process that takes more memory
+/// than there is may be killed.
 void runInProcess(const TrainingRun &run);
 
 /// Runs this process's rank of a job. Requires as many ranks as the program

@@ -175,13 +175,17 @@ void SignsOfLife::sendLast() {
 
 void chimera::runtime::awaitLastSign(Transport &transport, uint32_t root,
                                      milliseconds timeout) try {
-  while (receiveValue<Sign>(transport, root, timeout) != Sign::IsDone)
-    ;
+  // What the root itself waits for, while it gathers, times out before and has
+  // more to say.
+  milliseconds patience = timeout + kAfterWaits;
+  while (receiveValue<Sign>(transport, root, patience) != Sign::IsDone)
+    patience = timeout;
 } catch (const TransportError &error) {
   if (error.reason != TransportError::Reason::TimedOut)
     throw;
   throw TransportError(error.reason,
                        timedOut(timeout, "a sign of life from rank " +
                                              std::to_string(root) +
-                                             ", which saves and evaluates"));
+                                             ", which gathers, saves and "
+                                             "evaluates"));
 }

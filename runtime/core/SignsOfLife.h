@@ -66,7 +66,8 @@ private:
 };
 
 /// At every other rank: returns when `root` has sent its last sign. Throws what
-/// waits throw, that is after `timeout` without a sign.
+/// waits throw, that is after `timeout` without a sign, or half a second more
+/// without the first.
 void awaitLastSign(Transport &transport, uint32_t root,
                    std::chrono::milliseconds timeout);
 

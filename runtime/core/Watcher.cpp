@@ -23,10 +23,8 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::milliseconds kPeriod(50);
-/// How often a watcher asks whether its neighbour is stopped, and how much
-/// later than the waits for it the watcher gives up: they have more to say.
+/// In how many periods a watcher asks once whether its neighbour is stopped.
 constexpr unsigned kStoppedEvery = 5;
-constexpr std::chrono::milliseconds kAfterWaits(500);
 
 uint32_t behind(const std::vector<uint32_t> &ranks, uint32_t self) {
   auto place = std::ranges::upper_bound(ranks, self);

@@ -72,6 +72,11 @@ std::string reason(int code) {
   return std::error_code(code, std::generic_category()).message();
 }
 
+std::string truncated(uint64_t expected, uint64_t got) {
+  return "truncated: expected " + std::to_string(expected) + " bytes, got " +
+         std::to_string(got);
+}
+
 /// One stays on the line; of several each has its own.
 std::string violationList(const std::vector<Violation> &violations) {
   if (violations.size() == 1)
@@ -82,45 +87,98 @@ std::string violationList(const std::vector<Violation> &violations) {
   return text;
 }
 
-/// All bytes up to the end, or nothing with errno set. Grows as it reads, as
-/// the size of a pipe is not known beforehand.
-std::optional<std::vector<std::byte>> readAll(int descriptor) {
+/// The header of the file that begins with `bytes`, or nothing and why no
+/// program is in such a file.
+std::optional<Header> headerOf(std::span<const std::byte> bytes,
+                               std::string &error) {
+  size_t known = std::min(bytes.size(), sizeof(kMagic));
+  if (bytes.empty() || std::memcmp(bytes.data(), kMagic, known) != 0) {
+    error = "not a chimera program (expected magic \"CHIMERA\\n\"" +
+            std::string(bytes.empty() ? ", got an empty file)" : ")");
+    return std::nullopt;
+  }
+  if (bytes.size() < sizeof(Header)) {
+    error = truncated(sizeof(Header), bytes.size());
+    return std::nullopt;
+  }
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof(Header));
+  if (header.major != kMajorVersion) {
+    error = "version " + std::to_string(header.major) + "." +
+            std::to_string(header.minor) +
+            ": this reader understands major version " +
+            std::to_string(kMajorVersion);
+    return std::nullopt;
+  }
+  if (header.size > kMaxPayload) {
+    error = "expected at most " + std::to_string(kMaxPayload) +
+            " bytes of content, the header claims " +
+            std::to_string(header.size);
+    return std::nullopt;
+  }
+  return header;
+}
+
+/// Appends to `bytes` until there are `limit`, or the file ends. False with
+/// errno set where reading fails.
+bool readUpTo(int descriptor, uint64_t limit, std::vector<std::byte> &bytes) {
+  for (size_t filled = bytes.size(); filled < limit;) {
+    // Grows as it reads: what a pipe will give is not known beforehand.
+    uint64_t room = std::max(
+        {uint64_t(bytes.capacity()), uint64_t(filled) * 2, uint64_t(1) << 16});
+    bytes.resize(static_cast<size_t>(std::min(room, limit)));
+    ssize_t count =
+        ::read(descriptor, bytes.data() + filled, bytes.size() - filled);
+    if (count < 0 && errno == EINTR) {
+      bytes.resize(filled);
+      continue;
+    }
+    filled += static_cast<size_t>(std::max<ssize_t>(count, 0));
+    bytes.resize(filled);
+    if (count <= 0)
+      return count == 0;
+  }
+  return true;
+}
+
+/// What deserialize needs of a file: as much as its header announces, and one
+/// byte more that tells whether something follows; of a file that does not
+/// begin as a program, the beginning. False with errno set where reading fails.
+bool readFile(int descriptor, std::vector<std::byte> &bytes) {
   struct stat status;
   if (::fstat(descriptor, &status) != 0)
-    return std::nullopt;
+    return false;
   if (S_ISDIR(status.st_mode)) {
     errno = EISDIR;
-    return std::nullopt;
+    return false;
   }
-  uint64_t limit = sizeof(Header) + kMaxPayload;
-  std::vector<std::byte> bytes;
-  if (S_ISREG(status.st_mode) && status.st_size > 0) {
-    if (static_cast<uint64_t>(status.st_size) > limit) {
-      errno = EFBIG;
-      return std::nullopt;
-    }
-    bytes.reserve(static_cast<size_t>(status.st_size) + 1);
-  }
-  for (size_t filled = 0;;) {
-    size_t room = std::max(bytes.capacity(), size_t(1) << 16);
-    if (room == filled)
-      room *= 2;
-    bytes.resize(room);
-    ssize_t count = ::read(descriptor, bytes.data() + filled, room - filled);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return std::nullopt;
-    filled += static_cast<size_t>(count);
-    if (filled > limit) {
-      errno = EFBIG;
-      return std::nullopt;
-    }
-    if (count == 0) {
-      bytes.resize(filled);
-      return bytes;
-    }
-  }
+  if (!readUpTo(descriptor, sizeof(Header), bytes))
+    return false;
+  std::string ignored;
+  std::optional<Header> header = headerOf(bytes, ignored);
+  if (!header)
+    return true;
+  uint64_t limit = sizeof(Header) + header->size + 1;
+  if (S_ISREG(status.st_mode) && status.st_size > 0)
+    bytes.reserve(static_cast<size_t>(
+        std::min(limit, static_cast<uint64_t>(status.st_size) + 1)));
+  return readUpTo(descriptor, limit, bytes);
+}
+
+/// Whether each list of structs of 64 bits begins where one can be read. The
+/// FlatBuffers verifier looks only at the 32 bits of the length before it.
+bool areListsAligned(const Program &content, const uint8_t *begin) {
+  static_assert(alignof(Stage) == 8 && alignof(Buffer) == 8);
+  static_assert(std::max({alignof(Instruction), alignof(State),
+                          alignof(Contribution), alignof(Location)}) == 4,
+                "a list of structs that has to be looked at too");
+  auto isAligned = [&](const auto *list) {
+    return list->size() == 0 || (list->Data() - begin) % 8 == 0;
+  };
+  return isAligned(content.stages()) &&
+         std::ranges::all_of(*content.workers(), [&](const Worker *worker) {
+           return isAligned(worker->buffers());
+         });
 }
 
 /// The two parts of a program file.
@@ -189,44 +247,20 @@ std::vector<std::byte> serialize(const ProgramT &program) {
 
 std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
                                     std::string &error) {
-  size_t known = std::min(bytes.size(), sizeof(kMagic));
-  if (bytes.empty() || std::memcmp(bytes.data(), kMagic, known) != 0) {
-    error = "not a chimera program (expected magic \"CHIMERA\\n\"" +
-            std::string(bytes.empty() ? ", got an empty file)" : ")");
+  std::optional<Header> header = headerOf(bytes, error);
+  if (!header)
     return std::nullopt;
-  }
-  auto truncated = [&](uint64_t expected) {
-    error = "truncated: expected " + std::to_string(expected) + " bytes, got " +
-            std::to_string(bytes.size());
-    return std::nullopt;
-  };
-  if (bytes.size() < sizeof(Header))
-    return truncated(sizeof(Header));
-  Header header;
-  std::memcpy(&header, bytes.data(), sizeof(Header));
-  if (header.major != kMajorVersion) {
-    error = "version " + std::to_string(header.major) + "." +
-            std::to_string(header.minor) +
-            ": this reader understands major version " +
-            std::to_string(kMajorVersion);
-    return std::nullopt;
-  }
-  if (header.size > kMaxPayload) {
-    error = "expected at most " + std::to_string(kMaxPayload) +
-            " bytes of content, the header claims " +
-            std::to_string(header.size);
-    return std::nullopt;
-  }
   std::span<const std::byte> payload = bytes.subspan(sizeof(Header));
-  if (payload.size() < header.size)
-    return truncated(sizeof(Header) + header.size);
-  if (payload.size() > header.size) {
-    error = "expected " + std::to_string(sizeof(Header) + header.size) +
-            " bytes, got " + std::to_string(bytes.size()) +
-            ": something was appended to the program";
+  if (payload.size() < header->size) {
+    error = truncated(sizeof(Header) + header->size, bytes.size());
     return std::nullopt;
   }
-  if (checksum(payload) != header.checksum) {
+  if (payload.size() > header->size) {
+    error = "expected " + std::to_string(sizeof(Header) + header->size) +
+            " bytes, got more: something was appended to the program";
+    return std::nullopt;
+  }
+  if (checksum(payload) != header->checksum) {
     error = "damaged: the checksum of the content is not the header's";
     return std::nullopt;
   }
@@ -234,12 +268,17 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
   // file bounds their number.
   flatbuffers::Verifier::Options options;
   options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
-  // The header keeps the alignment of `bytes`, which the allocator gives.
-  options.check_alignment =
-      reinterpret_cast<uintptr_t>(payload.data()) % 8 == 0;
+  // Alignment is checked relative to the payload, which begins a multiple of 8
+  // bytes after the start that an allocator gave.
+  std::vector<std::byte> aligned;
+  if (reinterpret_cast<uintptr_t>(payload.data()) % 8 != 0) {
+    aligned.assign(payload.begin(), payload.end());
+    payload = aligned;
+  }
   auto *content = reinterpret_cast<const uint8_t *>(payload.data());
   flatbuffers::Verifier verifier(content, payload.size(), options);
-  if (!verifier.VerifyBuffer<Program>()) {
+  if (!verifier.VerifyBuffer<Program>() ||
+      !areListsAligned(*GetProgram(content), content)) {
     error = "malformed: the content is not a valid FlatBuffer of a program";
     return std::nullopt;
   }
@@ -273,14 +312,15 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
     error = path + ": cannot open: " + reason(errno);
     return std::nullopt;
   }
-  std::optional<std::vector<std::byte>> bytes = readAll(file);
+  std::vector<std::byte> bytes;
+  bool isRead = readFile(file, bytes);
   int code = errno;
   ::close(file);
-  if (!bytes) {
+  if (!isRead) {
     error = path + ": cannot read: " + reason(code);
     return std::nullopt;
   }
-  std::optional<ProgramT> program = readProgram(*bytes, error);
+  std::optional<ProgramT> program = readProgram(bytes, error);
   if (!program)
     error = path + ": " + error;
   return program;

@@ -62,7 +62,8 @@ struct Violation {
 /// bytes, so that sums of them fit in 64 bits; there are at most 2^20 ranks;
 /// costs are not negative; learning rate, epsilon and weight decay are finite
 /// and not negative, betas in [0, 1); texts are printable UTF-8 (Printable.h)
-/// of at most 4096 bytes.
+/// of at most 4096 bytes. The instructions of a worker have together no more
+/// operands and results than its pool has entries: none is there for two.
 ///
 /// The deadlock test runs the streams abstractly until no worker advances. Each
 /// instruction i is two events, s(i) reached and c(i) complete, with edges

@@ -1,4 +1,4 @@
-//===- VerifyBuffers.cpp - Reads, writes and bytes held -------------------===//
+//===- VerifyBuffers.cpp - Reads and writes -------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,66 +7,54 @@
 //
 // Walks each stream as it runs and turns every value into an interval, from the
 // instruction that writes it to the last that uses it. Two buffers that overlap
-// in the arena must not overlap in time, and the bytes of the intervals add up
-// to what the worker holds. Buffers that a rename permutes overlap with none at
-// any time, so that their values' intervals need no place.
+// in the arena must not overlap in time (VerifyOverlaps.cpp), and the bytes of
+// the intervals add up to what the worker holds (VerifyMemory.cpp). Buffers
+// that a rename permutes overlap with none at any time, so that their values'
+// intervals need no place.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/VerifyInternal.h"
+#include "runtime/program/VerifyBuffers.h"
 
 #include <algorithm>
-#include <map>
-#include <memory_resource>
 
 namespace chimera::program::verify {
 
 namespace {
 
-/// A value in a buffer: born and last used at these positions, both included.
-struct Interval {
-  uint32_t buffer;
-  uint32_t birth;
-  uint32_t death;
-};
-
 class BufferVerifier {
 public:
   BufferVerifier(const ProgramT &program, uint32_t w,
                  const std::vector<Run> &runs, Report &report)
-      : w(w), worker(*program.workers[w]), report(report), runs(runs),
-        slots(worker.buffers.size()), permuted(worker.buffers.size()) {
-    for (const Run &run : runs) {
-      Section range = sectionsOf(worker)[run.section];
-      positions += range.end - range.begin;
-    }
+      : timeline(program, w, runs), w(w), worker(timeline.worker),
+        report(report), slots(worker.buffers.size()) {
     for (const State &state : worker.states)
       for (uint32_t buffer : {state.weights(), state.optimizer_state()}) {
         slots[buffer].isState = true;
         slots[buffer].isWritten = true;
-        stateBytes += worker.buffers[buffer].bytes();
       }
   }
 
   Footprint run() {
-    verifyPermuted();
-    for (const Run &run : runs) {
+    const std::vector<bool> permuted = verifyPermuted(timeline, report);
+    for (const Run &run : timeline.runs) {
       if (report.full())
         return {};
       walk(run);
     }
     for (uint32_t b = 0; b < slots.size() && !report.full(); ++b) {
       if (slots[b].isWritten && isStash(b))
-        report.addAt(Rule::Buffers, w, instructionAt(slots[b].birth),
-                     "worker " + text(w) + ": expected the stash in buffer " +
-                         text(b) + " to be used, as it was written by " +
-                         report.name(w, instructionAt(slots[b].birth)));
+        report.addAt(
+            Rule::Buffers, w, timeline.instructionAt(slots[b].birth),
+            "worker " + text(w) + ": expected the stash in buffer " + text(b) +
+                " to be used, as it was written by " +
+                report.name(w, timeline.instructionAt(slots[b].birth)));
       close(b);
     }
     if (!report.empty())
       return {};
-    verifyOverlaps();
-    return report.empty() ? footprint() : Footprint();
+    verifyOverlaps(timeline, intervals, permuted, report);
+    return report.empty() ? footprintOf(timeline, intervals) : Footprint();
   }
 
 private:
@@ -80,23 +68,12 @@ private:
     bool isState = false;
   };
 
-  uint32_t instructionAt(uint32_t position) const {
-    for (const Run &run : runs) {
-      Section range = sectionsOf(worker)[run.section];
-      uint32_t length = range.end - range.begin;
-      if (position < length)
-        return range.begin + position;
-      position -= length;
-    }
-    return kNone;
-  }
-
   void walk(const Run &run) {
     Section range = sectionsOf(worker)[run.section];
     for (uint32_t i = range.begin; i < range.end && !report.full();
          ++i, ++position)
       step(worker.instructions[i]);
-    if (runs.size() == 1 || run.section != kBody || !report.empty())
+    if (timeline.runs.size() == 1 || run.section != kBody || !report.empty())
       return;
     std::vector<bool> written(slots.size());
     for (uint32_t b = 0; b < slots.size(); ++b)
@@ -115,62 +92,12 @@ private:
     found = std::move(written);
   }
 
-  /// Refuses buffers of a rename that share bytes with any other buffer.
-  void verifyPermuted() {
-    bool any = false;
-    for (const Run &run : runs) {
-      Section range = sectionsOf(worker)[run.section];
-      if (range.begin == range.end)
-        continue;
-      const Instruction &last = worker.instructions[range.end - 1];
-      if (last.opcode() != Opcode::Rename)
-        continue;
-      any = true;
-      for (uint32_t buffer : operandsOf(worker, last))
-        permuted[buffer] = true;
-    }
-    if (!any)
-      return;
-    std::vector<uint32_t> order;
-    for (uint32_t b = 0; b < worker.buffers.size(); ++b)
-      if (!isStash(b) && worker.buffers[b].bytes() > 0)
-        order.push_back(b);
-    std::ranges::sort(order, {},
-                      [&](uint32_t b) { return worker.buffers[b].offset(); });
-    uint64_t end = 0, endOfPermuted = 0;
-    uint32_t longest = kNone, permutedBefore = kNone;
-    for (uint32_t b : order) {
-      const Buffer &buffer = worker.buffers[b];
-      uint32_t other = kNone;
-      if (permuted[b] && buffer.offset() < end)
-        other = longest;
-      else if (buffer.offset() < endOfPermuted)
-        other = permutedBefore;
-      if (other != kNone)
-        report.addAt(Rule::Buffers, w, kNone,
-                     "worker " + text(w) +
-                         ": expected the bytes of a rename's buffer to be its "
-                         "own, got " +
-                         bytesOf(permuted[b] ? b : other) + " and " +
-                         bytesOf(permuted[b] ? other : b));
-      uint64_t last = buffer.offset() + buffer.bytes();
-      if (last > end) {
-        end = last;
-        longest = b;
-      }
-      if (permuted[b] && last > endOfPermuted) {
-        endOfPermuted = last;
-        permutedBefore = b;
-      }
-    }
-  }
-
   bool isStash(uint32_t buffer) const {
     return worker.buffers[buffer].kind() == ValueKind::Stash;
   }
 
   void fail(const std::string &message, uint32_t buffer) {
-    report.add(Rule::Buffers, w, instructionAt(position),
+    report.add(Rule::Buffers, w, timeline.instructionAt(position),
                message + " (buffer " + text(buffer) + ", " +
                    nameOf(worker.buffers[buffer].kind()) + ")");
   }
@@ -312,143 +239,13 @@ private:
       }
   }
 
-  /// Refuses two values whose bytes and times overlap: sweeps over time with
-  /// the live values ordered by offset.
-  void verifyOverlaps() {
-    std::pmr::unsynchronized_pool_resource pool;
-    // By offset: the interval's number.
-    std::pmr::map<uint64_t, uint32_t> live(&pool);
-    auto end = [&](uint32_t interval) {
-      const Buffer &buffer = worker.buffers[intervals[interval].buffer];
-      return buffer.offset() + buffer.bytes();
-    };
-    size_t real = intervals.size();
-    for (const State &state : worker.states)
-      for (uint32_t buffer : {state.weights(), state.optimizer_state()})
-        intervals.push_back({buffer, 0, positions});
-
-    // Intervals by birth and by death, as linked lists by position.
-    std::vector<uint32_t> bornAt(positions + 1, kNone);
-    std::vector<uint32_t> diedAt(positions + 1, kNone);
-    std::vector<uint32_t> nextBorn(intervals.size());
-    std::vector<uint32_t> nextDied(intervals.size());
-    std::vector<bool> entered(intervals.size());
-    for (uint32_t n = 0; n < intervals.size(); ++n) {
-      const Buffer &buffer = worker.buffers[intervals[n].buffer];
-      if (buffer.kind() == ValueKind::Stash || buffer.bytes() == 0 ||
-          permuted[intervals[n].buffer])
-        continue;
-      nextBorn[n] = bornAt[intervals[n].birth];
-      bornAt[intervals[n].birth] = n;
-      nextDied[n] = diedAt[intervals[n].death];
-      diedAt[intervals[n].death] = n;
-    }
-    for (position = 0; position < bornAt.size(); ++position) {
-      if (position > 0)
-        for (uint32_t n = diedAt[position - 1]; n != kNone; n = nextDied[n])
-          if (entered[n])
-            live.erase(worker.buffers[intervals[n].buffer].offset());
-      for (uint32_t n = bornAt[position]; n != kNone; n = nextBorn[n]) {
-        uint64_t offset = worker.buffers[intervals[n].buffer].offset();
-        auto after = live.lower_bound(offset);
-        uint32_t other = kNone;
-        if (after != live.end() && after->first < end(n))
-          other = after->second;
-        else if (after != live.begin() &&
-                 end(std::prev(after)->second) > offset)
-          other = std::prev(after)->second;
-        if (other == kNone) {
-          live.emplace_hint(after, offset, n);
-          entered[n] = true;
-        } else if (std::max(n, other) < real) {
-          failOverlap(intervals[n], intervals[other]);
-        } else {
-          failStateOverlap(intervals[n], intervals[other], n < real);
-        }
-        if (report.full())
-          return;
-      }
-    }
-    intervals.resize(real);
-  }
-
-  std::string bytesOf(uint32_t buffer) const {
-    const Buffer &found = worker.buffers[buffer];
-    return "buffer " + text(buffer) + " (" + nameOf(found.kind()) + ", bytes " +
-           text(found.offset()) + " to " +
-           text(found.offset() + found.bytes() - 1) + ")";
-  }
-
-  void failOverlap(const Interval &value, const Interval &other) {
-    report.add(Rule::Buffers, w, instructionAt(value.birth),
-               "writes " + bytesOf(value.buffer) + ", which overlaps " +
-                   bytesOf(other.buffer) + ", which is in use until " +
-                   report.name(w, instructionAt(other.death)));
-  }
-
-  void failStateOverlap(const Interval &value, const Interval &other,
-                        bool valueIsReal) {
-    report.addAt(Rule::Buffers, w, kNone,
-                 "worker " + text(w) +
-                     ": expected a state's bytes to be its own, "
-                     "got " +
-                     bytesOf((valueIsReal ? other : value).buffer) + " and " +
-                     bytesOf((valueIsReal ? value : other).buffer));
-  }
-
-  Footprint footprint() const {
-    std::vector<uint64_t> change(positions + 1);
-    for (const Interval &interval : intervals) {
-      uint64_t bytes = worker.buffers[interval.buffer].bytes();
-      change[interval.birth] += bytes;
-      change[interval.death + 1] -= bytes;
-    }
-    // Stashes are looked at by themselves only for a cap.
-    std::vector<uint64_t> stashChange;
-    if (worker.memory_cap != 0) {
-      stashChange.resize(positions + 1);
-      for (const Interval &interval : intervals)
-        if (isStash(interval.buffer)) {
-          uint64_t bytes = worker.buffers[interval.buffer].bytes();
-          stashChange[interval.birth] += bytes;
-          stashChange[interval.death + 1] -= bytes;
-        }
-    }
-    Footprint result{stateBytes, 0, stateBytes};
-    uint64_t held = stateBytes, stashes = 0;
-    uint32_t at = 0;
-    for (const Run &run : runs) {
-      Section range = sectionsOf(worker)[run.section];
-      for (uint32_t i = range.begin; i < range.end; ++i, ++at) {
-        held += change[at];
-        if (held > result.peak) {
-          result.peak = held;
-          result.peakInstruction = i;
-        }
-        if (i == worker.peak_instruction)
-          result.atStated = std::max(result.atStated, held);
-        if (stashChange.empty())
-          continue;
-        stashes += stashChange[at];
-        if (stashes > result.stashes) {
-          result.stashes = stashes;
-          result.stashInstruction = i;
-        }
-      }
-    }
-    return result;
-  }
-
+  Timeline timeline;
   uint32_t w;
   const WorkerT &worker;
   Report &report;
-  const std::vector<Run> &runs;
-  std::vector<Slot> slots;    ///< by buffer
-  std::vector<bool> permuted; ///< by buffer, whether a rename names it
+  std::vector<Slot> slots; ///< by buffer
   std::vector<Interval> intervals;
-  uint64_t stateBytes = 0;
   std::vector<bool> found; ///< by buffer, what the first body left
-  uint32_t positions = 0;  ///< instructions of all runs
   uint32_t position = 0;
 };
 
@@ -474,35 +271,6 @@ std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report) {
       break;
   }
   return footprints;
-}
-
-void verifyMemory(const ProgramT &program,
-                  const std::vector<Footprint> &footprints, Report &report) {
-  for (uint32_t w = 0; w < program.workers.size(); ++w) {
-    const WorkerT &worker = *program.workers[w];
-    const Footprint &found = footprints[w];
-    auto fail = [&](uint32_t index, const std::string &message) {
-      if (worker.instructions.empty())
-        report.add(Rule::Memory, "worker " + text(w) + ": " + message);
-      else
-        report.add(Rule::Memory, w, index, message);
-    };
-    if (worker.peak_bytes != found.peak)
-      fail(found.peakInstruction,
-           "expected a peak of " + text(worker.peak_bytes) +
-               " bytes as stated, got " + text(found.peak) + " here");
-    else if (found.atStated != found.peak)
-      fail(worker.peak_instruction, "expected the peak of " + text(found.peak) +
-                                        " bytes here as stated, got " +
-                                        text(found.atStated));
-    if (worker.memory_cap != 0 &&
-        worker.arena_bytes + found.stashes > worker.memory_cap)
-      fail(found.stashInstruction,
-           "expected at most " + text(worker.memory_cap) +
-               " bytes, the worker's cap, got an arena of " +
-               text(worker.arena_bytes) + " and stashes of " +
-               text(found.stashes));
-  }
 }
 
 } // namespace chimera::program::verify

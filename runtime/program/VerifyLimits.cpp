@@ -13,6 +13,7 @@
 
 #include "runtime/program/Printable.h"
 #include "runtime/program/VerifyInternal.h"
+#include "runtime/program/VerifySizes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -116,7 +117,20 @@ private:
              std::to_string(cost));
   }
 
+  /// Instructions that shared entries of the pool could make the other rules
+  /// visit far more operands than the file holds.
+  void verifyPool(const std::string &name, const WorkerT &worker) {
+    uint64_t used = 0;
+    for (const Instruction &instruction : worker.instructions)
+      used += uint64_t(instruction.operands()) + instruction.results();
+    if (used > worker.operands.size())
+      fail(name + "expected at most the " + text(worker.operands.size()) +
+           " operands and results of its pool, each of one instruction, got " +
+           text(used));
+  }
+
   void verifyWorker(const std::string &name, const WorkerT &worker) {
+    verifyPool(name, worker);
     verifyBytes(name, "arena", worker.arena_bytes);
     if (worker.arena_bytes > kMaxBytes)
       return;
@@ -139,6 +153,10 @@ private:
         failHere("expected its " + text(buffer.bytes()) +
                  " bytes inside the arena of " + text(worker.arena_bytes) +
                  ", got offset " + text(buffer.offset()));
+      else if (std::string fault = alignmentFault(buffer);
+               buffer.kind() != ValueKind::WeightGradient && !fault.empty())
+        // A weight gradient may be a piece of one that is cut anywhere.
+        failHere(fault);
     }
     if (stashes > kMaxBytes)
       fail(name + "expected less than 2^48 bytes of stashes together");

@@ -25,6 +25,14 @@ static uint64_t product(uint64_t left, uint64_t right) {
   return __builtin_mul_overflow(left, right, &result) ? UINT64_MAX : result;
 }
 
+std::string alignmentFault(const Buffer &buffer) {
+  if (buffer.offset() % kBufferAlignment == 0)
+    return "";
+  return std::string("expected ") + nameOf(buffer.kind()) +
+         " at a multiple of " + text(kBufferAlignment) + " bytes, got offset " +
+         text(buffer.offset());
+}
+
 std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
                            uint32_t stage, const Buffer &buffer) {
   const uint64_t got = buffer.bytes();
@@ -72,11 +80,8 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   if (got != expected)
     return "expected " + text(expected) + " bytes of " + nameOf(kind) +
            ", got " + text(got);
-  if (kind != ValueKind::Stash && buffer.offset() % kBufferAlignment != 0)
-    return std::string("expected ") + nameOf(kind) + " at a multiple of " +
-           text(kBufferAlignment) + " bytes, got offset " +
-           text(buffer.offset());
-  return "";
+  // verifyLimits has seen to the others.
+  return kind == ValueKind::WeightGradient ? alignmentFault(buffer) : "";
 }
 
 } // namespace chimera::program::verify

@@ -16,6 +16,10 @@
 
 namespace chimera::program::verify {
 
+/// What is wrong with where a buffer begins that is no piece of a gradient, or
+/// nothing.
+std::string alignmentFault(const Buffer &buffer);
+
 /// The sizes of Verify.h: by the table of stages and, where there is one, the
 /// model.
 class Sizes {

@@ -44,6 +44,10 @@ private:
   Clock::time_point asked; ///< last
 };
 
+/// How much longer than the timeout who watches another's waits is patient: a
+/// wait that times out has more to say.
+inline constexpr std::chrono::milliseconds kAfterWaits(500);
+
 /// What a wait that gave up says; `what` is what it waited for.
 inline std::string timedOut(std::chrono::milliseconds timeout,
                             const std::string &what) {

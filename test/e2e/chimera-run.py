@@ -9,9 +9,12 @@ over MPI are skipped.
 import fcntl
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from job import ENVIRONMENT
@@ -420,6 +423,123 @@ class Test(unittest.TestCase):
             self.assertTrue(result.stderr.startswith(f"chimera-run: {error}"),
                             result.stderr)
             self.assertIn("--help", result.stderr)
+
+    def test_a_program_after_two_dashes(self):
+        program = self.sample()
+        result = self.run_it("--steps", "1", "--", program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.expect_error("unexpected argument '--steps'", "--", program,
+                          "--steps")
+        self.expect_error("unknown option '--wrong'", "--wrong", "--", program)
+
+    def test_wrong_arguments_end_with_status_1(self):
+        for arguments in ([], ["--wrong"], [self.sample(), "--steps", "-1"]):
+            self.assertEqual(self.run_it(*arguments).returncode, 1, arguments)
+
+    def test_help_that_cannot_be_written(self):
+        for option in ("--help", "--version"):
+            for output in (">/dev/full", ">&-"):
+                result = self.shell(f'"$0" "$@" {output}', option)
+                self.assertEqual(result.returncode, 1, (option, output))
+                self.assertIn("cannot write to standard output", result.stderr)
+            self.assertEqual(self.run_it(option).returncode, 0)
+
+    def test_a_program_too_large_for_the_host(self):
+        program = self.sample("--boundary-bytes", str(1 << 40))
+        for ranks in (0, 4) if MPIRUN else (0,):
+            result = self.run_it(program, "--log", "log", ranks=ranks)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertEqual(result.stderr.count("expected arenas that fit"), 1,
+                             result.stderr)
+            self.assertEqual(result.stdout, "")
+            self.assertFalse(os.path.exists(self.path("log.part")))
+        self.expect_error("expected weights, gradients and optimizer state "
+                          "that fit into", program, "--sequential")
+
+    def test_a_failure_ends_with_one_line_end(self):
+        result = self.run_it(*self.training("--timeout", "0.001"))
+        self.assertNotEqual(result.returncode, 0, result.stdout)
+        self.assertTrue(result.stderr.endswith("\n"))
+        self.assertFalse(result.stderr.endswith("\n\n"), result.stderr)
+
+    def saving_into_a_pipe_without_reader(self, *arguments):
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
+        return subprocess.Popen(
+            [CHIMERA_RUN, *self.training("--save", pipe, *arguments)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=ENVIRONMENT, cwd=self.folder)
+
+    def test_results_are_there_before_they_are_saved(self):
+        for mode in ([], ["--sequential"]):
+            run = self.saving_into_a_pipe_without_reader("--timeout", "1",
+                                                         *mode)
+            output, errors = run.communicate(timeout=60)
+            self.assertEqual(run.returncode, 1, errors)
+            self.assertIn("timed out after 1 s waiting for its saving and "
+                          "evaluating to go on", errors)
+            self.assertIn("final loss ", output)
+            self.assertIn("digest of the weights ", output)
+            os.remove(self.path("pipe"))
+
+    def test_a_sequential_run_ended_while_it_saves(self):
+        run = self.saving_into_a_pipe_without_reader("--sequential")
+        for line in run.stdout:
+            if line.startswith("digest"):
+                break
+        run.send_signal(signal.SIGTERM)
+        _, errors = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 128 + signal.SIGTERM)
+        self.assertIn("ended by SIGTERM while saving and evaluating\n", errors)
+
+    def test_messages_on_a_terminal_have_lines_of_their_own(self):
+        master, terminal = pty.openpty()
+        self.addCleanup(os.close, master)
+        run = subprocess.Popen(
+            ["sh", "-c", 'ulimit -f 1; exec "$0" "$@"', CHIMERA_RUN,
+             self.sample(), "--steps", "200", "--stages", "synthetic",
+             "--unit-ns", "1e5", "--log", self.path("log")],
+            stdout=terminal, stderr=terminal, env=ENVIRONMENT)
+        os.close(terminal)
+        text = b""
+        try:
+            while piece := os.read(master, 65536):
+                text += piece
+        except OSError:
+            pass  # of a terminal that nobody has open
+        self.assertEqual(run.wait(timeout=60), 1)
+        self.assertRegex(text, rb"ETA \d+:\d\d")
+        self.assertRegex(text, rb"\nchimera-run: cannot write the log")
+        self.assertRegex(text, rb"\n200 steps in")
+
+    def test_nobody_who_reads_keeps_ranks_waiting(self):
+        reader, writer = os.pipe()
+        log = self.path("log")
+        run = subprocess.Popen(
+            [CHIMERA_RUN, self.sample(), "--steps", "3", "--stages",
+             "synthetic", "--unit-ns", "3e7", "--log", log], stdout=writer,
+            stderr=subprocess.PIPE, env=ENVIRONMENT)
+        self.assertIn(b"4 workers", os.read(reader, 4096))
+        # Before the end of the first step, after 0.7 s.
+        os.set_blocking(writer, False)
+        try:
+            while True:
+                os.write(writer, b"." * 4096)
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        os.close(writer)
+        begin = time.monotonic()
+        while True:
+            with open(log + ".part") as lines:
+                if len(lines.readlines()) == 3:
+                    break
+            self.assertLess(time.monotonic() - begin, 20, "no step went on")
+            time.sleep(0.05)
+        while os.read(reader, 65536):
+            pass
+        os.close(reader)
+        run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 0)
 
     def test_data_without_an_end(self):
         self.expect_error("cannot read the text file '/dev/zero': expected a "

@@ -60,6 +60,12 @@ class Test(unittest.TestCase):
         self.expect_disagreement("--all-reduce",
                                  'set "$@" --all-reduce transport')
 
+    def test_an_option_by_its_name(self):
+        for option in ("--check-replicas", "--timeout 9"):
+            self.expect_disagreement(option.split()[0], f'set "$@" {option}')
+        file = os.path.join(self.folder, "profile")
+        self.expect_disagreement("--profile", f'set "$@" --profile {file}')
+
     def test_a_file_that_only_one_rank_is_to_write(self):
         file = os.path.join(self.folder, "file")
         self.expect_disagreement("--log", f'set "$@" --log {file}')

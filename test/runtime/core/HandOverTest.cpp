@@ -85,6 +85,17 @@ TEST(HandOver, CutsTheArenaWhereNoBufferIs) {
   expectPlace(4, 2, 0);
 }
 
+TEST(HandOver, CutsTheArenaWhereAnyValueCanLie) {
+  WorkerT worker;
+  // A gradient may begin anywhere, the activation over it may not.
+  worker.buffers = {{ValueKind::WeightGradient, 68, 100},
+                    {ValueKind::Activation, 128, 64}};
+  Blocks blocks = runtime::blocksOf(worker);
+  EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{128}));
+  EXPECT_EQ(blocks.places[0].offset, 4u);
+  EXPECT_EQ(blocks.places[1].offset, 64u);
+}
+
 TEST(HandOver, WhatIsOverwrittenNextMayGo) {
   Stream stream({kFirst, kSecond});
   stream.write(0);

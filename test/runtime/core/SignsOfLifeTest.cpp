@@ -7,8 +7,10 @@
 
 #include "runtime/core/SignsOfLife.h"
 
+#include "runtime/transport/Exchange.h"
 #include "runtime/transport/InProcess.h"
 
+#include <atomic>
 #include <gtest/gtest.h>
 #include <thread>
 #include <unistd.h>
@@ -70,8 +72,30 @@ TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
   }
   other.join();
   EXPECT_EQ(told, "timed out after 0.4 s waiting for a sign of life from rank "
-                  "0, which saves and evaluates");
+                  "0, which gathers, saves and evaluates");
   EXPECT_LT(took, 10s);
+}
+
+TEST(SignsOfLife, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {
+  auto transports = makeInProcessTransports(3);
+  std::string told, ofRoot;
+  std::atomic<bool> rootHasTold = false;
+  std::thread other([&] {
+    told = awaitRoot(*transports[1]);
+    EXPECT_TRUE(rootHasTold);
+  });
+  // The root gathers from rank 2, which sends nothing.
+  std::byte value{};
+  try {
+    receive(*transports[0], 2, {&value, 1}, kTimeout);
+  } catch (const TransportError &error) {
+    ofRoot = error.what();
+  }
+  rootHasTold = true;
+  transports[0]->abort("rank 0 failed");
+  other.join();
+  EXPECT_NE(ofRoot.find("timed out"), std::string::npos) << ofRoot;
+  EXPECT_EQ(told.find("timed out"), std::string::npos) << told;
 }
 
 TEST(SignsOfLife, WaitForNobodyWhoDoesNotListenYet) {

@@ -62,14 +62,24 @@ inline uint32_t someBuffer(ProgramT &program, uint32_t w, ValueKind kind,
   return 0;
 }
 
-/// Puts an instruction before `index`.
+/// `instruction` with entries of its own in the pool.
+inline Instruction withOwnOperands(WorkerT &worker, Instruction instruction) {
+  auto first = static_cast<uint32_t>(worker.operands.size());
+  for (uint32_t k = 0; k < instruction.operands() + instruction.results(); ++k)
+    worker.operands.push_back(worker.operands[instruction.first_operand() + k]);
+  instruction.mutate_first_operand(first);
+  return instruction;
+}
+
+/// Puts an instruction before `index`, with operands of its own.
 inline void insert(ProgramT &program, uint32_t w, uint32_t index,
                    Instruction instruction) {
   WorkerT &stream = worker(program, w);
   for (Instruction &each : stream.instructions)
     if (each.opcode() == Opcode::Wait && each.target() >= index)
       each.mutate_target(each.target() + 1);
-  stream.instructions.insert(stream.instructions.begin() + index, instruction);
+  stream.instructions.insert(stream.instructions.begin() + index,
+                             withOwnOperands(stream, instruction));
   ++stream.body_end;
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/File.h"
+#include "test/runtime/program/Framed.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +17,7 @@
 #include <random>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 namespace chimera::program {
 namespace {
@@ -265,6 +267,69 @@ TEST_F(File, PipesAreWrittenAndReadDirectly) {
   ASSERT_TRUE(again) << readFault;
   EXPECT_EQ(dumpJson(*again), dumpJson(program));
   EXPECT_TRUE(fs::is_fifo(path));
+}
+
+/// What reading says of a pipe that holds `bytes` and is not closed.
+std::string errorOfOpenPipe(std::span<const std::byte> bytes) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(::write(ends[1], bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
+  std::string path = "/dev/fd/" + std::to_string(ends[0]), error;
+  // It does not wait for the rest: the test would hang.
+  EXPECT_FALSE(readProgramFile(path, error).has_value());
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return error;
+}
+
+TEST_F(File, NoMoreIsReadThanTheHeaderAnnounces) {
+  std::vector<std::byte> foreign(1000, std::byte('x'));
+  EXPECT_TRUE(contains(errorOfOpenPipe(foreign), "not a chimera program"));
+  std::vector<std::byte> bytes =
+      serialize(samplePipeline({.workers = 1, .microBatches = 1}));
+  ASSERT_LT(bytes.size(), 60000u); // a pipe has room for it
+  bytes.push_back(std::byte(0));
+  EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "appended"));
+  bytes[8] = std::byte(3);
+  EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "version 3"));
+}
+
+TEST_F(File, EndlessFileIsRefused) {
+  EXPECT_EQ(readError("/dev/zero"),
+            "/dev/zero: not a chimera program (expected magic "
+            "\"CHIMERA\\n\")");
+}
+
+/// A list of structs of 64 bits that begins at 4 mod 8.
+TEST_F(File, MisalignedListIsRefused) {
+  ProgramT program = samplePipeline({.workers = 1, .microBatches = 1});
+  std::vector<std::byte> bytes = serialize(program);
+  std::vector<std::byte> payload(bytes.begin() + kHeader, bytes.end());
+  const auto *content = flatbuffers::GetRoot<Program>(payload.data());
+  const auto *begin = reinterpret_cast<const uint8_t *>(payload.data());
+  // Points a worker's list of buffers to what lies 4 bytes on, where the first
+  // 32 bits of the list become its length.
+  const Worker *worker = content->workers()->Get(0);
+  auto at = static_cast<size_t>(
+      reinterpret_cast<const uint8_t *>(worker->buffers()) - begin);
+  auto field = static_cast<size_t>(
+      reinterpret_cast<const flatbuffers::Table *>(worker)->GetAddressOf(
+          Worker::VT_BUFFERS) -
+      begin);
+  auto offset = static_cast<uint32_t>(at + 4 - field);
+  uint32_t one = 1;
+  std::memcpy(payload.data() + field, &offset, 4);
+  std::memcpy(payload.data() + at + 4, &one, 4);
+  EXPECT_TRUE(contains(refusalOf(framed(payload)), "malformed"));
+  // Nor do bytes that lie out of place themselves make a difference.
+  std::vector<std::byte> whole = framed(payload), moved(whole.size() + 4);
+  std::copy(whole.begin(), whole.end(), moved.begin() + 4);
+  EXPECT_TRUE(contains(refusalOf(std::span(moved).subspan(4)), "malformed"));
+  moved.resize(bytes.size() + 4);
+  std::copy(bytes.begin(), bytes.end(), moved.begin() + 4);
+  std::string error;
+  EXPECT_TRUE(deserialize(std::span(moved).subspan(4), error)) << error;
 }
 
 TEST_F(File, LinksStayLinks) {

@@ -116,7 +116,8 @@ uint32_t addBuffer(ProgramT &program, uint32_t w, ValueKind kind,
                    uint64_t bytes) {
   WorkerT &stream = worker(program, w);
   stream.buffers.emplace_back(kind, stream.arena_bytes, bytes);
-  stream.arena_bytes += bytes;
+  stream.arena_bytes +=
+      (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
   return static_cast<uint32_t>(stream.buffers.size() - 1);
 }
 

@@ -48,7 +48,10 @@ const Refusal kCases[] = {
            Instruction(Opcode::Group, {}, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0));
      }},
     {"WaitWithOperands", Rule::Structure, "expected no operands and results",
-     [](ProgramT &p) { find(p, 0, Opcode::Wait).mutate_operands(1); }},
+     [](ProgramT &p) {
+       worker(p, 0).operands.push_back(0);
+       find(p, 0, Opcode::Wait).mutate_operands(1);
+     }},
     {"OperandsPastThePool", Rule::Structure,
      "expected operands inside the pool",
      [](ProgramT &p) {
@@ -170,7 +173,10 @@ const Refusal kCases[] = {
      }},
     {"FirstBackwardWithAnInputGradient", Rule::Structure,
      "-> (weight gradient), got",
-     [](ProgramT &p) { find(p, 0, Opcode::Backward).mutate_results(2); }},
+     [](ProgramT &p) {
+       worker(p, 0).operands.push_back(0);
+       find(p, 0, Opcode::Backward).mutate_results(2);
+     }},
     {"GradientOfOtherSizeThanWeights", Rule::Structure,
      "expected 128 bytes of weight gradient, got 120",
      [](ProgramT &p) {

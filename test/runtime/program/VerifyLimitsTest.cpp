@@ -94,6 +94,18 @@ const Refusal kCases[] = {
      [](ProgramT &p) {
        worker(p, 0).buffers[3].mutate_bytes(uint64_t(1) << 50);
      }},
+    {"PoolEntryOfTwoInstructions", Rule::Structure,
+     "operands and results of its pool, each of one instruction, got",
+     [](ProgramT &p) {
+       std::vector<Instruction> &stream = worker(p, 0).instructions;
+       stream.push_back(find(p, 0, Opcode::Forward));
+       worker(p, 0).body_end = static_cast<uint32_t>(stream.size());
+     }},
+    {"UnusedBufferOutOfPlace", Rule::Structure,
+     "expected activation at a multiple of 64 bytes, got offset 8",
+     [](ProgramT &p) {
+       worker(p, 0).buffers.emplace_back(ValueKind::Activation, 8, 8);
+     }},
     {"BufferOutsideTheArena", Rule::Structure, "bytes inside the arena of",
      [](ProgramT &p) {
        worker(p, 0).buffers[3].mutate_offset(UINT64_MAX - 7);

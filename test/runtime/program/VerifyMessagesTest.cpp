@@ -14,10 +14,8 @@ const Refusal kCases[] = {
     // Waits.
     {"PostWithoutWait", Rule::Waits, "no wait after it in its section",
      [](ProgramT &p) {
-       Instruction &wait = find(p, 0, Opcode::Wait);
-       wait = Instruction(
-           Opcode::ZeroGradient, ValueKind::WeightGradient, 0, 1, 0, 0, 0, 1, 0,
-           worker(p, 0).instructions[0].first_operand(), 0, 1, 0, 0);
+       find(p, 0, Opcode::Wait) =
+           withOwnOperands(worker(p, 0), worker(p, 0).instructions[0]);
      }},
     {"TwoWaitsForOne", Rule::Waits, "already has a wait, instruction",
      [](ProgramT &p) {

@@ -125,9 +125,8 @@ ProgramT exchange(const std::vector<Step> &first,
   program.message_model = model;
   for (uint32_t w = 0; w < 2; ++w) {
     WorkerT &worker = *program.workers[w];
-    auto sent = static_cast<uint32_t>(worker.operands.size());
+    auto sent = static_cast<uint32_t>(worker.buffers.size());
     for (int i = 0; i < 2; ++i) {
-      worker.operands.push_back(static_cast<uint32_t>(worker.buffers.size()));
       worker.buffers.emplace_back(ValueKind::Tokens, worker.arena_bytes,
                                   options.tokenBytes);
       worker.arena_bytes += kBufferAlignment;
@@ -135,10 +134,13 @@ ProgramT exchange(const std::vector<Step> &first,
     std::vector<Instruction> before;
     auto own = static_cast<uint16_t>(w);
     auto add = [&](Opcode opcode, uint16_t pipeline, uint32_t target,
-                   uint32_t operand, uint16_t operands, uint16_t results) {
+                   uint32_t buffer, uint16_t operands, uint16_t results) {
       before.emplace_back(opcode, ValueKind::Tokens, 0, 1, pipeline, 0,
-                          pipeline, 1, target, operand, operands, results, 0,
-                          0);
+                          pipeline, 1, target,
+                          static_cast<uint32_t>(worker.operands.size()),
+                          operands, results, 0, 0);
+      if (operands + results > 0)
+        worker.operands.push_back(buffer);
     };
     add(Opcode::Load, own, 0, sent, 0, 1);
     for (Step step : w == 0 ? first : second)

@@ -13,6 +13,7 @@
 
 #include "runtime/program/Verify.h"
 #include "test/runtime/program/LargePrograms.h"
+#include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
 
@@ -58,6 +59,25 @@ TEST(VerifyWork, OfMembersTimesContributions) {
 TEST(VerifyWork, OfPostsTimesCommunicators) {
   for (const Violation &violation : verifyProgram(largeGroup(100000)))
     EXPECT_EQ(violation.rule, Violation::Rule::Memory) << violation.message;
+}
+
+TEST(VerifyWork, OfInstructionsTimesSharedOperands) {
+  ProgramT program = samplePipeline({.workers = 1, .microBatches = 1});
+  WorkerT &worker = *program.workers[0];
+  // Their product would be 4 * 10^9 operands, in a file of 5 MB.
+  worker.operands.resize(UINT16_MAX);
+  Instruction join = worker.instructions.front();
+  join.mutate_opcode(Opcode::Join);
+  join.mutate_first_operand(0);
+  join.mutate_operands(UINT16_MAX - 1);
+  join.mutate_results(1);
+  worker.instructions.insert(worker.instructions.end(), 60000, join);
+  worker.body_end = static_cast<uint32_t>(worker.instructions.size());
+  std::vector<Violation> violations = verifyProgram(program);
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_NE(violations[0].message.find("65535 operands and results"),
+            std::string::npos)
+      << violations[0].message;
 }
 
 std::string deadlockOf(const ProgramT &program) {

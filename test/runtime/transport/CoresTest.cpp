@@ -92,6 +92,14 @@ TEST_F(CoresTest, AreThoseOfAMountedPart) {
   }
 }
 
+TEST_F(CoresTest, AreThoseOfAMountWithASpaceInItsName) {
+  write("proc/self/cgroup", "0::/");
+  write("proc/self/mountinfo", "31 21 0:28 / /my\\040groups\\134x rw - cgroup2 "
+                               "cgroup2 rw");
+  write("my groups\\x/cpu.max", "200000 100000");
+  EXPECT_EQ(findQuota(root), 2);
+}
+
 TEST_F(CoresTest, AreThoseOfVersionOneToo) {
   write("proc/self/cgroup", "4:memory:/many\n"
                             "2:cpu,cpuacct:/slurm/job_7\n"
