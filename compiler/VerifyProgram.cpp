@@ -8,11 +8,15 @@
 #include "compiler/VerifyProgram.h"
 
 #include "compiler/Emit.h"
+#include "compiler/schedule/Memory.h"
 #include "dialect/Chimera.h"
 #include "passes/Workers.h"
 #include "runtime/program/Verify.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <utility>
 
 using namespace mlir;
 
@@ -64,11 +68,23 @@ static void notePeak(InFlightDiagnostic &error, ModuleOp module,
 }
 
 LogicalResult verifyProgram(ModuleOp module, const program::ProgramT &program) {
+  using Rule = program::Violation::Rule;
   std::vector<program::Violation> violations = program::verifyProgram(program);
+  auto exceeds = [](const program::Violation &violation) {
+    return violation.rule == Rule::Cap;
+  };
+  // One line says of all workers that exceed their caps.
+  std::string others =
+      schedule::othersAbove(llvm::count_if(violations, exceeds) - 1);
+  bool isCapTold = false;
   for (const program::Violation &violation : violations) {
+    if (exceeds(violation) && std::exchange(isCapTold, true))
+      continue;
     InFlightDiagnostic error =
         emitError(placeOf(module, program, violation), violation.message);
-    if (violation.rule == program::Violation::Rule::Memory)
+    if (exceeds(violation))
+      error << others;
+    if (violation.rule == Rule::Memory)
       notePeak(error, module, violation);
   }
   return success(violations.empty());

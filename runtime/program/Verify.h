@@ -39,8 +39,10 @@ struct Violation {
     /// must, or an update does not follow the one before with the gradients it
     /// names.
     Weights,
-    /// A worker holds more bytes than it states or than its cap.
+    /// A worker holds more bytes than it states.
     Memory,
+    /// A worker takes more bytes than its cap.
+    Cap,
   };
   Rule rule;
   std::string message;

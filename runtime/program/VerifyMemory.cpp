@@ -66,23 +66,23 @@ void verifyMemory(const ProgramT &program,
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const WorkerT &worker = *program.workers[w];
     const Footprint &found = footprints[w];
-    auto fail = [&](uint32_t index, const std::string &message) {
+    auto fail = [&](Rule rule, uint32_t index, const std::string &message) {
       if (worker.instructions.empty())
-        report.add(Rule::Memory, "worker " + text(w) + ": " + message);
+        report.add(rule, "worker " + text(w) + ": " + message);
       else
-        report.add(Rule::Memory, w, index, message);
+        report.add(rule, w, index, message);
     };
     if (worker.peak_bytes != found.peak)
-      fail(found.peakInstruction,
+      fail(Rule::Memory, found.peakInstruction,
            "expected a peak of " + text(worker.peak_bytes) +
                " bytes as stated, got " + text(found.peak) + " here");
     else if (found.atStated != found.peak)
-      fail(worker.peak_instruction, "expected the peak of " + text(found.peak) +
-                                        " bytes here as stated, got " +
-                                        text(found.atStated));
+      fail(Rule::Memory, worker.peak_instruction,
+           "expected the peak of " + text(found.peak) +
+               " bytes here as stated, got " + text(found.atStated));
     if (worker.memory_cap != 0 &&
         worker.arena_bytes + found.stashes > worker.memory_cap)
-      fail(found.stashInstruction,
+      fail(Rule::Cap, found.stashInstruction,
            "expected at most " + text(worker.memory_cap) +
                " bytes, the worker's cap, got an arena of " +
                text(worker.arena_bytes) + " and stashes of " +

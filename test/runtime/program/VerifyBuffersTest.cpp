@@ -97,14 +97,14 @@ const Refusal kCases[] = {
      [](ProgramT &p) { worker(p, 2).peak_bytes += 8; }},
     {"PeakElsewhere", Rule::Memory, "bytes here as stated, got",
      [](ProgramT &p) { worker(p, 2).peak_instruction = 0; }},
-    {"CapExceededByTheArena", Rule::Memory, "bytes, the worker's cap, got an",
+    {"CapExceededByTheArena", Rule::Cap, "bytes, the worker's cap, got an",
      [](ProgramT &p) {
        worker(p, 2).memory_cap = worker(p, 2).arena_bytes - 1;
      }},
     // What lives at a time would fit.
-    {"CapExceededWithStashes", Rule::Memory, " and stashes of ",
+    {"CapExceededWithStashes", Rule::Cap, " and stashes of ",
      [](ProgramT &p) { worker(p, 2).memory_cap = worker(p, 2).arena_bytes; }},
-    {"CapExceededByAsMuchAsThereCanBe", Rule::Memory,
+    {"CapExceededByAsMuchAsThereCanBe", Rule::Cap,
      "cap, got an arena of 281474976710655 and",
      [](ProgramT &p) {
        worker(p, 2).memory_cap = 1;
