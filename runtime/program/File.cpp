@@ -19,7 +19,6 @@
 #include <future>
 #include <limits>
 #include <sys/stat.h>
-#include <system_error>
 #include <unistd.h>
 
 namespace chimera::program {
@@ -66,10 +65,6 @@ bool isPresent(const ProgramT &program) {
   };
   return program.optimizer && are(program.workers) && are(program.pipelines) &&
          are(program.communicators);
-}
-
-std::string reason(int code) {
-  return std::error_code(code, std::generic_category()).message();
 }
 
 std::string truncated(uint64_t expected, uint64_t got) {
@@ -309,7 +304,7 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
                                         std::string &error) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
-    error = path + ": cannot open: " + reason(errno);
+    error = path + ": cannot open: " + reasonOf(errno);
     return std::nullopt;
   }
   std::vector<std::byte> bytes;
@@ -317,7 +312,7 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
   int code = errno;
   ::close(file);
   if (!isRead) {
-    error = path + ": cannot read: " + reason(code);
+    error = path + ": cannot read: " + reasonOf(code);
     return std::nullopt;
   }
   std::optional<ProgramT> program = readProgram(bytes, error);

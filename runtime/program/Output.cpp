@@ -19,11 +19,11 @@
 
 namespace chimera::program {
 
-namespace {
-
-std::string reason(int code) {
+std::string reasonOf(int code) {
   return std::error_code(code, std::generic_category()).message();
 }
+
+namespace {
 
 std::string folderOf(const std::string &path) {
   size_t slash = path.rfind('/');
@@ -159,7 +159,7 @@ bool link(const Descriptor &file, const char *name) {
 
 /// Gives the finished file its name. False, with errno set, where that fails.
 bool place(Descriptor &file, const std::string &target, Existing existing) {
-  // Where nothing has the name no other is needed.
+  // If no file has the name, link gives it directly.
   if (link(file, target.c_str()))
     return true;
   if (errno != EEXIST || existing == Existing::Kept)
@@ -193,7 +193,7 @@ bool writeAll(int descriptor, Parts parts) {
 bool writeWhole(const std::string &path, Parts parts, std::string &error,
                 const std::function<bool()> &isWanted, Existing existing) {
   auto fail = [&](const char *what) {
-    error = path + ": cannot " + what + ": " + reason(errno);
+    error = path + ": cannot " + what + ": " + reasonOf(errno);
     return false;
   };
 
@@ -241,13 +241,13 @@ bool writeStandardOutput(Parts parts, std::string &error,
     return false;
   if (writeAll(STDOUT_FILENO, parts))
     return true;
-  error = "cannot write to standard output: " + reason(errno);
+  error = "cannot write to standard output: " + reasonOf(errno);
   return false;
 }
 
 std::string checkOutput(const std::string &path) {
   auto problem = [&](int code) {
-    return path + ": cannot write: " + reason(code);
+    return path + ": cannot write: " + reasonOf(code);
   };
   if (path.empty())
     return problem(ENOENT);

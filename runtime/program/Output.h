@@ -18,14 +18,17 @@ namespace chimera::program {
 
 using Parts = std::initializer_list<std::span<const std::byte>>;
 
-/// Writes the parts, one behind the other, to an open file. False, with errno
+/// What the system says of an error number.
+std::string reasonOf(int code);
+
+/// Writes the parts, one after the other, to an open file. False, with errno
 /// set, where not all bytes could be written.
 bool writeAll(int descriptor, Parts parts);
 
 /// What becomes of a file that has the name already.
 enum class Existing { Replaced, Kept };
 
-/// Writes the parts, one behind the other, to `path` whole or not at all: they
+/// Writes the parts, one after the other, to `path` whole or not at all: they
 /// go to a new file beside it that then takes its name. Links stay links (see
 /// targetOf), and what is no regular file, like a pipe or /dev/null, is written
 /// directly. False, with the reason in `error`, where that fails, as it does
@@ -44,7 +47,7 @@ bool writeWhole(
     const std::function<bool()> &isWanted = [] { return true; },
     Existing existing = Existing::Replaced);
 
-/// Writes the parts to the process's standard output, behind what is there, if
+/// Writes the parts to the process's standard output, after what is there, if
 /// `isWanted`. False likewise.
 bool writeStandardOutput(Parts parts, std::string &error,
                          const std::function<bool()> &isWanted);

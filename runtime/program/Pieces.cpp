@@ -35,8 +35,8 @@ Pieces::Pieces(const ProgramT &program) : cuts(program.micro_batches) {
 }
 
 uint32_t Pieces::microBatchOf(uint64_t piece) const {
-  auto behind = std::ranges::upper_bound(cuts, piece, {}, &Cut::firstPiece);
-  return static_cast<uint32_t>(behind - cuts.begin()) - 1;
+  auto after = std::ranges::upper_bound(cuts, piece, {}, &Cut::firstPiece);
+  return static_cast<uint32_t>(after - cuts.begin()) - 1;
 }
 
 } // namespace chimera::program

@@ -49,8 +49,8 @@ std::string locationOf(const ProgramT &program, const Instruction &instruction);
 /// "1 worker", "2 workers", "3 copies": `singular` as one of them is called.
 std::string counted(uint64_t count, const std::string &singular);
 
-/// How many updates the weights have behind them that an action of `stage` on
-/// micro-batch `microBatch` of a step reads, by the rule of `updates`: with a
+/// After how many updates an action of `stage` on micro-batch `microBatch` of a
+/// step reads the weights, by the rule of `updates`: with a
 /// flush those of all steps before; PipeDream's micro-batch k of the run max(0,
 /// k - (stages after this one)); 2BW's step k max(0, k - 1).
 uint64_t versionRead(const ProgramT &program, uint32_t stage, uint64_t step,

@@ -8,9 +8,9 @@
 #include "runtime/program/Room.h"
 
 #include "runtime/program/Output.h"
+#include "runtime/program/Saturated.h"
 
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -20,18 +20,6 @@
 namespace chimera::program {
 
 namespace {
-constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
-
-uint64_t product(uint64_t left, uint64_t right) {
-  uint64_t result = 0;
-  return __builtin_mul_overflow(left, right, &result) ? kEndless : result;
-}
-
-uint64_t sum(uint64_t left, uint64_t right) {
-  uint64_t result = 0;
-  return __builtin_add_overflow(left, right, &result) ? kEndless : result;
-}
-
 /// What is planned for one file system.
 struct Use {
   std::string names;
@@ -67,14 +55,15 @@ std::string checkRoom(const std::vector<PlannedFile> &files) {
     use.has = has;
     ++use.files;
     uint64_t block = has.f_frsize ? has.f_frsize : 1;
-    use.bytes =
-        sum(use.bytes, product(bytes / block + (bytes % block != 0), block));
+    use.bytes = saturatedSum(
+        use.bytes,
+        saturatedProduct(bytes / block + (bytes % block != 0), block));
   }
   // Some blocks and nodes are kept for root.
   bool isRoot = ::geteuid() == 0;
   for (const auto &[device, use] : uses) {
-    uint64_t room =
-        product(isRoot ? use.has.f_bfree : use.has.f_bavail, use.has.f_frsize);
+    uint64_t room = saturatedProduct(
+        isRoot ? use.has.f_bfree : use.has.f_bavail, use.has.f_frsize);
     if (use.bytes > room)
       return use.names + ": expected room for " + std::to_string(use.bytes) +
              " bytes on the file system, got " + std::to_string(room) +

@@ -88,10 +88,10 @@ struct Violation {
 /// the first 20 links. A link is a worker at a wait, or under a stream model a
 /// communicator at an operation, and what it waits for.
 ///
-/// Each section is matched by itself and leaves no message behind, so the body
-/// may run any number of times: all edges of the graph lead from a section to
-/// itself or to the next one, so a cycle lies inside one of them, and the three
-/// in a row have one exactly if any number of bodies does.
+/// Each section is matched by itself and leaves no message unreceived, so the
+/// body may run any number of times: all edges of the graph lead from a section
+/// to itself or to the next one, so a cycle lies inside one of them, and the
+/// three in a row have one exactly if any number of bodies does.
 ///
 /// Buffers and weights of a program without a flush are checked along the runs
 /// prologue, body, body, epilogue and prologue, epilogue. The body must leave
@@ -99,13 +99,13 @@ struct Violation {
 ///
 /// Values: a forward and its recomputes read the same, what was loaded for
 /// their micro-batches or what the stage before made of them; a backward reads
-/// the stash of its piece and the gradient that the stage behind made of it, or
+/// the stash of its piece and the gradient that the next stage made of it, or
 /// the loss of its micro-batch; a weight gradient what its input gradient left;
 /// a message carries what its label says, and the losses are summed by
 /// micro-batch: all of them, in every step, where a communicator is for them.
 /// All are of the step that the label names.
 ///
-/// Weights: a version is the number of updates behind it, followed through
+/// Weights: a version is the number of updates that made it, followed through
 /// copies, renames and optimizer steps. A forward reads the one that
 /// `versionRead` states, its backward (and recompute) the same; each update
 /// takes the newest and its stage's newest optimizer state and, summed once

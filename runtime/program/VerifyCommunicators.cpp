@@ -13,10 +13,6 @@ namespace chimera::program::verify {
 
 namespace {
 
-void structure(Report &report, std::string message) {
-  report.add(Rule::Structure, std::move(message));
-}
-
 /// Whether the contributions are of the stages that an all-reduce sums.
 void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
                   const std::string &name, Report &report) {

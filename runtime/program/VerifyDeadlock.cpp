@@ -373,7 +373,7 @@ private:
       return lines + " is reached";
     const Stream &ahead = streams[edge.awaited.worker].at(keyOf(edge.awaited));
     uint32_t head = ahead.queue[ahead.head].begin;
-    return lines + " takes effect, behind instruction " +
+    return lines + " takes effect, after instruction " +
            text(posted[edge.awaited.worker][head]) + " on its communicator";
   }
 

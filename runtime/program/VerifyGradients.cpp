@@ -214,7 +214,7 @@ void GradientSums::splitTied(const Instruction &instruction, GradientSum piece,
       worker.buffers[out[tied]].bytes() != program.tied->bytes())
     return fail("expected two pieces, the " + text(program.tied->bytes()) +
                 " bytes of tied parameters " +
-                (tied == 0 ? "before" : "behind") + " the others, got " +
+                (tied == 0 ? "before" : "after") + " the others, got " +
                 text(out.size()) + ", of " +
                 text(worker.buffers[out[tied]].bytes()) + " bytes there");
   for (size_t k : {0, 1}) {

@@ -426,7 +426,7 @@ private:
     if (i + 1 != end)
       return fail("expected a rename as the last instruction of its section, "
                   "got " +
-                  text(end - i - 1) + " behind it");
+                  text(end - i - 1) + " after it");
     if (from.empty())
       return fail("expected operands, got none");
     if (!verifyCounts(instruction, instruction.operands(),

@@ -124,6 +124,10 @@ private:
   const ProgramT &program;
 };
 
+inline void structure(Report &report, std::string message) {
+  report.add(Rule::Structure, std::move(message));
+}
+
 /// Everything but the instructions: what is there, limits, placement, sections,
 /// communicators and states.
 void verifyTables(const ProgramT &program, Facts &facts, Report &report);

@@ -82,8 +82,8 @@ public:
   void run() {
     for (const auto &worker : program.workers)
       facts.mate.emplace_back(worker->instructions.size(), kNone);
-    // A section leaves no message behind, so each is matched by itself and the
-    // body may run any number of times.
+    // A section leaves no message unreceived, so each is matched by itself and
+    // the body may run any number of times.
     for (size_t section = 0; section < kSections; ++section) {
       collect(section);
       matchChannels();

@@ -8,6 +8,7 @@
 #include "runtime/program/VerifySizes.h"
 
 #include "runtime/program/Layout.h"
+#include "runtime/program/Saturated.h"
 #include "runtime/program/VerifyInternal.h"
 
 namespace chimera::program::verify {
@@ -17,12 +18,6 @@ Sizes::Sizes(const ProgramT &program, const Pieces &pieces)
   if (program.model)
     tokenBytes = labelBytes = static_cast<uint64_t>(
         program::tokenBytes(*program.model, program.micro_batch_size));
-}
-
-/// No buffer has so many bytes as a product that does not fit.
-static uint64_t product(uint64_t left, uint64_t right) {
-  uint64_t result;
-  return __builtin_mul_overflow(left, right, &result) ? UINT64_MAX : result;
 }
 
 std::string alignmentFault(const Buffer &buffer) {
@@ -39,6 +34,7 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   const Stage &sizes = program.stages[stage];
   auto parts = [&] { return pieces.partsOf(label.micro_batch()); };
   auto covered = [&] { return pieces.forwardOf(label.micro_batch()).count; };
+  // A product that does not fit is saturated: no buffer has so many bytes.
   uint64_t expected = 0;
   switch (kind) {
   case ValueKind::Tokens:
@@ -52,11 +48,11 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
                " micro-batches divide, and the parts of one, got " + text(got);
       unit = got / count;
     }
-    expected = product(unit, count);
+    expected = saturatedProduct(unit, count);
     break;
   }
   case ValueKind::Activation:
-    expected = product(sizes.boundary_bytes(), covered());
+    expected = saturatedProduct(sizes.boundary_bytes(), covered());
     break;
   case ValueKind::Gradient:
     expected = sizes.boundary_bytes() / parts();

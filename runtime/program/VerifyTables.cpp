@@ -14,10 +14,6 @@ namespace chimera::program::verify {
 
 namespace {
 
-void structure(Report &report, std::string message) {
-  report.add(Rule::Structure, std::move(message));
-}
-
 /// Whether nothing is missing that the other checks look into.
 bool verifyPresence(const ProgramT &program, Report &report) {
   auto isNull = [](const auto &entry) { return !entry; };
@@ -200,7 +196,7 @@ void verifySections(const ProgramT &program, const WorkerT &worker,
                           "whose steps end with a flush, got " +
                           text(worker.body_begin) + " before it and " +
                           text(worker.instructions.size() - worker.body_end) +
-                          " behind it");
+                          " after it");
   // A worker with nothing to fill has no prologue.
   if (!flushes && (worker.body_begin == worker.body_end ||
                    worker.body_end == worker.instructions.size()))

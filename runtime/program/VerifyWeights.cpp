@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Walks each stream as it runs and knows of every buffer of weights how many
-// updates are behind them, and by VerifyGradients.h which gradients updates
+// updates made them, and by VerifyGradients.h which gradients updates
 // take. Micro-batches are numbered through the run here:
 // micro-batch m of step k is k N + m.
 //
@@ -23,7 +23,7 @@ namespace {
 /// What a buffer of weights or of optimizer state holds.
 struct Value {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
-  int64_t version = -1;     ///< updates behind it
+  int64_t version = -1;     ///< updates that made it
 
   Value later(int64_t updates) const { return {replica, version + updates}; }
   bool operator==(const Value &) const = default;

@@ -16,9 +16,9 @@
 // RUN: not chimera-opt %t.first.mlir --chimera-verify-program=messages=stream-per-pair -o /dev/null 2>&1 | FileCheck %s
 // CHECK: {{:[0-9]+:12}}: error: expected nothing that waits for itself under the stream-per-pair model, got a cycle of 2:
 // CHECK-NEXT: rank 0: worker 0 instruction 2 (post_send activation pipeline 0 stage 0 micro-batch 0 to worker 1) at
-// CHECK-NEXT: waits until worker 1 instruction 3 (post_recv activation pipeline 0 stage 0 micro-batch 0 from worker 0) at {{.*}} takes effect, behind instruction 2 on its communicator
+// CHECK-NEXT: waits until worker 1 instruction 3 (post_recv activation pipeline 0 stage 0 micro-batch 0 from worker 0) at {{.*}} takes effect, after instruction 2 on its communicator
 // CHECK-NEXT: rank 1: worker 1 instruction 2 (post_send activation pipeline 1 stage 0 micro-batch 1 to worker 0) at
-// CHECK-NEXT: waits until worker 0 instruction 3 (post_recv activation pipeline 1 stage 0 micro-batch 1 from worker 1) at {{.*}} takes effect, behind instruction 2 on its communicator
+// CHECK-NEXT: waits until worker 0 instruction 3 (post_recv activation pipeline 1 stage 0 micro-batch 1 from worker 1) at {{.*}} takes effect, after instruction 2 on its communicator
 // CHECK-NEXT: chimera.post_send
 // CHECK-NOT: error
 //
@@ -29,9 +29,9 @@
 // RUN: not chimera-opt %t.starts.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARTS
 // STARTS: error: expected nothing that waits for itself under the stream-per-direction model, got a cycle of 2:
 // STARTS-NEXT: rank 0: worker 0 instruction 17 (all_reduce_start weight gradient stage 1 communicator 1) at
-// STARTS-NEXT: waits until worker 1 instruction 18 (all_reduce_start weight gradient stage 1 communicator 1) at {{.*}} takes effect, behind instruction 17 on its communicator
+// STARTS-NEXT: waits until worker 1 instruction 18 (all_reduce_start weight gradient stage 1 communicator 1) at {{.*}} takes effect, after instruction 17 on its communicator
 // STARTS-NEXT: rank 1: worker 1 instruction 17 (all_reduce_start weight gradient stage 0 communicator 2) at
-// STARTS-NEXT: waits until worker 0 instruction 18 (all_reduce_start weight gradient stage 0 communicator 2) at {{.*}} takes effect, behind instruction 17 on its communicator
+// STARTS-NEXT: waits until worker 0 instruction 18 (all_reduce_start weight gradient stage 0 communicator 2) at {{.*}} takes effect, after instruction 17 on its communicator
 //
 // Elsewhere, where the first is awaited before the second is started.
 // RUN: %python %S/Inputs/edit.py move 0 '%%13 = chimera.wait' '%%11 = chimera.all_reduce' , \

@@ -216,7 +216,7 @@ const Case kCases[] = {
      "this stage is on worker 1",
      [](ProgramT &p) { find(p, 0, Opcode::Copy).mutate_stage(1); }},
     {"RenameAmongOthers", k2BW, Rule::Structure,
-     "expected a rename as the last instruction of its section, got 1 behind "
+     "expected a rename as the last instruction of its section, got 1 after "
      "it",
      [](ProgramT &p) {
        uint32_t rename = indexOf(p, 0, Opcode::Rename);

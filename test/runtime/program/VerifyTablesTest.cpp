@@ -98,10 +98,9 @@ const Refusal kCases[] = {
      }},
     {"PrologueDespiteAFlush", Rule::Structure,
      "worker 0: expected all instructions in the body of a program whose steps "
-     "end with a flush, got 5 before it and 0 behind it",
+     "end with a flush, got 5 before it and 0 after it",
      [](ProgramT &p) { worker(p, 0).body_begin = 5; }},
-    {"EpilogueDespiteAFlush", Rule::Structure,
-     "got 0 before it and 1 behind it",
+    {"EpilogueDespiteAFlush", Rule::Structure, "got 0 before it and 1 after it",
      [](ProgramT &p) { --worker(p, 0).body_end; }},
     {"UnknownUpdates", Rule::Structure, "unknown updates 3",
      [](ProgramT &p) { p.updates = Updates(3); }},

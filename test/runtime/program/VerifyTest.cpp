@@ -249,12 +249,12 @@ TEST(VerifyDeadlock, OneCommunicatorForBothDirectionsNeedsOneOrder) {
       "micro-batch 0 to worker 1) at sample.mlir:1:3\n"
       "      waits until worker 1 instruction 2 (post_recv tokens pipeline 0 "
       "stage 0 micro-batch 0 from worker 0) at sample.mlir:1:3 takes effect, "
-      "behind instruction 1 on its communicator\n"
+      "after instruction 1 on its communicator\n"
       "    rank 1: worker 1 instruction 1 (post_send tokens pipeline 1 stage 0 "
       "micro-batch 1 to worker 0) at sample.mlir:1:3\n"
       "      waits until worker 0 instruction 2 (post_recv tokens pipeline 1 "
       "stage 0 micro-batch 1 from worker 1) at sample.mlir:1:3 takes effect, "
-      "behind instruction 1 on its communicator");
+      "after instruction 1 on its communicator");
 }
 
 TEST(VerifyDeadlock, AllReducesAwaitedInDifferentOrders) {

@@ -101,7 +101,7 @@ const Refusal kCases[] = {
        list[1].mutate_stage(3);
      }},
     {"AtTheOtherEnd", Rule::Weights,
-     "expected two pieces, the 63 bytes of tied parameters behind the others, "
+     "expected two pieces, the 63 bytes of tied parameters after the others, "
      "got 2, of 64 bytes there",
      [](ProgramT &p) { *p.tied = Tied(65, 89, 63); }},
     {"TheRestForIt", Rule::Weights,

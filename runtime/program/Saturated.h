@@ -1,0 +1,29 @@
+//===- Saturated.h - Sums and products that do not wrap ---------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_SATURATED_H
+#define CHIMERA_RUNTIME_PROGRAM_SATURATED_H
+
+#include <cstdint>
+
+namespace chimera::program {
+
+/// The product, or UINT64_MAX where it does not fit.
+inline uint64_t saturatedProduct(uint64_t left, uint64_t right) {
+  uint64_t result = 0;
+  return __builtin_mul_overflow(left, right, &result) ? UINT64_MAX : result;
+}
+
+/// The sum, or UINT64_MAX where it does not fit.
+inline uint64_t saturatedSum(uint64_t left, uint64_t right) {
+  uint64_t result = 0;
+  return __builtin_add_overflow(left, right, &result) ? UINT64_MAX : result;
+}
+
+} // namespace chimera::program
+
+#endif // CHIMERA_RUNTIME_PROGRAM_SATURATED_H
