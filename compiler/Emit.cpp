@@ -8,6 +8,7 @@
 #include "compiler/Emit.h"
 
 #include "compiler/EmitStream.h"
+#include "passes/Described.h"
 #include "passes/Workers.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Verify.h"

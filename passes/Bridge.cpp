@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/Memory.h"
 #include "dialect/State.h"
+#include "passes/Described.h"
 #include "runtime/program/Layout.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -76,51 +77,6 @@ FailureOr<Layout> layoutOf(PipelineOp pipeline) {
   return layout;
 }
 
-FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op) {
-  auto model = std::make_unique<program::ModelT>();
-  model->architecture = op.getArchitecture().str();
-  model->layers = op.getLayers();
-  model->heads = op.getHeads();
-  model->width = op.getWidth();
-  model->context = op.getContextLength();
-  model->vocabulary = op.getVocabulary();
-  model->dropout = op.getDropout().convertToDouble();
-  model->tied = op.getTied();
-  if (std::string problem = program::checkModel(*model); !problem.empty())
-    return op.emitOpError(problem);
-  return model;
-}
-
-FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
-  if (!pipeline.getModel())
-    return std::unique_ptr<program::ModelT>();
-  auto op = SymbolTable::lookupNearestSymbolFrom<ModelOp>(
-      pipeline, pipeline.getModelAttr());
-  if (!op)
-    return pipeline.emitOpError("expected a chimera.model @")
-           << *pipeline.getModel() << ", found none";
-  return modelOf(op);
-}
-
-LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {
-  auto pipeline = stage->getParentOfType<PipelineOp>();
-  uint32_t layers = program::layerCount(model);
-  if (!stage.getFirst() || *stage.getLast() > layers)
-    return stage.emitOpError("expected layers of a model of ")
-           << layers << " with embedding and head";
-  BytesAttr bytes = stage.getBytes();
-  program::Stage sizes;
-  sizes.mutate_first_layer(*stage.getFirst());
-  sizes.mutate_layers(*stage.getLast() - *stage.getFirst());
-  sizes.mutate_weights_bytes(bytes.getWeights());
-  sizes.mutate_optimizer_bytes(bytes.getOptimizer());
-  sizes.mutate_boundary_bytes(bytes.getBoundary());
-  std::string problem = program::checkBytes(
-      model, dataTypeOf(pipeline),
-      static_cast<uint32_t>(pipeline.getMicroBatchSize()), sizes);
-  return problem.empty() ? success() : stage.emitOpError(problem);
-}
-
 FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
                                                const Layout &layout) {
   FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
@@ -153,22 +109,6 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
                << direction.getPlacement()[s] << ", got it twice";
   }
   return tied;
-}
-
-program::DataType dataTypeOf(PipelineOp pipeline) {
-  return pipeline.getDataType() == DataType::F64 ? program::DataType::Float64
-                                                 : program::DataType::Float32;
-}
-
-FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {
-  std::optional<StringRef> name = pipeline.getTimeUnit();
-  if (!name)
-    return &schedule::timeUnits().front();
-  if (const schedule::TimeUnit *unit =
-          schedule::findTimeUnit(std::string_view(*name)))
-    return unit;
-  return pipeline.emitOpError("expected time_unit to be one of ")
-         << schedule::timeUnitNames() << ", got \"" << *name << "\"";
 }
 
 /// A step is not too large to compile, nor for its program: a worker gives all
@@ -244,65 +184,6 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   return problem;
 }
 
-std::vector<int64_t> capsOf(PipelineOp pipeline) {
-  std::vector<int64_t> caps;
-  if (std::optional<uint64_t> cap = pipeline.getMemoryCap())
-    caps.assign(pipeline.getStages(), static_cast<int64_t>(*cap));
-  return caps;
-}
-
-std::optional<std::string> optionText(Attribute value) {
-  if (auto word = dyn_cast<StringAttr>(value))
-    return word.str();
-  if (auto number = dyn_cast<IntegerAttr>(value))
-    return std::to_string(number.getInt());
-  return std::nullopt;
-}
-
-FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
-  SchemeChoice choice{
-      schedule::findScheme(std::string_view(pipeline.getSchedule())), {}};
-  if (!choice.scheme)
-    return pipeline.emitOpError("expected one of the schedules ")
-           << schedule::schemeNames() << ", got \"" << pipeline.getSchedule()
-           << "\"";
-  auto refuse = [&](const std::string &error) {
-    return pipeline.emitOpError("schedule \"")
-           << choice.scheme->name << "\" (" << choice.scheme->needs
-           << "): " << error;
-  };
-  if (DictionaryAttr options = pipeline.getScheduleOptionsAttr())
-    for (NamedAttribute option : options) {
-      std::optional<std::string> text = optionText(option.getValue());
-      if (!text)
-        return pipeline.emitOpError("expected an integer or a string for the "
-                                    "schedule's option ")
-               << option.getName() << ", got " << option.getValue();
-      std::string error = schedule::setOption(
-          *choice.scheme, std::string_view(option.getName().strref()), *text,
-          choice.options);
-      if (!error.empty())
-        return refuse(error);
-    }
-  std::string error = choice.scheme->check(
-      static_cast<int32_t>(pipeline.getStages()),
-      static_cast<int32_t>(pipeline.getMicroBatches()), choice.options);
-  if (!error.empty())
-    return refuse(error);
-  return choice;
-}
-
-std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline) {
-  if (!pipeline.getRecompute())
-    return {};
-  std::vector<schedule::Recompute> stages(pipeline.getStages(),
-                                          schedule::Recompute::None);
-  for (int32_t stage : pipeline.getRecomputeAttr().asArrayRef())
-    stages[stage] = pipeline.getRecomputeFused() ? schedule::Recompute::Fused
-                                                 : schedule::Recompute::Early;
-  return stages;
-}
-
 static schedule::Kind kindOf(ActionOp op) {
   return llvm::TypeSwitch<Operation *, schedule::Kind>(op)
       .Case([](ForwardOp) { return schedule::Kind::Forward; })
@@ -320,12 +201,6 @@ schedule::Action actionOf(ActionOp op) {
           static_cast<uint16_t>(op.getCount()),
           static_cast<uint8_t>(op.getPart()),
           static_cast<uint8_t>(op.getParts())};
-}
-
-schedule::Updates updatesOf(PipelineOp pipeline) {
-  const schedule::Scheme *scheme =
-      schedule::findScheme(std::string_view(pipeline.getSchedule()));
-  return scheme ? scheme->updates : schedule::Updates::Flush;
 }
 
 FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {

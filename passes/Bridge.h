@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one place where IR becomes a schedule::Problem and a schedule::Schedule,
-// and where a pipeline's description is read.
+// The one place where IR becomes a schedule::Problem and a schedule::Schedule.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 
-#include <memory>
+#include <optional>
 
 namespace chimera {
 
@@ -47,19 +46,6 @@ inline unsigned replicaIndex(const Layout &layout, uint32_t pipeline,
   return pipeline * layout.stages.size() + stage;
 }
 
-/// The model that `op` describes. Fails, with a diagnostic, where it cannot be
-/// trained.
-mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
-
-/// The model that the pipeline names, null if it names none. Fails, with a
-/// diagnostic, where there is no such model or it cannot be trained.
-mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
-
-/// Whether a stage of the model has layers of it, and their bytes of weights,
-/// optimizer state and boundary. Fails, with a diagnostic, where it has not.
-mlir::LogicalResult checkModelStage(StageOp stage,
-                                    const program::ModelT &model);
-
 /// Where first and last stage hold the parameters that both have, none where
 /// the model is not tied or there is one stage. Fails, with a diagnostic, where
 /// there is no such model, the stages do not fit it, or the schedule has no
@@ -67,46 +53,13 @@ mlir::LogicalResult checkModelStage(StageOp stage,
 mlir::FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
                                                      const Layout &layout);
 
-program::DataType dataTypeOf(PipelineOp pipeline);
-
-/// What one unit of the stages' costs is: what the pipeline says, or none.
-/// Fails, with a diagnostic that lists what is possible, where there is no such
-/// unit.
-mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
-
 /// The pipeline's problem with its stages' costs and its link. Caps of memory
 /// are no part of it: what exceeds them can still be ordered, shown and
 /// reported. Fails, with a diagnostic, where timeUnitOf or tiedOf does or the
 /// schedule library refuses it.
 mlir::FailureOr<schedule::Problem> problemOf(PipelineOp pipeline);
 
-/// The caps of the pipeline's workers, empty where it has none.
-std::vector<int64_t> capsOf(PipelineOp pipeline);
-
-/// The value of a schedule's option as the schedule library reads it; none
-/// where it is neither an integer nor a string.
-std::optional<std::string> optionText(mlir::Attribute value);
-
-/// A scheme of the registry and the options to use it with.
-struct SchemeChoice {
-  const schedule::Scheme *scheme;
-  schedule::SchemeOptions options;
-};
-
-/// The scheme that the pipeline names. Fails, with a diagnostic that says what
-/// is possible, where there is none of that name, where it does not know an
-/// option or its value, and where it cannot do this number of stages and
-/// micro-batches.
-mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
-
-/// What the description asks to recompute: empty, or a word for each stage.
-std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
-
 schedule::Action actionOf(ActionOp op);
-
-/// When weights change in the scheme that the pipeline names; at a flush where
-/// there is no such scheme.
-schedule::Updates updatesOf(PipelineOp pipeline);
 
 /// The order of actions on every worker, from the sections of a scheduled
 /// pipeline or from the workers of a projected one. Slots are taken along where

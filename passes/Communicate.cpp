@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Bridge.h"
+#include "passes/Described.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
 

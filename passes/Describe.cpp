@@ -9,6 +9,7 @@
 
 #include "dialect/Description.h"
 #include "passes/Bridge.h"
+#include "passes/Described.h"
 #include "runtime/program/Layout.h"
 
 using namespace mlir;

@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/Recompute.h"
 #include "dialect/State.h"
+#include "passes/Described.h"
 #include "passes/Order.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"

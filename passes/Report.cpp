@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Report.h"
+#include "passes/Described.h"
 #include "passes/Passes.h"
 #include "passes/Times.h"
 #include "passes/Title.h"

@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/Steps.h"
 #include "dialect/State.h"
+#include "passes/Described.h"
 
 using namespace mlir;
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/StepMaker.h"
+#include "passes/Described.h"
 
 #include "runtime/program/Layout.h"
 

@@ -8,6 +8,7 @@
 #include "passes/Times.h"
 
 #include "compiler/schedule/Magnitude.h"
+#include "passes/Described.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

@@ -8,6 +8,7 @@
 #include "passes/Title.h"
 
 #include "passes/Bridge.h"
+#include "passes/Described.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Program.h"
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Described.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"
 #include "passes/StepMaker.h"

@@ -1,0 +1,71 @@
+//===- Described.h - What a description says --------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_DESCRIBED_H
+#define CHIMERA_PASSES_DESCRIBED_H
+
+#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/TimeUnit.h"
+#include "dialect/Chimera.h"
+#include "runtime/program/Program.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chimera {
+
+/// The model that `op` describes. Fails, with a diagnostic, where it cannot be
+/// trained.
+mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
+
+/// The model that the pipeline names, null if it names none. Fails, with a
+/// diagnostic, where there is no such model or it cannot be trained.
+mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
+
+/// Whether a stage of the model has layers of it, and their bytes of weights,
+/// optimizer state and boundary. Fails, with a diagnostic, where it has not.
+mlir::LogicalResult checkModelStage(StageOp stage,
+                                    const program::ModelT &model);
+
+program::DataType dataTypeOf(PipelineOp pipeline);
+
+/// What one unit of the stages' costs is: what the pipeline says, or none.
+/// Fails, with a diagnostic that lists what is possible, where there is no such
+/// unit.
+mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
+
+/// The caps of the pipeline's workers, empty where it has none.
+std::vector<int64_t> capsOf(PipelineOp pipeline);
+
+/// The value of a schedule's option as the schedule library reads it; none
+/// where it is neither an integer nor a string.
+std::optional<std::string> optionText(mlir::Attribute value);
+
+/// A scheme of the registry and the options to use it with.
+struct SchemeChoice {
+  const schedule::Scheme *scheme;
+  schedule::SchemeOptions options;
+};
+
+/// The scheme that the pipeline names. Fails, with a diagnostic that says what
+/// is possible, where there is none of that name, where it does not know an
+/// option or its value, and where it cannot do this number of stages and
+/// micro-batches.
+mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
+
+/// What the description asks to recompute: empty, or a word for each stage.
+std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
+
+/// When weights change in the scheme that the pipeline names; at a flush where
+/// there is no such scheme.
+schedule::Updates updatesOf(PipelineOp pipeline);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_DESCRIBED_H
