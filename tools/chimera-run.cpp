@@ -73,10 +73,12 @@ int main(int argc, char **argv) {
                  "Threads for the computations of one rank (default: an equal "
                  "share of the cores, at least 1, less one for progress)")
       ->transform(wholeWithin(1, 1000000));
-  app.add_option("--timeout", settings.timeout,
-                 "Seconds after which a wait for another rank fails, from the "
-                 "start to the end of the run; while the process is stopped "
-                 "they do not pass; 0: none (default: 1800)")
+  app.add_option(
+         "--timeout", settings.timeout,
+         "Seconds after which a wait for another rank fails, from the "
+         "start to the end of the run; while the process is stopped "
+         "they do not pass; 0: none (default: 1800). So does saving that "
+         "hangs, also with --sequential")
       ->check(within(0.0, 1e9));
   app.add_flag("--sequential", settings.sequential,
                "Train the same description on one device without a pipeline");

@@ -19,9 +19,6 @@
 
 namespace chimera::runtime {
 
-/// Longer than any run.
-constexpr std::chrono::hours kForever(24 * 366);
-
 /// Returns once every rank has called it. `what` ends "timed out waiting for".
 void meet(const program::ProgramT &program, Transport &transport,
           std::chrono::milliseconds timeout, const char *what);

@@ -92,7 +92,7 @@ private:
     }
   }
 
-  /// Whether nothing needs what the send at `post` leaves behind in its block.
+  /// Whether nothing needs what the send at `post` leaves in its block.
   bool isGivenAway(uint32_t post, uint32_t block) const {
     if (!exchangeable[block])
       return false;

@@ -22,8 +22,6 @@ using program::Opcode;
 using program::ValueKind;
 
 namespace {
-constexpr uint64_t kAlignment = program::kBufferAlignment;
-
 /// The k-th of `count` equal slices.
 template <typename AnyBytes>
 AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
@@ -35,20 +33,14 @@ void copyBytes(ConstBytes from, Bytes to) {
   std::copy(from.begin(), from.end(), to.begin());
 }
 
-uint64_t roundedUp(uint64_t bytes) {
-  return std::max(kAlignment,
-                  (bytes + kAlignment - 1) / kAlignment * kAlignment);
-}
-
-Block allocate(uint64_t bytes) {
-  uint64_t size = roundedUp(bytes);
-  auto *memory = static_cast<std::byte *>(std::aligned_alloc(kAlignment, size));
-  if (!memory)
-    throw std::runtime_error("cannot allocate " + std::to_string(bytes) +
-                             " bytes of the worker's memory");
+Block allocate(uint64_t bytes) try {
+  Block block = makeBlock(bytes);
   // Touches every page now, so that the first step is no slower than others.
-  std::memset(memory, 0, size);
-  return Block(memory);
+  std::memset(block.get(), 0, blockBytes(bytes));
+  return block;
+} catch (const std::bad_alloc &) {
+  throw std::runtime_error("cannot allocate " + std::to_string(bytes) +
+                           " bytes of the worker's memory");
 }
 
 /// Whether an instruction may take long without calling the transport.
@@ -92,7 +84,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
   findRecomputes();
   for (uint64_t bytes : blocks.bytes) {
     arena.push_back(allocate(bytes));
-    allocated += roundedUp(bytes);
+    allocated += blockBytes(bytes);
   }
   handsOver = findHandOvers(program, worker, blocks);
   stashes.resize(worker.buffers.size());

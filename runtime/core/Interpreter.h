@@ -23,6 +23,7 @@
 #include "runtime/core/StatusPage.h"
 #include "runtime/program/Pieces.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/transport/Deadline.h"
 #include "runtime/transport/Transport.h"
 
 #include <bit>
@@ -49,7 +50,7 @@ class Interpreter {
 public:
   struct Options {
     /// For every wait.
-    std::chrono::milliseconds timeout = std::chrono::hours(24 * 366);
+    std::chrono::milliseconds timeout = kForever;
     /// Keep a copy of each update's gradient sums until the next.
     bool keepGradients = false;
     /// Asked before each step but the first. Where it says no, the step before

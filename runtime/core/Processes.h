@@ -19,8 +19,8 @@ namespace chimera::runtime {
 bool isStopped(int32_t pid);
 /// Whether it has ended, but its parent has not asked how.
 bool isZombie(int32_t pid);
-/// Whether it waits for something other than a core or a device, such as a
-/// disk.
+/// Whether it sleeps and waits for neither a core nor a device (a disk is a
+/// device).
 bool isAsleep(int32_t pid);
 
 } // namespace chimera::runtime

@@ -249,7 +249,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
                      timedOut(run.timeout,
                               "rank " + std::to_string(*rank) + " to go on"));
         });
-    // A rank may be computing for long, or forever: leave without it.
+    // A rank may be computing for long, or for ever: leave without it.
     if (!failure.ended.wait_for(lock, kPatience,
                                 [&] { return failure.running == 0; })) {
       writeReport(failure.report);

@@ -54,7 +54,7 @@ struct TrainingRun {
   /// For every wait for another rank, from the root while it saves and
   /// evaluates for a sign of life; also for one instruction of a rank that is a
   /// thread, and for what the root does last, if it hangs.
-  std::chrono::milliseconds timeout = std::chrono::hours(24 * 366);
+  std::chrono::milliseconds timeout = kForever;
   /// SIGINT and SIGTERM end the process with a report and status 128 + signal,
   /// SIGUSR1 stops all ranks after the same step. Without it nothing is heard.
   Signals *signals = nullptr;

@@ -20,7 +20,7 @@ double gradientScale(const program::ProgramT &program, uint32_t microBatches);
 /// have no mean.
 void scaleElements(ElementType type, Bytes bytes, double scale);
 
-/// Writes the sum of the `parts` shares of a loss that lie one behind the other
+/// Writes the sum of the `parts` shares of a loss that lie one after the other
 /// in `shares`.
 void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
 

@@ -32,7 +32,7 @@ public:
     uint64_t nonce; ///< the first 8 bytes of the file
   };
 
-  /// A file of so many zeros, at least 8, but for the nonce in the first 8. It
+  /// Makes a file of `bytes` bytes, at least 8: the nonce first, then zeros. It
   /// keeps its size. Throws std::runtime_error where there is no memory for it.
   static SharedFile make(uint64_t bytes);
 

@@ -8,6 +8,7 @@
 #include "runtime/core/StatusPage.h"
 
 #include "runtime/core/SharedFile.h"
+#include "runtime/program/Printable.h"
 #include "runtime/transport/Exchange.h"
 
 #include <algorithm>
@@ -15,9 +16,11 @@
 #include <cstring>
 #include <numeric>
 #include <ranges>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+using namespace chimera;
 using namespace chimera::runtime;
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free &&
@@ -45,9 +48,13 @@ int64_t chimera::runtime::steadyNanoseconds() {
 }
 
 void Status::fail(const std::string &text) {
-  if (state.load() == Failed)
+  if (isFailing.exchange(1) != 0) {
+    // Another thread writes the reason: the caller is about to read it.
+    for (int i = 0; i < 1000 && state.load() != Failed; ++i)
+      sched_yield();
     return;
-  size_t size = std::min(text.size(), reason.size() - 1);
+  }
+  size_t size = program::beginningWithin(text, reason.size() - 1);
   std::memcpy(reason.data(), text.data(), size);
   reason[size] = 0;
   failedIn.store(state.load());

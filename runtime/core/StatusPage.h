@@ -49,6 +49,8 @@ struct alignas(64) Status {
   std::atomic<uint32_t> instruction;
   /// When it got there, in steadyNanoseconds.
   std::atomic<int64_t> since;
+  /// Whether a thread has begun to write why it fails.
+  std::atomic<uint32_t> isFailing;
   /// The state in which it failed.
   std::atomic<uint32_t> failedIn;
   /// Terminated text, valid once the state is Failed.
@@ -63,7 +65,8 @@ struct alignas(64) Status {
     instruction.store(newInstruction, std::memory_order_relaxed);
     since.store(steadyNanoseconds(), std::memory_order_relaxed);
   }
-  /// The first failure of a rank counts.
+  /// The first failure of a rank counts. Several threads of its process may
+  /// call it at once.
   void fail(const std::string &text);
 };
 

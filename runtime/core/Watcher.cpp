@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kPeriod(50);
 /// In how many periods a watcher asks once whether its neighbour is stopped.
 constexpr unsigned kStoppedEvery = 5;
 
-uint32_t behind(const std::vector<uint32_t> &ranks, uint32_t self) {
+uint32_t nextOf(const std::vector<uint32_t> &ranks, uint32_t self) {
   auto place = std::ranges::upper_bound(ranks, self);
   return place == ranks.end() ? ranks.front() : *place;
 }
@@ -36,7 +36,7 @@ Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
                  uint32_t self, const std::vector<uint32_t> &hostRanks,
                  std::chrono::milliseconds timeout)
     : program(program), page(page), self(self), ranks(hostRanks),
-      next(behind(hostRanks, self)), timeout(timeout), thread([this] {
+      next(nextOf(hostRanks, self)), timeout(timeout), thread([this] {
         runOrEnd("watching the other ranks", [this] { watch(); });
       }) {}
 

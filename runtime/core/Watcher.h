@@ -67,7 +67,7 @@ private:
   StatusPage &page;
   const uint32_t self;
   const std::vector<uint32_t> ranks;
-  const uint32_t next; ///< behind self on this host, at the end the first
+  const uint32_t next; ///< after self on this host; after the last the first
   const std::chrono::milliseconds timeout;
   std::mutex mutex;
   std::condition_variable condition;

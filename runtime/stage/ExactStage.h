@@ -27,7 +27,7 @@
 namespace chimera::runtime {
 
 /// Stage `stage` of any program, a StageFactory. Buffers of any size do: bytes
-/// behind the last whole word count as a shorter one.
+/// after the last whole word count as a shorter one.
 std::unique_ptr<Stage> makeExactStage(const program::ProgramT &program,
                                       uint32_t stage);
 

@@ -17,6 +17,8 @@
 using namespace chimera::runtime;
 
 namespace {
+constexpr uint64_t kAlignment = 64;
+
 std::atomic<bool> keeping{false};
 } // namespace
 
@@ -36,13 +38,16 @@ void FreeMemory::operator()(std::byte *memory) const noexcept {
   }
 }
 
-Block chimera::runtime::makeBlock(uint64_t bytes) {
-  constexpr uint64_t kAlignment = 64;
+uint64_t chimera::runtime::blockBytes(uint64_t bytes) {
   uint64_t size = std::max(bytes, kAlignment);
   if (size > UINT64_MAX - kAlignment)
     throw std::bad_alloc();
-  size = (size + kAlignment - 1) / kAlignment * kAlignment;
-  auto *memory = static_cast<std::byte *>(std::aligned_alloc(kAlignment, size));
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+Block chimera::runtime::makeBlock(uint64_t bytes) {
+  auto *memory = static_cast<std::byte *>(
+      std::aligned_alloc(kAlignment, blockBytes(bytes)));
   if (!memory)
     throw std::bad_alloc();
   return Block(memory);

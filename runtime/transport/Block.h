@@ -30,12 +30,16 @@ namespace chimera::runtime {
 struct FreeMemory {
   void operator()(std::byte *memory) const noexcept;
 };
-/// From std::aligned_alloc, and like every other of its size.
+/// Blocks of equal size can be exchanged: all come from std::aligned_alloc.
 using Block = std::unique_ptr<std::byte, FreeMemory>;
 
 /// At least `bytes` bytes, aligned to 64, with anything in them. Throws
 /// std::bad_alloc.
 Block makeBlock(uint64_t bytes);
+
+/// How many bytes makeBlock(bytes) takes. Throws std::bad_alloc where no number
+/// is large enough.
+uint64_t blockBytes(uint64_t bytes);
 
 /// For the rest of the process's life blocks are not freed. Any thread may call
 /// it, more than once.

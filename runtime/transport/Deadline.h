@@ -15,8 +15,10 @@
 
 namespace chimera::runtime {
 
-/// When a wait that begins now times out. A timeout of a year or more never
-/// does.
+/// A timeout that never passes. So are all longer ones.
+inline constexpr std::chrono::hours kForever(24 * 365);
+
+/// When a wait that begins now times out.
 ///
 /// Whoever waits asks several times a second. Of a longer time between two
 /// questions only a second counts: the process was stopped (Ctrl-Z, a debugger,
@@ -27,8 +29,7 @@ public:
 
   explicit Deadline(std::chrono::milliseconds timeout,
                     Clock::time_point now = Clock::now())
-      : isNever(timeout >= std::chrono::hours(24 * 365)), left(timeout),
-        asked(now) {}
+      : isNever(timeout >= kForever), left(timeout), asked(now) {}
 
   bool passed(Clock::time_point now = Clock::now()) {
     if (isNever)

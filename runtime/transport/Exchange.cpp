@@ -7,42 +7,33 @@
 
 #include "runtime/transport/Exchange.h"
 
+#include "runtime/transport/Chunks.h"
+
 #include <algorithm>
 #include <cstring>
 
 using namespace chimera::runtime;
 
-namespace {
-/// Calls `move(piece, offset, size)` for each piece of so many bytes, once for
-/// none, with a block of at least that size.
-template <typename Move> void inPieces(uint64_t bytes, Move move) {
-  constexpr uint64_t kPiece = uint64_t(16) << 20;
-  Block piece = makeBlock(std::min(kPiece, bytes));
-  uint64_t at = 0;
-  do {
-    uint64_t size = std::min(kPiece, bytes - at);
-    move(piece, at, size);
-    at += size;
-  } while (at < bytes);
-}
-} // namespace
+static constexpr uint64_t kChunk = uint64_t(16) << 20;
 
 void chimera::runtime::send(Transport &transport, uint32_t to, ConstBytes bytes,
                             std::chrono::milliseconds timeout) {
-  inPieces(bytes.size(), [&](Block &piece, uint64_t at, uint64_t size) {
+  Block chunk = makeBlock(std::min(kChunk, uint64_t(bytes.size())));
+  forEachChunk(bytes.size(), kChunk, [&](uint64_t at, uint64_t size) {
     if (size)
-      std::memcpy(piece.get(), bytes.data() + at, size);
-    transport.wait(transport.postSend(to, {piece.get(), size}), timeout);
+      std::memcpy(chunk.get(), bytes.data() + at, size);
+    transport.wait(transport.postSend(to, {chunk.get(), size}), timeout);
   });
 }
 
 void chimera::runtime::receive(Transport &transport, uint32_t from, Bytes bytes,
                                std::chrono::milliseconds timeout,
                                const std::function<void()> &onPiece) {
-  inPieces(bytes.size(), [&](Block &piece, uint64_t at, uint64_t size) {
-    transport.wait(transport.postReceive(from, {piece.get(), size}), timeout);
+  Block chunk = makeBlock(std::min(kChunk, uint64_t(bytes.size())));
+  forEachChunk(bytes.size(), kChunk, [&](uint64_t at, uint64_t size) {
+    transport.wait(transport.postReceive(from, {chunk.get(), size}), timeout);
     if (size)
-      std::memcpy(bytes.data() + at, piece.get(), size);
+      std::memcpy(bytes.data() + at, chunk.get(), size);
     if (onPiece)
       onPiece();
   });

@@ -22,7 +22,7 @@ uint64_t bytesOf(ElementType type);
 
 /// Writes the left fold ((c0 + c1) + c2) + … of `contributions`, each of
 /// `bytes` bytes, to `sum`, which may be one of them but must not overlap one
-/// otherwise. No alignment is needed. Bytes behind the last whole element of
+/// otherwise. No alignment is needed. Bytes after the last whole element of
 /// UInt64 are summed as one shorter number; of floating-point types there must
 /// be none (see checkAllReduce). Requires at least one contribution.
 void fold(ElementType type, std::span<const std::byte *const> contributions,

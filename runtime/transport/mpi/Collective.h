@@ -40,7 +40,7 @@ private:
   std::vector<ConstBytes> given; ///< none, once that was added and started
   Bytes sum;
   MPI_Comm communicator;
-  uint64_t tailBytes = 0; ///< behind the last whole element
+  uint64_t tailBytes = 0; ///< after the last whole element
   Block tail;             ///< they, as a number
   bool finished = false;
   std::vector<MPI_Request> requests;

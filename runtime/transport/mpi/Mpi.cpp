@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/program/Printable.h"
 #include "runtime/transport/Deadline.h"
 #include "runtime/transport/Fold.h"
 #include "runtime/transport/mpi/AllReduce.h"
@@ -398,7 +399,7 @@ void Mpi::tellOthers() {
   uint64_t bytes = 0;
   {
     std::lock_guard lock(mutex);
-    bytes = std::min<uint64_t>(reason.size(), kNews - 1);
+    bytes = chimera::program::beginningWithin(reason, kNews - 1);
     std::memcpy(telling.get(), reason.data(), bytes);
   }
   for (uint32_t peer = 0; peer < size; ++peer)

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace chimera;
@@ -144,5 +145,26 @@ TEST(Status, KeepsTheFirstFailureAndFitsLongOnes) {
   page.of(0).fail(std::string(5000, 'x'));
   page.of(0).fail("second");
   EXPECT_EQ(std::string(page.of(0).reason.data()), std::string(999, 'x'));
+}
+
+TEST(Status, CutsNoCharacter) {
+  StatusPage page(1);
+  page.of(0).fail(std::string(998, 'x') + "…");
+  EXPECT_EQ(std::string(page.of(0).reason.data()), std::string(998, 'x'));
+}
+
+TEST(Status, HasTheReasonOfOneThread) {
+  for (int round = 0; round < 200; ++round) {
+    StatusPage page(1);
+    std::vector<std::thread> threads;
+    for (char letter : {'a', 'b', 'c'})
+      threads.emplace_back(
+          [&, letter] { page.of(0).fail(std::string(900, letter)); });
+    for (std::thread &thread : threads)
+      thread.join();
+    std::string reason = page.of(0).reason.data();
+    EXPECT_EQ(reason, std::string(900, reason[0]));
+    EXPECT_EQ(page.of(0).failedIn.load(), Status::Absent);
+  }
 }
 } // namespace
