@@ -44,6 +44,7 @@ struct Violation {
     /// A worker takes more bytes than its cap.
     Cap,
   };
+  static constexpr size_t kRules = static_cast<size_t>(Rule::Cap) + 1;
   Rule rule;
   std::string message;
   /// The instruction that is wrong, or the first of those that do not go

@@ -37,7 +37,7 @@ constexpr uint64_t kSteps = 2;
 
 struct Counts {
   uint64_t inputs = 0, unreadable = 0, accepted = 0, equal = 0;
-  std::array<uint64_t, 8> refused{}; // by rule
+  std::array<uint64_t, Violation::kRules> refused{}; // by rule
   ~Counts() {
     fuzz::Highest highest = fuzz::highestEffort();
     std::fprintf(stderr,

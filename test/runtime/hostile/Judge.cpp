@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <iterator>
 #include <numeric>
 
 using namespace chimera;
@@ -26,10 +27,10 @@ namespace {
 constexpr uint64_t kSteps = 3;
 
 /// By the number of the rule.
-constexpr const char *kRuleNames[Counts::kRules] = {
-    "structure", "waits",  "matching", "deadlock",
-    "buffers",   "values", "weights",  "memory"};
-static_assert(static_cast<size_t>(Rule::Memory) + 1 == Counts::kRules);
+constexpr const char *kRuleNames[] = {"structure", "waits",   "matching",
+                                      "deadlock",  "buffers", "values",
+                                      "weights",   "memory",  "cap"};
+static_assert(std::size(kRuleNames) == Counts::kRules);
 
 /// Where a mutant first differs from what it was made of.
 std::string firstChange(const ProgramT &base, const ProgramT &mutant) {
@@ -62,7 +63,8 @@ std::string firstChange(const ProgramT &base, const ProgramT &mutant) {
 /// Whether a program that a rule refuses has all that a run relies on to touch
 /// nothing but its own memory.
 bool canRunAnyway(Rule rule) {
-  return rule == Rule::Values || rule == Rule::Weights || rule == Rule::Memory;
+  return rule == Rule::Values || rule == Rule::Weights ||
+         rule == Rule::Memory || rule == Rule::Cap;
 }
 } // namespace
 

@@ -24,7 +24,7 @@ namespace chimera::runtime::hostile {
 
 /// Mutants of one kind by what became of them.
 struct Counts {
-  static constexpr size_t kRules = 8;
+  static constexpr size_t kRules = program::Violation::kRules;
   uint64_t equal = 0;        ///< accepted, and equal integers
   uint64_t wrong = 0;        ///< neither: a hole
   uint64_t refusedEqual = 0; ///< refused, though integers are equal
