@@ -11,11 +11,11 @@ split into input and weight gradient, and holds the outcome against
   given (whole backwards only);
 - the same program over MPI, to the last bit, where --mpirun is given (without
   options and with all of them, of tied models without, of the variants those
-  with a fused recompute or without a flush);
+  with a fused recompute);
 
-and with recomputes, and with gradients that are reduced early and in buckets,
-against the same without, to the last bit. With --tied the head multiplies by the
-token embedding, which first and last stage then both hold.
+and with recomputes and, where --mpirun is given, with gradients that are reduced
+early and in buckets, against the same without, to the last bit. With --tied the
+head multiplies by the token embedding, which first and last stage then both hold.
 
 Weights and last-step gradients agree if per tensor the largest difference is at
 most 1e-10 * max(1, the largest element). Prints a line for each comparison and
@@ -206,7 +206,7 @@ def check_schedule(args, folder, schedule):
             recompute = "recompute(all)" if split else "recompute(all fused)"
             train(checks, args, folder, schedule, f"{split} {recompute}",
                   sequential, kept)  # fmt: skip
-        if not args.variants:
+        if args.mpirun and not args.variants:
             buckets = "all_reduce(eager) bucket_bytes(4096)"
             train(checks, args, folder, schedule, f"{split} {buckets}",
                   sequential, kept)  # fmt: skip
@@ -245,7 +245,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
     over_mpi = (
-        "fused" in options or schedule in WITHOUT_FLUSH
+        "fused" in options
         if args.variants
         else not options or (not args.tied and "split" in options and kept)
     )
