@@ -17,7 +17,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # Nor is how LibTorch's and MPI's own threads meet, which are not instrumented.
-export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
+export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:suppressions=$PWD/test/tsan.supp
 status=0
 for preset in "${presets[@]}"; do
   echo "building $preset (the log is build/$preset.log)"
