@@ -14,6 +14,16 @@ ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def fill(pipe):
+    """Writes to a pipe that nobody reads until it holds no more."""
+    os.set_blocking(pipe, False)
+    try:
+        while True:
+            os.write(pipe, b"." * 4096)
+    except BlockingIOError:
+        os.set_blocking(pipe, True)
+
+
 def stat_of(pid):
     """State and parent of a process, or None."""
     try:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from job import Job, check, lines_on
+from job import Job, check, fill, lines_on
 
 CHIMERA_RUN, WRITE_SAMPLE, *MPIRUN = sys.argv[1:]
 RANKS = 4
@@ -64,12 +64,7 @@ def end(program, number, ranks, to_ranks):
 def end_unheard(program):
     """Where nobody reads standard error any more, and its pipe is full."""
     reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    try:
-        while True:
-            os.write(writer, b"." * 4096)
-    except BlockingIOError:
-        os.set_blocking(writer, True)
+    fill(writer)
     with subprocess.Popen([CHIMERA_RUN, program, *SLEEPING], stderr=writer,
                           stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Where chimera-run writes, and what becomes of it where that fails or nobody
+reads.
+
+usage: outputs.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
+"""
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from job import ENVIRONMENT, fill
+from runs import CHIMERA_RUN, MPIRUN, Runs
+
+
+class Test(Runs):
+    def test_log_that_cannot_be_written(self):
+        self.expect_error("log.jsonl: cannot write", self.sample(), "--log",
+                          "/nowhere/log.jsonl")
+
+    def test_outputs_that_fail_cost_no_other(self):
+        arguments = self.training()
+        result = self.run_it(*arguments, "--save", "weights",
+                             "--save-gradients", "gradients")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for ranks in (0, 4) if MPIRUN else (0,):
+            result = self.run_it(
+                *arguments, "--save", "/dev/full", "--save-gradients", "other",
+                "--log", "/dev/full", "--profile", "/dev/full", ranks=ranks)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            rescued = self.path("rescued-full")
+            for line in ("chimera-run: /dev/full: cannot write: No space left "
+                         f"on device: the weights are in {rescued}\n",
+                         "chimera-run: /dev/full: cannot write: No space left "
+                         "on device\n",
+                         "chimera-run: cannot write the log /dev/full: No "
+                         "space left on device\n"):
+                self.assertEqual(result.stderr.count(line), 1, result.stderr)
+            self.assertNotIn("failed", result.stderr)
+            self.assertIn("held-out loss ", result.stdout)
+            self.assertEqual(self.read("rescued-full"), self.read("weights"))
+            self.assertEqual(self.read("other"), self.read("gradients"))
+            os.remove(rescued)
+
+    def test_weights_that_fit_nowhere(self):
+        result = self.shell(
+            'cd /proc && TMPDIR=/proc "$0" "$@"',
+            *self.training("--save", "/dev/full"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("No space left on device: the weights are lost, as "
+                      "neither the current folder", result.stderr)
+
+    def test_a_full_disk(self):
+        disk = self.path("disk")
+        os.mkdir(disk)
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k",
+                                "tmpfs", disk], capture_output=True, text=True)
+        if mount.returncode:
+            self.skipTest(f"cannot mount: {mount.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        # Refused before anything is trained.
+        result = self.run_it(*self.training("--save", "disk/weights"))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"disk/weights: expected room for \d+ "
+                         r"bytes on the file system, got 4096: free some")
+        self.assertNotIn("step", result.stdout)
+        # One that fills up on the way ends nothing, and is told once.
+        result = self.run_it(self.sample(), "--steps", "100", "--log",
+                             "disk/log")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count("cannot write the log"), 1,
+                         result.stderr)
+        self.assertIn("digest of the weights ", result.stdout)
+        self.assertEqual(os.listdir(disk), ["log.part"])
+
+    def test_files_that_collide(self):
+        program, path = self.sample(), self.path("out")
+        link = self.path("link")
+        os.symlink("out", link)
+        for first, second in ((["--profile", path], ["--log", path]),
+                              (["--save", path], ["--log", self.path("./out")]),
+                              (["--save", path], ["--log", link]),
+                              (["--save", path + ".part"], ["--log", path]),
+                              (["--save", path + ".part"], ["--log", link]),
+                              (["--data", path], ["--save", path]),
+                              ([], ["--log", program])):
+            self.expect_error("expected different files, got ", program, *first,
+                              *second)
+        with open(path, "w") as output:
+            result = subprocess.run([CHIMERA_RUN, program, "--log", path],
+                                    stdout=output, stderr=subprocess.PIPE,
+                                    text=True, timeout=60)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("for standard output and ", result.stderr)
+        # What is no file may take all.
+        result = self.run_it(program, "--profile", "/dev/null", "--log",
+                             "/dev/null")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_a_reader_that_leaves_ends_no_run(self):
+        log = self.path("log")
+        result = self.shell('"$0" "$@" | head -c 1; exit ${PIPESTATUS[0]}',
+                            self.sample(), "--stages", "synthetic", "--unit-ns",
+                            "1e6", "--steps", "3", "--log", log)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot write to standard output", result.stderr)
+        self.assertIn(b'"summary"', self.read("log"))
+
+    def test_closed_streams(self):
+        program, log = self.sample(), self.path("log")
+        arguments = [program, "--steps", "2", "--log", log]
+        result = self.shell('"$0" "$@" >&-', *arguments)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("standard output is closed", result.stderr)
+        for closed in ("<&- 2>&-", "2>&-", "<&-"):
+            result = self.shell(f'"$0" "$@" {closed}', *arguments)
+            self.assertEqual(result.returncode, 0, closed)
+            with open(log) as lines:
+                self.assertEqual(len([json.loads(line) for line in lines]), 3)
+            os.remove(log)
+        # A report is no part of the log that it stands beside.
+        result = self.shell('"$0" "$@" --stages synthetic --unit-ns 1e9 2>&- & '
+                            f'until [ -e {log}.part ]; do sleep 0.1; done; '
+                            'sleep 0.3; kill -TERM $!; wait $!', *arguments)
+        self.assertEqual(result.returncode, 128 + 15)
+        self.assertEqual(os.path.getsize(log + ".part"), 0)
+
+    def test_a_file_too_large_is_an_error(self):
+        log = self.path("log")
+        result = self.shell('ulimit -f 1; "$0" "$@"', self.sample(), "--steps",
+                            "100", "--log", log)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, f"chimera-run: cannot write the log "
+                         f"{log}.part: File too large\n")
+        self.assertIn("digest of the weights ", result.stdout)
+
+    def test_one_log_for_two_runs(self):
+        program, log = self.sample(), self.path("log")
+        first = subprocess.Popen(
+            [CHIMERA_RUN, program, "--log", log, "--steps", "4", "--stages",
+             "synthetic", "--unit-ns", "1e7"], stdout=subprocess.PIPE)
+        for line in first.stdout:
+            if line.startswith(b"step 1/"):
+                break
+        self.expect_error(f"cannot write the log {log}.part: another run is "
+                          "writing it", program, "--log", log)
+        first.communicate(timeout=60)
+        self.assertEqual(first.returncode, 0)
+        with open(log) as lines:
+            self.assertEqual(len([json.loads(line) for line in lines]), 5)
+
+    def test_help_that_cannot_be_written(self):
+        for option in ("--help", "--version"):
+            for output in (">/dev/full", ">&-"):
+                result = self.shell(f'"$0" "$@" {output}', option)
+                self.assertEqual(result.returncode, 1, (option, output))
+                self.assertIn("cannot write to standard output", result.stderr)
+            self.assertEqual(self.run_it(option).returncode, 0)
+
+    def saving_into_a_pipe_without_reader(self, *arguments):
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
+        return subprocess.Popen(
+            [CHIMERA_RUN, *self.training("--save", pipe, *arguments)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=ENVIRONMENT, cwd=self.folder)
+
+    def test_results_are_there_before_they_are_saved(self):
+        for mode in ([], ["--sequential"]):
+            run = self.saving_into_a_pipe_without_reader("--timeout", "1",
+                                                         *mode)
+            output, errors = run.communicate(timeout=60)
+            self.assertEqual(run.returncode, 1, errors)
+            self.assertIn("timed out after 1 s waiting for its saving and "
+                          "evaluating to go on", errors)
+            self.assertIn("final loss ", output)
+            self.assertIn("digest of the weights ", output)
+            os.remove(self.path("pipe"))
+
+    def test_a_sequential_run_ended_while_it_saves(self):
+        run = self.saving_into_a_pipe_without_reader("--sequential")
+        for line in run.stdout:
+            if line.startswith("digest"):
+                break
+        run.send_signal(signal.SIGTERM)
+        _, errors = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 128 + signal.SIGTERM)
+        self.assertIn("ended by SIGTERM while saving and evaluating\n", errors)
+
+    def test_messages_on_a_terminal_have_lines_of_their_own(self):
+        master, terminal = pty.openpty()
+        self.addCleanup(os.close, master)
+        run = subprocess.Popen(
+            ["sh", "-c", 'ulimit -f 1; exec "$0" "$@"', CHIMERA_RUN,
+             self.sample(), "--steps", "200", "--stages", "synthetic",
+             "--unit-ns", "1e5", "--log", self.path("log")],
+            stdout=terminal, stderr=terminal, env=ENVIRONMENT)
+        os.close(terminal)
+        text = b""
+        try:
+            while piece := os.read(master, 65536):
+                text += piece
+        except OSError:
+            pass  # of a terminal that nobody has open
+        self.assertEqual(run.wait(timeout=60), 1)
+        self.assertRegex(text, rb"ETA \d+:\d\d")
+        self.assertRegex(text, rb"\nchimera-run: cannot write the log")
+        self.assertRegex(text, rb"\n200 steps in")
+
+    def test_nobody_who_reads_keeps_ranks_waiting(self):
+        reader, writer = os.pipe()
+        log = self.path("log")
+        run = subprocess.Popen(
+            [CHIMERA_RUN, self.sample(), "--steps", "3", "--stages",
+             "synthetic", "--unit-ns", "3e7", "--log", log], stdout=writer,
+            stderr=subprocess.PIPE, env=ENVIRONMENT)
+        self.assertIn(b"4 workers", os.read(reader, 4096))
+        # Before the end of the first step, after 0.7 s.
+        fill(writer)
+        os.close(writer)
+        begin = time.monotonic()
+        while True:
+            with open(log + ".part") as lines:
+                if len(lines.readlines()) == 3:
+                    break
+            self.assertLess(time.monotonic() - begin, 20, "no step went on")
+            time.sleep(0.05)
+        while os.read(reader, 65536):
+            pass
+        os.close(reader)
+        run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 0)
+
+unittest.main(argv=sys.argv[:1], verbosity=2)
