@@ -1,4 +1,4 @@
-//===- Memory.cpp - What a worker holds ----------------------------------===//
+//===- Memory.cpp - What a worker holds -----------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -8,8 +8,8 @@
 #include "runtime/core/StatusPage.h"
 
 #include "runtime/core/SharedFile.h"
-#include "runtime/program/Printable.h"
 #include "runtime/transport/Exchange.h"
+#include "runtime/transport/Utf8.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -54,7 +54,7 @@ void Status::fail(const std::string &text) {
       sched_yield();
     return;
   }
-  size_t size = program::beginningWithin(text, reason.size() - 1);
+  size_t size = beginningWithin(text, reason.size() - 1);
   std::memcpy(reason.data(), text.data(), size);
   reason[size] = 0;
   failedIn.store(state.load());

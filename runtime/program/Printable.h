@@ -25,15 +25,6 @@ bool isPrintable(std::string_view text);
 /// `text` with every byte of anything else written as \xNN.
 std::string printable(std::string_view text);
 
-/// How many bytes of UTF-8 `text`, at most `most`, end with a whole character.
-inline size_t beginningWithin(std::string_view text, size_t most) {
-  if (text.size() <= most)
-    return text.size();
-  while (most > 0 && (text[most] & 0xc0) == 0x80)
-    --most;
-  return most;
-}
-
 } // namespace chimera::program
 
 #endif // CHIMERA_RUNTIME_PROGRAM_PRINTABLE_H

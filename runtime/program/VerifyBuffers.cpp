@@ -26,7 +26,7 @@ class BufferVerifier {
 public:
   BufferVerifier(const ProgramT &program, uint32_t w,
                  const std::vector<Run> &runs, Report &report)
-      : timeline(program, w, runs), w(w), worker(timeline.worker),
+      : unrolled(program, w, runs), w(w), worker(unrolled.worker),
         report(report), slots(worker.buffers.size()) {
     for (const State &state : worker.states)
       for (uint32_t buffer : {state.weights(), state.optimizer_state()}) {
@@ -36,8 +36,8 @@ public:
   }
 
   Footprint run() {
-    const std::vector<bool> permuted = verifyPermuted(timeline, report);
-    for (const Run &run : timeline.runs) {
+    const std::vector<bool> permuted = verifyPermuted(unrolled, report);
+    for (const Run &run : unrolled.runs) {
       if (report.full())
         return {};
       walk(run);
@@ -45,16 +45,16 @@ public:
     for (uint32_t b = 0; b < slots.size() && !report.full(); ++b) {
       if (slots[b].isWritten && isStash(b))
         report.addAt(
-            Rule::Buffers, w, timeline.instructionAt(slots[b].birth),
+            Rule::Buffers, w, unrolled.instructionAt(slots[b].birth),
             "worker " + text(w) + ": expected the stash in buffer " + text(b) +
                 " to be used, as it was written by " +
-                report.name(w, timeline.instructionAt(slots[b].birth)));
+                report.name(w, unrolled.instructionAt(slots[b].birth)));
       close(b);
     }
     if (!report.empty())
       return {};
-    verifyOverlaps(timeline, intervals, permuted, report);
-    return report.empty() ? footprintOf(timeline, intervals) : Footprint();
+    verifyOverlaps(unrolled, intervals, permuted, report);
+    return report.empty() ? footprintOf(unrolled, intervals) : Footprint();
   }
 
 private:
@@ -73,7 +73,7 @@ private:
     for (uint32_t i = range.begin; i < range.end && !report.full();
          ++i, ++position)
       step(worker.instructions[i]);
-    if (timeline.runs.size() == 1 || run.section != kBody || !report.empty())
+    if (unrolled.runs.size() == 1 || run.section != kBody || !report.empty())
       return;
     std::vector<bool> written(slots.size());
     for (uint32_t b = 0; b < slots.size(); ++b)
@@ -97,7 +97,7 @@ private:
   }
 
   void fail(const std::string &message, uint32_t buffer) {
-    report.add(Rule::Buffers, w, timeline.instructionAt(position),
+    report.add(Rule::Buffers, w, unrolled.instructionAt(position),
                message + " (buffer " + text(buffer) + ", " +
                    nameOf(worker.buffers[buffer].kind()) + ")");
   }
@@ -239,7 +239,7 @@ private:
       }
   }
 
-  Timeline timeline;
+  Unrolled unrolled;
   uint32_t w;
   const WorkerT &worker;
   Report &report;

@@ -14,8 +14,8 @@ namespace chimera::program::verify {
 
 /// A worker's instructions in the order of some runs of its sections. A
 /// position counts them.
-struct Timeline {
-  Timeline(const ProgramT &program, uint32_t w, const std::vector<Run> &runs)
+struct Unrolled {
+  Unrolled(const ProgramT &program, uint32_t w, const std::vector<Run> &runs)
       : w(w), worker(*program.workers[w]), runs(runs) {
     for (const Run &run : runs) {
       Section range = sectionsOf(worker)[run.section];
@@ -49,15 +49,15 @@ struct Interval {
 
 /// By buffer, whether a rename names it. Refuses buffers of a rename that share
 /// bytes with any other buffer.
-std::vector<bool> verifyPermuted(const Timeline &timeline, Report &report);
+std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report);
 
 /// Refuses two values whose bytes and times overlap, and those that overlap
 /// with a state. Requires that the buffers in `permuted` overlap with none.
-void verifyOverlaps(const Timeline &timeline, std::vector<Interval> intervals,
+void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
                     const std::vector<bool> &permuted, Report &report);
 
 /// What the worker holds: the bytes of its states and of all `intervals`.
-Footprint footprintOf(const Timeline &timeline,
+Footprint footprintOf(const Unrolled &unrolled,
                       const std::vector<Interval> &intervals);
 
 } // namespace chimera::program::verify

@@ -11,10 +11,10 @@
 
 namespace chimera::program::verify {
 
-Footprint footprintOf(const Timeline &timeline,
+Footprint footprintOf(const Unrolled &unrolled,
                       const std::vector<Interval> &intervals) {
-  const WorkerT &worker = timeline.worker;
-  const uint32_t positions = timeline.positions;
+  const WorkerT &worker = unrolled.worker;
+  const uint32_t positions = unrolled.positions;
   uint64_t stateBytes = 0;
   for (const State &state : worker.states)
     for (uint32_t buffer : {state.weights(), state.optimizer_state()})
@@ -39,7 +39,7 @@ Footprint footprintOf(const Timeline &timeline,
   Footprint result{stateBytes, 0, stateBytes};
   uint64_t held = stateBytes, stashes = 0;
   uint32_t at = 0;
-  for (const Run &run : timeline.runs) {
+  for (const Run &run : unrolled.runs) {
     Section range = sectionsOf(worker)[run.section];
     for (uint32_t i = range.begin; i < range.end; ++i, ++at) {
       held += change[at];

@@ -22,34 +22,34 @@ std::string bytesOf(const WorkerT &worker, uint32_t buffer) {
          text(found.offset() + found.bytes() - 1) + ")";
 }
 
-void failOverlap(const Timeline &timeline, const Interval &value,
+void failOverlap(const Unrolled &unrolled, const Interval &value,
                  const Interval &other, Report &report) {
-  report.add(Rule::Buffers, timeline.w, timeline.instructionAt(value.birth),
-             "writes " + bytesOf(timeline.worker, value.buffer) +
-                 ", which overlaps " + bytesOf(timeline.worker, other.buffer) +
+  report.add(Rule::Buffers, unrolled.w, unrolled.instructionAt(value.birth),
+             "writes " + bytesOf(unrolled.worker, value.buffer) +
+                 ", which overlaps " + bytesOf(unrolled.worker, other.buffer) +
                  ", which is in use until " +
-                 report.name(timeline.w, timeline.instructionAt(other.death)));
+                 report.name(unrolled.w, unrolled.instructionAt(other.death)));
 }
 
-void failStateOverlap(const Timeline &timeline, const Interval &value,
+void failStateOverlap(const Unrolled &unrolled, const Interval &value,
                       const Interval &other, bool valueIsReal, Report &report) {
   report.addAt(
-      Rule::Buffers, timeline.w, kNone,
-      "worker " + text(timeline.w) +
+      Rule::Buffers, unrolled.w, kNone,
+      "worker " + text(unrolled.w) +
           ": expected a state's bytes to be its own, "
           "got " +
-          bytesOf(timeline.worker, (valueIsReal ? other : value).buffer) +
+          bytesOf(unrolled.worker, (valueIsReal ? other : value).buffer) +
           " and " +
-          bytesOf(timeline.worker, (valueIsReal ? value : other).buffer));
+          bytesOf(unrolled.worker, (valueIsReal ? value : other).buffer));
 }
 
 } // namespace
 
-std::vector<bool> verifyPermuted(const Timeline &timeline, Report &report) {
-  const WorkerT &worker = timeline.worker;
+std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report) {
+  const WorkerT &worker = unrolled.worker;
   std::vector<bool> permuted(worker.buffers.size());
   bool any = false;
-  for (const Run &run : timeline.runs) {
+  for (const Run &run : unrolled.runs) {
     Section range = sectionsOf(worker)[run.section];
     if (range.begin == range.end)
       continue;
@@ -79,8 +79,8 @@ std::vector<bool> verifyPermuted(const Timeline &timeline, Report &report) {
     else if (buffer.offset() < endOfPermuted)
       other = permutedBefore;
     if (other != kNone)
-      report.addAt(Rule::Buffers, timeline.w, kNone,
-                   "worker " + text(timeline.w) +
+      report.addAt(Rule::Buffers, unrolled.w, kNone,
+                   "worker " + text(unrolled.w) +
                        ": expected the bytes of a rename's buffer to be its "
                        "own, got " +
                        bytesOf(worker, permuted[b] ? b : other) + " and " +
@@ -98,10 +98,10 @@ std::vector<bool> verifyPermuted(const Timeline &timeline, Report &report) {
   return permuted;
 }
 
-void verifyOverlaps(const Timeline &timeline, std::vector<Interval> intervals,
+void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
                     const std::vector<bool> &permuted, Report &report) {
-  const WorkerT &worker = timeline.worker;
-  const uint32_t positions = timeline.positions;
+  const WorkerT &worker = unrolled.worker;
+  const uint32_t positions = unrolled.positions;
   // Sweeps over time with the live values ordered by offset.
   std::pmr::unsynchronized_pool_resource pool;
   // By offset: the interval's number.
@@ -148,9 +148,9 @@ void verifyOverlaps(const Timeline &timeline, std::vector<Interval> intervals,
         live.emplace_hint(after, offset, n);
         entered[n] = true;
       } else if (std::max(n, other) < real) {
-        failOverlap(timeline, intervals[n], intervals[other], report);
+        failOverlap(unrolled, intervals[n], intervals[other], report);
       } else {
-        failStateOverlap(timeline, intervals[n], intervals[other], n < real,
+        failStateOverlap(unrolled, intervals[n], intervals[other], n < real,
                          report);
       }
       if (report.full())

@@ -1,4 +1,4 @@
-//===- ControlGroups.cpp - Who bounds this process -----------------------===//
+//===- ControlGroups.cpp - Who bounds this process ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

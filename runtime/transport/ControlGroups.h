@@ -1,4 +1,4 @@
-//===- ControlGroups.h - Who bounds this process -----------*- C++ -*-===//
+//===- ControlGroups.h - Who bounds this process ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

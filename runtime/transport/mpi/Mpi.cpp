@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Printable.h"
 #include "runtime/transport/Deadline.h"
 #include "runtime/transport/Fold.h"
+#include "runtime/transport/Utf8.h"
 #include "runtime/transport/mpi/AllReduce.h"
 #include "runtime/transport/mpi/Collective.h"
 #include "runtime/transport/mpi/Pace.h"
@@ -399,7 +399,7 @@ void Mpi::tellOthers() {
   uint64_t bytes = 0;
   {
     std::lock_guard lock(mutex);
-    bytes = chimera::program::beginningWithin(reason, kNews - 1);
+    bytes = beginningWithin(reason, kNews - 1);
     std::memcpy(telling.get(), reason.data(), bytes);
   }
   for (uint32_t peer = 0; peer < size; ++peer)

@@ -1,12 +1,12 @@
-//===- Room.h - Bytes that values take and give back ------------*- C++ -*-===//
+//===- Places.h - Bytes that values take and give back ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_ROOM_H
-#define CHIMERA_PASSES_ROOM_H
+#ifndef CHIMERA_PASSES_PLACES_H
+#define CHIMERA_PASSES_PLACES_H
 
 #include "runtime/program/Program.h"
 
@@ -20,7 +20,7 @@
 namespace chimera {
 
 /// A range of bytes that grows at its end, with gaps where values were.
-class Room {
+class Places {
 public:
   /// Values begin at multiples of this.
   static constexpr int64_t kAlignment = program::kBufferAlignment;
@@ -86,4 +86,4 @@ private:
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_ROOM_H
+#endif // CHIMERA_PASSES_PLACES_H
