@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <new>
 
@@ -28,7 +29,8 @@ static int statusOfOutput(int status, bool hasOutput) {
   return 1;
 }
 
-int main(int argc, char **argv) {
+/// What the process ends with.
+static int run(int argc, char **argv) {
   bool hasOutput = guardOutputs();
   // A reader of the log or the results who has gone is an error like a full
   // disk: it does not end the training.
@@ -151,4 +153,11 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "chimera-run: %s\n", error.what());
     return 1;
   }
+}
+
+int main(int argc, char **argv) {
+  int status = run(argc, argv);
+  std::fflush(nullptr);
+  // LibTorch would take its operators back one by one, for 0.13 s.
+  std::_Exit(status);
 }

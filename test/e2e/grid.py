@@ -98,8 +98,9 @@ def compile_to(tools, description, program, *options):
 
 
 def in_parallel(function, items):
-    """The results in order; a failure ends the script with its text."""
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    """The results in order; a failure ends the script with its text. One more at
+    a time than there are cores, as processes that meet wait for each other."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
         try:
             yield from pool.map(function, items)
         except RuntimeError as error:
