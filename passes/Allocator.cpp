@@ -9,7 +9,7 @@
 
 #include "dialect/State.h"
 #include "passes/Buffers.h"
-#include "passes/Places.h"
+#include "passes/Heap.h"
 #include "passes/Prefetch.h"
 
 #include "mlir/IR/Builders.h"
@@ -103,9 +103,9 @@ private:
     auto sized = dyn_cast<SizedType>(type);
     if (!sized)
       return true;
-    if (sized.getBytes() > kMost - Places::kAlignment - all)
+    if (sized.getBytes() > kMost - Heap::kAlignment - all)
       return false;
-    all += llvm::alignTo(sized.getBytes(), Places::kAlignment);
+    all += llvm::alignTo(sized.getBytes(), Heap::kAlignment);
     return true;
   }
 
@@ -126,7 +126,7 @@ private:
   void placeArguments() {
     SmallVector<int32_t> arguments, carried;
     for (Type type : sections.front()->getArgumentTypes())
-      arguments.push_back(add(type, placesFor(type).append(bytesOf(type))));
+      arguments.push_back(add(type, heapFor(type).append(bytesOf(type))));
     worker.setArguments(arguments);
     if (!overlaps)
       return;
@@ -134,11 +134,10 @@ private:
     for (auto [r, replica] : llvm::enumerate(replicas))
       for (unsigned k = replica.first; k < replica.end(); ++k) {
         Type type = sections[1]->getArgument(k).getType();
-        carried.push_back(
-            k == replica.newestWeights() ? arguments[2 * r]
-            : k == replica.state()
-                ? arguments[2 * r + 1]
-                : add(type, placesFor(type).append(bytesOf(type))));
+        carried.push_back(k == replica.newestWeights() ? arguments[2 * r]
+                          : k == replica.state()
+                              ? arguments[2 * r + 1]
+                              : add(type, heapFor(type).append(bytesOf(type))));
       }
     worker.setCarried(carried);
     for (auto [index, buffer] : llvm::enumerate(buffers)) {
@@ -193,7 +192,7 @@ private:
       chosen = found != pool.end() ? *found : -1;
     }
     if (chosen < 0) {
-      chosen = add(type, placesFor(type).append(bytesOf(type)));
+      chosen = add(type, heapFor(type).append(bytesOf(type)));
       buffers[chosen].dedicated = true;
       pool.push_back(chosen);
     }
@@ -246,7 +245,7 @@ private:
   int32_t open(Value value, Type type, int32_t made) {
     if (isDedicated(value, type))
       return openDedicated(value, type, made);
-    int32_t buffer = add(type, placesFor(type).take(bytesOf(type)));
+    int32_t buffer = add(type, heapFor(type).take(bytesOf(type)));
     hold(buffer, value, made);
     return buffer;
   }
@@ -277,7 +276,7 @@ private:
   /// What crosses workers lies apart: mostly of one size, it then shares its
   /// places with nothing else, so that they can change hands (HandOver.h).
   /// Stashes lie in no arena: their offsets tell them apart and nothing else.
-  Places &placesFor(Type type) {
+  Heap &heapFor(Type type) {
     return isa<StashType>(type)                      ? stashes
            : isa<ActivationType, GradientType>(type) ? messages
                                                      : arena;
@@ -297,7 +296,7 @@ private:
     buffers[buffer].end = -1;
     count(type, -1);
     if (!buffers[buffer].dedicated && buffers[buffer].cuts == 0)
-      placesFor(type).give(buffers[buffer].offset, bytesOf(type));
+      heapFor(type).give(buffers[buffer].offset, bytesOf(type));
   }
 
   /// Ends what the operands of a split or join hold but not their room, which
@@ -376,7 +375,7 @@ private:
   void declare() {
     OpBuilder builder = OpBuilder::atBlockBegin(sections.front());
     auto offsetOf = [&](const Buffer &buffer) {
-      bool isMessage = &placesFor(buffer.type) == &messages;
+      bool isMessage = &heapFor(buffer.type) == &messages;
       return buffer.offset + (isMessage ? arena.size() : 0);
     };
     for (auto [index, buffer] : llvm::enumerate(buffers))
@@ -401,7 +400,7 @@ private:
   std::vector<SmallVector<int32_t, 2>> releases;
   /// Buffers by type and offset.
   DenseMap<std::pair<const void *, int64_t>, int32_t> known;
-  Places arena, messages, stashes; // the second lies behind the first
+  Heap arena, messages, stashes; // the second lies behind the first
   int64_t all = 0, live = 0, peak = 0;
   int64_t liveStashes = 0, mostStashes = 0; // part of them
   int32_t peakAt = 0;

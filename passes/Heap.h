@@ -1,12 +1,12 @@
-//===- Places.h - Bytes that values take and give back ----------*- C++ -*-===//
+//===- Heap.h - Bytes that values take and give back ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_PLACES_H
-#define CHIMERA_PASSES_PLACES_H
+#ifndef CHIMERA_PASSES_HEAP_H
+#define CHIMERA_PASSES_HEAP_H
 
 #include "runtime/program/Program.h"
 
@@ -20,7 +20,7 @@
 namespace chimera {
 
 /// A range of bytes that grows at its end, with gaps where values were.
-class Places {
+class Heap {
 public:
   /// Values begin at multiples of this.
   static constexpr int64_t kAlignment = program::kBufferAlignment;
@@ -86,4 +86,4 @@ private:
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_PLACES_H
+#endif // CHIMERA_PASSES_HEAP_H
