@@ -243,7 +243,8 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   if (out->workers.size() != layout->workers()) {
     pipeline.emitOpError("expected ")
         << layout->workers() << " workers, got " << out->workers.size()
-        << ": run the phases up to chimera-allocate first";
+        << ": run the phases up to chimera-allocate first "
+           "(--chimera-to-allocated does, and so does chimera-compile)";
     return nullptr;
   }
   SmallVector<uint32_t> withoutPeak;

@@ -92,19 +92,38 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   }
 }
 
+/// Registers a pipeline that takes no options, and says so where some are
+/// given.
+static void registerPipeline(const Twine &name, const Twine &summary,
+                             std::function<void(OpPassManager &)> build) {
+  std::string argument = name.str();
+  registerPassPipeline(
+      argument, summary.str(),
+      [argument, build = std::move(build)](
+          OpPassManager &manager, StringRef options,
+          function_ref<LogicalResult(const Twine &)> fail) -> LogicalResult {
+        if (!options.empty())
+          return fail("--" + argument + " takes no options, got '" + options +
+                      "': give them to a pass of it");
+        build(manager);
+        return success();
+      },
+      [](function_ref<void(const mlir::detail::PassOptions &)>) {});
+}
+
 void registerPipelines() {
   registerChimeraPasses();
   registerVerifyProgramPass();
 
   for (Phase phase : phases().subspan(1))
-    PassPipelineRegistration<>(
-        ("chimera-to-" + nameOf(phase)).str(),
-        ("Take a described pipeline to the form: " + nameOf(phase)).str(),
-        [phase](OpPassManager &manager) {
-          buildPipeline(manager, Phase::Described, phase, /*checked=*/true);
-        });
+    registerPipeline("chimera-to-" + nameOf(phase),
+                     "Take a described pipeline to the form: " + nameOf(phase),
+                     [phase](OpPassManager &manager) {
+                       buildPipeline(manager, Phase::Described, phase,
+                                     /*checked=*/true);
+                     });
 
-  PassPipelineRegistration<>(
+  registerPipeline(
       "chimera-timeline",
       "Schedule a described pipeline and print its timeline in equal slots",
       [](OpPassManager &manager) {

@@ -23,6 +23,7 @@
 #include "mlir/Reducer/Tester.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;
@@ -254,6 +255,12 @@ struct ReducePass : PassWrapper<ReducePass, OperationPass<ModuleOp>> {
       module.emitError("chimera-reduce: expected test=SCRIPT, a program that "
                        "takes a file and ends with a status other than 0 where "
                        "that shows the fault, got none");
+      return signalPassFailure();
+    }
+    if (!llvm::sys::fs::can_execute(script)) {
+      module.emitError("chimera-reduce: expected test=SCRIPT to be a program "
+                       "that can be run, got '")
+          << script << "'";
       return signalPassFailure();
     }
     Tester tester(script, arguments);

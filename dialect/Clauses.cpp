@@ -86,14 +86,23 @@ static constexpr Clause<Op> number(StringRef name) {
           differs<Member, typename Op::Properties>};
 }
 
-/// A word of which the dialect does not know what there are.
-template <typename Op, StringAttr Op::Properties::*Member>
+/// The names that the dialect does not know itself; none where nothing tells.
+static ArrayRef<StringRef>
+namesFrom(AsmParser &parser,
+          ArrayRef<StringRef> (DescriptionInterface::*list)() const) {
+  const DescriptionInterface *names =
+      descriptionInterfaceOf(parser.getContext());
+  return names ? (names->*list)() : ArrayRef<StringRef>();
+}
+
+/// A word, of which the interface's `List` are offered.
+template <typename Op, StringAttr Op::Properties::*Member, auto List>
 static constexpr Clause<Op> word(StringRef name) {
   auto parse = [](OpAsmParser &parser, StringRef,
                   typename Op::Properties &properties) {
     return parseInParentheses(parser, [&]() -> ParseResult {
       std::string text;
-      if (parseWord(parser, text))
+      if (parseWord(parser, text, namesFrom(parser, List)))
         return failure();
       properties.*Member = parser.getBuilder().getStringAttr(text);
       return success();
@@ -190,12 +199,9 @@ static ParseResult parseScheduleOptions(OpAsmParser &parser,
 static ParseResult parseSchedule(OpAsmParser &parser, StringRef,
                                  PipelineOp::Properties &properties) {
   return parseInParentheses(parser, [&]() -> ParseResult {
-    ArrayRef<StringRef> known;
-    if (const DescriptionInterface *names =
-            descriptionInterfaceOf(parser.getContext()))
-      known = names->schedules();
     std::string word;
-    if (parseWord(parser, word, known))
+    if (parseWord(parser, word,
+                  namesFrom(parser, &DescriptionInterface::schedules)))
       return failure();
     properties.schedule = parser.getBuilder().getStringAttr(word);
     if (failed(parser.parseOptionalComma()))
@@ -221,7 +227,12 @@ static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
                                   PipelineOp::Properties &properties) {
   return parseInParentheses(parser, [&]() -> ParseResult {
     Builder &builder = parser.getBuilder();
-    if (succeeded(parser.parseOptionalKeyword("all"))) {
+    StringRef word;
+    OptionalParseResult all = parseOptionalWordOf(
+        parser, "a list of stages such as [0, 2], or", {"all"}, word);
+    if (all.has_value()) {
+      if (failed(*all))
+        return failure();
       // The verifier refuses other numbers.
       auto count = static_cast<int32_t>(
           std::clamp<int64_t>(properties.stages.getInt(), 0, UINT16_MAX));
@@ -230,14 +241,18 @@ static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
     } else if (SMLoc at = parser.getCurrentLocation();
                *at.getPointer() != '[') {
       return parser.emitError(
-          at, "expected all or a list of stages such as [0, 2]");
+          at, "expected a list of stages such as [0, 2], or all");
     } else {
       properties.recompute = dyn_cast_or_null<DenseI32ArrayAttr>(
           DenseI32ArrayAttr::parse(parser, Type()));
       if (!properties.recompute)
         return failure();
     }
-    if (succeeded(parser.parseOptionalKeyword("fused")))
+    OptionalParseResult fused =
+        parseOptionalWordOf(parser, "nothing more, or", {"fused"}, word);
+    if (fused.has_value() && failed(*fused))
+      return failure();
+    if (fused.has_value())
       properties.recompute_fused = builder.getUnitAttr();
     return success();
   });
@@ -287,7 +302,7 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
       whole<Op, &P::data_parallel>("data_parallel"),
       flag<Op, &P::split_backward>("split_backward"),
       {"recompute", false, parseRecompute, printRecompute, needsRecompute},
-      word<Op, &P::time_unit>("time_unit"),
+      word<Op, &P::time_unit, &DescriptionInterface::timeUnits>("time_unit"),
       {"link", false, parseLink, printLink, differs<&P::link, P>},
       whole<Op, &P::memory_cap>("memory_cap"),
       choice<AllReducePolicyAttr, &P::all_reduce,
@@ -378,13 +393,10 @@ static ParseResult checkAttributes(OpAsmParser &parser, SMLoc at,
 
 ParseResult ModelOp::parse(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<Properties>();
-  ArrayRef<StringRef> known;
-  if (const DescriptionInterface *names =
-          descriptionInterfaceOf(parser.getContext()))
-    known = names->architectures();
   std::string architecture;
   if (parser.parseSymbolName(properties.sym_name) ||
-      parseWord(parser, architecture, known))
+      parseWord(parser, architecture,
+                namesFrom(parser, &DescriptionInterface::architectures)))
     return failure();
   properties.architecture = parser.getBuilder().getStringAttr(architecture);
   if (parseClauses<ModelOp>(parser, properties))

@@ -23,8 +23,10 @@ class DescriptionInterface
 public:
   explicit DescriptionInterface(mlir::Dialect *dialect) : Base(dialect) {}
 
-  /// The names of schedules, and of the architectures of models.
+  /// The names of schedules, of units of time, and of the architectures of
+  /// models.
   virtual llvm::ArrayRef<llvm::StringRef> schedules() const = 0;
+  virtual llvm::ArrayRef<llvm::StringRef> timeUnits() const = 0;
   virtual llvm::ArrayRef<llvm::StringRef> architectures() const = 0;
 
   /// Fail, with a diagnostic that says what is possible, where the schedule of

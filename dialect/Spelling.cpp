@@ -209,21 +209,30 @@ StringRef bareWordAt(AsmParser &parser) {
   return isLetter(*at) ? spelledAt(at, isOfWord) : StringRef();
 }
 
+StringRef nearestOf(ArrayRef<StringRef> words, StringRef got) {
+  StringRef nearest;
+  // A slip gets about a third of the letters wrong.
+  unsigned least = (got.size() + 1) / 3 + 1;
+  for (StringRef word : words)
+    if (unsigned distance = got.edit_distance_insensitive(word);
+        distance < least) {
+      least = distance;
+      nearest = word;
+    }
+  return nearest;
+}
+
 /// Refuses a word that is none of `words`, and says which of them is near.
 static ParseResult refuseWord(AsmParser &parser, SMLoc at, StringRef what,
                               ArrayRef<StringRef> words, StringRef got) {
   InFlightDiagnostic error = parser.emitError(at, "expected ") << what << " ";
   llvm::interleaveComma(words, error);
-  error << ", got \"" << got << "\"";
-  StringRef nearest;
-  // A slip gets about a third of the letters wrong.
-  unsigned least = (got.size() + 1) / 3 + 1;
-  for (StringRef word : words)
-    if (unsigned distance = got.edit_distance(word); distance < least) {
-      least = distance;
-      nearest = word;
-    }
-  if (!nearest.empty())
+  // A terminal obeys control characters, which a word in quotes may have.
+  std::string shown;
+  llvm::raw_string_ostream os(shown);
+  llvm::printEscapedString(got, os);
+  error << ", got \"" << shown << "\"";
+  if (StringRef nearest = nearestOf(words, got); !nearest.empty())
     error << ": did you mean " << nearest << "?";
   return error;
 }
@@ -293,8 +302,8 @@ ParseResult parseNumberFields(AsmParser &parser, ArrayRef<NumberField> fields) {
     SMLoc at = parser.getCurrentLocation();
     StringRef name;
     if (failed(parser.parseOptionalKeyword(&name, left))) {
-      if (parser.parseKeyword(&name))
-        return failure();
+      if (parseOtherWord(parser, left, name))
+        return parser.parseKeyword(&name);
       if (llvm::is_contained(names, name))
         return parser.emitError(at, "expected ") << name << " once";
       return refuseWord(parser, at, "one of the fields", names, name);

@@ -63,6 +63,11 @@ parseOptionalWordOf(mlir::AsmParser &parser, llvm::StringRef what,
                     llvm::ArrayRef<llvm::StringRef> words,
                     llvm::StringRef &word);
 
+/// Which of `words` a slip in typing made `got` of, in either case; empty if
+/// none is near.
+llvm::StringRef nearestOf(llvm::ArrayRef<llvm::StringRef> words,
+                          llvm::StringRef got);
+
 /// The bare word at which the parser is, empty if it is at something else.
 llvm::StringRef bareWordAt(mlir::AsmParser &parser);
 

@@ -215,8 +215,9 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
     for (auto action : block.getOps<ActionOp>()) {
       std::optional<uint32_t> worker = home ? home : action.getWorker();
       if (!worker)
-        return action.emitOpError("expected an action to name its worker: run "
-                                  "chimera-schedule first");
+        return action.emitOpError(
+            "expected an action to name its worker (on N): write it, or "
+            "let chimera-schedule order all actions");
       if (*worker >= schedule.workers.size())
         return action.emitOpError("expected a worker below ")
                << schedule.workers.size() << ", got " << *worker;

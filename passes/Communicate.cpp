@@ -200,7 +200,8 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
     std::optional<uint32_t> worker = action.getWorker();
     if (!worker)
       return action.emitOpError(
-          "expected an action to name its worker: run chimera-schedule first");
+          "expected an action to name its worker (on N): write it, or "
+          "let chimera-schedule order all actions");
     actions[*worker].push_back(action);
   }
   for (auto &[worker, own] : actions)

@@ -23,10 +23,13 @@ public:
   explicit Description(Dialect *dialect) : DescriptionInterface(dialect) {
     for (const schedule::Scheme &scheme : schedule::schemes())
       schemes.push_back(scheme.name);
+    for (const schedule::TimeUnit &unit : schedule::timeUnits())
+      units.push_back(unit.name);
     llvm::append_range(models, program::kArchitectures);
   }
 
   ArrayRef<StringRef> schedules() const override { return schemes; }
+  ArrayRef<StringRef> timeUnits() const override { return units; }
   ArrayRef<StringRef> architectures() const override { return models; }
 
   LogicalResult verify(PipelineOp pipeline) const override {
@@ -37,7 +40,7 @@ public:
   }
 
 private:
-  SmallVector<StringRef> schemes, models;
+  SmallVector<StringRef> schemes, units, models;
 };
 
 } // namespace

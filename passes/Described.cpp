@@ -7,7 +7,9 @@
 
 #include "passes/Described.h"
 
+#include "dialect/Spelling.h"
 #include "runtime/program/Layout.h"
+#include "runtime/program/Printable.h"
 
 using namespace mlir;
 
@@ -92,10 +94,19 @@ std::optional<std::string> optionText(Attribute value) {
 FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
   SchemeChoice choice{
       schedule::findScheme(std::string_view(pipeline.getSchedule())), {}};
-  if (!choice.scheme)
-    return pipeline.emitOpError("expected one of the schedules ")
-           << schedule::schemeNames() << ", got \"" << pipeline.getSchedule()
-           << "\"";
+  if (!choice.scheme) {
+    InFlightDiagnostic error =
+        pipeline.emitOpError("expected one of the schedules ")
+        << schedule::schemeNames() << ", got \""
+        << program::printable(pipeline.getSchedule()) << "\"";
+    SmallVector<StringRef> names;
+    for (const schedule::Scheme &scheme : schedule::schemes())
+      names.push_back(scheme.name);
+    if (StringRef nearest = nearestOf(names, pipeline.getSchedule());
+        !nearest.empty())
+      error << ": did you mean " << nearest << "?";
+    return error;
+  }
   auto refuse = [&](const std::string &error) {
     return pipeline.emitOpError("schedule \"")
            << choice.scheme->name << "\" (" << choice.scheme->needs

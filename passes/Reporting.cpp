@@ -28,6 +28,10 @@ FailureOr<SmallVector<PipelineOp>> pipelinesOf(ModuleOp module,
 LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
                             const std::string &text) {
   std::string error;
+  auto source = dyn_cast<FileLineColLoc>(module.getLoc());
+  if (source && program::areSameFile(path.str(), source.getFilename().str()))
+    return module.emitError()
+           << pass << ": " << path << ": expected another file than the input";
   if (path != "-") {
     if (program::writeWhole(path.str(), {std::as_bytes(std::span(text))},
                             error))

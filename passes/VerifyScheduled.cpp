@@ -50,8 +50,15 @@ public:
     for (Operation &op : section) {
       LogicalResult good =
           llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-              .Case([&](ActionOp action) { return verifyUsed(action); })
+              .Case([&](ActionOp action) {
+                return action.getAccumulator()
+                           ? verifyUsed(action, action->getResult(0))
+                           : success();
+              })
               .Case([&](AllReduceOp reduce) { return verifyReduce(reduce); })
+              .Case<SplitOp, JoinOp>([&](Operation *op) {
+                return verifyUsed(op, op->getResults());
+              })
               .Case([&](OptimizerStepOp op) { return verifyUpdate(op); })
               .Default(success());
       if (failed(good))
@@ -61,11 +68,13 @@ public:
   }
 
 private:
-  /// No gradient is lost: each sum is added to, reduced, or used by an update.
-  static LogicalResult verifyUsed(ActionOp action) {
-    if (!action.getAccumulator() || !action->getResult(0).use_empty())
+  /// No gradient is lost: each sum is added to, reduced, split, joined or used
+  /// by an update, and so is what becomes of it. As an update takes one sum, a
+  /// replica cannot have two of them.
+  static LogicalResult verifyUsed(Operation *op, ValueRange sums) {
+    if (llvm::none_of(sums, [](Value sum) { return sum.use_empty(); }))
       return success();
-    return action.emitOpError("expected a use of its sum");
+    return op->emitOpError("expected a use of its sum");
   }
 
   /// The all-reduce takes the whole sum of each pipeline, or what of it goes
@@ -99,7 +108,7 @@ private:
                    : tiedPiece(s) ? ", but of its tied parameters"
                                   : "");
     }
-    return success();
+    return verifyUsed(reduce, reduce.getResults());
   }
 
   /// Each optimizer step takes a gradient that every replica's sum has entered.

@@ -294,6 +294,9 @@ void checkSettings(const RunSettings &settings) {
   if (settings.sequential && settings.transport == kMpi)
     throw std::invalid_argument(
         "--sequential runs on one device: leave out --transport mpi");
+  if (settings.sequential && settings.checkReplicas)
+    throw std::invalid_argument("--check-replicas is for pipelines: leave out "
+                                "--sequential, which has one replica");
   if (settings.sequential && !settings.profile.empty())
     throw std::invalid_argument(
         "--profile is for pipelines: leave out --sequential");

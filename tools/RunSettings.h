@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ struct RunSettings {
   bool sequential = false;
   bool checkReplicas = false;
   bool quiet = false;
+  std::set<std::string> given; ///< the options of the command line
 };
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- Within.h - Numbers that an option takes ------------------*- C++ -*-===//
+//===- Within.h - What an option takes --------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,24 +9,29 @@
 #define CHIMERA_TOOLS_WITHIN_H
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace chimera {
 
-/// As CLI::Range, which lets nan pass.
+/// Numbers from `low` to `high`.
 inline CLI::Validator within(double low, double high) {
-  return CLI::Range(low, high) &
-         CLI::Validator(
-             [](std::string &text) {
-               double value = 0;
-               return CLI::detail::lexical_cast(text, value) &&
-                              std::isnan(value)
-                          ? "expected a number, got " + text
-                          : std::string();
-             },
-             "");
+  std::ostringstream range;
+  range << "[" << low << " - " << high << "]";
+  return CLI::Validator(
+      [=, range = range.str()](std::string &text) {
+        double value = 0;
+        // Written so that NaN fails it.
+        return CLI::detail::lexical_cast(text, value) && value >= low &&
+                       value <= high
+                   ? std::string()
+                   : "expected a number in " + range + ", got " + text;
+      },
+      "in " + range.str());
 }
 
 /// Whole numbers, of which 1e9 is one. Fit for Option::transform, which gives
@@ -55,6 +60,32 @@ inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
                    : "expected a whole number in " + range + ", got " + text;
       },
       "in " + range);
+}
+
+/// One of `words`.
+inline CLI::Validator oneOf(const std::vector<std::string> &words) {
+  std::string list = CLI::detail::join(words, ", ");
+  return CLI::Validator(
+      [=](std::string &text) {
+        return std::ranges::find(words, text) != words.end()
+                   ? std::string()
+                   : "expected one of " + list + ", got " + text;
+      },
+      "{" + CLI::detail::join(words, ",") + "}");
+}
+
+/// A file, which must have a name: an empty one comes of a variable that is not
+/// set. "-" would be a file of that name.
+inline CLI::Validator fileName() {
+  return CLI::Validator(
+      [](std::string &text) {
+        return text.empty() ? std::string("expected a file, got an empty name")
+               : text == "-"
+                   ? std::string("expected a file, got -: write ./- if that "
+                                 "is its name")
+                   : std::string();
+      },
+      "");
 }
 
 } // namespace chimera

@@ -17,22 +17,41 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
+/// Refuses options that stages of this kind do nothing with.
+static void refuseWithoutEffect(const RunSettings &settings,
+                                const std::string &kind) {
+  auto refuse = [&](const char *option, const char *wanted) {
+    if (!settings.given.contains(option))
+      return;
+    std::string reason = "--stages is " + kind;
+    if (settings.stages == kAuto)
+      reason = kind == kTransformer ? "the program has a model"
+                                    : "the program has no model";
+    throw std::invalid_argument(std::string(option) + " is for " + wanted +
+                                " stages, and " + reason);
+  };
+  if (kind != kTransformer)
+    for (const char *option : {"--data", "--save", "--save-gradients",
+                               "--hold-out", "--evaluate-batches"})
+      refuse(option, kTransformer);
+  if (kind != kSynthetic)
+    refuse("--unit-ns", kSynthetic);
+  else
+    refuse("--check-replicas", "transformer and exact");
+}
+
 Workload chimera::makeWorkload(const RunSettings &settings,
                                const program::ProgramT &program) {
   Workload load;
   load.kind = settings.stages;
   if (load.kind == kAuto)
     load.kind = program.model ? kTransformer : kExact;
+  if (load.kind == kTransformer && !program.model)
+    throw std::invalid_argument(
+        "transformer stages need a program with a model, got one of bare "
+        "stages");
+  refuseWithoutEffect(settings, load.kind);
   if (load.kind != kTransformer) {
-    for (const auto &[option, value] :
-         {std::pair("--data", &settings.data),
-          {"--save", &settings.save},
-          {"--save-gradients", &settings.saveGradients}})
-      if (!value->empty())
-        throw std::invalid_argument(
-            std::string(option) + " is for transformer stages, and " +
-            (settings.stages == kAuto ? "the program has no model"
-                                      : "--stages is " + load.kind));
     load.stages = load.kind == kExact
                       ? StageFactory(makeExactStage)
                       : makeSyntheticStages(settings.unitNanoseconds);

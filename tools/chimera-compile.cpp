@@ -8,6 +8,7 @@
 #include "compiler/Emit.h"
 #include "compiler/MadeOps.h"
 #include "compiler/Pipelines.h"
+#include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
 #include "passes/Passes.h"
@@ -118,6 +119,11 @@ static int compile(TimingScope &timing) {
     llvm::errs() << "chimera-compile: " << error << "\n";
     return 1;
   }
+  if (std::string fault = chimera::faultOfSource(file->getBuffer());
+      input == "-" && !fault.empty()) {
+    llvm::errs() << "<stdin>:" << fault << "\n";
+    return 1;
+  }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   TimingScope phase = timing.nest("parse");
   ModuleOp module = parseSourceFile<ModuleOp>(sources, &context).release();
@@ -173,6 +179,8 @@ int main(int argc, char **argv) {
            "--timeline, which goes to standard output itself\n";
     return 1;
   }
+  if (chimera::refusesSources(llvm::ArrayRef(argv, argc)))
+    return 1;
   DefaultTimingManager times;
   times.setEnabled(timing);
   TimingScope all = times.getRootScope();

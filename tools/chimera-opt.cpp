@@ -7,6 +7,7 @@
 
 #include "compiler/MadeOps.h"
 #include "compiler/Pipelines.h"
+#include "compiler/Source.h"
 #include "compiler/schedule/Registry.h"
 #include "dialect/Chimera.h"
 #include "tools/Arguments.h"
@@ -42,7 +43,7 @@ int main(int argc, char **argv) {
   chimera::nameMadeOps(registry);
   registerOptions(registry);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
-  if (chimera::isOutputRead(arguments))
+  if (chimera::isOutputRead(arguments) || chimera::refusesSources(arguments))
     return 1;
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),

@@ -7,7 +7,9 @@
 
 #include "compiler/Pipelines.h"
 #include "compiler/Reduce.h"
+#include "compiler/Source.h"
 #include "dialect/Chimera.h"
+#include "tools/Arguments.h"
 #include "tools/Start.h"
 
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
@@ -18,6 +20,9 @@ int main(int argc, char **argv) {
   chimera::registerReducePass();
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
+  llvm::ArrayRef<char *> arguments(argv, argc);
+  if (chimera::isOutputRead(arguments) || chimera::refusesSources(arguments))
+    return 1;
   mlir::MLIRContext context(registry);
   return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
 }

@@ -45,32 +45,37 @@ static int run(int argc, char **argv) {
       "chimera-run");
   app.set_version_flag("--version", "chimera-run " CHIMERA_VERSION);
   RunSettings settings;
-  app.add_option("PROGRAM", settings.program, "Program file (chimera-compile)")
+  auto addFile = [&app](const char *name, std::string &file, const char *help) {
+    return app.add_option(name, file, help)
+        ->type_name("FILE")
+        ->check(fileName());
+  };
+  addFile("PROGRAM", settings.program, "Program file (chimera-compile)")
       ->required();
   app.add_option("--stages", settings.stages,
                  "What computes: transformer (LibTorch), exact (integers that "
                  "prove the program), synthetic (sleeps); auto: transformer if "
                  "the program has a model, else exact")
-      ->check(CLI::IsMember(stageKinds()))
+      ->check(oneOf(stageKinds()))
       ->capture_default_str();
-  app.add_option("--data", settings.data,
-                 "Text to train on, one token a byte: a file or a pipe of at "
-                 "most 4 GiB");
+  addFile("--data", settings.data,
+          "Text to train on, one token a byte: a file or a pipe of at "
+          "most 4 GiB");
   app.add_option("--steps", settings.steps,
                  "Training steps; with 0 the initial weights can be saved")
       ->transform(wholeWithin(0, uint64_t(1) << 40))
       ->capture_default_str();
-  app.add_option("--save", settings.save,
-                 "Write the trained weights to this safetensors file; "
-                 "if that fails, to the current folder or $TMPDIR");
-  app.add_option("--save-gradients", settings.saveGradients,
-                 "Write the last step's gradients of the mean loss likewise");
-  app.add_option("--log", settings.log,
-                 "Write a JSON object a line: each step, then a summary; it "
-                 "grows as FILE.part");
-  app.add_option("--profile", settings.profile,
-                 "Write what the time went into as JSON: for each stage how "
-                 "long its actions took, for each rank its waits, in ns");
+  addFile("--save", settings.save,
+          "Write the trained weights to this safetensors file; "
+          "if that fails, to the current folder or $TMPDIR");
+  addFile("--save-gradients", settings.saveGradients,
+          "Write the last step's gradients of the mean loss likewise");
+  addFile("--log", settings.log,
+          "Write a JSON object a line: each step, then a summary; it "
+          "grows as FILE.part");
+  addFile("--profile", settings.profile,
+          "Write what the time went into as JSON: for each stage how "
+          "long its actions took, for each rank its waits, in ns");
   app.add_option("--threads", settings.threads,
                  "Threads for the computations of one rank (default: an equal "
                  "share of the cores, at least 1, less one for progress)")
@@ -104,20 +109,20 @@ static int run(int argc, char **argv) {
   app.add_flag("--quiet", settings.quiet, "Print results and errors only");
   app.add_option("--transport", settings.transport,
                  "What moves bytes; auto: mpi in a job, else in-process")
-      ->check(CLI::IsMember(transportKinds()))
+      ->check(oneOf(transportKinds()))
       ->capture_default_str();
   app.add_option("--progress", settings.progress,
                  "A thread of each rank over MPI that moves its messages while "
                  "it computes; auto: where each rank has a core more than the "
                  "--threads given, or without those a share of at least 8 "
                  "cores")
-      ->check(CLI::IsMember(progressKinds()))
+      ->check(oneOf(progressKinds()))
       ->capture_default_str();
   app.add_option("--all-reduce", settings.allReduce,
                  "How replicas sum: ordered (by the program's order, equal to "
                  "the last bit wherever it runs) or transport (MPI_Iallreduce, "
                  "which may round differently)")
-      ->check(CLI::IsMember(allReduceKinds()))
+      ->check(oneOf(allReduceKinds()))
       ->capture_default_str();
 
   app.allow_extras();
@@ -130,6 +135,9 @@ static int run(int argc, char **argv) {
     app.parse(argc, argv);
     if (!unknownArgument(app).empty())
       throw CLI::ExtrasError(app.get_name(), app.remaining());
+    for (const CLI::Option *option : app.get_options())
+      if (option->count() > 0)
+        settings.given.insert("--" + option->get_single_name());
   } catch (const CLI::ParseError &error) {
     bool isWrong = error.get_exit_code() != 0;
     if (isWrong)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Emit.h"
+#include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
 #include "runtime/program/File.h"
@@ -81,7 +82,12 @@ int main(int argc, char **argv) {
   registerDefaultTimingManagerCLOptions();
   chimera::hideLibraryOptions(&category);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
-  if (chimera::isOutputRead(arguments))
+  // A program file is read with care of its own.
+  bool readsProgram = llvm::any_of(arguments, [](llvm::StringRef argument) {
+    return argument.ltrim('-') == "program-to-json";
+  });
+  if (chimera::isOutputRead(arguments) ||
+      (!readsProgram && chimera::refusesSources(arguments)))
     return 1;
   return failed(mlirTranslateMain(static_cast<int>(arguments.size()),
                                   arguments.data(),

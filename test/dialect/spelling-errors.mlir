@@ -143,7 +143,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") stages(2)
 
 // -----
 
-// expected-error@below {{expected all or a list of stages such as [0, 2]}}
+// expected-error@below {{expected a list of stages such as [0, 2], or all, got "none"}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(none)
 
 // -----

@@ -12,7 +12,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) ->
         (!chimera.activation<1>, !chimera.stash<1>)
-    // expected-error@below {{expected an action to name its worker: run chimera-schedule first}}
+    // expected-error@below {{expected an action to name its worker (on N): write it, or let chimera-schedule order all actions}}
     %x, %s1 = chimera.forward pipeline 0 stage 1 micro_batch 0 (%y, %w) :
         (!chimera.activation<1>, !chimera.weights<1>) ->
         (!chimera.activation<1>, !chimera.stash<1>)

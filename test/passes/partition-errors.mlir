@@ -93,9 +93,9 @@ chimera.pipeline @p of @m stages(7) micro_batches(2) schedule("gpipe")
 
 // -----
 
-chimera.model @m gpt2 layers(1048576) heads(1) width(1) context(1) vocabulary(1)
-// expected-error@below {{expected at most 67108864 layers times stages, got 1048578000}}
-chimera.pipeline @p of @m stages(1000) micro_batches(2) schedule("gpipe")
+chimera.model @m gpt2 layers(16384) heads(1) width(1) context(1) vocabulary(1)
+// expected-error@below {{expected at most 67108864 layers times stages, got 163860000}}
+chimera.pipeline @p of @m stages(10000) micro_batches(2) schedule("gpipe")
 
 // -----
 

@@ -29,7 +29,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) 
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<64>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<64>
-    // expected-error@below {{expected an action to name its worker: run chimera-schedule first}}
+    // expected-error@below {{expected an action to name its worker (on N): write it, or let chimera-schedule order all actions}}
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
         (!chimera.tokens<64>, !chimera.weights<1>, !chimera.labels<64>) ->
         (!chimera.loss<8>, !chimera.stash<1>)

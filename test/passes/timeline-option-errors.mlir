@@ -2,6 +2,12 @@
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: error: chimera-print-timeline: expected forward above 0, or 0 for a default, got -1
+// Nor does a picture take the place of what it shows.
+// RUN: cp %s %t.mlir
+// RUN: not chimera-opt %t.mlir --chimera-to-scheduled --chimera-print-timeline=output=%t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
+// RUN: not chimera-opt %t.mlir --chimera-to-scheduled --chimera-report=output=%t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
+// SELF: error: chimera-{{.*}}.mlir: expected another file than the input
+// RUN: cmp %s %t.mlir
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=-1" 2>&1 | FileCheck %s --check-prefix=LATENCY
 // LATENCY: error: chimera-print-timeline: expected p2p of at least 0, got -1
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages receive-per-mib=-2" 2>&1 | FileCheck %s --check-prefix=RECEIVE

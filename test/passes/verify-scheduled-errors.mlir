@@ -92,7 +92,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
-    // expected-error@below {{expected an action to name its worker: run chimera-schedule first}}
+    // expected-error@below {{expected an action to name its worker (on N): write it, or let chimera-schedule order all actions}}
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
@@ -337,6 +337,42 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected summand 0 to be the whole sum of pipeline 0, stage 0}}
     %r:1 = chimera.all_reduce stage 0 width 2 (%g) :
+        (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
+    %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
+        !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    %losses = chimera.all_reduce stage 0 width 2 (%e, %e1) :
+        (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>
+    chimera.yield %a00, %b00 : !chimera.weights<1>, !chimera.optimizer_state<1>
+  }
+}
+
+// -----
+
+// A sum that is reduced, but that no update takes: the update's is begun anew.
+chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0] micro_batches [0, 1]
+  chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %t1 = chimera.load pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
+    %l1 = chimera.load pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
+    %e1, %s1 = chimera.forward pipeline 0 stage 0 micro_batch 1 on 0 (%t1, %w, %l1) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z1 = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 on 0 (%s1, %e1, %w, %z1) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %r:1 = chimera.all_reduce stage 0 width 2 (%g1) :
+        (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
+    // expected-error@below {{expected a use of its sum}}
+    %q:1 = chimera.all_reduce stage 0 width 2 (%g) :
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>

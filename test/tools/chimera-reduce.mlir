@@ -14,6 +14,13 @@
 // NONE: error: chimera-reduce: expected test=SCRIPT, a program that takes a file and ends with a status other than 0 where that shows the fault, got none
 // RUN: not chimera-reduce %t.small --chimera-reduce=test=%S/Inputs/fails-to-schedule.sh 2>&1 | FileCheck %s --check-prefix=SOUND
 // SOUND: error: chimera-reduce: expected a module for which the test ends with a status other than 0, got 0
+// RUN: not chimera-reduce %s --chimera-reduce=test=%S/Inputs/nonesuch.sh 2>&1 | FileCheck %s --check-prefix=SCRIPT
+// SCRIPT: error: chimera-reduce: expected test=SCRIPT to be a program that can be run, got '{{.*}}nonesuch.sh'
+//
+// It would be gone before it is read.
+// RUN: not chimera-reduce %t.small --chimera-reduce=test=%S/Inputs/stands-elsewhere.sh -o %t.small 2>&1 | FileCheck %s --check-prefix=SELF
+// SELF: chimera-reduce: {{.*}}.small: expected another file than the input
+// RUN: not %S/Inputs/stands-elsewhere.sh %t.small
 
 chimera.pipeline @sound stages(4) micro_batches(4) schedule("chimera")
 chimera.pipeline @other stages(2) micro_batches(8) schedule("1f1b")

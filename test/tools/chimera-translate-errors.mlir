@@ -16,7 +16,7 @@ chimera.pipeline @p of @m stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// expected-error@below {{expected 1 workers, got 0: run the phases up to chimera-allocate first}}
+// expected-error@below {{expected 1 workers, got 0: run the phases up to chimera-allocate first (--chimera-to-allocated does, and so does chimera-compile)}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

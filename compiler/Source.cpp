@@ -1,0 +1,145 @@
+//===- Source.cpp - Texts that MLIR's parser can take ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Source.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <sys/stat.h>
+
+using namespace llvm;
+
+namespace chimera {
+
+namespace {
+
+// Modules have three levels of regions and types of as many.
+constexpr size_t kMostOpen = 500;
+// A bound of 64 bits has 20.
+constexpr size_t kMostDigits = 500;
+
+/// Walks over a text a character at a time.
+class Scanner {
+public:
+  explicit Scanner(StringRef text) : text(text) {}
+
+  std::string run() {
+    while (at < text.size()) {
+      const size_t begin = at;
+      if (std::string fault = step(); !fault.empty())
+        return place(begin) + fault;
+    }
+    return "";
+  }
+
+private:
+  std::string place(size_t position) const {
+    StringRef before = text.take_front(position);
+    return std::to_string(before.count('\n') + 1) + ":" +
+           std::to_string(position - (before.rfind('\n') + 1) + 1) +
+           ": error: ";
+  }
+
+  std::string step() {
+    char c = text[at];
+    if (text.substr(at).starts_with("//")) {
+      skipTo('\n');
+      return controlFault(lineBegin, at);
+    }
+    if (c == '"')
+      return string();
+    if (isDigit(c))
+      return number();
+    // Of "->" the bracket is none.
+    if (text.substr(at).starts_with("->")) {
+      at += 2;
+      return "";
+    }
+    ++at;
+    if (StringRef("([{<").contains(c) && ++open > kMostOpen)
+      return "expected at most " + std::to_string(kMostOpen) +
+             " open brackets, got more";
+    if (StringRef(")]}>").contains(c) && open > 0)
+      --open;
+    return controlFault(at - 1, at);
+  }
+
+  std::string string() {
+    const size_t begin = at++;
+    while (at < text.size() && text[at] != '"' && text[at] != '\n')
+      at += text[at] == '\\' ? 2 : 1;
+    at = std::min(at + 1, text.size());
+    return controlFault(begin, at);
+  }
+
+  std::string number() {
+    const size_t begin = at;
+    while (at < text.size() && isAlnum(text[at]))
+      ++at;
+    if (at - begin <= kMostDigits)
+      return "";
+    return "expected a number of at most " + std::to_string(kMostDigits) +
+           " digits, got one of " + std::to_string(at - begin);
+  }
+
+  void skipTo(char end) {
+    lineBegin = at;
+    at = std::min(text.find(end, at), text.size());
+  }
+
+  std::string controlFault(size_t begin, size_t end) const {
+    for (char c : text.slice(begin, end))
+      if ((static_cast<unsigned char>(c) < 0x20 && !isSpace(c)) || c == 0x7f)
+        return "expected no control characters, got \\x" +
+               toHex(StringRef(&c, 1), /*LowerCase=*/true);
+    return "";
+  }
+
+  StringRef text;
+  size_t at = 0, lineBegin = 0, open = 0;
+};
+
+} // namespace
+
+std::string faultOfSource(StringRef text) {
+  return text.starts_with("ML\xefR") ? "" : Scanner(text).run();
+}
+
+bool refusesSources(ArrayRef<char *> arguments) {
+  StringRef tool = sys::path::filename(arguments.front());
+  auto refuses = [&](StringRef name, StringRef text) {
+    std::string fault = faultOfSource(text);
+    if (!fault.empty())
+      errs() << name << ":" << fault << "\n";
+    return !fault.empty();
+  };
+  StringRef before;
+  for (StringRef argument : arguments.drop_front()) {
+    bool isOutput = before == "-o" || before == "--o";
+    before = argument;
+    struct stat file;
+    if (argument.starts_with("-") || isOutput ||
+        stat(argument.str().c_str(), &file) != 0)
+      continue;
+    if (S_ISREG(file.st_mode)) {
+      if (auto text = MemoryBuffer::getFile(argument);
+          text && refuses(argument, (*text)->getBuffer()))
+        return true;
+    } else if ((S_ISCHR(file.st_mode) || S_ISBLK(file.st_mode)) &&
+               !argument.starts_with("/dev/std") && argument != "/dev/null") {
+      errs() << tool << ": " << argument
+             << ": expected a file or a pipe, got a device\n";
+      return true;
+    }
+  }
+  return false;
+}
+
+} // namespace chimera
