@@ -19,5 +19,9 @@ config.substitutions.append(("%examples", config.chimera_examples))
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(
     ("%plugin", os.path.join(config.chimera_build, "lib", "ChimeraPlugin.so")))
+# Runs a command with a gigabyte of memory.
+config.substitutions.append(
+    ("%limited", "bash -c 'ulimit -d 1000000; exec \"$0\" \"$@\"'"
+     if "limits" in config.chimera_features else ""))
 for feature in config.chimera_features:
     config.available_features.add(feature)

@@ -18,6 +18,8 @@ export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # Nor is how LibTorch's and MPI's own threads meet, which are not instrumented.
 export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:suppressions=$PWD/test/tsan.supp
+# Random programs to prove, of 10,000 without.
+export CHIMERA_RANDOM_PROGRAMS=1000
 status=0
 for preset in "${presets[@]}"; do
   echo "building $preset (the log is build/$preset.log)"

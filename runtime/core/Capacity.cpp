@@ -8,6 +8,7 @@
 #include "runtime/core/Capacity.h"
 
 #include "runtime/core/HandOver.h"
+#include "runtime/program/Layout.h"
 #include "runtime/transport/ControlGroups.h"
 
 #include <algorithm>
@@ -94,6 +95,9 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
     if (s + 1 < stages)
       bytes += 2 * static_cast<double>(stage.boundary_bytes());
   }
+  // The loss of every micro-batch of a step.
+  bytes += static_cast<double>(program::kLossBytes) * program.micro_batches *
+           program.data_parallel;
   return faultOf("weights, gradients and optimizer state", bytes, memory,
                  " for the whole model: leave out --sequential");
 }

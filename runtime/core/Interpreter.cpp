@@ -70,11 +70,26 @@ bool computes(Opcode opcode) {
 }
 } // namespace
 
+std::vector<ReduceGroup>
+chimera::runtime::groupsOf(const program::ProgramT &program) {
+  auto workers = static_cast<uint32_t>(program.workers.size());
+  std::vector<ReduceGroup> groups;
+  for (const auto &communicator : program.communicators) {
+    ReduceGroup &group = groups.emplace_back();
+    group.id = static_cast<uint32_t>(groups.size() - 1);
+    for (uint32_t c = 0; c < program.data_parallel; ++c)
+      for (const program::Contribution &summand : communicator->contributions)
+        group.contributions.push_back(c * workers + summand.worker());
+  }
+  return groups;
+}
+
 Interpreter::Interpreter(const program::ProgramT &program,
+                         std::span<const ReduceGroup> groups,
                          const StageFactory &factory, DataSource &data,
                          Transport &transport, Status &status,
                          const Options &options)
-    : program(program),
+    : program(program), groups(groups),
       worker(*program.workers.at(transport.rank() % program.workers.size())),
       options(options), data(data), transport(transport), status(status),
       copy(transport.rank() / static_cast<uint32_t>(program.workers.size())),
@@ -102,17 +117,10 @@ Interpreter::Interpreter(const program::ProgramT &program,
     stages[{state.pipeline(), state.stage()}] = std::move(stage);
   }
 
-  auto workers = static_cast<uint32_t>(program.workers.size());
-  for (const auto &communicator : program.communicators) {
-    ReduceGroup group{static_cast<uint32_t>(groups.size()), {}};
-    for (uint32_t c = 0; c < program.data_parallel; ++c)
-      for (const program::Contribution &summand : communicator->contributions)
-        group.contributions.push_back(c * workers + summand.worker());
-    groups.push_back(std::move(group));
+  for (const auto &communicator : program.communicators)
     reduceTypes.push_back(
         (communicator->kind == ValueKind::Loss ? lossType : weightType)
             .value_or(ElementType::UInt64));
-  }
   arenaInUse = arenaBytesInUse(worker);
   if (options.meter)
     meterStart = options.meter->currentBytes();

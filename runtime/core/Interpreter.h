@@ -46,6 +46,10 @@ Loss readLoss(ConstBytes sum, ElementType type, uint64_t microBatches);
 /// (pipeline, stage).
 using Replicas = std::map<std::pair<uint32_t, uint32_t>, ConstBytes>;
 
+/// The groups of the program's all-reduces, by communicator. All ranks have the
+/// same, so those of one process share them.
+std::vector<ReduceGroup> groupsOf(const program::ProgramT &program);
+
 class Interpreter {
 public:
   struct Options {
@@ -62,9 +66,11 @@ public:
     Profile *profile = nullptr;
   };
 
-  /// Makes the stages and initialises weights. Requires a verified program and
-  /// as many ranks as it has. Throws whatever the stages throw that do not fit.
-  Interpreter(const program::ProgramT &program, const StageFactory &factory,
+  /// Makes the stages and initialises weights. Requires a verified program, its
+  /// `groups`, and as many ranks as it has. Throws whatever the stages throw
+  /// that do not fit.
+  Interpreter(const program::ProgramT &program,
+              std::span<const ReduceGroup> groups, const StageFactory &factory,
               DataSource &data, Transport &transport, Status &status,
               const Options &options);
   ~Interpreter();
@@ -90,9 +96,6 @@ public:
   /// their last update, times its scale where they are floating-point numbers.
   Replicas weights() const;
   Replicas gradients() const;
-
-  /// The groups of the program's all-reduces, the same at every rank.
-  std::span<const ReduceGroup> reduceGroups() const { return groups; }
 
   uint64_t instructionsRun() const { return executed; }
   /// The steps that ended.
@@ -131,6 +134,7 @@ private:
   uint32_t rankOf(uint32_t peer) const { return firstRank + peer; }
 
   const program::ProgramT &program;
+  const std::span<const ReduceGroup> groups; // by communicator
   const program::WorkerT &worker;
   const Options options;
   DataSource &data;
@@ -145,7 +149,6 @@ private:
   std::vector<Block> arena; // by block; those handed over change
   std::map<Key, std::unique_ptr<Stage>> stages;
   std::map<Key, std::vector<std::byte>> kept;
-  std::vector<ReduceGroup> groups;      // by communicator
   std::vector<ElementType> reduceTypes; // by communicator
   // The buffer in whose place each buffer's value is; renames permute it.
   std::vector<uint32_t> places;

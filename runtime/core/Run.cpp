@@ -61,12 +61,13 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
 
 using Fail = std::function<void(const std::string &)>;
 
-/// `prepare`, where there is one, is told of the groups before the first
-/// all-reduce. `mayBegin` is asked before each step but the first. `fail` is
+/// `prepare`, where there is one, is called before the first all-reduce.
+/// `mayBegin` is asked before each step but the first. `fail` is
 /// told, from any thread, why the run fails where this thread cannot say so
 /// itself.
-void runRank(const TrainingRun &run, Transport &transport, Status &status,
-             const std::function<void(std::span<const ReduceGroup>)> &prepare,
+void runRank(const TrainingRun &run, std::span<const ReduceGroup> groups,
+             Transport &transport, Status &status,
+             const std::function<void()> &prepare,
              const std::function<bool(uint64_t)> &mayBegin, const Fail &fail) {
   if (run.onThread)
     run.onThread();
@@ -80,12 +81,12 @@ void runRank(const TrainingRun &run, Transport &transport, Status &status,
   Profile profile;
   if (run.profile)
     options.profile = &profile;
-  Interpreter interpreter(run.program, run.stages, run.data, transport, status,
-                          options);
+  Interpreter interpreter(run.program, groups, run.stages, run.data, transport,
+                          status, options);
 
   meet(run.program, transport, run.timeout, "all ranks to start");
   if (prepare)
-    prepare(interpreter.reduceGroups());
+    prepare();
   int64_t begin = steadyNanoseconds();
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
@@ -176,6 +177,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   std::vector<uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), 0);
   StatusPage page(ranks);
+  const std::vector<ReduceGroup> groups = groupsOf(run.program);
   std::vector<std::unique_ptr<Transport>> transports =
       makeInProcessTransports(ranks);
   Standstill standstill(page, run.timeout);
@@ -209,7 +211,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     runOrEnd("running a rank", [&] {
       try {
         runRank(
-            run, *transports[rank], page.of(rank), {},
+            run, groups, *transports[rank], page.of(rank), {},
             [&](uint64_t step) { return page.mayBegin(step); },
             [&](const std::string &reason) { fail(rank, reason); });
       } catch (const std::exception &error) {
@@ -283,12 +285,13 @@ void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
   StopVote vote(
       transport, static_cast<uint32_t>(run.program.communicators.size()) + 1,
       [&] { return page.askedToStop(); }, run.timeout);
+  const std::vector<ReduceGroup> groups = groupsOf(run.program);
   bool oneHost = watched.size() == transport.ranks();
   try {
     checkAgreement(transport, sharedOf(run), run.timeout);
     runRank(
-        run, transport, page.of(transport.rank()),
-        [&](std::span<const ReduceGroup> groups) {
+        run, groups, transport, page.of(transport.rank()),
+        [&] {
           Watchdog limit(run.timeout, "all ranks to make their groups", fail);
           transport.prepare(groups);
         },

@@ -54,9 +54,7 @@ void chimera::runtime::addShares(ElementType type, ConstBytes shares,
 Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
                                 uint64_t microBatches) {
   uint64_t bits = 0;
-  // Integer stages may have losses of no bytes.
-  if (!sum.empty())
-    std::memcpy(&bits, sum.data(), std::min<size_t>(sum.size(), 8));
+  std::memcpy(&bits, sum.data(), std::min(sum.size(), sizeof(bits)));
   double total = 0;
   switch (type) {
   case ElementType::Float32:

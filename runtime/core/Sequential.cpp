@@ -9,6 +9,7 @@
 
 #include "runtime/core/Scale.h"
 #include "runtime/core/Tied.h"
+#include "runtime/program/Layout.h"
 #include "runtime/program/Pieces.h"
 #include "runtime/transport/Fold.h"
 
@@ -29,14 +30,6 @@ uint64_t bytesLoaded(const program::ProgramT &program, ValueKind kind) {
       if (load.opcode() == program::Opcode::Load && load.kind() == kind)
         return worker->buffers[program::resultsOf(*worker, load)[0]].bytes() /
                load.micro_batches();
-  return 0;
-}
-
-uint64_t bytesOfLoss(const program::ProgramT &program) {
-  for (const auto &worker : program.workers)
-    for (const program::Buffer &buffer : worker->buffers)
-      if (buffer.kind() == ValueKind::Loss)
-        return buffer.bytes();
   return 0;
 }
 
@@ -149,7 +142,7 @@ SequentialResult chimera::runtime::trainSequentially(
   std::vector<StageMemory> memory = allocate(program, count);
   Memory tokens(bytesLoaded(program, ValueKind::Tokens));
   Memory labels(bytesLoaded(program, ValueKind::Labels));
-  Memory loss(bytesOfLoss(program));
+  Memory loss(program::kLossBytes);
   program::Pieces pieces(program);
   for (size_t s = 0; s < count; ++s)
     stages[s]->initialize(memory[s].weights, memory[s].optimizer);

@@ -89,7 +89,8 @@ std::optional<Header> headerOf(std::span<const std::byte> bytes,
   size_t known = std::min(bytes.size(), sizeof(kMagic));
   if (bytes.empty() || std::memcmp(bytes.data(), kMagic, known) != 0) {
     error = "not a chimera program (expected magic \"CHIMERA\\n\"" +
-            std::string(bytes.empty() ? ", got an empty file)" : ")");
+            std::string(bytes.empty() ? ", got an empty file" : "") +
+            "): chimera-compile writes one";
     return std::nullopt;
   }
   if (bytes.size() < sizeof(Header)) {

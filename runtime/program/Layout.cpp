@@ -102,18 +102,21 @@ std::string checkModel(const ModelT &model) {
     return "expected architecture 'gpt2', got '" + model.architecture + "'";
   // Larger than any model; what is below it cannot overflow a parameter count.
   constexpr uint32_t kLargest = 1 << 20;
+  // Each takes memory of its own beside its parameters, however small they are.
+  constexpr uint32_t kMostLayers = 1 << 14;
   struct {
     const char *name;
     uint32_t value;
-  } const sizes[] = {{"layers", model.layers},
+    uint32_t most = kLargest;
+  } const sizes[] = {{"layers", model.layers, kMostLayers},
                      {"heads", model.heads},
                      {"width", model.width},
                      {"context", model.context},
                      {"vocabulary", model.vocabulary}};
   for (const auto &size : sizes)
-    if (size.value == 0 || size.value > kLargest)
+    if (size.value == 0 || size.value > size.most)
       return std::string("expected ") + size.name + " between 1 and " +
-             std::to_string(kLargest) + ", got " + std::to_string(size.value);
+             std::to_string(size.most) + ", got " + std::to_string(size.value);
   if (model.width % model.heads != 0)
     return "expected a width that the heads divide, got width " +
            std::to_string(model.width) + " and " + std::to_string(model.heads) +

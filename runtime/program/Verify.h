@@ -147,10 +147,11 @@ struct Violation {
 /// Sizes: buffers of activations and gradients have as many boundaries as their
 /// label names, or that part of one; a stash has that part of its stage's,
 /// rounded up; weights, their gradients and optimizer states have what the
-/// stage says. Where there is a model, it says what stages, tokens, labels and
-/// losses have (Layout.h), and each of its layers is in one stage. A buffer
-/// begins at a multiple of 64 bytes (kBufferAlignment) but for pieces of
-/// gradients.
+/// stage says; a loss has kLossBytes. All micro-batches have the same bytes of
+/// tokens, and of labels, which the parts of any of them divide. Where there is
+/// a model, it says what those and stages have (Layout.h), and each of its
+/// layers is in one stage. A buffer begins at a multiple of 64 bytes
+/// (kBufferAlignment) but for pieces of gradients.
 ///
 /// The bytes that a worker holds at an instruction are those of
 /// - both buffers of each of its states, always;

@@ -34,12 +34,13 @@ public:
     for (size_t s = 0; s < program.stages.size() && !report.full(); ++s)
       verifyStage("stage " + text(s) + ": ", program.stages[s]);
     for (size_t w = 0; w < program.workers.size() && !report.full(); ++w)
-      verifyWorker("worker " + text(w) + ": ", *program.workers[w]);
+      verifyWorker(static_cast<uint32_t>(w));
   }
 
 private:
-  void fail(std::string message) {
-    report.add(Rule::Structure, std::move(message));
+  /// Of `worker`, if it is one's.
+  void fail(std::string message, uint32_t worker = kNone) {
+    report.addAt(Rule::Structure, worker, kNone, std::move(message));
   }
 
   void verifyText(const char *what, const std::string &found) {
@@ -98,10 +99,12 @@ private:
     verify("weight decay", optimizer.weight_decay, INFINITY);
   }
 
-  void verifyBytes(const std::string &name, const char *what, uint64_t bytes) {
+  void verifyBytes(const std::string &name, const char *what, uint64_t bytes,
+                   uint32_t worker = kNone) {
     if (bytes > kMaxBytes)
       fail(name + "expected less than 2^48 bytes of " + what + ", got " +
-           text(bytes));
+               text(bytes),
+           worker);
   }
 
   void verifyStage(const std::string &name, const Stage &stage) {
@@ -119,19 +122,25 @@ private:
 
   /// Instructions that shared entries of the pool could make the other rules
   /// visit far more operands than the file holds.
-  void verifyPool(const std::string &name, const WorkerT &worker) {
+  void verifyPool(uint32_t w) {
+    const WorkerT &worker = *program.workers[w];
     uint64_t used = 0;
     for (const Instruction &instruction : worker.instructions)
       used += uint64_t(instruction.operands()) + instruction.results();
     if (used > worker.operands.size())
-      fail(name + "expected at most the " + text(worker.operands.size()) +
-           " operands and results of its pool, each of one instruction, got " +
-           text(used));
+      fail("worker " + text(w) + ": expected at most the " +
+               text(worker.operands.size()) +
+               " operands and results of its pool, each of one instruction, "
+               "got " +
+               text(used),
+           w);
   }
 
-  void verifyWorker(const std::string &name, const WorkerT &worker) {
-    verifyPool(name, worker);
-    verifyBytes(name, "arena", worker.arena_bytes);
+  void verifyWorker(uint32_t w) {
+    const WorkerT &worker = *program.workers[w];
+    const std::string name = "worker " + text(w) + ": ";
+    verifyPool(w);
+    verifyBytes(name, "arena", worker.arena_bytes, w);
     if (worker.arena_bytes > kMaxBytes)
       return;
     uint64_t stashes = 0;
@@ -140,7 +149,7 @@ private:
         return;
       const Buffer &buffer = worker.buffers[b];
       auto failHere = [&](const std::string &message) {
-        fail(name + "buffer " + text(b) + ": " + message);
+        fail(name + "buffer " + text(b) + ": " + message, w);
       };
       if (buffer.kind() > ValueKind::MAX)
         failHere("unknown kind " + text(uint64_t(buffer.kind())));
@@ -159,7 +168,7 @@ private:
         failHere(fault);
     }
     if (stashes > kMaxBytes)
-      fail(name + "expected less than 2^48 bytes of stashes together");
+      fail(name + "expected less than 2^48 bytes of stashes together", w);
   }
 
   const ProgramT &program;

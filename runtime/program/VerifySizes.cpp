@@ -41,13 +41,13 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   case ValueKind::Labels: {
     uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
     uint32_t count = covered();
-    if (unit == UINT64_MAX) {
-      if (got % count != 0 || got / count % parts() != 0)
-        return std::string("expected bytes of ") + nameOf(kind) + " that its " +
-               text(count) +
-               " micro-batches divide, and the parts of one, got " + text(got);
+    // Pipelines may cut micro-batches into different numbers of parts.
+    if (got % count != 0 || got / count % parts() != 0)
+      return std::string("expected bytes of ") + nameOf(kind) + " that its " +
+             text(count) + " micro-batches divide, and the " + text(parts()) +
+             " parts of one, got " + text(got);
+    if (unit == UINT64_MAX)
       unit = got / count;
-    }
     expected = saturatedProduct(unit, count);
     break;
   }
@@ -70,7 +70,7 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
     expected = sizes.optimizer_bytes();
     break;
   case ValueKind::Loss:
-    expected = program.model ? kLossBytes : got;
+    expected = kLossBytes;
     break;
   }
   if (got != expected)

@@ -169,18 +169,42 @@ class Test(Runs):
 
     def test_transformer_needs_a_model_and_data(self):
         program = self.sample()
-        self.expect_error("give --data FILE", program, "--stages",
-                          "transformer")
+        self.expect_error("transformer stages need a program with a model",
+                          program, "--stages", "transformer")
+        self.expect_error("give --data FILE", self.sample("--model"))
+        program = self.sample()
         text = self.path("text")
         with open(text, "w") as file:
             file.write("x" * 100000)
         self.expect_error("model", program, "--stages", "transformer",
                           "--data", text)
 
-    def test_data_and_saving_are_for_transformers(self):
-        for option in ("--data", "--save", "--save-gradients"):
-            self.expect_error(f"{option} is for transformer stages",
-                              self.sample(), option, self.path("file"))
+    def test_options_without_effect(self):
+        program = self.sample()
+        for option, value in (("--data", "file"), ("--save", "file"),
+                              ("--save-gradients", "file"),
+                              ("--hold-out", "0.5"),
+                              ("--evaluate-batches", "3")):
+            self.expect_error(f"{option} is for transformer stages, and the "
+                              "program has no model", program, option, value)
+        self.expect_error("--unit-ns is for synthetic stages, and --stages is "
+                          "exact", program, "--stages", "exact", "--unit-ns",
+                          "5")
+        self.expect_error("--check-replicas is for transformer and exact "
+                          "stages, and --stages is synthetic", program,
+                          "--stages", "synthetic", "--check-replicas")
+        self.expect_error("--check-replicas is for pipelines", program,
+                          "--sequential", "--check-replicas")
+
+    def test_files_have_names(self):
+        program = self.sample()
+        for option in ("--data", "--save", "--save-gradients", "--log",
+                       "--profile"):
+            self.expect_error(f"{option}: expected a file, got an empty name",
+                              program, option, "")
+            self.expect_error(f"{option}: expected a file, got -: write ./-",
+                              program, option, "-")
+        self.expect_error("PROGRAM: expected a file, got an empty name", "")
 
     def test_no_steps(self):
         losses, summary = self.log_of(self.sample(), "--steps", "0")
@@ -229,6 +253,10 @@ class Test(Runs):
         for arguments, error in (
                 (["--steps", "1.5"], "--steps: expected a whole number in [0 - "
                  "1099511627776], got 1.5"),
+                (["--hold-out", "1"], "--hold-out: expected a number in [0 - "
+                 "0.99], got 1\n"),
+                (["--stages", "magic"], "--stages: expected one of auto, "
+                 "transformer, exact, synthetic, got magic\n"),
                 (["--wrong"], "unknown option '--wrong'\n"),
                 (["--step=3"], "unknown option '--step': did you mean "
                  "'--steps'?\n"),

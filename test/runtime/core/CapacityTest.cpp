@@ -66,6 +66,11 @@ TEST(Capacity, OfTheWholeModelIsChecked) {
             "expected weights, gradients and optimizer state that fit into the "
             "300.0 GiB of memory and swap space of this host, got 400.0 GiB "
             "for the whole model: leave out --sequential");
+  // Each micro-batch of a step has a loss.
+  program.data_parallel = 1 << 20;
+  EXPECT_NE(faultOfSequentialCapacity(program, 1, 400 * kGiB), "");
+  EXPECT_EQ(faultOfSequentialCapacity(program, 1, 401 * kGiB), "");
+  program.data_parallel = 1;
   program.stages[0].mutate_boundary_bytes(100 * kGiB);
   EXPECT_EQ(faultOfSequentialCapacity(program, 1, 500 * kGiB), "");
   EXPECT_NE(faultOfSequentialCapacity(program, 2, 500 * kGiB), "");

@@ -117,13 +117,14 @@ TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
         {.workers = 2,
          .splitBackward = splitBackward,
          .recompute = program::SampleOptions::Recompute::All});
+    std::vector<ReduceGroup> groups = groupsOf(program);
     for (uint32_t rank : {0, 1}) {
       Alone transport(rank, 2);
       int calls = 0;
       SyntheticData data(program.seed);
       StatusPage page(2);
       Interpreter interpreter(
-          program,
+          program, groups,
           [&](const program::ProgramT &program, uint32_t stage) {
             return std::make_unique<Watched>(makeExactStage(program, stage),
                                              transport, calls);

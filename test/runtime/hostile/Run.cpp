@@ -68,8 +68,9 @@ private:
     each.keepGradients = true;
     for (uint32_t rank = 0; rank < count; ++rank) {
       current = rank;
-      ranks.push_back(std::make_unique<Interpreter>(
-          program, makeExactStage, data, world.of(rank), page.of(rank), each));
+      ranks.push_back(
+          std::make_unique<Interpreter>(program, groups, makeExactStage, data,
+                                        world.of(rank), page.of(rank), each));
     }
     for (uint32_t rank = 0; rank < count; ++rank)
       ranks[rank]->begin(options.steps,
@@ -159,6 +160,7 @@ private:
   }
 
   const program::ProgramT &program;
+  const std::vector<ReduceGroup> groups = groupsOf(program);
   const RunOptions options;
   Random random;
   SyntheticData data;

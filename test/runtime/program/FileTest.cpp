@@ -128,14 +128,16 @@ TEST_F(File, EveryTruncationIsRefused) {
 }
 
 TEST_F(File, EmptyFileIsRefused) {
-  EXPECT_EQ(refusalOf({}), "not a chimera program (expected magic "
-                           "\"CHIMERA\\n\", got an empty file)");
+  EXPECT_EQ(refusalOf({}),
+            "not a chimera program (expected magic "
+            "\"CHIMERA\\n\", got an empty file): chimera-compile writes one");
 }
 
 TEST_F(File, ForeignFileIsRefused) {
   std::vector<std::byte> bytes(1000, std::byte('x'));
   EXPECT_EQ(refusalOf(bytes),
-            "not a chimera program (expected magic \"CHIMERA\\n\")");
+            "not a chimera program (expected magic \"CHIMERA\\n\"): "
+            "chimera-compile writes one");
 }
 
 TEST_F(File, OtherMajorVersionIsRefused) {
@@ -298,7 +300,7 @@ TEST_F(File, NoMoreIsReadThanTheHeaderAnnounces) {
 TEST_F(File, EndlessFileIsRefused) {
   EXPECT_EQ(readError("/dev/zero"),
             "/dev/zero: not a chimera program (expected magic "
-            "\"CHIMERA\\n\")");
+            "\"CHIMERA\\n\"): chimera-compile writes one");
 }
 
 /// A list of structs of 64 bits that begins at 4 mod 8.

@@ -209,10 +209,19 @@ TEST(LayoutTest, refusesADropoutOutsideItsRange) {
   }
 }
 
+TEST(LayoutTest, boundsLayers) {
+  ModelT model = small();
+  model.layers = 1 << 14;
+  EXPECT_EQ(checkModel(model), "");
+  ++model.layers;
+  EXPECT_EQ(checkModel(model),
+            "expected layers between 1 and 16384, got 16385");
+}
+
 TEST(LayoutTest, saturatesInsteadOfOverflowing) {
   ModelT model = small();
-  model.layers = model.heads = model.width = model.context = model.vocabulary =
-      1 << 20;
+  model.heads = model.width = model.context = model.vocabulary = 1 << 20;
+  model.layers = 1 << 14;
   ASSERT_EQ(checkModel(model), "");
   EXPECT_EQ(layerCost(model, DataType::Float64, 1 << 31, 1).forwardFlops,
             std::numeric_limits<int64_t>::max());

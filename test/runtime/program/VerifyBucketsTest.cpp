@@ -129,6 +129,14 @@ const Refusal kCases[] = {
      }},
     {"SplitOnAnotherWorker", Rule::Structure, "this stage is on worker 1",
      [](ProgramT &p) { find(p, 0, Opcode::Split).mutate_stage(1); }},
+    {"StartsOfDifferentBytes", Rule::Matching,
+     "expected start 0 of equal buckets and bytes",
+     [](ProgramT &p) {
+       const ProgramT whole = p;
+       ASSERT_TRUE(recut(p, 0, 0, -8));
+       for (size_t w = 1; w < p.workers.size(); ++w)
+         p.workers[w]->buffers = whole.workers[w]->buffers;
+     }},
     {"OtherBucketAtAMember", Rule::Matching,
      "expected start 0 of equal buckets and bytes",
      [](ProgramT &p) {

@@ -118,13 +118,6 @@ const Refusal kCases[] = {
            each.mutate_operands(static_cast<uint16_t>(k));
          }
      }},
-    {"StartsOfDifferentBytes", Rule::Matching,
-     "expected start 0 of equal buckets and bytes",
-     [](ProgramT &p) {
-       Instruction &start = find(p, 0, Opcode::AllReduceStart, 2);
-       for (uint32_t k = 0; k < 3; ++k)
-         bufferOf(p, 0, start, k).mutate_bytes(16);
-     }},
 };
 
 class VerifyMessages : public testing::TestWithParam<Refusal> {};

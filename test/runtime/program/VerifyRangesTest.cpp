@@ -157,11 +157,13 @@ const Case kCases[] = {
 
     // Sizes.
     {"TokensThatPartsDoNotDivide", Rule::Structure,
-     "expected bytes of tokens that its 2 micro-batches divide, and the parts "
-     "of one, got 34",
+     "expected bytes of tokens that its 2 micro-batches divide, and the 2 "
+     "parts of one, got 34",
      [](ProgramT &p) {
        bufferOf(p, 0, find(p, 0, Opcode::Load), 0).mutate_bytes(34);
      }},
+    {"LossOfOtherSize", Rule::Structure, "expected 8 bytes of loss, got 16",
+     [](ProgramT &p) { bufferOf(p, 0, lastForward(p), 3).mutate_bytes(16); }},
     {"TokensOfOtherSizeThanTheFirst", Rule::Structure,
      "expected 64 bytes of tokens, got 56",
      [](ProgramT &p) {

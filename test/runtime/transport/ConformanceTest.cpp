@@ -232,8 +232,8 @@ template <typename T> void reduceAll(uint32_t ranks, ElementType type) {
           std::vector<T> expected =
               serialFold<T>(contributions.size(), elements);
           ASSERT_EQ(got.size(), expected.size());
-          EXPECT_EQ(
-              std::memcmp(got.data(), expected.data(), elements * sizeof(T)), 0)
+          ConstBytes gotBytes = bytesOf(got), expectedBytes = bytesOf(expected);
+          EXPECT_TRUE(std::ranges::equal(gotBytes, expectedBytes))
               << elements << " elements, group " << group.id;
         }
     }
