@@ -48,17 +48,15 @@ private:
   }
 
   std::string step() {
-    char c = text[at];
-    if (text.substr(at).starts_with("//")) {
-      skipTo('\n');
-      return controlFault(lineBegin, at);
-    }
+    const char c = text[at];
+    StringRef next = text.substr(at, 2);
+    if (next == "//")
+      return comment();
     if (c == '"')
       return string();
     if (isDigit(c))
       return number();
-    // Of "->" the bracket is none.
-    if (text.substr(at).starts_with("->")) {
+    if (next == "->") { // no bracket
       at += 2;
       return "";
     }
@@ -69,6 +67,12 @@ private:
     if (StringRef(")]}>").contains(c) && open > 0)
       --open;
     return controlFault(at - 1, at);
+  }
+
+  std::string comment() {
+    const size_t begin = at;
+    at = std::min(text.find('\n', at), text.size());
+    return controlFault(begin, at);
   }
 
   std::string string() {
@@ -89,11 +93,6 @@ private:
            " digits, got one of " + std::to_string(at - begin);
   }
 
-  void skipTo(char end) {
-    lineBegin = at;
-    at = std::min(text.find(end, at), text.size());
-  }
-
   std::string controlFault(size_t begin, size_t end) const {
     for (char c : text.slice(begin, end))
       if ((static_cast<unsigned char>(c) < 0x20 && !isSpace(c)) || c == 0x7f)
@@ -103,7 +102,7 @@ private:
   }
 
   StringRef text;
-  size_t at = 0, lineBegin = 0, open = 0;
+  size_t at = 0, open = 0;
 };
 
 } // namespace
