@@ -143,11 +143,15 @@ class Test(Runs):
         first = subprocess.Popen(
             [CHIMERA_RUN, program, "--log", log, "--steps", "4", "--stages",
              "synthetic", "--unit-ns", "1e7"], stdout=subprocess.PIPE)
+        self.addCleanup(first.kill)
         for line in first.stdout:
             if line.startswith(b"step 1/"):
                 break
+        # However long the second takes to start.
+        first.send_signal(signal.SIGSTOP)
         self.expect_error(f"cannot write the log {log}.part: another run is "
                           "writing it", program, "--log", log)
+        first.send_signal(signal.SIGCONT)
         first.communicate(timeout=60)
         self.assertEqual(first.returncode, 0)
         with open(log) as lines:
