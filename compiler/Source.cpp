@@ -20,9 +20,9 @@ namespace chimera {
 
 namespace {
 
-// Modules have three levels of regions and types of as many.
+// The parser crashes at some thousands; a module of ours opens about ten.
 constexpr size_t kMostOpen = 500;
-// A bound of 64 bits has 20.
+// The parser takes seconds for ten thousand; a number of 64 bits has 20.
 constexpr size_t kMostDigits = 500;
 
 /// Walks over a text a character at a time.

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// MLIR's parser calls itself for each bracket that is open, so a few thousand
-// of them end the process; it takes time by the square of a number's digits;
-// and diagnostics show the lines of the text on a terminal, which obeys control
-// characters. A module from elsewhere is looked at before it is parsed.
+// MLIR's parser calls itself for each open bracket, so a few thousand of them
+// overflow its stack. Its time for a number grows with the square of the number
+// of digits. Diagnostics print lines of the module, and a terminal obeys the
+// control characters in them. So the tools check a module before they parse it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +21,14 @@
 
 namespace chimera {
 
-/// What of a module's text cannot be parsed safely, empty if nothing:
-/// "LINE:COLUMN: error: expected at most 500 open brackets, got more". Bytecode
-/// is taken as it is. Takes linear time.
+/// Says where and why the text of a module cannot be parsed safely:
+/// "LINE:COLUMN: error: expected at most 500 open brackets, got more". Empty if
+/// it can. Does not look at bytecode. Takes linear time.
 std::string faultOfSource(llvm::StringRef text);
 
-/// Refuses, with a message, the files that the arguments of a tool name and
-/// that cannot be parsed safely, and devices, which may have no end. What comes
-/// through a pipe can be read only once and is left to the tool.
+/// Whether an argument of a tool names a file that cannot be parsed safely, or
+/// a device, which may have no end; prints why. Does not look at pipes, which
+/// can be read only once.
 bool refusesSources(llvm::ArrayRef<char *> arguments);
 
 } // namespace chimera

@@ -102,7 +102,7 @@ std::string checkModel(const ModelT &model) {
     return "expected architecture 'gpt2', got '" + model.architecture + "'";
   // Larger than any model; what is below it cannot overflow a parameter count.
   constexpr uint32_t kLargest = 1 << 20;
-  // Each takes memory of its own beside its parameters, however small they are.
+  // Each layer takes memory beside its parameters, however small those are.
   constexpr uint32_t kMostLayers = 1 << 14;
   struct {
     const char *name;
