@@ -370,7 +370,7 @@ ProgramT sampleOfAnyKind(Random &random) {
 
 ProgramT largeProgram(Random &random) {
   constexpr uint32_t kLarge = 5000;
-  switch (random.below(5)) {
+  switch (random.below(6)) {
   case 0:
     return program::manyPipelines(anySize(random, kLarge / 2),
                                   anySize(random, kLarge / 2));
@@ -380,6 +380,8 @@ ProgramT largeProgram(Random &random) {
     return program::largeGroup(anySize(random, kLarge));
   case 3:
     return program::longCycle(1 + anySize(random, 2 * kLarge));
+  case 4:
+    return program::crossedCycles(2 + anySize(random, kLarge));
   default:
     return program::manyWaiters(1 + anySize(random, kLarge));
   }

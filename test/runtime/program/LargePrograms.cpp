@@ -7,6 +7,7 @@
 
 #include "test/runtime/program/LargePrograms.h"
 
+#include "test/runtime/program/Changes.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <algorithm>
@@ -110,6 +111,33 @@ ProgramT manyWaiters(uint32_t workers) {
     postAndWait(waiter, Opcode::PostRecv, w);
     waiter.instructions.back().mutate_target(0);
     std::ranges::rotate(waiter.instructions, waiter.instructions.end() - 2);
+  }
+  return program;
+}
+
+ProgramT crossedCycles(uint32_t workers) {
+  ProgramT program = samplePipeline(
+      {.workers = workers, .microBatches = 1, .idlePipelines = 2});
+  // All-reduce s has members s, s+1 and s+2. Worker s starts it before its two
+  // others and waits for it there.
+  for (uint32_t w = 0; w < workers; ++w) {
+    const std::vector<Instruction> &stream = program.workers[w]->instructions;
+    auto firstThat = [&](auto &&is) {
+      return static_cast<uint32_t>(std::ranges::find_if(stream, is) -
+                                   stream.begin());
+    };
+    auto isStart = [](const Instruction &each) {
+      return each.opcode() == Opcode::AllReduceStart;
+    };
+    uint32_t start = firstThat(isStart);
+    move(program, w, firstThat([&](const Instruction &each) {
+           return isStart(each) && each.stage() == w;
+         }),
+         start);
+    move(program, w, firstThat([&](const Instruction &each) {
+           return each.opcode() == Opcode::Wait && each.target() == start;
+         }),
+         start + 1);
   }
   return program;
 }

@@ -38,6 +38,11 @@ ProgramT longCycle(uint32_t workers);
 /// of them.
 ProgramT manyWaiters(uint32_t workers);
 
+/// So many workers each of which waits in an all-reduce for the two after it,
+/// round: cycles of many lengths, which share their workers. Requires at least
+/// three.
+ProgramT crossedCycles(uint32_t workers);
+
 /// Gives `worker` buffers that overlap their neighbours and span an arena of
 /// almost 2^64 bytes: whoever adds up where they end gets a small number.
 void chainBuffersToTheEnd(WorkerT &worker);

@@ -94,6 +94,14 @@ TEST(VerifyWork, OfALongCycle) {
   EXPECT_LT(message.size(), 20000u);
 }
 
+TEST(VerifyWork, OfCyclesThatShareWorkers) {
+  // Those of even number, or of odd. A cycle that is longer is a cycle, too.
+  EXPECT_NE(deadlockOf(crossedCycles(10)).find("got a cycle of 5:"),
+            std::string::npos);
+  std::string message = deadlockOf(crossedCycles(20000));
+  EXPECT_NE(message.find("got a cycle of 1"), std::string::npos) << message;
+}
+
 TEST(VerifyWork, OfManyThatWaitForMany) {
   std::string message = deadlockOf(manyWaiters(20000));
   EXPECT_NE(message.find("got a cycle of 2:"), std::string::npos) << message;
