@@ -11,7 +11,7 @@
 #include "passes/Described.h"
 #include "passes/Workers.h"
 #include "runtime/program/Printable.h"
-#include "runtime/program/Verify.h"
+#include "runtime/proof/Verify.h"
 
 #include <map>
 

@@ -11,7 +11,7 @@
 #include "compiler/schedule/Memory.h"
 #include "dialect/Chimera.h"
 #include "passes/Workers.h"
-#include "runtime/program/Verify.h"
+#include "runtime/proof/Verify.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"

@@ -12,7 +12,7 @@ trap 'rm -rf "$folder"' EXIT
 # As root, Open MPI wants to be told that it may run.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-CHIMERA_RANDOM_PROGRAMS=100000 $bin/program_tests --gtest_filter='*RandomPrograms'
+CHIMERA_RANDOM_PROGRAMS=100000 $bin/proof_tests --gtest_filter='*RandomPrograms'
 
 $bin/write-sample "$folder/sleeping" --bidirectional
 python3 test/e2e/kill.py $bin/chimera-run "$folder/sleeping" --kills 100

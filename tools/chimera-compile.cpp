@@ -12,8 +12,8 @@
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
 #include "passes/Passes.h"
-#include "runtime/program/File.h"
 #include "runtime/program/Output.h"
+#include "runtime/proof/ProvenFile.h"
 #include "tools/Start.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -10,6 +10,7 @@
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
 #include "runtime/program/File.h"
+#include "runtime/proof/ProvenFile.h"
 #include "tools/Arguments.h"
 #include "tools/Help.h"
 #include "tools/Start.h"

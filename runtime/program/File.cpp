@@ -9,14 +9,12 @@
 
 #include "runtime/program/Aliases.h"
 #include "runtime/program/Output.h"
-#include "runtime/program/Verify.h"
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <future>
 #include <limits>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,28 +56,9 @@ uint64_t payloadBytes(const ProgramT &program) {
   return bytes + (uint64_t(1) << 20);
 }
 
-/// Whether all tables are there.
-bool isPresent(const ProgramT &program) {
-  auto are = [](const auto &list) {
-    return std::ranges::all_of(list, [](const auto &entry) { return !!entry; });
-  };
-  return program.optimizer && are(program.workers) && are(program.pipelines) &&
-         are(program.communicators);
-}
-
 std::string truncated(uint64_t expected, uint64_t got) {
   return "truncated: expected " + std::to_string(expected) + " bytes, got " +
          std::to_string(got);
-}
-
-/// One stays on the line; of several each has its own.
-std::string violationList(const std::vector<Violation> &violations) {
-  if (violations.size() == 1)
-    return " " + violations[0].message;
-  std::string text;
-  for (const Violation &violation : violations)
-    text += "\n  " + violation.message;
-  return text;
 }
 
 /// The header of the file that begins with `bytes`, or nothing and why no
@@ -288,20 +267,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
   return program;
 }
 
-std::optional<ProgramT> readProgram(std::span<const std::byte> bytes,
-                                    std::string &error) {
-  std::optional<ProgramT> program = deserialize(bytes, error);
-  if (!program)
-    return std::nullopt;
-  std::vector<Violation> violations = verifyProgram(*program);
-  if (!violations.empty()) {
-    error = "refused:" + violationList(violations);
-    return std::nullopt;
-  }
-  return program;
-}
-
-std::optional<ProgramT> readProgramFile(const std::string &path,
+std::optional<ProgramT> deserializeFile(const std::string &path,
                                         std::string &error) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
@@ -316,36 +282,31 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
     error = path + ": cannot read: " + reasonOf(code);
     return std::nullopt;
   }
-  std::optional<ProgramT> program = readProgram(bytes, error);
+  std::optional<ProgramT> program = deserialize(bytes, error);
   if (!program)
     error = path + ": " + error;
   return program;
 }
 
-bool writeProgramFile(const ProgramT &program, const std::string &path,
-                      std::string &error) {
-  auto isAccepted = [&](const std::vector<Violation> &violations) {
-    if (!violations.empty())
-      error = path + ": not written, the program is refused:" +
-              violationList(violations);
-    return violations.empty();
+bool hasAllTables(const ProgramT &program) {
+  auto are = [](const auto &list) {
+    return std::ranges::all_of(list, [](const auto &entry) { return !!entry; });
   };
-  // What lacks a table cannot be packed.
-  if (!isPresent(program))
-    return isAccepted(verifyProgram(program));
+  return program.optimizer && are(program.workers) && are(program.pipelines) &&
+         are(program.communicators);
+}
+
+bool serializeFile(const ProgramT &program, const std::string &path,
+                   std::string &error, const std::function<bool()> &isWanted) {
   if (payloadBytes(program) > kMaxPayload) {
-    if (isAccepted(verifyProgram(program)))
+    if (isWanted())
       error = path + ": expected at most " + std::to_string(kMaxPayload) +
               " bytes of content, got about " +
               std::to_string(payloadBytes(program));
     return false;
   }
-  // The proof and the way to the disk take about as long as each other.
-  std::future<std::vector<Violation>> verdict =
-      std::async([&] { return verifyProgram(program); });
   Content content(program);
   Parts parts = {content.headerBytes(), content.payload()};
-  auto isWanted = [&] { return isAccepted(verdict.get()); };
   return path == "-" ? writeStandardOutput(parts, error, isWanted)
                      : writeWhole(path, parts, error, isWanted);
 }

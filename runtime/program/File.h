@@ -23,6 +23,7 @@
 #include "runtime/program/Program.h"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,8 +38,7 @@ inline constexpr uint32_t kMinorVersion = 0;
 uint64_t checksum(std::span<const std::byte> payload);
 
 /// The bytes of a program file: header and FlatBuffer. Requires a program
-/// that verifyProgram accepts, or that differs from one in its numbers only,
-/// and that takes less than 2 GB.
+/// that has all its tables and takes less than 2 GB.
 std::vector<std::byte> serialize(const ProgramT &program);
 
 /// The program in `bytes`, structurally sound but not yet verified. Fails, with
@@ -48,22 +48,22 @@ std::vector<std::byte> serialize(const ProgramT &program);
 std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
                                     std::string &error);
 
-/// The program in `bytes`, verified. Fails where deserialize does, and where
-/// verifyProgram finds something: `error` then holds every violation, a line
-/// each where there are several.
-std::optional<ProgramT> readProgram(std::span<const std::byte> bytes,
-                                    std::string &error);
-
-/// readProgram of the file at `path`, which `error` names.
-std::optional<ProgramT> readProgramFile(const std::string &path,
+/// deserialize of the file at `path`, which `error` names. Reads no more than
+/// the header announces.
+std::optional<ProgramT> deserializeFile(const std::string &path,
                                         std::string &error);
 
-/// Runs verifyProgram and writes `path` whole or not at all (writeWhole), or
-/// standard output for `-`. The bytes are written while a second thread
-/// verifies. False, with the reason in `error`, where the program is refused or
-/// the file cannot be written.
-bool writeProgramFile(const ProgramT &program, const std::string &path,
-                      std::string &error);
+/// Whether all tables of the program are there. Nothing can serialize it where
+/// one is missing.
+bool hasAllTables(const ProgramT &program);
+
+/// Writes serialize(program) to `path` whole or not at all (writeWhole), or to
+/// standard output for `-`. False, with the reason in `error`, where that fails
+/// and where the program would take 2 GB. Asks `isWanted` like writeWhole.
+/// Requires what serialize does, but for the size.
+bool serializeFile(
+    const ProgramT &program, const std::string &path, std::string &error,
+    const std::function<bool()> &isWanted = [] { return true; });
 
 /// The program as JSON, for people and scripts: every field of the schema, with
 /// enumerators spelled out and each instruction described in words.

@@ -110,7 +110,8 @@ inline constexpr uint64_t kBucketAlignment = 8;
 /// gradient begins where it begins in the gradient.
 inline constexpr uint64_t kBufferAlignment = 64;
 
-// What no program reaches (see Verify.h): more is a mistake, or malice.
+// What no program reaches (see runtime/proof/Verify.h): more is a mistake, or
+// malice.
 inline constexpr uint64_t kMaxBytes = (uint64_t(1) << 48) - 1;
 inline constexpr uint64_t kMaxRanks = uint64_t(1) << 20;
 inline constexpr size_t kMaxText = 4096;

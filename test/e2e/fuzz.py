@@ -25,8 +25,8 @@ LIMITS = ("-max_len=4194304", "-len_control=0", "-rss_limit_mb=4096", "-timeout=
           "-print_funcs=0", "-report_slow_units=60")
 # Reader and verifier, not what writes files or prices layers.
 COVERED = re.compile(
-    r"/runtime/program/(Verify\w*|Aliases|File|Pieces|Printable|Program|"
-    r"ShortestCycle|Signature)\.(cpp|h)$"
+    r"/runtime/(proof/\w+|program/(Aliases|File|Pieces|Printable|Program))"
+    r"\.(cpp|h)$"
 )
 
 

@@ -7,7 +7,7 @@
 
 #include "runtime/core/Run.h"
 #include "runtime/core/Sequential.h"
-#include "runtime/program/Verify.h"
+#include "runtime/proof/Verify.h"
 #include "runtime/stage/ExactStage.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 

@@ -8,7 +8,7 @@
 #include "runtime/core/Sequential.h"
 #include "runtime/core/Gather.h"
 #include "runtime/core/Run.h"
-#include "runtime/program/Verify.h"
+#include "runtime/proof/Verify.h"
 #include "runtime/stage/ExactStage.h"
 #include "test/runtime/program/SamplePrograms.h"
 

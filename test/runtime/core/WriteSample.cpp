@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/File.h"
+#include "runtime/proof/ProvenFile.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <CLI/CLI.hpp>

@@ -8,7 +8,7 @@
 #include "test/runtime/fuzz/Fields.h"
 
 #include "runtime/program/File.h"
-#include "runtime/program/Verify.h"
+#include "runtime/proof/Verify.h"
 #include "test/runtime/hostile/Mutate.h"
 #include "test/runtime/program/AliasedFiles.h"
 #include "test/runtime/program/AsynchronousPrograms.h"

@@ -13,7 +13,7 @@
 
 #include "runtime/core/HandOver.h"
 #include "runtime/program/File.h"
-#include "runtime/program/Verify.h"
+#include "runtime/proof/Verify.h"
 #include "test/runtime/fuzz/Effort.h"
 #include "test/runtime/fuzz/Fields.h"
 #include "test/runtime/hostile/Peaks.h"

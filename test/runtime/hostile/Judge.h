@@ -14,7 +14,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_HOSTILE_JUDGE_H
 #define CHIMERA_TEST_RUNTIME_HOSTILE_JUDGE_H
 
-#include "runtime/program/Verify.h"
+#include "runtime/proof/Verify.h"
 #include "test/runtime/hostile/Mutate.h"
 #include "test/runtime/hostile/Run.h"
 

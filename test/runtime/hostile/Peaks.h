@@ -8,7 +8,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_HOSTILE_PEAKS_H
 #define CHIMERA_TEST_RUNTIME_HOSTILE_PEAKS_H
 
-#include "runtime/program/VerifyInternal.h"
+#include "runtime/proof/Facts.h"
 
 namespace chimera::runtime::hostile {
 

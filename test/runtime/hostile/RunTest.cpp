@@ -7,7 +7,7 @@
 
 #include "test/runtime/hostile/Run.h"
 
-#include "runtime/program/Verify.h"
+#include "runtime/proof/Verify.h"
 #include "test/runtime/hostile/Peaks.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/Changes.h"

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/File.h"
+#include "runtime/proof/ProvenFile.h"
 #include "test/runtime/hostile/Judge.h"
 
 #include <CLI/CLI.hpp>

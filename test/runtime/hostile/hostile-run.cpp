@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/File.h"
+#include "runtime/proof/ProvenFile.h"
 #include "runtime/stage/Mix.h"
 #include "test/runtime/hostile/Run.h"
 

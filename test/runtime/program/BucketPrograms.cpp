@@ -7,7 +7,7 @@
 
 #include "test/runtime/program/BucketPrograms.h"
 
-#include "runtime/program/VerifyInternal.h"
+#include "runtime/proof/Facts.h"
 #include "test/runtime/program/Changes.h"
 
 #include <set>

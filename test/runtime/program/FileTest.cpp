@@ -64,7 +64,7 @@ protected:
   }
   std::string readError(const fs::path &path) {
     std::string error;
-    EXPECT_FALSE(readProgramFile(path, error).has_value());
+    EXPECT_FALSE(deserializeFile(path, error).has_value());
     return error;
   }
   size_t filesInFolder() {
@@ -96,9 +96,9 @@ TEST_F(File, WrittenFilesReadBack) {
   ProgramT program = fullProgram();
   fs::path path = folder / "step.chimera";
   std::string error;
-  ASSERT_TRUE(writeProgramFile(program, path, error)) << error;
+  ASSERT_TRUE(serializeFile(program, path, error)) << error;
   EXPECT_EQ(filesInFolder(), 1u);
-  std::optional<ProgramT> again = readProgramFile(path, error);
+  std::optional<ProgramT> again = deserializeFile(path, error);
   ASSERT_TRUE(again) << error;
   EXPECT_EQ(dumpJson(*again), dumpJson(program));
 }
@@ -195,51 +195,14 @@ TEST_F(File, DirectoryIsRefused) {
   EXPECT_EQ(readError(folder),
             folder.string() + ": cannot read: Is a directory");
   std::string error;
-  EXPECT_FALSE(writeProgramFile(samplePipeline(), folder, error));
+  EXPECT_FALSE(serializeFile(samplePipeline(), folder, error));
   EXPECT_EQ(error, folder.string() + ": cannot write: Is a directory");
-}
-
-TEST_F(File, ReadingNamesFileAndEveryViolation) {
-  ProgramT program = samplePipeline();
-  program.workers[1]->peak_bytes += 1;
-  program.workers[2]->peak_bytes += 1;
-  fs::path path = folder / "wrong.chimera";
-  put(path, serialize(program));
-  std::string error = readError(path);
-  EXPECT_EQ(error.find(path.string() + ": refused:\n  worker 1 "), 0u) << error;
-  EXPECT_TRUE(contains(error, "\n  worker 2 ")) << error;
-}
-
-TEST_F(File, RefusedProgramLeavesTheOldFile) {
-  fs::path path = folder / "step.chimera";
-  std::string error;
-  ASSERT_TRUE(writeProgramFile(samplePipeline(), path, error)) << error;
-  auto size = fs::file_size(path);
-  ProgramT program = fullProgram();
-  program.workers[0]->peak_bytes += 1;
-  EXPECT_FALSE(writeProgramFile(program, path, error));
-  EXPECT_TRUE(contains(error, "not written, the program is refused"));
-  EXPECT_EQ(fs::file_size(path), size);
-  EXPECT_EQ(filesInFolder(), 1u);
-}
-
-TEST_F(File, IncompleteProgramIsNotWritten) {
-  std::string error;
-  ProgramT program = samplePipeline();
-  program.workers[0] = nullptr;
-  EXPECT_FALSE(writeProgramFile(program, folder / "step.chimera", error));
-  EXPECT_TRUE(contains(error, "not written, the program is refused")) << error;
-  program = samplePipeline();
-  program.optimizer = nullptr;
-  EXPECT_FALSE(writeProgramFile(program, folder / "step.chimera", error));
-  EXPECT_TRUE(contains(error, "expected an optimizer")) << error;
-  EXPECT_EQ(filesInFolder(), 0u);
 }
 
 TEST_F(File, FailedWriteLeavesNothing) {
   fs::path path = folder / "missing" / "step.chimera";
   std::string error;
-  EXPECT_FALSE(writeProgramFile(samplePipeline(), path, error));
+  EXPECT_FALSE(serializeFile(samplePipeline(), path, error));
   EXPECT_TRUE(contains(error, "cannot create a file in its folder")) << error;
   EXPECT_EQ(filesInFolder(), 0u);
 }
@@ -248,7 +211,7 @@ TEST_F(File, FullDiskIsReported) {
   if (!fs::exists("/dev/full"))
     GTEST_SKIP() << "no /dev/full on this system";
   std::string error;
-  EXPECT_FALSE(writeProgramFile(samplePipeline(), "/dev/full", error));
+  EXPECT_FALSE(serializeFile(samplePipeline(), "/dev/full", error));
   EXPECT_EQ(error, "/dev/full: cannot write: No space left on device");
 }
 
@@ -257,13 +220,13 @@ TEST_F(File, PipesAreWrittenAndReadDirectly) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   ProgramT program = fullProgram();
   std::string writeError, readFault;
-  // A refused program is never written, and its reader would wait for ever.
-  ASSERT_TRUE(writeProgramFile(program, folder / "file", writeError))
+  // Of what cannot be written the reader would wait for ever.
+  ASSERT_TRUE(serializeFile(program, folder / "file", writeError))
       << writeError;
   bool written = false;
   std::thread writer(
-      [&] { written = writeProgramFile(program, path, writeError); });
-  std::optional<ProgramT> again = readProgramFile(path, readFault);
+      [&] { written = serializeFile(program, path, writeError); });
+  std::optional<ProgramT> again = deserializeFile(path, readFault);
   writer.join();
   EXPECT_TRUE(written) << writeError;
   ASSERT_TRUE(again) << readFault;
@@ -279,7 +242,7 @@ std::string errorOfOpenPipe(std::span<const std::byte> bytes) {
             static_cast<ssize_t>(bytes.size()));
   std::string path = "/dev/fd/" + std::to_string(ends[0]), error;
   // It does not wait for the rest: the test would hang.
-  EXPECT_FALSE(readProgramFile(path, error).has_value());
+  EXPECT_FALSE(deserializeFile(path, error).has_value());
   ::close(ends[0]);
   ::close(ends[1]);
   return error;
@@ -337,11 +300,11 @@ TEST_F(File, MisalignedListIsRefused) {
 TEST_F(File, LinksStayLinks) {
   fs::path target = folder / "target", link = folder / "link";
   std::string error;
-  ASSERT_TRUE(writeProgramFile(samplePipeline(), target, error)) << error;
+  ASSERT_TRUE(serializeFile(samplePipeline(), target, error)) << error;
   fs::create_symlink(target, link);
-  ASSERT_TRUE(writeProgramFile(fullProgram(), link, error)) << error;
+  ASSERT_TRUE(serializeFile(fullProgram(), link, error)) << error;
   EXPECT_TRUE(fs::is_symlink(link));
-  EXPECT_TRUE(readProgramFile(target, error)->model) << error;
+  EXPECT_TRUE(deserializeFile(target, error)->model) << error;
 }
 
 } // namespace

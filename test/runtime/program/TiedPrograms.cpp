@@ -7,7 +7,7 @@
 
 #include "test/runtime/program/TiedPrograms.h"
 
-#include "runtime/program/VerifyInternal.h"
+#include "runtime/proof/Facts.h"
 
 namespace chimera::program {
 namespace {

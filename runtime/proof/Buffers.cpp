@@ -1,0 +1,276 @@
+//===- Buffers.cpp - Reads and writes -------------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks each stream as it runs and turns every value into an interval, from the
+// instruction that writes it to the last that uses it. Two buffers that overlap
+// in the arena must not overlap in time (Overlaps.cpp), and the bytes of
+// the intervals add up to what the worker holds (Memory.cpp). Buffers
+// that a rename permutes overlap with none at any time, so that their values'
+// intervals need no place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Buffers.h"
+
+#include <algorithm>
+
+namespace chimera::program::verify {
+
+namespace {
+
+class BufferVerifier {
+public:
+  BufferVerifier(const ProgramT &program, uint32_t w,
+                 const std::vector<Run> &runs, Report &report)
+      : unrolled(program, w, runs), w(w), worker(unrolled.worker),
+        report(report), slots(worker.buffers.size()) {
+    for (const State &state : worker.states)
+      for (uint32_t buffer : {state.weights(), state.optimizer_state()}) {
+        slots[buffer].isState = true;
+        slots[buffer].isWritten = true;
+      }
+  }
+
+  Footprint run() {
+    const std::vector<bool> permuted = verifyPermuted(unrolled, report);
+    for (const Run &run : unrolled.runs) {
+      if (report.full())
+        return {};
+      walk(run);
+    }
+    for (uint32_t b = 0; b < slots.size() && !report.full(); ++b) {
+      if (slots[b].isWritten && isStash(b))
+        report.addAt(
+            Rule::Buffers, w, unrolled.instructionAt(slots[b].birth),
+            "worker " + text(w) + ": expected the stash in buffer " + text(b) +
+                " to be used, as it was written by " +
+                report.name(w, unrolled.instructionAt(slots[b].birth)));
+      close(b);
+    }
+    if (!report.empty())
+      return {};
+    verifyOverlaps(unrolled, intervals, permuted, report);
+    return report.empty() ? footprintOf(unrolled, intervals) : Footprint();
+  }
+
+private:
+  struct Slot {
+    uint32_t birth = kNone; ///< kNone: has held nothing yet
+    uint32_t lastUse = 0;
+    uint32_t readers = 0; ///< transfers and all-reduces that read it now
+    bool isWritten = false;
+    bool isFilling = false; ///< a receive or an all-reduce writes it now
+    bool isConsumed = false;
+    bool isState = false;
+  };
+
+  void walk(const Run &run) {
+    Section range = sectionsOf(worker)[run.section];
+    for (uint32_t i = range.begin; i < range.end && !report.full();
+         ++i, ++position)
+      step(worker.instructions[i]);
+    if (unrolled.runs.size() == 1 || run.section != kBody || !report.empty())
+      return;
+    std::vector<bool> written(slots.size());
+    for (uint32_t b = 0; b < slots.size(); ++b)
+      written[b] = slots[b].isWritten;
+    // What the second body leaves must be what the first did.
+    if (run.step == 1)
+      for (uint32_t b = 0; b < slots.size(); ++b)
+        if (written[b] != found[b])
+          report.addAt(
+              Rule::Buffers, w, kNone,
+              "worker " + text(w) +
+                  ": expected the body to leave each buffer as it found "
+                  "it, got buffer " +
+                  text(b) + " (" + nameOf(worker.buffers[b].kind()) + ") " +
+                  (written[b] ? "filled" : "emptied"));
+    found = std::move(written);
+  }
+
+  bool isStash(uint32_t buffer) const {
+    return worker.buffers[buffer].kind() == ValueKind::Stash;
+  }
+
+  void fail(const std::string &message, uint32_t buffer) {
+    report.add(Rule::Buffers, w, unrolled.instructionAt(position),
+               message + " (buffer " + text(buffer) + ", " +
+                   nameOf(worker.buffers[buffer].kind()) + ")");
+  }
+
+  void read(uint32_t buffer) {
+    Slot &slot = slots[buffer];
+    if (slot.isFilling)
+      fail("reads what is still being received or summed", buffer);
+    else if (!slot.isWritten)
+      fail(slot.isConsumed ? "uses a stash a second time"
+                           : "reads what nothing has written",
+           buffer);
+    slot.lastUse = position;
+    if (isStash(buffer)) {
+      slot.isWritten = false;
+      slot.isConsumed = true;
+    }
+  }
+
+  void write(uint32_t buffer, bool fills = false) {
+    Slot &slot = slots[buffer];
+    if (slot.isFilling)
+      fail("writes what is still being received or summed", buffer);
+    else if (slot.readers > 0)
+      fail("writes what is still being sent or summed", buffer);
+    else if (slot.isWritten && isStash(buffer))
+      fail("overwrites a stash that was not used", buffer);
+    bool inPlace = slot.birth != kNone && slot.lastUse == position;
+    if (!inPlace) {
+      close(buffer);
+      slot.birth = position;
+      slot.lastUse = position;
+    }
+    slot.isWritten = !fills;
+    slot.isFilling = fills;
+    slot.isConsumed = false;
+  }
+
+  void close(uint32_t buffer) {
+    Slot &slot = slots[buffer];
+    bool isCounted = slot.birth != kNone && !slot.isState;
+    // What a rename moved out of a state's buffer may never be used.
+    if (isCounted && slot.lastUse >= slot.birth)
+      intervals.push_back({buffer, slot.birth, slot.lastUse});
+    slot.birth = kNone;
+  }
+
+  void step(const Instruction &instruction) {
+    switch (instruction.opcode()) {
+    case Opcode::Group:
+      return;
+    case Opcode::Wait:
+      return complete(worker.instructions[instruction.target()]);
+    case Opcode::PostSend: {
+      uint32_t buffer = operandsOf(worker, instruction)[0];
+      read(buffer);
+      ++slots[buffer].readers;
+      return;
+    }
+    case Opcode::Split:
+    case Opcode::Join:
+      return cut(operandsOf(worker, instruction),
+                 resultsOf(worker, instruction));
+    case Opcode::Rename:
+      return rename(operandsOf(worker, instruction),
+                    resultsOf(worker, instruction));
+    case Opcode::PostRecv:
+      write(resultsOf(worker, instruction)[0], true);
+      return;
+    case Opcode::AllReduceStart: {
+      uint32_t sum = resultsOf(worker, instruction)[0];
+      for (uint32_t buffer : operandsOf(worker, instruction))
+        read(buffer);
+      // The sum may take the place of a contribution.
+      write(sum, true);
+      for (uint32_t buffer : operandsOf(worker, instruction))
+        if (buffer != sum)
+          ++slots[buffer].readers;
+      return;
+    }
+    default:
+      for (uint32_t buffer : operandsOf(worker, instruction))
+        read(buffer);
+      for (uint32_t buffer : resultsOf(worker, instruction))
+        write(buffer);
+    }
+  }
+
+  /// The operands end just before, as the results take their bytes.
+  void cut(std::span<const uint32_t> from, std::span<const uint32_t> to) {
+    for (uint32_t buffer : from) {
+      read(buffer);
+      Slot &slot = slots[buffer];
+      if (slot.readers > 0)
+        fail("writes what is still being sent or summed", buffer);
+      slot.lastUse = position - 1;
+      close(buffer);
+      slot.isWritten = false;
+    }
+    for (uint32_t buffer : to)
+      write(buffer);
+  }
+
+  /// Values change places, and their intervals with them.
+  void rename(std::span<const uint32_t> from, std::span<const uint32_t> to) {
+    std::vector<Slot> moved;
+    std::vector<bool> isState;
+    for (size_t k = 0; k < from.size(); ++k) {
+      moved.push_back(slots[from[k]]);
+      isState.push_back(slots[to[k]].isState);
+    }
+    for (size_t k = 0; k < from.size(); ++k) {
+      Slot &slot = slots[to[k]];
+      slot = moved[k];
+      slot.isState = isState[k];
+      if (isState[k] && !moved[k].isState && slot.birth != kNone) {
+        intervals.push_back({from[k], slot.birth, position});
+        slot.birth = kNone;
+      } else if (!isState[k] && moved[k].isState) {
+        slot.birth = position + 1;
+        slot.lastUse = position;
+      }
+    }
+  }
+
+  /// What the wait for `post` ends.
+  void complete(const Instruction &post) {
+    uint32_t filled = kNone;
+    if (post.results() > 0) {
+      filled = resultsOf(worker, post)[0];
+      slots[filled].isFilling = false;
+      slots[filled].isWritten = true;
+      slots[filled].lastUse = position;
+    }
+    for (uint32_t buffer : operandsOf(worker, post))
+      if (buffer != filled) {
+        --slots[buffer].readers;
+        slots[buffer].lastUse = position;
+      }
+  }
+
+  Unrolled unrolled;
+  uint32_t w;
+  const WorkerT &worker;
+  Report &report;
+  std::vector<Slot> slots; ///< by buffer
+  std::vector<Interval> intervals;
+  std::vector<bool> found; ///< by buffer, what the first body left
+  uint32_t position = 0;
+};
+
+} // namespace
+
+std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report) {
+  std::vector<Footprint> footprints(program.workers.size(), {0, 0, 0});
+  for (const std::vector<Run> &runs : runsOf(program)) {
+    for (uint32_t w = 0; w < program.workers.size() && !report.full(); ++w) {
+      Footprint found = BufferVerifier(program, w, runs, report).run();
+      Footprint &most = footprints[w];
+      most.atStated = std::max(most.atStated, found.atStated);
+      if (found.peak > most.peak) {
+        most.peak = found.peak;
+        most.peakInstruction = found.peakInstruction;
+      }
+      if (found.stashes > most.stashes) {
+        most.stashes = found.stashes;
+        most.stashInstruction = found.stashInstruction;
+      }
+    }
+    if (!report.empty())
+      break;
+  }
+  return footprints;
+}
+
+} // namespace chimera::program::verify

@@ -1,0 +1,126 @@
+//===- Communicators.cpp - Who sums what ----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Facts.h"
+
+#include <algorithm>
+
+namespace chimera::program::verify {
+
+namespace {
+
+/// Whether the contributions are of the stages that an all-reduce sums.
+void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
+                  const std::string &name, Report &report) {
+  const std::vector<Contribution> &list = communicator.contributions;
+  auto last = static_cast<uint32_t>(program.stages.size() - 1);
+  if (list.front().stage() > last)
+    return structure(report, name + "expected a stage below " + text(last + 1) +
+                                 ", got " + text(list.front().stage()));
+  bool ofTied = reducesTied(communicator);
+  if (ofTied && (!program.tied || communicator.kind == ValueKind::Loss))
+    return structure(report, name +
+                                 "expected contributions of one stage, got "
+                                 "stages " +
+                                 text(list.front().stage()) + " and " +
+                                 text(list.back().stage()));
+  for (size_t i = 0; i < list.size(); ++i) {
+    uint32_t expected = communicator.kind == ValueKind::Loss ? last
+                        : !ofTied    ? list.front().stage()
+                        : i % 2 == 0 ? 0
+                                     : last;
+    if (list[i].stage() != expected)
+      return structure(report, name + "expected contribution " + text(i) +
+                                   " from stage " + text(expected) + ", got " +
+                                   text(list[i].stage()));
+  }
+}
+
+void verifyCommunicator(const ProgramT &program,
+                        const CommunicatorT &communicator,
+                        const std::string &name, Facts &facts, Report &report) {
+  bool ofLosses = communicator.kind == ValueKind::Loss;
+  if (!ofLosses && communicator.kind != ValueKind::WeightGradient)
+    structure(report, name + "expected weight gradients or losses, got " +
+                          nameOf(communicator.kind));
+  std::vector<Member> &members = facts.members.emplace_back();
+  if (communicator.contributions.empty())
+    return structure(report, name + "expected contributions, got none");
+  verifyStages(program, communicator, name, report);
+  std::vector<uint32_t> accepted; // contributions
+  uint64_t keys = ofLosses ? program.micro_batches : program.pipelines.size();
+  const char *what = ofLosses ? "micro-batch " : "pipeline ";
+  const Contribution *before = nullptr;
+  const std::vector<Contribution> &list = communicator.contributions;
+  for (uint32_t k = 0; k < list.size() && !report.full(); ++k) {
+    const Contribution &each = list[k];
+    uint32_t worker = each.worker(), key = each.key();
+    if (key >= keys) {
+      structure(report, name + "expected a " + what + "below " + text(keys) +
+                            ", got " + text(key));
+      continue;
+    }
+    if (each.stage() >= program.stages.size())
+      continue; // reported
+    if (before && std::pair(key, each.stage()) <=
+                      std::pair(before->key(), before->stage()))
+      structure(report, name + "expected ascending contributions, got " + what +
+                            text(key) + " after " + text(before->key()));
+    before = &each;
+    uint32_t pipeline = ofLosses ? facts.pieces->pipelineOf(key) : key;
+    uint32_t holder = program.pipelines[pipeline]->workers[each.stage()];
+    if (worker != holder)
+      structure(report, name + "expected the contribution of " + what +
+                            text(key) + " from worker " + text(holder) +
+                            ", which holds stage " + text(each.stage()) +
+                            ", got " + text(worker));
+    else
+      accepted.push_back(k);
+  }
+  std::ranges::stable_sort(accepted, {},
+                           [&](uint32_t k) { return list[k].worker(); });
+  for (uint32_t k : accepted) {
+    if (members.empty() || members.back().worker != list[k].worker())
+      members.push_back({list[k].worker(), {}});
+    members.back().contributions.push_back(k);
+  }
+}
+
+/// The worker and the index of the first instruction that starts an all-reduce
+/// in a communicator, where one does.
+std::pair<uint32_t, uint32_t> firstStart(const ProgramT &program,
+                                         uint32_t communicator) {
+  for (uint32_t w = 0; w < program.workers.size(); ++w) {
+    const std::vector<Instruction> &stream = program.workers[w]->instructions;
+    for (uint32_t i = 0; i < stream.size(); ++i)
+      if (stream[i].opcode() == Opcode::AllReduceStart &&
+          stream[i].target() == communicator)
+        return {w, i};
+  }
+  return {kNone, kNone};
+}
+
+} // namespace
+
+void verifyCommunicators(const ProgramT &program, Facts &facts,
+                         Report &report) {
+  for (uint32_t c = 0; c < program.communicators.size() && !report.full();
+       ++c) {
+    size_t before = report.list.size();
+    verifyCommunicator(program, *program.communicators[c],
+                       "communicator " + text(c) + ": ", facts, report);
+    if (report.list.size() == before)
+      continue;
+    auto [w, i] = firstStart(program, c);
+    for (size_t k = before; k < report.list.size(); ++k) {
+      report.list[k].worker = w;
+      report.list[k].instruction = i;
+    }
+  }
+}
+
+} // namespace chimera::program::verify

@@ -1,0 +1,427 @@
+//===- Deadlock.cpp - Abstract execution of the streams -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs every stream as far as it gets, a worker at a time. What a wait needs
+// never becomes false again, so the order in which workers run does not matter:
+// all end, or the state in which they are stuck is the same. In that state the
+// reasons why nothing goes on are a graph; its shortest cycle is the verdict.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Facts.h"
+#include "runtime/proof/ShortestCycle.h"
+
+#include <algorithm>
+#include <map>
+
+namespace chimera::program::verify {
+
+namespace {
+
+/// Of a cycle, how many links a message shows.
+constexpr size_t kMostLinks = 20;
+
+/// A post or start, somewhere.
+struct Site {
+  uint32_t worker;
+  uint32_t index;
+};
+
+/// The operations of one communicator on one worker, under a stream model.
+struct Stream {
+  /// Its posts, as places in the worker's list of posts.
+  struct Operation {
+    uint32_t begin, end;
+  };
+  std::vector<Operation> queue; ///< as posted
+  size_t head = 0;              ///< the one that is in effect, if any
+  uint32_t open = 0;            ///< its posts without a partner in effect
+};
+
+class Machine {
+public:
+  Machine(const ProgramT &program, const Facts &facts, Report &report)
+      : program(program), facts(facts), report(report),
+        buffered(program.message_model == MessageModel::Buffered),
+        streamed(program.message_model == MessageModel::StreamPerDirection ||
+                 program.message_model == MessageModel::StreamPerPair),
+        next(program.workers.size()), done(program.workers.size()),
+        arrived(facts.communicatorOf.size()) {
+    for (size_t w = 0; w < done.size(); ++w)
+      done[w].resize(program.workers[w]->instructions.size());
+    if (!streamed)
+      return;
+    inEffect = done;
+    streams.resize(next.size());
+    posted.resize(next.size());
+    std::map<std::vector<uint32_t>, uint32_t> known;
+    for (uint32_t c = 0; c < facts.members.size(); ++c) {
+      std::vector<uint32_t> workers;
+      for (const Member &member : facts.members[c])
+        workers.push_back(member.worker);
+      sharedBy.push_back(known.try_emplace(workers, c).first->second);
+    }
+  }
+
+  void run() {
+    auto workers = static_cast<uint32_t>(program.workers.size());
+    for (uint32_t w = workers; w-- > 0;)
+      runnable.push_back(w);
+    while (!runnable.empty()) {
+      uint32_t w = runnable.back();
+      runnable.pop_back();
+      advance(w);
+      while (!beginning.empty()) {
+        auto [worker, key] = beginning.back();
+        beginning.pop_back();
+        begin(worker, key);
+      }
+    }
+    for (uint32_t w = 0; w < workers; ++w)
+      if (isStuck(w))
+        return reportCycle();
+  }
+
+private:
+  const Instruction &at(Site site) const {
+    return program.workers[site.worker]->instructions[site.index];
+  }
+  uint32_t mateOf(Site site) const {
+    return facts.mate[site.worker][site.index];
+  }
+  bool isStart(Site site) const {
+    return at(site).opcode() == Opcode::AllReduceStart;
+  }
+  bool isStuck(uint32_t w) const { return next[w] < done[w].size(); }
+  bool isReached(Site site) const { return site.index < next[site.worker]; }
+  bool isInEffect(Site site) const {
+    return streamed ? inEffect[site.worker][site.index] : isReached(site);
+  }
+
+  /// The communicator of a post or start, of those on its worker.
+  uint64_t keyOf(Site site) const {
+    uint64_t target = at(site).target();
+    if (isStart(site))
+      return uint64_t(1) << 40 | sharedBy[target];
+    bool isOwn = program.message_model == MessageModel::StreamPerDirection &&
+                 at(site).opcode() == Opcode::PostSend;
+    return target << 1 | isOwn;
+  }
+
+  void advance(uint32_t w) {
+    const std::vector<Instruction> &stream = program.workers[w]->instructions;
+    // What is before `next` is reached, also while the worker runs on.
+    for (uint32_t &i = next[w]; i < stream.size(); ++i)
+      switch (stream[i].opcode()) {
+      case Opcode::PostSend:
+      case Opcode::PostRecv:
+      case Opcode::AllReduceStart:
+        if (streamed)
+          enqueue(w, i, i + 1);
+        else
+          takeEffect({w, i});
+        break;
+      case Opcode::Group:
+        if (streamed) {
+          enqueue(w, i + 1, i + 1 + stream[i].target());
+          i += stream[i].target();
+        }
+        break;
+      case Opcode::Wait:
+        if (!done[w][stream[i].target()])
+          return;
+        break;
+      default:
+        break;
+      }
+  }
+
+  /// Of the posts in [begin, end), those that use one communicator are one
+  /// operation of it.
+  void enqueue(uint32_t w, uint32_t begin, uint32_t end) {
+    std::vector<uint32_t> &posts = posted[w];
+    auto first = static_cast<uint32_t>(posts.size());
+    for (uint32_t i = begin; i < end; ++i)
+      posts.push_back(i);
+    auto keyAt = [&](uint32_t i) { return keyOf({w, i}); };
+    std::ranges::stable_sort(posts.begin() + first, posts.end(), {}, keyAt);
+    while (first < posts.size()) {
+      uint64_t key = keyAt(posts[first]);
+      auto last = first + 1;
+      while (last < posts.size() && keyAt(posts[last]) == key)
+        ++last;
+      Stream &stream = streams[w][key];
+      stream.queue.push_back({first, last});
+      if (stream.head + 1 == stream.queue.size())
+        beginning.emplace_back(w, key);
+      first = last;
+    }
+  }
+
+  /// The posts and starts of a stream's head.
+  std::vector<Site> headOf(uint32_t w, uint64_t key) const {
+    const Stream &stream = streams[w].at(key);
+    Stream::Operation head = stream.queue[stream.head];
+    std::vector<Site> posts;
+    for (uint32_t k = head.begin; k < head.end; ++k)
+      posts.push_back({w, posted[w][k]});
+    return posts;
+  }
+
+  void begin(uint32_t w, uint64_t key) {
+    std::vector<Site> posts = headOf(w, key);
+    streams[w][key].open = static_cast<uint32_t>(posts.size());
+    for (Site post : posts) {
+      inEffect[post.worker][post.index] = true;
+      takeEffect(post);
+    }
+  }
+
+  void takeEffect(Site site) {
+    if (isStart(site)) {
+      std::vector<Site> &starts = arrived[mateOf(site)];
+      starts.push_back(site);
+      if (starts.size() == facts.members[at(site).target()].size())
+        for (Site each : starts)
+          meet(each);
+      return;
+    }
+    Site peer{at(site).target(), mateOf(site)};
+    bool both = isInEffect(peer);
+    if (both || (buffered && at(site).opcode() == Opcode::PostSend))
+      meet(site);
+    if (both)
+      meet(peer);
+  }
+
+  /// A post or start has all that it needs of others.
+  void meet(Site site) {
+    if (!streamed)
+      return complete(site);
+    uint64_t key = keyOf(site);
+    Stream &stream = streams[site.worker][key];
+    if (--stream.open > 0)
+      return;
+    for (Site post : headOf(site.worker, key))
+      complete(post);
+    if (++stream.head < stream.queue.size())
+      beginning.emplace_back(site.worker, key);
+  }
+
+  /// Wakes the worker if it waits for that.
+  void complete(Site site) {
+    auto [w, i] = site;
+    if (done[w][i])
+      return;
+    done[w][i] = true;
+    // A running worker stands at a post.
+    if (next[w] == facts.waitOf[w][i])
+      runnable.push_back(w);
+  }
+
+  // The stuck state.
+
+  /// A worker at a wait, or a stream at its head.
+  struct Node {
+    uint32_t worker;
+    std::optional<uint64_t> key; ///< of a stream
+  };
+  /// Why a node does not go on: `post`, which it is at or waits for, needs
+  /// `awaited`, and for that `node` would have to go on.
+  struct Edge {
+    uint32_t node;
+    Site post, awaited;
+  };
+
+  bool isStuck(uint32_t w, uint64_t key) const {
+    auto found = streams[w].find(key);
+    return found != streams[w].end() &&
+           found->second.head < found->second.queue.size();
+  }
+
+  /// By worker, its wait first.
+  void findNodes() {
+    waiting.assign(next.size(), kNone);
+    for (uint32_t w = 0; w < next.size(); ++w) {
+      if (isStuck(w)) {
+        waiting[w] = static_cast<uint32_t>(nodes.size());
+        nodes.push_back({w, std::nullopt});
+      }
+      if (streamed)
+        for (const auto &[key, stream] : streams[w])
+          if (isStuck(w, key)) {
+            held[{w, key}] = static_cast<uint32_t>(nodes.size());
+            nodes.push_back({w, key});
+          }
+    }
+  }
+
+  void findStarts() {
+    starts.resize(arrived.size());
+    for (uint32_t w = 0; w < next.size(); ++w)
+      for (uint32_t i = 0; i < done[w].size(); ++i)
+        if (isStart({w, i}))
+          starts[mateOf({w, i})].push_back({w, i});
+  }
+
+  /// What a node is at or waits for: posts, or one start.
+  std::vector<Site> postsOf(const Node &node) const {
+    if (node.key)
+      return headOf(node.worker, *node.key);
+    Site own{node.worker, awaitedBy(node.worker)};
+    return streamed ? headOf(node.worker, keyOf(own)) : std::vector<Site>{own};
+  }
+  uint32_t awaitedBy(uint32_t w) const {
+    return program.workers[w]->instructions[next[w]].target();
+  }
+
+  /// What `post` waits for, ascending by node, one for each.
+  std::vector<Edge> edgesOf(const std::vector<Site> &posts) const {
+    std::vector<Edge> edges;
+    for (Site post : posts) {
+      std::vector<Site> partners;
+      if (isStart(post))
+        partners = starts[mateOf(post)];
+      else
+        partners = {{at(post).target(), mateOf(post)}};
+      for (Site partner : partners) {
+        if (isInEffect(partner))
+          continue;
+        if (!isReached(partner))
+          edges.push_back({waiting[partner.worker], post, partner});
+        if (!streamed)
+          continue;
+        auto ahead = held.find({partner.worker, keyOf(partner)});
+        if (ahead != held.end())
+          edges.push_back({ahead->second, post, partner});
+      }
+    }
+    std::ranges::stable_sort(edges, {}, &Edge::node);
+    auto same = std::ranges::unique(edges, {}, &Edge::node);
+    edges.erase(same.begin(), same.end());
+    return edges;
+  }
+
+  /// Each node has an edge. Members of one all-reduce wait for the same.
+  Graph graphOfNodes() const {
+    Graph graph;
+    std::vector<uint32_t> listOfStart(starts.size(), kNone);
+    for (const Node &node : nodes) {
+      std::vector<Site> posts = postsOf(node);
+      uint32_t *shared =
+          isStart(posts[0]) ? &listOfStart[mateOf(posts[0])] : nullptr;
+      if (!shared || *shared == kNone) {
+        std::vector<uint32_t> &list = graph.lists.emplace_back();
+        for (const Edge &edge : edgesOf(posts))
+          list.push_back(edge.node);
+        if (shared)
+          *shared = static_cast<uint32_t>(graph.lists.size() - 1);
+      }
+      graph.listOf.push_back(
+          shared ? *shared : static_cast<uint32_t>(graph.lists.size() - 1));
+    }
+    return graph;
+  }
+
+  void reportCycle() {
+    findNodes();
+    findStarts();
+    std::vector<uint32_t> cycle = shortestCycle(graphOfNodes());
+    std::string message = "expected nothing that waits for itself under the " +
+                          std::string(nameOf(program.message_model)) +
+                          " model, got a cycle of " + text(cycle.size()) + ":";
+    Site first{};
+    for (size_t k = 0; k < cycle.size(); ++k) {
+      // Nobody reads more.
+      if (k == kMostLinks) {
+        message += "\n    and " + text(cycle.size() - k) + " more";
+        break;
+      }
+      const Node &node = nodes[cycle[k]];
+      uint32_t next = cycle[(k + 1) % cycle.size()];
+      std::vector<Edge> edges = edgesOf(postsOf(node));
+      Edge edge = *std::ranges::lower_bound(edges, next, {}, &Edge::node);
+      message += describe(node, edge);
+      if (k == 0)
+        first =
+            node.key ? edge.post : Site{node.worker, this->next[node.worker]};
+    }
+    report.addAt(Rule::Deadlock, first.worker, first.index, message);
+  }
+
+  std::string describe(const Node &node, const Edge &edge) const {
+    auto name = [&](Site site) { return report.name(site.worker, site.index); };
+    std::string lines = "\n    " + ranksOf(node.worker) + ": ";
+    if (node.key) {
+      lines += name(edge.post);
+    } else {
+      lines += name({node.worker, next[node.worker]});
+      uint32_t own = awaitedBy(node.worker);
+      if (edge.post.index != own)
+        lines += "\n      for which " + name(edge.post) +
+                 (isInEffect({node.worker, own})
+                      ? " must complete, which is of its group and"
+                      : " must complete, which is before it on its "
+                        "communicator and");
+    }
+    lines += "\n      waits until " + name(edge.awaited);
+    if (!nodes[edge.node].key)
+      return lines + " is reached";
+    const Stream &ahead = streams[edge.awaited.worker].at(keyOf(edge.awaited));
+    uint32_t head = ahead.queue[ahead.head].begin;
+    return lines + " takes effect, after instruction " +
+           text(posted[edge.awaited.worker][head]) + " on its communicator";
+  }
+
+  /// "rank 1", or "ranks 1, 5, 9" where there are copies.
+  std::string ranksOf(uint32_t w) const {
+    uint32_t copies = program.data_parallel;
+    std::string ranks = (copies > 1 ? "ranks " : "rank ") + text(w);
+    for (uint32_t copy = 1; copy < copies; ++copy) {
+      // Nobody reads more.
+      if (copy > 2 && copy + 1 < copies) {
+        ranks += ", ...";
+        copy = copies - 1;
+      }
+      ranks += ", " + text(uint64_t(copy) * next.size() + w);
+    }
+    return ranks;
+  }
+
+  const ProgramT &program;
+  const Facts &facts;
+  Report &report;
+  bool buffered;
+  bool streamed;
+  std::vector<uint32_t> next;             ///< by worker, where it stands
+  std::vector<std::vector<bool>> done;    ///< by worker, then post or start
+  std::vector<std::vector<Site>> arrived; ///< by all-reduce, those in effect
+  std::vector<uint32_t> runnable;
+
+  // Under a stream model.
+  std::vector<std::vector<bool>> inEffect; ///< by worker, then post or start
+  std::vector<std::map<uint64_t, Stream>> streams; ///< by worker, then key
+  /// By worker, its posts and starts; those of an operation together.
+  std::vector<std::vector<uint32_t>> posted;
+  std::vector<uint32_t> sharedBy; ///< the first communicator of equal members
+  std::vector<std::pair<uint32_t, uint64_t>> beginning; ///< new heads
+
+  // Of the stuck state.
+  std::vector<Node> nodes;
+  std::vector<uint32_t> waiting; ///< by worker, its node at a wait
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> held; ///< nodes of streams
+  std::vector<std::vector<Site>> starts;                  ///< by all-reduce
+};
+
+} // namespace
+
+void verifyDeadlock(const ProgramT &program, const Facts &facts,
+                    Report &report) {
+  Machine(program, facts, report).run();
+}
+
+} // namespace chimera::program::verify

@@ -1,0 +1,290 @@
+//===- Messages.cpp - Waits, channels and all-reduces ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Facts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace chimera::program::verify {
+
+void verifyWaits(const ProgramT &program, Facts &facts, Report &report) {
+  for (uint32_t w = 0; w < program.workers.size(); ++w) {
+    const WorkerT &worker = *program.workers[w];
+    auto fail = [&](uint32_t index, const std::string &message) {
+      report.add(Rule::Waits, w, index, message);
+    };
+    std::vector<uint32_t> &waitOf = facts.waitOf.emplace_back();
+    waitOf.assign(worker.instructions.size(), kNone);
+    auto completes = [](Opcode opcode) {
+      return opcode == Opcode::PostSend || opcode == Opcode::PostRecv ||
+             opcode == Opcode::AllReduceStart;
+    };
+    for (Section range : sectionsOf(worker)) {
+      for (uint32_t i = range.begin; i < range.end; ++i) {
+        const Instruction &wait = worker.instructions[i];
+        if (wait.opcode() != Opcode::Wait)
+          continue;
+        uint32_t target = wait.target();
+        if (target >= i || target < range.begin)
+          fail(i, "expected a post or start before it in its section [" +
+                      text(range.begin) + ", " + text(range.end) +
+                      "), got instruction " + text(target));
+        else if (!completes(worker.instructions[target].opcode()))
+          fail(i, "expected a post or start, got " + report.name(w, target));
+        else if (waitOf[target] != kNone)
+          fail(i, "instruction " + text(target) +
+                      " already has a wait, instruction " +
+                      text(waitOf[target]));
+        else
+          waitOf[target] = i;
+      }
+      for (uint32_t i = range.begin; i < range.end; ++i)
+        if (waitOf[i] == kNone && completes(worker.instructions[i].opcode()))
+          fail(i, "no wait after it in its section");
+      if (report.full())
+        return;
+    }
+  }
+}
+
+namespace {
+
+/// An instruction, somewhere.
+struct Site {
+  uint32_t worker;
+  uint32_t index;
+};
+
+/// Sorts `sites`, stably, by a key below `keys`, in linear time.
+template <typename Key>
+void sortBy(std::vector<Site> &sites, size_t keys, Key key) {
+  std::vector<size_t> starts(keys + 1);
+  for (const Site &site : sites)
+    ++starts[key(site) + 1];
+  for (size_t k = 0; k < keys; ++k)
+    starts[k + 1] += starts[k];
+  std::vector<Site> sorted(sites.size());
+  for (const Site &site : sites)
+    sorted[starts[key(site)]++] = site;
+  sites = std::move(sorted);
+}
+
+class Matcher {
+public:
+  Matcher(const ProgramT &program, Facts &facts, Report &report)
+      : program(program), facts(facts), report(report) {}
+
+  void run() {
+    for (const auto &worker : program.workers)
+      facts.mate.emplace_back(worker->instructions.size(), kNone);
+    // A section leaves no message unreceived, so each is matched by itself and
+    // the body may run any number of times.
+    for (size_t section = 0; section < kSections; ++section) {
+      collect(section);
+      matchChannels();
+      matchStarts(section);
+    }
+  }
+
+private:
+  const Instruction &at(Site site) const {
+    return program.workers[site.worker]->instructions[site.index];
+  }
+  uint32_t &mateOf(Site site) { return facts.mate[site.worker][site.index]; }
+  uint32_t peerOf(Site site) const { return at(site).target(); }
+
+  uint64_t bytesOf(Site site) const {
+    const WorkerT &worker = *program.workers[site.worker];
+    // The only buffer of a post; of a start, all have equal bytes.
+    return worker.buffers[worker.operands[at(site).first_operand()]].bytes();
+  }
+
+  /// In program order, worker by worker.
+  void collect(size_t section) {
+    sends.clear();
+    receives.clear();
+    starts.clear();
+    for (uint32_t w = 0; w < program.workers.size(); ++w) {
+      const WorkerT &worker = *program.workers[w];
+      Section range = sectionsOf(worker)[section];
+      for (uint32_t i = range.begin; i < range.end; ++i) {
+        Opcode opcode = worker.instructions[i].opcode();
+        if (opcode == Opcode::PostSend)
+          sends.push_back({w, i});
+        else if (opcode == Opcode::PostRecv)
+          receives.push_back({w, i});
+        else if (opcode == Opcode::AllReduceStart)
+          starts.push_back({w, i});
+      }
+    }
+  }
+
+  void matchChannels() {
+    // Both lists become ordered by destination, then source, then program
+    // order; they were by their own worker.
+    size_t workers = program.workers.size();
+    auto own = [](Site site) { return site.worker; };
+    auto peer = [this](Site site) { return peerOf(site); };
+    sortBy(sends, workers, peer);
+    sortBy(receives, workers, peer);
+    sortBy(receives, workers, own);
+    size_t s = 0, r = 0;
+    while ((s < sends.size() || r < receives.size()) && !report.full()) {
+      using Channel = std::pair<uint32_t, uint32_t>; // destination, source
+      constexpr Channel kEnd = {kNone, kNone};
+      Channel ofSend =
+          s < sends.size() ? Channel(peerOf(sends[s]), sends[s].worker) : kEnd;
+      Channel ofReceive = r < receives.size()
+                              ? Channel(receives[r].worker, peerOf(receives[r]))
+                              : kEnd;
+      matchChannel(std::min(ofSend, ofReceive), s, r);
+    }
+  }
+
+  void matchChannel(std::pair<uint32_t, uint32_t> channel, size_t &s,
+                    size_t &r) {
+    auto [destination, source] = channel;
+    bool agreed = true;
+    for (size_t k = 0;; ++k) {
+      bool hasSend = s < sends.size() && sends[s].worker == source &&
+                     peerOf(sends[s]) == destination;
+      bool hasReceive = r < receives.size() &&
+                        receives[r].worker == destination &&
+                        peerOf(receives[r]) == source;
+      if (!hasSend && !hasReceive)
+        return;
+      // Only the first difference means anything: the rest follows from it.
+      if (agreed && !(hasSend && hasReceive && agree(sends[s], receives[r]))) {
+        agreed = false;
+        auto side = [&](bool has, Site site, const char *what) {
+          return has ? report.name(site.worker, site.index) + " with " +
+                           text(bytesOf(site)) + " bytes"
+                     : std::string("no ") + what;
+        };
+        Site first = hasSend ? sends[s] : receives[r];
+        report.addAt(
+            Rule::Matching, first.worker, first.index,
+            "channel from worker " + text(source) + " to worker " +
+                text(destination) + ": expected send " + text(k) +
+                " and receive " + text(k) + " to agree, got " +
+                side(hasSend, hasSend ? sends[s] : Site(), "send") + " and " +
+                side(hasReceive, hasReceive ? receives[r] : Site(), "receive"));
+      } else if (agreed) {
+        mateOf(sends[s]) = receives[r].index;
+        mateOf(receives[r]) = sends[s].index;
+      }
+      s += hasSend;
+      r += hasReceive;
+    }
+  }
+
+  bool agree(Site send, Site receive) const {
+    const Instruction &left = at(send);
+    const Instruction &right = at(receive);
+    return left.kind() == right.kind() && left.pipeline() == right.pipeline() &&
+           left.stage() == right.stage() &&
+           left.micro_batch() == right.micro_batch() &&
+           left.micro_batches() == right.micro_batches() &&
+           left.part() == right.part() && left.parts() == right.parts() &&
+           bytesOf(send) == bytesOf(receive);
+  }
+
+  void matchStarts(size_t section) {
+    sortBy(starts, program.communicators.size(),
+           [this](Site site) { return peerOf(site); });
+    size_t next = 0;
+    for (uint32_t c = 0; c < program.communicators.size(); ++c) {
+      const std::vector<Member> &members = facts.members[c];
+      auto first = static_cast<uint32_t>(facts.communicatorOf.size());
+      std::vector<Site> expected; // of the first member
+      const CommunicatorT &communicator = *program.communicators[c];
+      for (const Member &member : members) {
+        bool isFirst = &member == &members.front();
+        size_t k = 0;
+        for (; next < starts.size() && peerOf(starts[next]) == c &&
+               starts[next].worker == member.worker;
+             ++next, ++k) {
+          mateOf(starts[next]) = first + static_cast<uint32_t>(k);
+          if (isFirst)
+            expected.push_back(starts[next]);
+          else if (k < expected.size() &&
+                   (bytesOf(expected[k]) != bytesOf(starts[next]) ||
+                    !sameBucket(communicator, expected[k], starts[next])))
+            fail(c, starts[next],
+                 "start " + text(k) + " of equal buckets and bytes, got " +
+                     report.name(expected[k].worker, expected[k].index) +
+                     " with " + text(bytesOf(expected[k])) + " and " +
+                     report.name(starts[next].worker, starts[next].index) +
+                     " with " + text(bytesOf(starts[next])));
+        }
+        if (k != expected.size())
+          fail(c,
+               k > expected.size() ? starts[next - k + expected.size()]
+                                   : expected[k],
+               text(expected.size()) + " starts at worker " +
+                   text(member.worker) + " as at worker " +
+                   text(members.front().worker) + ", got " + text(k));
+      }
+      // What a step reports. Gradients are asked for by their updates.
+      size_t summed = communicator.contributions.size();
+      if (communicator.kind == ValueKind::Loss &&
+          summed != program.micro_batches)
+        fail(c, "the losses of all " + text(program.micro_batches) +
+                    " micro-batches, got " + text(summed));
+      if (communicator.kind == ValueKind::Loss && expected.empty() &&
+          reports(section))
+        fail(c, std::string("the losses to be summed in ") +
+                    (section == kBody ? "the body" : "the epilogue") +
+                    ", got no start");
+      facts.communicatorOf.resize(first + expected.size(), c);
+      if (report.full())
+        return;
+    }
+  }
+
+  /// Whether two starts reduce the same bucket of a gradient. Those of losses
+  /// have no label.
+  bool sameBucket(const CommunicatorT &communicator, Site left,
+                  Site right) const {
+    auto buckets = [&](Site site) {
+      return std::max<uint32_t>(1, at(site).micro_batches());
+    };
+    return communicator.kind == ValueKind::Loss ||
+           (at(left).micro_batch() == at(right).micro_batch() &&
+            buckets(left) == buckets(right));
+  }
+
+  /// Whether a section is a step, or the end of one.
+  bool reports(size_t section) const {
+    return section == kBody ||
+           (section == kEpilogue && program.updates != Updates::Flush);
+  }
+
+  void fail(uint32_t communicator, const std::string &message) {
+    report.add(Rule::Matching,
+               "communicator " + text(communicator) + ": expected " + message);
+  }
+  void fail(uint32_t communicator, Site site, const std::string &message) {
+    report.addAt(Rule::Matching, site.worker, site.index,
+                 "communicator " + text(communicator) + ": expected " +
+                     message);
+  }
+
+  const ProgramT &program;
+  Facts &facts;
+  Report &report;
+  std::vector<Site> sends, receives, starts;
+};
+
+} // namespace
+
+void verifyMatching(const ProgramT &program, Facts &facts, Report &report) {
+  Matcher(program, facts, report).run();
+}
+
+} // namespace chimera::program::verify

@@ -1,0 +1,162 @@
+//===- Overlaps.cpp - Values that would overwrite each other --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Buffers.h"
+
+#include <algorithm>
+#include <map>
+#include <memory_resource>
+
+namespace chimera::program::verify {
+
+namespace {
+
+std::string bytesOf(const WorkerT &worker, uint32_t buffer) {
+  const Buffer &found = worker.buffers[buffer];
+  return "buffer " + text(buffer) + " (" + nameOf(found.kind()) + ", bytes " +
+         text(found.offset()) + " to " +
+         text(found.offset() + found.bytes() - 1) + ")";
+}
+
+void failOverlap(const Unrolled &unrolled, const Interval &value,
+                 const Interval &other, Report &report) {
+  report.add(Rule::Buffers, unrolled.w, unrolled.instructionAt(value.birth),
+             "writes " + bytesOf(unrolled.worker, value.buffer) +
+                 ", which overlaps " + bytesOf(unrolled.worker, other.buffer) +
+                 ", which is in use until " +
+                 report.name(unrolled.w, unrolled.instructionAt(other.death)));
+}
+
+void failStateOverlap(const Unrolled &unrolled, const Interval &value,
+                      const Interval &other, bool valueIsReal, Report &report) {
+  report.addAt(
+      Rule::Buffers, unrolled.w, kNone,
+      "worker " + text(unrolled.w) +
+          ": expected a state's bytes to be its own, "
+          "got " +
+          bytesOf(unrolled.worker, (valueIsReal ? other : value).buffer) +
+          " and " +
+          bytesOf(unrolled.worker, (valueIsReal ? value : other).buffer));
+}
+
+} // namespace
+
+std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report) {
+  const WorkerT &worker = unrolled.worker;
+  std::vector<bool> permuted(worker.buffers.size());
+  bool any = false;
+  for (const Run &run : unrolled.runs) {
+    Section range = sectionsOf(worker)[run.section];
+    if (range.begin == range.end)
+      continue;
+    const Instruction &last = worker.instructions[range.end - 1];
+    if (last.opcode() != Opcode::Rename)
+      continue;
+    any = true;
+    for (uint32_t buffer : operandsOf(worker, last))
+      permuted[buffer] = true;
+  }
+  if (!any)
+    return permuted;
+  std::vector<uint32_t> order;
+  for (uint32_t b = 0; b < worker.buffers.size(); ++b)
+    if (worker.buffers[b].kind() != ValueKind::Stash &&
+        worker.buffers[b].bytes() > 0)
+      order.push_back(b);
+  std::ranges::sort(order, {},
+                    [&](uint32_t b) { return worker.buffers[b].offset(); });
+  uint64_t end = 0, endOfPermuted = 0;
+  uint32_t longest = kNone, permutedBefore = kNone;
+  for (uint32_t b : order) {
+    const Buffer &buffer = worker.buffers[b];
+    uint32_t other = kNone;
+    if (permuted[b] && buffer.offset() < end)
+      other = longest;
+    else if (buffer.offset() < endOfPermuted)
+      other = permutedBefore;
+    if (other != kNone)
+      report.addAt(Rule::Buffers, unrolled.w, kNone,
+                   "worker " + text(unrolled.w) +
+                       ": expected the bytes of a rename's buffer to be its "
+                       "own, got " +
+                       bytesOf(worker, permuted[b] ? b : other) + " and " +
+                       bytesOf(worker, permuted[b] ? other : b));
+    uint64_t last = buffer.offset() + buffer.bytes();
+    if (last > end) {
+      end = last;
+      longest = b;
+    }
+    if (permuted[b] && last > endOfPermuted) {
+      endOfPermuted = last;
+      permutedBefore = b;
+    }
+  }
+  return permuted;
+}
+
+void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
+                    const std::vector<bool> &permuted, Report &report) {
+  const WorkerT &worker = unrolled.worker;
+  const uint32_t positions = unrolled.positions;
+  // Sweeps over time with the live values ordered by offset.
+  std::pmr::unsynchronized_pool_resource pool;
+  // By offset: the interval's number.
+  std::pmr::map<uint64_t, uint32_t> live(&pool);
+  auto end = [&](uint32_t interval) {
+    const Buffer &buffer = worker.buffers[intervals[interval].buffer];
+    return buffer.offset() + buffer.bytes();
+  };
+  size_t real = intervals.size();
+  for (const State &state : worker.states)
+    for (uint32_t buffer : {state.weights(), state.optimizer_state()})
+      intervals.push_back({buffer, 0, positions});
+
+  // Intervals by birth and by death, as linked lists by position.
+  std::vector<uint32_t> bornAt(positions + 1, kNone);
+  std::vector<uint32_t> diedAt(positions + 1, kNone);
+  std::vector<uint32_t> nextBorn(intervals.size());
+  std::vector<uint32_t> nextDied(intervals.size());
+  std::vector<bool> entered(intervals.size());
+  for (uint32_t n = 0; n < intervals.size(); ++n) {
+    const Buffer &buffer = worker.buffers[intervals[n].buffer];
+    if (buffer.kind() == ValueKind::Stash || buffer.bytes() == 0 ||
+        permuted[intervals[n].buffer])
+      continue;
+    nextBorn[n] = bornAt[intervals[n].birth];
+    bornAt[intervals[n].birth] = n;
+    nextDied[n] = diedAt[intervals[n].death];
+    diedAt[intervals[n].death] = n;
+  }
+  for (uint32_t position = 0; position < bornAt.size(); ++position) {
+    if (position > 0)
+      for (uint32_t n = diedAt[position - 1]; n != kNone; n = nextDied[n])
+        if (entered[n])
+          live.erase(worker.buffers[intervals[n].buffer].offset());
+    for (uint32_t n = bornAt[position]; n != kNone; n = nextBorn[n]) {
+      uint64_t offset = worker.buffers[intervals[n].buffer].offset();
+      auto after = live.lower_bound(offset);
+      uint32_t other = kNone;
+      if (after != live.end() && after->first < end(n))
+        other = after->second;
+      else if (after != live.begin() && end(std::prev(after)->second) > offset)
+        other = std::prev(after)->second;
+      if (other == kNone) {
+        live.emplace_hint(after, offset, n);
+        entered[n] = true;
+      } else if (std::max(n, other) < real) {
+        failOverlap(unrolled, intervals[n], intervals[other], report);
+      } else {
+        failStateOverlap(unrolled, intervals[n], intervals[other], n < real,
+                         report);
+      }
+      if (report.full())
+        return;
+    }
+  }
+}
+
+} // namespace chimera::program::verify

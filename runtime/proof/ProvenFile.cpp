@@ -1,0 +1,77 @@
+//===- ProvenFile.cpp - Program files that are proven ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/ProvenFile.h"
+
+#include "runtime/program/File.h"
+#include "runtime/proof/Verify.h"
+
+#include <future>
+
+namespace chimera::program {
+
+namespace {
+
+/// A single violation continues the line; several have a line each.
+std::string linesOf(const std::vector<Violation> &violations) {
+  if (violations.size() == 1)
+    return " " + violations[0].message;
+  std::string text;
+  for (const Violation &violation : violations)
+    text += "\n  " + violation.message;
+  return text;
+}
+
+/// Whether nothing speaks against the program that was read; else `error` says
+/// what does.
+bool isProven(const ProgramT &program, std::string &error) {
+  std::vector<Violation> violations = verifyProgram(program);
+  if (!violations.empty())
+    error = "refused:" + linesOf(violations);
+  return violations.empty();
+}
+
+} // namespace
+
+std::optional<ProgramT> readProgram(std::span<const std::byte> bytes,
+                                    std::string &error) {
+  std::optional<ProgramT> program = deserialize(bytes, error);
+  if (!program || !isProven(*program, error))
+    return std::nullopt;
+  return program;
+}
+
+std::optional<ProgramT> readProgramFile(const std::string &path,
+                                        std::string &error) {
+  std::optional<ProgramT> program = deserializeFile(path, error);
+  if (!program)
+    return std::nullopt;
+  if (!isProven(*program, error)) {
+    error = path + ": " + error;
+    return std::nullopt;
+  }
+  return program;
+}
+
+bool writeProgramFile(const ProgramT &program, const std::string &path,
+                      std::string &error) {
+  auto isAccepted = [&](const std::vector<Violation> &violations) {
+    if (!violations.empty())
+      error =
+          path + ": not written, the program is refused:" + linesOf(violations);
+    return violations.empty();
+  };
+  if (!hasAllTables(program))
+    return isAccepted(verifyProgram(program));
+  // The proof and the way to the disk take about as long as each other.
+  std::future<std::vector<Violation>> verdict =
+      std::async([&] { return verifyProgram(program); });
+  return serializeFile(program, path, error,
+                       [&] { return isAccepted(verdict.get()); });
+}
+
+} // namespace chimera::program

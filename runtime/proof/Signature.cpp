@@ -1,0 +1,70 @@
+//===- Signature.cpp - Operands and results of opcodes --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Signature.h"
+
+namespace chimera::program::verify {
+
+Signature signatureOf(Opcode opcode, bool first, bool last) {
+  using Kind = ValueKind;
+  Signature signature;
+  auto inputs = [&] {
+    signature.operand(first ? Kind::Tokens : Kind::Activation);
+    signature.operand(Kind::Weights);
+    if (last)
+      signature.operand(Kind::Labels);
+  };
+  switch (opcode) {
+  case Opcode::ZeroGradient:
+    signature.result(Kind::WeightGradient);
+    break;
+  case Opcode::Forward:
+    inputs();
+    signature.result(last ? Kind::Loss : Kind::Activation);
+    break;
+  case Opcode::Recompute:
+    inputs();
+    signature.result(Kind::Stash);
+    break;
+  case Opcode::Backward:
+    signature.operand(Kind::Stash);
+    signature.operand(last ? Kind::Loss : Kind::Gradient);
+    signature.operand(Kind::Weights);
+    signature.operand(Kind::WeightGradient);
+    signature.result(Kind::WeightGradient, 3);
+    if (!first)
+      signature.result(Kind::Gradient);
+    break;
+  case Opcode::InputGradient:
+    signature.operand(Kind::Stash);
+    signature.operand(last ? Kind::Loss : Kind::Gradient);
+    signature.operand(Kind::Weights);
+    signature.result(Kind::Stash);
+    if (!first)
+      signature.result(Kind::Gradient);
+    break;
+  case Opcode::WeightGradient:
+    signature.operand(Kind::Stash);
+    signature.operand(Kind::Weights);
+    signature.operand(Kind::WeightGradient);
+    signature.result(Kind::WeightGradient, 2);
+    break;
+  case Opcode::OptimizerStep:
+    signature.operand(Kind::Weights);
+    signature.operand(Kind::OptimizerState);
+    signature.operand(Kind::WeightGradient);
+    signature.result(Kind::Weights, 0);
+    signature.result(Kind::OptimizerState, 1);
+    signature.mayMove = true;
+    break;
+  default:
+    break;
+  }
+  return signature;
+}
+
+} // namespace chimera::program::verify

@@ -1,0 +1,54 @@
+//===- Signature.h - Operands and results of opcodes ------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What program.fbs says of the operands and results of the computations, as a
+// table that the verifier compares with.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROOF_SIGNATURE_H
+#define CHIMERA_RUNTIME_PROOF_SIGNATURE_H
+
+#include "runtime/program/Program.h"
+
+#include <string>
+
+namespace chimera::program::verify {
+
+inline constexpr uint8_t kNotInPlace = 0xff;
+
+/// What program.fbs says of an opcode's operands and results.
+struct Signature {
+  uint8_t operands = 0;
+  uint8_t results = 0;
+  ValueKind kinds[6] = {}; ///< of the operands, then of the results
+  /// For each result the operand whose buffer it must take.
+  uint8_t inPlace[2] = {kNotInPlace, kNotInPlace};
+  /// Whether the first result may also have a buffer apart from all others.
+  bool mayMove = false;
+
+  void operand(ValueKind kind) { kinds[operands++] = kind; }
+  void result(ValueKind kind, uint8_t operandInPlace = kNotInPlace) {
+    inPlace[results] = operandInPlace;
+    kinds[operands + results++] = kind;
+  }
+};
+
+/// The signature of a computation on a stage that is or is not the first or
+/// the last; empty for other opcodes. Of a forward's results it has one loss
+/// and no stash: how many there are depends on what the forward covers.
+Signature signatureOf(Opcode opcode, bool first, bool last);
+
+/// Where a computation's operands and results are not of the kinds that its
+/// signature says, or lie in buffers that they may not share; empty where they
+/// are. Requires buffers that exist.
+std::string faultOf(const WorkerT &worker, const Instruction &instruction,
+                    const Signature &signature, bool isLast);
+
+} // namespace chimera::program::verify
+
+#endif // CHIMERA_RUNTIME_PROOF_SIGNATURE_H

@@ -1,0 +1,83 @@
+//===- Sizes.cpp - How many bytes buffers have ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Sizes.h"
+
+#include "runtime/program/Layout.h"
+#include "runtime/program/Saturated.h"
+#include "runtime/proof/Facts.h"
+
+namespace chimera::program::verify {
+
+Sizes::Sizes(const ProgramT &program, const Pieces &pieces)
+    : program(program), pieces(pieces) {
+  if (program.model)
+    tokenBytes = labelBytes = static_cast<uint64_t>(
+        program::tokenBytes(*program.model, program.micro_batch_size));
+}
+
+std::string alignmentFault(const Buffer &buffer) {
+  if (buffer.offset() % kBufferAlignment == 0)
+    return "";
+  return std::string("expected ") + nameOf(buffer.kind()) +
+         " at a multiple of " + text(kBufferAlignment) + " bytes, got offset " +
+         text(buffer.offset());
+}
+
+std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
+                           uint32_t stage, const Buffer &buffer) {
+  const uint64_t got = buffer.bytes();
+  const Stage &sizes = program.stages[stage];
+  auto parts = [&] { return pieces.partsOf(label.micro_batch()); };
+  auto covered = [&] { return pieces.forwardOf(label.micro_batch()).count; };
+  // A product that does not fit is saturated: no buffer has so many bytes.
+  uint64_t expected = 0;
+  switch (kind) {
+  case ValueKind::Tokens:
+  case ValueKind::Labels: {
+    uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
+    uint32_t count = covered();
+    // Pipelines may cut micro-batches into different numbers of parts.
+    if (got % count != 0 || got / count % parts() != 0)
+      return std::string("expected bytes of ") + nameOf(kind) + " that its " +
+             text(count) + " micro-batches divide, and the " + text(parts()) +
+             " parts of one, got " + text(got);
+    if (unit == UINT64_MAX)
+      unit = got / count;
+    expected = saturatedProduct(unit, count);
+    break;
+  }
+  case ValueKind::Activation:
+    expected = saturatedProduct(sizes.boundary_bytes(), covered());
+    break;
+  case ValueKind::Gradient:
+    expected = sizes.boundary_bytes() / parts();
+    break;
+  case ValueKind::Stash:
+    // The share of one part, rounded up.
+    expected =
+        sizes.stash_bytes() / parts() + (sizes.stash_bytes() % parts() != 0);
+    break;
+  case ValueKind::Weights:
+  case ValueKind::WeightGradient:
+    expected = sizes.weights_bytes();
+    break;
+  case ValueKind::OptimizerState:
+    expected = sizes.optimizer_bytes();
+    break;
+  case ValueKind::Loss:
+    expected = kLossBytes;
+    break;
+  }
+  if (got != expected)
+    return "expected " + text(expected) + " bytes of " + nameOf(kind) +
+           ", got " + text(got);
+  // verifyLimits has seen to the others.
+  return kind == ValueKind::WeightGradient ? alignmentFault(buffer) : "";
+}
+
+} // namespace chimera::program::verify

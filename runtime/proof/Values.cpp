@@ -1,0 +1,257 @@
+//===- Values.cpp - Whether operands are what they must be ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks each stream as it runs and knows of every buffer which tokens, labels,
+// activation, gradient, stash or loss is in it. A message carries what its
+// label says, so the walks of two workers need not meet.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Facts.h"
+
+namespace chimera::program::verify {
+
+namespace {
+
+/// A value's kind, the stage that made it, its piece, and whether it is of the
+/// step after the one that runs, in one number.
+using Value = uint64_t;
+
+/// Not of these kinds, or of a step that is over.
+constexpr Value kUnknown = UINT64_MAX;
+
+/// What an input gradient leaves for its weight gradient, beside the kinds of
+/// values that a file knows.
+constexpr auto kRest =
+    static_cast<ValueKind>(static_cast<int>(ValueKind::MAX) + 1);
+
+class ValuesVerifier {
+public:
+  ValuesVerifier(const ProgramT &program, const Facts &facts, uint32_t w,
+                 Report &report)
+      : facts(facts), pieces(*facts.pieces), recomputed(facts.recomputed),
+        report(report), program(program), worker(*program.workers[w]), w(w),
+        stages(program.stages.size()) {}
+
+  void run(const std::vector<Run> &runs) {
+    values.assign(worker.buffers.size(), kUnknown);
+    for (const Run &part : runs) {
+      Section range = sectionsOf(worker)[part.section];
+      for (i = range.begin; i < range.end && !report.full(); ++i)
+        step(worker.instructions[i]);
+      if (program.updates == Updates::Flush || part.section != kBody)
+        continue;
+      // What a step can use of those before it, the last of them has made: any
+      // later body finds what the second did.
+      for (Value &value : values)
+        value = value == kUnknown || value % 2 == 0 ? kUnknown : value - 1;
+    }
+  }
+
+private:
+  Value valueOf(ValueKind kind, uint64_t stage, uint32_t m,
+                uint32_t part = 0) const {
+    uint64_t piece = pieces.numberOf(m, part);
+    bool isNext = m >= program.micro_batches;
+    return (((static_cast<uint64_t>(kind) * stages + stage) * pieces.count() +
+             piece) *
+            2) +
+           isNext;
+  }
+  /// Of all that the forward of `m` covers.
+  Value wholeOf(ValueKind kind, uint64_t stage, uint32_t m) const {
+    uint32_t first = pieces.forwardOf(m).first;
+    return valueOf(kind, stage,
+                   m < program.micro_batches ? first
+                                             : first + program.micro_batches);
+  }
+  Value lossOf(uint32_t m) const {
+    return valueOf(ValueKind::Loss, stages - 1, m);
+  }
+  Value pieceOf(ValueKind kind, uint64_t stage,
+                const Instruction &instruction) const {
+    return valueOf(kind, stage, instruction.micro_batch(), instruction.part());
+  }
+  /// What a post's label says.
+  Value labelled(const Instruction &post) const {
+    switch (post.kind()) {
+    case ValueKind::Tokens:
+      return wholeOf(post.kind(), 0, post.micro_batch());
+    case ValueKind::Labels:
+      return wholeOf(post.kind(), stages - 1, post.micro_batch());
+    case ValueKind::Activation:
+      return wholeOf(post.kind(), post.stage(), post.micro_batch());
+    case ValueKind::Gradient:
+      return pieceOf(post.kind(), post.stage(), post);
+    case ValueKind::Loss:
+      return lossOf(post.micro_batch());
+    default:
+      return kUnknown;
+    }
+  }
+
+  void step(const Instruction &instruction) {
+    std::span<const uint32_t> in = operandsOf(worker, instruction);
+    std::span<const uint32_t> out = resultsOf(worker, instruction);
+    uint64_t s = instruction.stage();
+    switch (instruction.opcode()) {
+    case Opcode::Group:
+    case Opcode::Wait:
+      return;
+    case Opcode::Load:
+    case Opcode::PostRecv:
+      values[out[0]] = labelled(instruction);
+      return;
+    case Opcode::PostSend:
+      if (Value value = labelled(instruction); value != kUnknown)
+        expect(in[0], value);
+      return;
+    case Opcode::Forward:
+      verifyInputs(instruction, in);
+      return noteForward(instruction, out);
+    case Opcode::Recompute:
+      verifyInputs(instruction, in);
+      values[out[0]] = pieceOf(ValueKind::Stash, s, instruction);
+      return;
+    case Opcode::Backward:
+      verifyGradient(instruction, in);
+      values[out[0]] = kUnknown;
+      return noteGradient(instruction, out);
+    case Opcode::InputGradient:
+      verifyGradient(instruction, in);
+      values[out[0]] = pieceOf(kRest, s, instruction);
+      return noteGradient(instruction, out);
+    case Opcode::WeightGradient:
+      expect(in[0], pieceOf(kRest, s, instruction));
+      values[out[0]] = kUnknown;
+      return;
+    case Opcode::AllReduceStart:
+      verifyContributions(instruction, in);
+      values[out[0]] = kUnknown;
+      return;
+    case Opcode::Copy:
+      values[out[0]] = values[in[0]];
+      return;
+    case Opcode::Rename:
+      return rename(worker, instruction, values);
+    case Opcode::ZeroGradient:
+    case Opcode::OptimizerStep:
+    case Opcode::Split:
+    case Opcode::Join:
+      for (uint32_t buffer : out)
+        values[buffer] = kUnknown;
+      return;
+    }
+  }
+
+  void expect(uint32_t buffer, Value value) {
+    if (values[buffer] != value)
+      report.add(Rule::Values, w, i,
+                 "expected " + nameOf(value) + ", got " +
+                     nameOf(values[buffer]) + " (buffer " + text(buffer) + ")");
+  }
+
+  bool isLast(const Instruction &instruction) const {
+    return instruction.stage() + size_t(1) == stages;
+  }
+
+  /// A forward and its recomputes read the same.
+  void verifyInputs(const Instruction &instruction,
+                    std::span<const uint32_t> in) {
+    uint32_t s = instruction.stage(), m = instruction.micro_batch();
+    expect(in[0], s == 0 ? wholeOf(ValueKind::Tokens, 0, m)
+                         : wholeOf(ValueKind::Activation, s - 1, m));
+    if (isLast(instruction))
+      expect(in[2], wholeOf(ValueKind::Labels, s, m));
+  }
+
+  void noteForward(const Instruction &instruction,
+                   std::span<const uint32_t> out) {
+    uint32_t s = instruction.stage(), first = instruction.micro_batch();
+    size_t next = 0;
+    if (!isLast(instruction))
+      values[out[next++]] = wholeOf(ValueKind::Activation, s, first);
+    for (uint32_t k = 0; isLast(instruction) && k < instruction.micro_batches();
+         ++k)
+      values[out[next++]] = lossOf(first + k);
+    for (uint32_t m = first; m < first + instruction.micro_batches(); ++m)
+      for (uint32_t part = 0; part < pieces.partsOf(m); ++part)
+        if (recomputed.empty() ||
+            !recomputed[s * pieces.count() + pieces.numberOf(m, part)])
+          values[out[next++]] = valueOf(ValueKind::Stash, s, m, part);
+  }
+
+  void verifyGradient(const Instruction &instruction,
+                      std::span<const uint32_t> in) {
+    uint32_t s = instruction.stage();
+    expect(in[0], pieceOf(ValueKind::Stash, s, instruction));
+    expect(in[1], isLast(instruction)
+                      ? lossOf(instruction.micro_batch())
+                      : pieceOf(ValueKind::Gradient, s + 1, instruction));
+  }
+
+  void noteGradient(const Instruction &instruction,
+                    std::span<const uint32_t> out) {
+    if (uint32_t s = instruction.stage(); s > 0)
+      values[out[1]] = pieceOf(ValueKind::Gradient, s, instruction);
+  }
+
+  /// Contributions are in the communicator's order, losses by micro-batch.
+  void verifyContributions(const Instruction &start,
+                           std::span<const uint32_t> in) {
+    if (start.kind() != ValueKind::Loss)
+      return;
+    const auto &all = program.communicators[start.target()]->contributions;
+    size_t next = 0;
+    for (uint32_t own : facts.memberOf(start.target(), w)->contributions)
+      expect(in[next++], lossOf(all[own].key()));
+  }
+
+  std::string nameOf(Value value) const {
+    if (value == kUnknown)
+      return "a value of no action of this step";
+    bool isNext = value % 2;
+    uint64_t piece = value / 2 % pieces.count();
+    uint64_t stage = value / 2 / pieces.count() % stages;
+    auto kind = static_cast<ValueKind>(value / 2 / pieces.count() / stages);
+    uint32_t m = pieces.microBatchOf(piece);
+    std::string name = kind == kRest
+                           ? "what the input gradient left"
+                           : "the " + std::string(program::nameOf(kind));
+    bool isPiece = kind == kRest || kind == ValueKind::Stash ||
+                   kind == ValueKind::Gradient;
+    if (isPiece || kind == ValueKind::Activation)
+      name += " of stage " + text(stage);
+    else
+      name += " of";
+    name += " micro-batch " + text(m);
+    if (isPiece && pieces.partsOf(m) > 1)
+      name += " part " + text(piece - pieces.numberOf(m));
+    return isNext ? name + " of the next step" : name;
+  }
+
+  const Facts &facts;
+  const Pieces &pieces;
+  const std::vector<bool> &recomputed;
+  Report &report;
+  const ProgramT &program;
+  const WorkerT &worker;
+  uint32_t w;
+  uint64_t stages;
+  std::vector<Value> values; ///< by buffer
+  uint32_t i = 0;
+};
+
+} // namespace
+
+void verifyValues(const ProgramT &program, const Facts &facts, Report &report) {
+  for (const std::vector<Run> &runs : runsOf(program))
+    for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
+      ValuesVerifier(program, facts, w, report).run(runs);
+}
+
+} // namespace chimera::program::verify

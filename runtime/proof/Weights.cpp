@@ -1,0 +1,315 @@
+//===- Weights.cpp - Versions of weights, and their updates ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks each stream as it runs and knows of every buffer of weights how many
+// updates made them, and by VerifyGradients.h which gradients updates
+// take. Micro-batches are numbered through the run here:
+// micro-batch m of step k is k N + m.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Gradients.h"
+
+#include <algorithm>
+
+namespace chimera::program::verify {
+
+namespace {
+
+/// What a buffer of weights or of optimizer state holds.
+struct Value {
+  uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
+  int64_t version = -1;     ///< updates that made it
+
+  Value later(int64_t updates) const { return {replica, version + updates}; }
+  bool operator==(const Value &) const = default;
+};
+
+class WeightsVerifier {
+public:
+  WeightsVerifier(const ProgramT &program, const Facts &facts,
+                  GradientSums::Begins &begins, uint32_t w, Report &report)
+      : program(program), pieces(*facts.pieces), report(report), w(w),
+        worker(*program.workers[w]),
+        stages(static_cast<uint32_t>(program.stages.size())),
+        count(program.micro_batches),
+        perStep(static_cast<int64_t>(updatesPerStep(program))),
+        sums(program, facts, begins, w, report) {
+    // A worker holds few of the replicas.
+    for (const State &state : worker.states)
+      held.push_back(state.pipeline() * stages + state.stage());
+    std::ranges::sort(held);
+    for (uint32_t replica : held) {
+      firstForward.push_back(forwards.size());
+      forwards.resize(
+          forwards.size() +
+          program.pipelines[replica / stages]->micro_batches.size());
+    }
+  }
+
+  void run(const std::vector<Run> &runs) {
+    values.assign(worker.buffers.size(), Value());
+    sums.clear();
+    taken.assign(held.size(), 0);
+    std::ranges::fill(forwards, Forward());
+    for (const State &state : worker.states) {
+      for (uint32_t buffer : {state.weights(), state.optimizer_state()}) {
+        values[buffer].replica = state.pipeline() * stages + state.stage();
+        values[buffer].version = 0;
+      }
+    }
+    for (const Run &part : runs) {
+      step = static_cast<int64_t>(part.step);
+      section = part.section;
+      Section range = sectionsOf(worker)[section];
+      for (i = range.begin; i < range.end && !report.full(); ++i)
+        verifyOne(worker.instructions[i]);
+      verifySectionEnd();
+      if (!report.empty())
+        return;
+    }
+    for (const State &state : worker.states) {
+      verifyEnd(state, state.weights());
+      verifyEnd(state, state.optimizer_state());
+    }
+  }
+
+private:
+  /// The newest forward of a micro-batch of some step.
+  struct Forward {
+    int64_t microBatch = -1;
+    int64_t version = 0;
+  };
+
+  void fail(const std::string &message) {
+    report.add(Rule::Weights, w, i, message);
+  }
+
+  uint32_t replicaOf(const Instruction &instruction) const {
+    return instruction.pipeline() * stages + instruction.stage();
+  }
+  /// Requires a replica that this worker holds.
+  size_t local(uint32_t replica) const {
+    return std::ranges::lower_bound(held, replica) - held.begin();
+  }
+  int64_t numberOf(const Instruction &instruction) const {
+    return step * count + instruction.micro_batch();
+  }
+  /// Of the k-th micro-batch that the instruction covers.
+  Forward &forwardOf(const Instruction &instruction, uint32_t k = 0) {
+    return forwards[firstForward[local(replicaOf(instruction))] +
+                    pieces.indexInPipeline(instruction.micro_batch() + k)];
+  }
+  std::string name(uint32_t replica) const {
+    return nameOfReplica(replica, stages);
+  }
+
+  void verifyOne(const Instruction &instruction) {
+    std::span<const uint32_t> in = operandsOf(worker, instruction);
+    std::span<const uint32_t> out = resultsOf(worker, instruction);
+    switch (instruction.opcode()) {
+    case Opcode::Forward:
+      return verifyForward(instruction, values[in[1]]);
+    case Opcode::Recompute:
+      verifyRead(instruction, values[in[1]]);
+      return;
+    case Opcode::InputGradient:
+      verifyRead(instruction, values[in[2]]);
+      return;
+    case Opcode::Backward:
+      if (verifyRead(instruction, values[in[2]]))
+        sums.follow(instruction, i, step);
+      return;
+    case Opcode::WeightGradient:
+      if (verifyRead(instruction, values[in[1]]))
+        sums.follow(instruction, i, step);
+      return;
+    case Opcode::OptimizerStep:
+      return verifyUpdate(instruction, in, out);
+    case Opcode::PostRecv:
+      values[out[0]] = Value();
+      return sums.follow(instruction, i, step);
+    case Opcode::Copy:
+      values[out[0]] = values[in[0]];
+      return sums.follow(instruction, i, step);
+    case Opcode::Rename:
+      rename(worker, instruction, values);
+      return sums.follow(instruction, i, step);
+    default:
+      return sums.follow(instruction, i, step);
+    }
+  }
+
+  /// Whether `weights` are the replica's, and as old as the label says.
+  bool verifyLabel(const Instruction &instruction, const Value &weights) {
+    uint32_t replica = replicaOf(instruction);
+    if (weights.replica != replica) {
+      fail("expected the weights of " + name(replica) + ", got those of " +
+           name(weights.replica));
+      return false;
+    }
+    int64_t stated = taken[local(replica)] - instruction.weight_version();
+    if (program.updates != Updates::Flush)
+      stated = std::max<int64_t>(0, stated);
+    if (weights.version == stated)
+      return true;
+    fail("expected weights " + text(instruction.weight_version()) +
+         " versions older than the newest, as stated, which are those after " +
+         text(stated) + " updates, got those after " + text(weights.version));
+    return false;
+  }
+
+  void verifyForward(const Instruction &instruction, const Value &weights) {
+    if (!verifyLabel(instruction, weights))
+      return;
+    // All are of one step.
+    bool isNext = instruction.micro_batch() >= count;
+    for (uint32_t k = 0; k < instruction.micro_batches(); ++k) {
+      int64_t m = instruction.micro_batch() + k - (isNext ? count : 0);
+      auto expected = static_cast<int64_t>(
+          versionRead(program, instruction.stage(), step + isNext, m));
+      if (weights.version != expected)
+        return fail("expected micro-batch " + text(m) + " of step " +
+                    text(step + isNext) + " to read the weights after " +
+                    text(expected) + " updates, got those after " +
+                    text(weights.version));
+      forwardOf(instruction, k) = {numberOf(instruction) + k, weights.version};
+    }
+  }
+
+  /// Whether the instruction's micro-batch has had its forward, which read the
+  /// same version.
+  bool verifyRead(const Instruction &instruction, const Value &weights) {
+    if (!verifyLabel(instruction, weights))
+      return false;
+    const Forward &forward = forwardOf(instruction);
+    if (forward.microBatch != numberOf(instruction))
+      fail("expected a forward of micro-batch " +
+           text(instruction.micro_batch()) + " before it, got none");
+    else if (forward.version != weights.version)
+      fail("expected the weights that the forward of micro-batch " +
+           text(instruction.micro_batch()) + " read, after " +
+           text(forward.version) + " updates, got those after " +
+           text(weights.version));
+    else
+      return true;
+    return false;
+  }
+
+  void verifyUpdate(const Instruction &instruction,
+                    std::span<const uint32_t> in,
+                    std::span<const uint32_t> out) {
+    uint32_t replica = replicaOf(instruction);
+    const Value weights = values[in[0]];
+    int64_t &newest = taken[local(replica)];
+    if (weights.replica != replica || weights.version != newest)
+      return fail("expected the newest weights of " + name(replica) +
+                  ", after " + text(newest) + " updates, got those of " +
+                  name(weights.replica) + " after " + text(weights.version));
+    const Value &state = values[in[1]];
+    if (state.replica != replica || state.version != newest)
+      return fail("expected the newest optimizer state of " + name(replica) +
+                  ", after " + text(newest) + " updates, got that of " +
+                  name(state.replica) + " after " + text(state.version));
+    auto update = static_cast<int64_t>(updateOf(program, instruction, step));
+    if (update != newest)
+      return fail("expected the label of the update after " + text(newest) +
+                  " others, got that of the one after " + text(update));
+    if (std::string fault = sums.faultOf(instruction, in[2], update, step);
+        !fault.empty())
+      return fail(fault);
+    Value result = weights;
+    result.version = ++newest;
+    values[out[0]] = values[out[1]] = result;
+  }
+
+  /// Of what a section leaves: where there is a rename at its end, that
+  /// decides.
+  void failAtEnd(const std::string &message) {
+    uint32_t end = sectionsOf(worker)[section].end;
+    bool renames =
+        end > 0 && worker.instructions[end - 1].opcode() == Opcode::Rename;
+    report.addAt(Rule::Weights, w, renames ? end - 1 : kNone, message);
+  }
+
+  void verifySectionEnd() {
+    int64_t expected = section == kPrologue ? 0 : (step + 1) * perStep;
+    std::string name = "worker " + text(w) + ": expected ";
+    for (size_t k = 0; k < held.size(); ++k)
+      if (taken[k] != expected)
+        failAtEnd(name + counted(static_cast<uint64_t>(expected), "update") +
+                  " of " + this->name(held[k]) + " by the end of step " +
+                  text(step) + ", got " + text(taken[k]));
+    if (section != kBody || program.updates == Updates::Flush)
+      return;
+    for (size_t b = 0; step == 1 && b < values.size(); ++b) {
+      const Value &value = found[b];
+      const GradientSum &sum = foundSums[b];
+      if (values[b] ==
+              (value.replica == kNone ? value : value.later(perStep)) &&
+          sums.byBuffer()[b] ==
+              (sum.replica == kNone ? sum : sum.later(count, perStep)))
+        continue;
+      failAtEnd(name + "the body to leave in buffer " + text(b) + " (" +
+                nameOf(worker.buffers[b].kind()) +
+                ") what it found there, one step later");
+    }
+    found = values;
+    foundSums = sums.byBuffer();
+  }
+
+  void verifyEnd(const State &state, uint32_t buffer) {
+    uint32_t replica = state.pipeline() * stages + state.stage();
+    int64_t newest = taken[local(replica)];
+    const Value &left = values[buffer];
+    if (left.replica != replica || left.version != newest)
+      failAtEnd("worker " + text(w) + " state of " + name(replica) +
+                ": expected the newest " +
+                nameOf(worker.buffers[buffer].kind()) + " at the end, after " +
+                text(newest) + " updates, got those of " + name(left.replica) +
+                " after " + text(left.version));
+  }
+
+  static std::string text(int64_t value) { return std::to_string(value); }
+
+  const ProgramT &program;
+  const Pieces &pieces;
+  Report &report;
+  uint32_t w;
+  const WorkerT &worker;
+  uint32_t stages;
+  int64_t count;              ///< micro-batches of a step
+  int64_t perStep;            ///< updates of each stage
+  std::vector<uint32_t> held; ///< replicas on this worker, ascending
+
+  std::vector<Value> values; ///< by buffer
+  GradientSums sums;
+  // By buffer, at the end of the last body.
+  std::vector<Value> found;
+  std::vector<GradientSum> foundSums;
+  std::vector<int64_t> taken;       ///< updates, by held replica
+  std::vector<size_t> firstForward; ///< in `forwards`, by held replica
+  /// By held replica, then micro-batch of its pipeline.
+  std::vector<Forward> forwards;
+
+  // Where the walk is.
+  int64_t step = 0;
+  size_t section = 0;
+  uint32_t i = 0;
+};
+
+} // namespace
+
+void verifyWeights(const ProgramT &program, const Facts &facts,
+                   Report &report) {
+  GradientSums::Begins begins = GradientSums::unknownBegins(facts);
+  for (const std::vector<Run> &runs : runsOf(program))
+    for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
+      WeightsVerifier(program, facts, begins, w, report).run(runs);
+}
+
+} // namespace chimera::program::verify

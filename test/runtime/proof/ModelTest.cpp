@@ -1,0 +1,121 @@
+//===- ModelTest.cpp - Sizes that a model fixes ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Layout.h"
+#include "test/runtime/proof/Refused.h"
+
+namespace chimera::program {
+namespace {
+
+// Width 8, context 4 and vocabulary 16, of 8 bytes: the embedding of stage 0
+// has 20 rows of 64 bytes, boundaries have 4.
+ProgramT sampleOfModel() {
+  return samplePipeline({.workers = 4, .microBatches = 2, .ofModel = true});
+}
+
+TEST(Model, MayHaveAnySizes) {
+  for (uint32_t workers : {3, 4, 6})
+    for (uint32_t parts : {1, 2})
+      for (bool both : {false, true}) {
+        ProgramT program = samplePipeline({.workers = workers,
+                                           .microBatches = 4,
+                                           .bidirectional = both,
+                                           .doubledForwards = true,
+                                           .backwardParts = parts,
+                                           .ofModel = true});
+        for (const Violation &violation : verifyProgram(program))
+          ADD_FAILURE() << violation.message;
+        EXPECT_EQ(checkStages(program), "");
+      }
+}
+
+/// Other bytes in every buffer of a kind.
+void resize(ProgramT &program, ValueKind kind, uint64_t bytes) {
+  for (auto &worker : program.workers)
+    for (Buffer &buffer : worker->buffers)
+      if (buffer.kind() == kind)
+        buffer.mutate_bytes(bytes);
+}
+
+const Refusal kCases[] = {
+    {"Unknown", Rule::Structure, "expected architecture 'gpt2', got 'lstm'",
+     [](ProgramT &p) { p.model->architecture = "lstm"; }},
+    {"NoSamples", Rule::Structure,
+     "expected a micro-batch size of at least 1, got 0",
+     [](ProgramT &p) { p.micro_batch_size = 0; }},
+    {"OtherOptimizer", Rule::Structure, "expected optimizer 'adamw', got 'sgd'",
+     [](ProgramT &p) { p.optimizer->name = "sgd"; }},
+    {"LayersLeftOut", Rule::Structure,
+     "expected stage 1 to have layers from 1 on, of the model's 4, got 1 from "
+     "2 on",
+     [](ProgramT &p) { p.stages[1].mutate_first_layer(2); }},
+    {"LayersTwice", Rule::Structure,
+     "expected stage 1 to have layers from 2 on, of the model's 4, got 1 from "
+     "1 on",
+     [](ProgramT &p) { p.stages[0].mutate_layers(2); }},
+    {"NotTheFirstLayer", Rule::Structure,
+     "expected stage 0 to have layers from 0 on, of the model's 4, got 1 from "
+     "1 on",
+     [](ProgramT &p) { p.stages[0].mutate_first_layer(1); }},
+    {"NoLayers", Rule::Structure,
+     "expected stage 2 to have layers from 2 on, of the model's 4, got 0 from "
+     "2 on",
+     [](ProgramT &p) { p.stages[2].mutate_layers(0); }},
+    {"LayersBehindTheModels", Rule::Structure,
+     "expected stage 3 to have layers from 3 on, of the model's 4, got "
+     "4294967295 from 3 on",
+     [](ProgramT &p) { p.stages[3].mutate_layers(UINT32_MAX); }},
+    {"LayersOfAnotherModel", Rule::Structure,
+     "expected stages of the model's 5 layers, got the first 4",
+     [](ProgramT &p) { p.model->layers = 3; }},
+    {"OtherWidth", Rule::Structure,
+     "stage 0: expected 2560 bytes of weights, by the model, got 1280",
+     [](ProgramT &p) { p.model->width = 16; }},
+    {"OtherVocabulary", Rule::Structure,
+     "stage 0: expected 1344 bytes of weights, by the model, got 1280",
+     [](ProgramT &p) { p.model->vocabulary = 17; }},
+    {"OtherDataType", Rule::Structure,
+     "stage 0: expected 640 bytes of weights, by the model, got 1280",
+     [](ProgramT &p) { p.data_type = DataType::Float32; }},
+    {"OtherState", Rule::Structure,
+     "stage 1: expected 13952 bytes of optimizer state, by the model, got 6976",
+     [](ProgramT &p) {
+       p.stages[1].mutate_optimizer_bytes(p.stages[1].weights_bytes());
+     }},
+    {"OtherMicroBatch", Rule::Structure,
+     "stage 0: expected 512 bytes of boundary, by the model, got 256",
+     [](ProgramT &p) { p.micro_batch_size = 2; }},
+    {"OtherTokens", Rule::Structure, "expected 32 bytes of tokens, got 4",
+     [](ProgramT &p) { resize(p, ValueKind::Tokens, 4); }},
+    {"OtherLabels", Rule::Structure, "expected 32 bytes of labels, got 8",
+     [](ProgramT &p) { resize(p, ValueKind::Labels, 8); }},
+    {"OtherLosses", Rule::Structure, "expected 8 bytes of loss, got 4",
+     [](ProgramT &p) { resize(p, ValueKind::Loss, 4); }},
+};
+
+class VerifyModel : public testing::TestWithParam<Refusal> {};
+
+TEST_P(VerifyModel, IsRefused) { expectRefused(sampleOfModel(), GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyModel, testing::ValuesIn(kCases),
+                         nameOfCase<Refusal>);
+
+// The last stage sends nothing on.
+TEST(Model, SaysNothingOfTheLastBoundary) {
+  ProgramT program = sampleOfModel();
+  program.stages.back().mutate_boundary_bytes(1);
+  EXPECT_TRUE(verifyProgram(program).empty());
+}
+
+// Without a model whoever runs it may load what it likes.
+TEST(Model, WithoutOneSizesAreFree) {
+  ProgramT program = samplePipeline({.workers = 2, .tokenBytes = 8});
+  EXPECT_TRUE(verifyProgram(program).empty());
+}
+
+} // namespace
+} // namespace chimera::program

@@ -1,0 +1,94 @@
+//===- ProvenFileTest.cpp - Program files that are proven -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/ProvenFile.h"
+
+#include "runtime/program/File.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <unistd.h>
+
+namespace chimera::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A folder of its own that is removed with the test.
+class ProvenFile : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name = fs::temp_directory_path() / "chimera-proven-XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder = name;
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  size_t filesInFolder() {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(folder), {}));
+  }
+
+  fs::path folder;
+};
+
+TEST_F(ProvenFile, WrittenFilesReadBack) {
+  ProgramT program = samplePipeline();
+  fs::path path = folder / "step.chimera";
+  std::string error;
+  ASSERT_TRUE(writeProgramFile(program, path, error)) << error;
+  std::optional<ProgramT> again = readProgramFile(path, error);
+  ASSERT_TRUE(again) << error;
+  EXPECT_EQ(serialize(*again), serialize(program));
+}
+
+TEST_F(ProvenFile, ReadingNamesFileAndEveryViolation) {
+  ProgramT program = samplePipeline();
+  program.workers[1]->peak_bytes += 1;
+  program.workers[2]->peak_bytes += 1;
+  fs::path path = folder / "wrong.chimera";
+  std::string error;
+  ASSERT_TRUE(serializeFile(program, path, error)) << error;
+  EXPECT_FALSE(readProgramFile(path, error));
+  EXPECT_EQ(error.find(path.string() + ": refused:\n  worker 1 "), 0u) << error;
+  EXPECT_TRUE(contains(error, "\n  worker 2 ")) << error;
+}
+
+TEST_F(ProvenFile, RefusedProgramLeavesTheOldFile) {
+  fs::path path = folder / "step.chimera";
+  std::string error;
+  ASSERT_TRUE(writeProgramFile(samplePipeline(), path, error)) << error;
+  auto size = fs::file_size(path);
+  ProgramT program = samplePipeline({.workers = 2});
+  program.workers[0]->peak_bytes += 1;
+  EXPECT_FALSE(writeProgramFile(program, path, error));
+  EXPECT_TRUE(contains(error, "not written, the program is refused"));
+  EXPECT_EQ(fs::file_size(path), size);
+  EXPECT_EQ(filesInFolder(), 1u);
+}
+
+TEST_F(ProvenFile, IncompleteProgramIsNotWritten) {
+  std::string error;
+  ProgramT program = samplePipeline();
+  program.workers[0] = nullptr;
+  EXPECT_FALSE(writeProgramFile(program, folder / "step.chimera", error));
+  EXPECT_TRUE(contains(error, "not written, the program is refused")) << error;
+  program = samplePipeline();
+  program.optimizer = nullptr;
+  EXPECT_FALSE(writeProgramFile(program, folder / "step.chimera", error));
+  EXPECT_TRUE(contains(error, "expected an optimizer")) << error;
+  EXPECT_EQ(filesInFolder(), 0u);
+}
+
+} // namespace
+} // namespace chimera::program

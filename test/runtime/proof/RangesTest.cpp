@@ -1,0 +1,331 @@
+//===- RangesTest.cpp - Refused ranges, parts and recomputes --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Refused programs whose forwards cover two micro-batches and whose backwards
+// cover half of one, with a recompute before all but the first of each forward.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/proof/Refused.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace chimera::program {
+namespace {
+
+// Micro-batches 0 to 3 are pipeline 0's. Worker 0 has its stage 0 and stage 3
+// of pipeline 1, and worker 3 the other way round.
+ProgramT sample(bool splitBackward) {
+  return samplePipeline({.workers = 4,
+                         .microBatches = 8,
+                         .bidirectional = true,
+                         .splitBackward = splitBackward,
+                         .doubledForwards = true,
+                         .backwardParts = 2,
+                         .recompute = SampleOptions::Recompute::AllButFirst});
+}
+
+/// The first forward of a last stage on worker 0: of micro-batches 4 and 5.
+Instruction &lastForward(ProgramT &program) {
+  return find(program, 0, Opcode::Forward, 1);
+}
+
+/// The first action of this kind on worker `w` for a pipeline's micro-batch.
+Instruction &action(ProgramT &program, uint32_t w, Opcode opcode,
+                    uint32_t pipeline, uint32_t microBatch) {
+  for (Instruction &each : worker(program, w).instructions)
+    if (each.opcode() == opcode && each.pipeline() == pipeline &&
+        each.micro_batch() == microBatch)
+      return each;
+  ADD_FAILURE() << "the sample has no such action";
+  return worker(program, w).instructions.front();
+}
+
+/// The first post on worker `w` of a gradient behind `skip` others.
+Instruction &gradientPost(ProgramT &program, uint32_t w, uint32_t skip = 0) {
+  for (Instruction &each : worker(program, w).instructions)
+    if (each.opcode() == Opcode::PostSend &&
+        each.kind() == ValueKind::Gradient && skip-- == 0)
+      return each;
+  ADD_FAILURE() << "the sample sends no gradient";
+  return worker(program, w).instructions.front();
+}
+
+/// Makes an instruction one that changes nothing: another zero_gradient.
+void erase(ProgramT &program, uint32_t w, Instruction &instruction) {
+  instruction = worker(program, w).instructions.front();
+}
+
+void swapOperands(ProgramT &program, uint32_t w, const Instruction &one,
+                  const Instruction &other, uint32_t k) {
+  std::swap(operand(program, w, one, k), operand(program, w, other, k));
+}
+
+struct Case : Refusal {
+  bool splitBackward = false;
+};
+
+const Case kCases[] = {
+    // Tables.
+    {"TooFewInForwards", Rule::Structure,
+     "pipeline 0: expected forwards that cover its 4 micro-batches, got 3",
+     [](ProgramT &p) {
+       p.pipelines[0]->forwards = {2, 1};
+     }},
+    {"TooManyInForwards", Rule::Structure,
+     "expected forwards that cover its 4 micro-batches, got one of 3 behind 2",
+     [](ProgramT &p) {
+       p.pipelines[0]->forwards = {2, 3};
+     }},
+    {"ForwardOfNone", Rule::Structure, "got one of 0 behind 2",
+     [](ProgramT &p) {
+       p.pipelines[0]->forwards = {2, 0, 2};
+     }},
+    {"ForwardOfScatteredMicroBatches", Rule::Structure,
+     "expected a forward to cover consecutive micro-batches, got 2 after 0",
+     [](ProgramT &p) {
+       p.pipelines[0]->micro_batches = {0, 2, 4, 6};
+       p.pipelines[1]->micro_batches = {1, 3, 5, 7};
+     }},
+    {"NoParts", Rule::Structure, "expected 1 to 255 parts of a backward, got 0",
+     [](ProgramT &p) { p.pipelines[1]->backward_parts = 0; }},
+    {"TooManyParts", Rule::Structure, "parts of a backward, got 256",
+     [](ProgramT &p) { p.pipelines[1]->backward_parts = 256; }},
+    {"PartsThatDoNotDivideTheMicroBatch", Rule::Structure,
+     "that divide the micro-batch size 3, got 2",
+     [](ProgramT &p) {
+       p.model = std::make_unique<ModelT>();
+       p.micro_batch_size = 3;
+     }},
+    {"PartsThatDoNotDivideTheBoundary", Rule::Structure,
+     "that divide the 63 boundary bytes of stage 1, got 2",
+     [](ProgramT &p) {
+       Stage &s = p.stages[1];
+       s = Stage(s.first_layer(), s.layers(), s.forward(), s.backward(),
+                 s.input_gradient(), s.weight_gradient(), s.recompute(),
+                 s.weights_bytes(), s.optimizer_bytes(), s.stash_bytes(), 63);
+     }},
+
+    // Labels.
+    {"ForwardOfHalfItsRange", Rule::Structure,
+     "expected what one forward of its pipeline covers, 2 from micro-batch 0, "
+     "got 1 from 0",
+     [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_micro_batches(1); }},
+    {"ForwardOfTwoRanges", Rule::Structure, "got 2 from 1",
+     [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_micro_batch(1); }},
+    {"ForwardOfAPart", Rule::Structure, "got 2 from 0 in 2 parts",
+     [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_parts(2); }},
+    {"LoadOfHalfTheRange", Rule::Structure, "got 1 from 0",
+     [](ProgramT &p) { find(p, 0, Opcode::Load).mutate_micro_batches(1); }},
+    {"ActivationOfHalfTheRange", Rule::Structure, "got 1 from 0",
+     [](ProgramT &p) { find(p, 0, Opcode::PostSend).mutate_micro_batches(1); }},
+    {"GradientOfAWholeMicroBatch", Rule::Structure,
+     "expected one micro-batch, or one of 2 parts of it, as backwards of its "
+     "pipeline cover, got 1 in 1 parts",
+     [](ProgramT &p) {
+       gradientPost(p, 1).mutate_part(0);
+       gradientPost(p, 1).mutate_parts(1);
+     }},
+    {"GradientOfTheFirstStage", Rule::Structure,
+     "the first stage makes no gradient to send",
+     [](ProgramT &p) { gradientPost(p, 1).mutate_stage(0); }},
+    {"LossOfAPart", Rule::Structure,
+     "expected one micro-batch as backwards of its pipeline cover, got 1 in 2 "
+     "parts",
+     [](ProgramT &p) {
+       Instruction send = gradientPost(p, 0);
+       send.mutate_kind(ValueKind::Loss);
+       insert(p, 0, 0, send);
+     }},
+    {"BackwardOfAWholeMicroBatch", Rule::Structure, "got 1 in 1 parts",
+     [](ProgramT &p) { find(p, 0, Opcode::Backward).mutate_parts(1); }},
+    {"BackwardOfARange", Rule::Structure, "got 2 in 2 parts",
+     [](ProgramT &p) { find(p, 0, Opcode::Backward).mutate_micro_batches(2); }},
+    {"RecomputeOfARange", Rule::Structure, "got 2 in 2 parts",
+     [](ProgramT &p) {
+       find(p, 0, Opcode::Recompute).mutate_micro_batches(2);
+     }},
+    {"LabelsOfDifferentPart", Rule::Matching,
+     "part 1 of 2 to worker 0) at sample.mlir:2:3 with 32 bytes",
+     [](ProgramT &p) { gradientPost(p, 1).mutate_part(1); }},
+
+    // Sizes.
+    {"TokensThatPartsDoNotDivide", Rule::Structure,
+     "expected bytes of tokens that its 2 micro-batches divide, and the 2 "
+     "parts of one, got 34",
+     [](ProgramT &p) {
+       bufferOf(p, 0, find(p, 0, Opcode::Load), 0).mutate_bytes(34);
+     }},
+    {"LossOfOtherSize", Rule::Structure, "expected 8 bytes of loss, got 16",
+     [](ProgramT &p) { bufferOf(p, 0, lastForward(p), 3).mutate_bytes(16); }},
+    {"TokensOfOtherSizeThanTheFirst", Rule::Structure,
+     "expected 64 bytes of tokens, got 56",
+     [](ProgramT &p) {
+       shrink(bufferOf(p, 0, find(p, 0, Opcode::Forward, 2), 0));
+     }},
+    {"ActivationOfOtherSize", Rule::Structure,
+     "expected 128 bytes of activation, got 120",
+     [](ProgramT &p) {
+       shrink(bufferOf(p, 0, find(p, 0, Opcode::Forward), 2));
+     }},
+    {"InputOfOtherSize", Rule::Structure,
+     "expected 128 bytes of activation, got 120",
+     [](ProgramT &p) { shrink(bufferOf(p, 0, lastForward(p), 0)); }},
+    {"GradientOfOtherSize", Rule::Structure,
+     "expected 32 bytes of gradient, got 24",
+     [](ProgramT &p) {
+       shrink(bufferOf(p, 3, find(p, 3, Opcode::Backward), 5));
+     }},
+    {"TooFewLosses", Rule::Structure,
+     "expected (activation, weights, labels) -> (loss, loss), got",
+     [](ProgramT &p) { lastForward(p).mutate_results(1); }},
+    {"OneBufferForTwoLosses", Rule::Structure,
+     "expected a result apart from its other buffers",
+     [](ProgramT &p) {
+       operand(p, 0, lastForward(p), 4) = operand(p, 0, lastForward(p), 3);
+     }},
+
+    // Actions.
+    {"ForwardMissing", Rule::Structure,
+     "expected a forward of pipeline 0 stage 0 micro-batch 0, got none",
+     [](ProgramT &p) { erase(p, 0, find(p, 0, Opcode::Forward)); }},
+    {"BackwardMissing", Rule::Structure,
+     "expected a backward, or an input and a weight gradient, of pipeline 0 "
+     "stage 3 micro-batch 0 part 0, got none",
+     [](ProgramT &p) { erase(p, 3, find(p, 3, Opcode::Backward)); }},
+    {"InputGradientMissing", Rule::Structure, "got a weight gradient alone",
+     [](ProgramT &p) { erase(p, 3, find(p, 3, Opcode::InputGradient)); }, true},
+    {"WeightGradientMissing", Rule::Structure, "got an input gradient alone",
+     [](ProgramT &p) { erase(p, 3, find(p, 3, Opcode::WeightGradient)); },
+     true},
+    {"SecondBackward", Rule::Structure, "is there a second time",
+     [](ProgramT &p) {
+       insert(p, 0, indexOf(p, 0, Opcode::Backward),
+              find(p, 0, Opcode::Backward));
+     }},
+    {"SecondRecompute", Rule::Structure, "is there a second time",
+     [](ProgramT &p) {
+       insert(p, 0, indexOf(p, 0, Opcode::Recompute),
+              find(p, 0, Opcode::Recompute));
+     }},
+    {"RecomputeMissing", Rule::Structure,
+     "to make 2 stashes, one for each backward without a recompute, got 1",
+     [](ProgramT &p) { erase(p, 3, find(p, 3, Opcode::Recompute)); }},
+    {"StashMissing", Rule::Structure,
+     "expected the forward of pipeline 0 stage 0 micro-batch 0 to make 1 "
+     "stashes, one for each backward without a recompute, got 0",
+     [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_results(1); }},
+
+    // Values.
+    {"StashOfAnotherPart", Rule::Values,
+     "expected the stash of stage 0 micro-batch 0 part 0, got the stash of "
+     "stage 0 micro-batch 0 part 1",
+     [](ProgramT &p) {
+       // Both recomputes first, so that both stashes are there.
+       move(p, 0, indexOf(p, 0, Opcode::Recompute),
+            indexOf(p, 0, Opcode::Backward));
+       swapOperands(p, 0, find(p, 0, Opcode::Backward, 0),
+                    find(p, 0, Opcode::Backward, 1), 0);
+     }},
+    {"RestOfAnotherInputGradient", Rule::Values,
+     "expected what the input gradient left of stage 0 micro-batch 0 part 0, "
+     "got what the input gradient left of stage 0 micro-batch 0 part 1",
+     [](ProgramT &p) {
+       move(p, 0, indexOf(p, 0, Opcode::WeightGradient),
+            indexOf(p, 0, Opcode::WeightGradient, 1));
+       swapOperands(p, 0, find(p, 0, Opcode::WeightGradient, 0),
+                    find(p, 0, Opcode::WeightGradient, 1), 0);
+     },
+     true},
+    {"LossOfAnotherMicroBatch", Rule::Values,
+     "expected the loss of micro-batch 4, got the loss of micro-batch 5",
+     [](ProgramT &p) {
+       for (Instruction &each : worker(p, 0).instructions)
+         if (each.opcode() == Opcode::Backward && each.pipeline() == 1) {
+           operand(p, 0, each, 1) = operand(p, 0, lastForward(p), 4);
+           return;
+         }
+     }},
+    {"LossesInAnotherOrder", Rule::Values,
+     "expected the loss of micro-batch 4, got the loss of micro-batch 5",
+     [](ProgramT &p) {
+       for (Instruction &each : worker(p, 0).instructions)
+         if (each.opcode() == Opcode::AllReduceStart &&
+             each.kind() == ValueKind::Loss)
+           std::swap(operand(p, 0, each, 0), operand(p, 0, each, 1));
+     }},
+    {"ForwardOfAnotherActivation", Rule::Values,
+     "expected the activation of stage 0 micro-batch 2, got the activation of "
+     "stage 0 micro-batch 0",
+     [](ProgramT &p) {
+       operand(p, 1, action(p, 1, Opcode::Forward, 0, 2), 0) =
+           operand(p, 1, action(p, 1, Opcode::Forward, 0, 0), 0);
+     }},
+    {"RecomputeOfAnotherActivation", Rule::Values,
+     "expected the activation of stage 0 micro-batch 0, got the activation of "
+     "stage 0 micro-batch 2",
+     [](ProgramT &p) {
+       operand(p, 1, action(p, 1, Opcode::Recompute, 0, 1), 0) =
+           operand(p, 1, action(p, 1, Opcode::Forward, 0, 2), 0);
+     }},
+    {"RecomputeOfOtherTokens", Rule::Values,
+     "expected the tokens of micro-batch 0, got the tokens of micro-batch 2",
+     [](ProgramT &p) {
+       operand(p, 0, action(p, 0, Opcode::Recompute, 0, 1), 0) =
+           operand(p, 0, action(p, 0, Opcode::Forward, 0, 2), 0);
+     }},
+    {"RecomputeOfOtherLabels", Rule::Values,
+     "expected the labels of micro-batch 6, got the labels of micro-batch 4",
+     [](ProgramT &p) {
+       operand(p, 0, action(p, 0, Opcode::Recompute, 1, 7), 2) =
+           operand(p, 0, lastForward(p), 2);
+     }},
+    {"GradientOfAnotherPartSent", Rule::Values,
+     "expected the gradient of stage 1 micro-batch 0 part 1, got the gradient "
+     "of stage 1 micro-batch 0 part 0",
+     [](ProgramT &p) {
+       Instruction &second = gradientPost(p, 1, 1);
+       operand(p, 1, second, 0) = operand(p, 1, gradientPost(p, 1), 0);
+     }},
+    {"BackwardOfAnotherGradient", Rule::Values,
+     "expected the gradient of stage 1 micro-batch 0 part 1, got the gradient "
+     "of stage 1 micro-batch 0 part 0",
+     [](ProgramT &p) {
+       operand(p, 0, find(p, 0, Opcode::Backward, 1), 1) =
+           operand(p, 0, find(p, 0, Opcode::Backward), 1);
+     }},
+
+    // Weights.
+    {"RecomputeOfOtherWeights", Rule::Weights,
+     "expected the weights of pipeline 0 stage 0, got those of pipeline 1 "
+     "stage 3",
+     [](ProgramT &p) {
+       makeStagesAlike(p);
+       operand(p, 0, action(p, 0, Opcode::Recompute, 0, 1), 1) =
+           operand(p, 0, lastForward(p), 1);
+     }},
+    {"RecomputeBeforeItsForward", Rule::Weights,
+     "expected a forward of micro-batch 0 before it, got none",
+     [](ProgramT &p) {
+       move(p, 0, indexOf(p, 0, Opcode::Recompute),
+            indexOf(p, 0, Opcode::Forward));
+     }},
+};
+
+class VerifyRanges : public testing::TestWithParam<Case> {};
+
+TEST_P(VerifyRanges, IsRefused) {
+  expectRefused(sample(GetParam().splitBackward), GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyRanges, testing::ValuesIn(kCases),
+                         nameOfCase<Case>);
+
+} // namespace
+} // namespace chimera::program
