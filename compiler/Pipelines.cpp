@@ -26,7 +26,7 @@ void addBoundaryVerifier(OpPassManager &manager, Phase phase) {
 }
 
 void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
-                   bool onePerPair) {
+                   program::MessageModel messages) {
   auto leadsTo = [&](Phase phase) { return from < phase && phase <= to; };
 
   // described → partitioned. Stages get their costs and sizes, pipelines their
@@ -63,7 +63,7 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   // → synchronised. After communicate, so that no post stands behind the waits
   // of an all-reduce: the lazy policy puts those last.
   if (leadsTo(Phase::Synchronised)) {
-    manager.addPass(createSynchronisePass());
+    manager.addPass(createSynchronisePass({messages}));
     if (checked)
       addBoundaryVerifier(manager, Phase::Synchronised);
   }
@@ -77,11 +77,8 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   // their channel's waits; after project, since on the global order a window
   // would have to be followed per worker anyway, and before allocate, since a
   // receive has its buffer from its post on.
-  if (leadsTo(Phase::Allocated)) {
-    PlaceMessagesPassOptions options;
-    options.onePerPair = onePerPair;
-    manager.addPass(createPlaceMessagesPass(options));
-  }
+  if (leadsTo(Phase::Allocated))
+    manager.addPass(createPlaceMessagesPass({messages}));
 
   // → allocated. Last, since buffers follow from the final order of each
   // worker.

@@ -9,16 +9,18 @@
 #define CHIMERA_COMPILER_PIPELINES_H
 
 #include "compiler/Phase.h"
+#include "runtime/program/Program.h"
 
 #include "mlir/Pass/PassManager.h"
 
 namespace chimera {
 
 /// Adds the passes that take a module from one phase to a later one. With
-/// `checked`, each boundary that has a verifier pass runs it. `onePerPair` is
-/// for transports with one communicator for each pair of workers.
-void buildPipeline(mlir::OpPassManager &manager, Phase from, Phase to,
-                   bool checked, bool onePerPair = false);
+/// `checked`, each boundary that has a verifier pass runs it. Messages are
+/// placed so that they cannot wait for each other in a cycle under `messages`.
+void buildPipeline(
+    mlir::OpPassManager &manager, Phase from, Phase to, bool checked,
+    program::MessageModel messages = program::MessageModel::Rendezvous);
 
 /// Adds the pass that verifies what a module of `phase` has to be, if that
 /// phase has one. Phases without one check what they need themselves.

@@ -22,21 +22,6 @@ using namespace mlir;
 
 namespace chimera {
 
-llvm::cl::ValuesClass messageModels() {
-  using program::MessageModel;
-  auto value = [](MessageModel model, const char *meaning) {
-    return llvm::cl::OptionEnumValue{program::nameOf(model), int(model),
-                                     meaning};
-  };
-  return llvm::cl::values(
-      value(MessageModel::Rendezvous, "a send may wait for its receive"),
-      value(MessageModel::Buffered, "a send waits for nothing"),
-      value(MessageModel::StreamPerDirection,
-            "as NCCL, with a communicator for each channel"),
-      value(MessageModel::StreamPerPair,
-            "as NCCL, with a communicator for each pair of workers"));
-}
-
 /// Where the violation's instruction comes from, or else its worker, or else
 /// the pipeline.
 static Location placeOf(ModuleOp module, const program::ProgramT &program,

@@ -12,15 +12,10 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
-#include "llvm/Support/CommandLine.h"
 
 #include <memory>
 
 namespace chimera {
-
-/// The values of an option that names the semantics of messages, to be proven
-/// under.
-llvm::cl::ValuesClass messageModels();
 
 /// Runs verifyProgram on what emitProgram made of `module`. Fails if that finds
 /// anything, with a diagnostic for each violation at the source location of the

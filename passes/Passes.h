@@ -10,6 +10,7 @@
 
 #include "dialect/Chimera.h"
 #include "passes/DecimalOption.h"
+#include "passes/MessageModels.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -14,6 +14,12 @@ class ChimeraPass<string name> : Pass<name, "::mlir::ModuleOp"> {
   let dependentDialects = ["::chimera::ChimeraDialect"];
 }
 
+def messagesOption
+    : Option<"messages", "messages", "::chimera::program::MessageModel",
+             "::chimera::program::MessageModel::Rendezvous",
+             "The semantics of messages for which they are placed",
+             "::chimera::messageModels()">;
+
 //===----------------------------------------------------------------------===//
 // Phases, in their order
 //===----------------------------------------------------------------------===//
@@ -115,7 +121,13 @@ def SynchronisePass : ChimeraPass<"chimera-synchronise"> {
 
     In a step that flushes, all-reduces stand behind all actions, as schedule
     leaves them; in one that overlaps others, anywhere.
+
+    For `stream-per-device` all members start an all-reduce in one place of the
+    global order, behind the last action of all that contributes, so that each
+    worker starts all-reduces and posts messages in that order. With eager_opt
+    that is there where every member would start it behind its own last.
   }];
+  let options = [messagesOption];
 }
 
 def ProjectPass : ChimeraPass<"chimera-project"> {
@@ -147,19 +159,18 @@ def PlaceMessagesPass : ChimeraPass<"chimera-place-messages"> {
     chimera-allocate on a copy of them, it is the same among those that fit, and 1
     if none does.
 
-    With `one-communicator-per-pair`, under which messages take effect one after
-    another in both directions, receives stay where they are, next to their sends
-    in the global order; posts to and from the same worker that stand side by
-    side become one `chimera.group`, so that neither waits for the other.
+    For `stream-per-pair` and `stream-per-device`, under which messages of both
+    directions take effect one after another, receives stay where they are, next
+    to their sends in the global order. Of posts that stand side by side some
+    become one `chimera.group`, so that none of them waits for another: those to
+    and from the same worker, and for `stream-per-device`, where some of them are
+    such, all.
 
     Fails where a given window is too small for a message that overtakes others,
-    where posts are in groups already, and where a window is given although a pair
-    of workers has one communicator.
+    where posts are in groups already, and where a window is given for one of
+    these two.
   }];
-  let options = [
-    Option<"onePerPair", "one-communicator-per-pair", "bool", "false",
-           "For transports with one communicator for each pair of workers">
-  ];
+  let options = [messagesOption];
 }
 
 def AllocatePass : ChimeraPass<"chimera-allocate"> {

@@ -187,10 +187,15 @@ private:
 };
 
 /// Makes one group of the posts of a worker to and from the same other that
-/// stand side by side.
+/// stand side by side, or, where all posts of a worker are in one stream, of
+/// all that stand beside such. A group of some of them would come before the
+/// others:
+///
+///   S0→1 S0→2 R0←1   the receive may need what worker 2 makes of its message
 class Crossings {
 public:
-  explicit Crossings(MLIRContext *context) : builder(context) {}
+  Crossings(MLIRContext *context, bool isOneStream)
+      : builder(context), isOneStream(isOneStream) {}
 
   void group(Block &section) {
     SmallVector<Operation *> run;
@@ -215,8 +220,11 @@ private:
     }
     for (auto &[peer, posts] : peers) {
       size_t sends = llvm::count_if(posts, llvm::IsaPred<PostSendOp>);
-      if (sends > 0 && sends < posts.size())
-        makeGroup(posts);
+      if (sends == 0 || sends == posts.size())
+        continue;
+      makeGroup(isOneStream ? run : ArrayRef(posts));
+      if (isOneStream)
+        return;
     }
   }
 
@@ -240,6 +248,7 @@ private:
   }
 
   OpBuilder builder;
+  const bool isOneStream;
 };
 
 LogicalResult placeInWindows(WorkerOp worker, Window window) {
@@ -401,13 +410,14 @@ struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {
     if (workers.empty())
       return pipeline.emitOpError(
           "expected workers: run chimera-project first");
-    if (onePerPair) {
+    bool isOneStream = messages == program::MessageModel::StreamPerDevice;
+    if (isOneStream || messages == program::MessageModel::StreamPerPair) {
       if (pipeline.getReceiveWindow())
-        return pipeline.emitOpError(
-            "expected no receive_window where a pair of workers has one "
-            "communicator, which takes messages in one order at both ends");
+        return pipeline.emitOpError("expected no receive_window for ")
+               << program::nameOf(messages)
+               << " messages, which both ends must post in one order";
       return forEachWorker(&getContext(), workers.size(), [&](size_t w) {
-        Crossings crossings(&getContext());
+        Crossings crossings(&getContext(), isOneStream);
         Sends sends;
         for (Block *section : workers[w].getSections()) {
           crossings.group(*section);

@@ -120,8 +120,10 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce, const Places &places) {
 /// Makes the starts and waits of all-reduces that stand one behind another.
 class Synchroniser {
 public:
-  /// Gradients are cut into buckets of at most `bucketBytes`, whole if 0.
-  explicit Synchroniser(int64_t bucketBytes) : bucketBytes(bucketBytes) {}
+  /// Gradients are cut into buckets of at most `bucketBytes`, whole if 0. Where
+  /// `isTogether`, all members start an all-reduce in one place of the order.
+  Synchroniser(int64_t bucketBytes, bool isTogether)
+      : bucketBytes(bucketBytes), isTogether(isTogether) {}
 
   /// `startsNow` says whether a worker starts an all-reduce right behind the
   /// last of its actions that contribute, which is given.
@@ -195,9 +197,17 @@ private:
         groups.try_emplace(std::move(members), groups.size()).first->second;
     DenseI32ArrayAttr workers = builder.getDenseI32ArrayAttr(reduction.workers);
     DenseI32ArrayAttr keys = builder.getDenseI32ArrayAttr(reduction.keys);
+    if (isTogether) {
+      bool startNow = llvm::all_of(reduction.parts, [&](const Part &part) {
+        return startsNow(part.last);
+      });
+      setPlace(builder, startNow ? reduction.last : nullptr, nullptr, anchor);
+    }
     for (Part &part : reduction.parts) {
       Operation *&before = newest[{part.worker, group}];
-      setPlace(builder, part, before, anchor, startsNow);
+      if (!isTogether)
+        setPlace(builder, startsNow(part.last) ? part.last : nullptr, before,
+                 anchor);
       SmallVector<SmallVector<Value>> contributions(buckets.size());
       for (unsigned index : part.operands) {
         bring(builder, reduce.getSummands()[index]);
@@ -255,15 +265,14 @@ private:
     split->erase();
   }
 
-  /// Behind the last contribution and what is sent of it, or at the anchor; but
-  /// behind the start `before`, if any, of an earlier all-reduce with the same
-  /// members.
-  static void setPlace(OpBuilder &builder, const Part &part, Operation *before,
-                       Operation *anchor, StartsNow startsNow) {
+  /// Behind the action `behind` and what is sent of it, or at the anchor where
+  /// there is none; but behind the start `before`, if any, of an earlier
+  /// all-reduce with the same members.
+  static void setPlace(OpBuilder &builder, Operation *behind, Operation *before,
+                       Operation *anchor) {
     builder.setInsertionPoint(anchor);
-    if (!startsNow(part.last))
+    if (!behind)
       return;
-    Operation *behind = part.last;
     while (isa<PostReceiveOp, PostSendOp, SplitOp, AllReduceStartOp>(
         behind->getNextNode()))
       behind = behind->getNextNode();
@@ -327,7 +336,8 @@ private:
         stage, workerOf(builder, part), DenseI32ArrayAttr());
   }
 
-  int64_t bucketBytes;
+  const int64_t bucketBytes;
+  const bool isTogether;
   /// A number for each group of members.
   std::map<SmallVector<int32_t>, size_t> groups;
   /// The last start of each worker in each group.
@@ -372,7 +382,7 @@ actionsBeforeIdleTime(PipelineOp pipeline, Block &step) {
   return result;
 }
 
-LogicalResult synchronise(PipelineOp pipeline) {
+LogicalResult synchronise(PipelineOp pipeline, bool isTogether) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
@@ -394,15 +404,18 @@ LogicalResult synchronise(PipelineOp pipeline) {
   int64_t bucketBytes = pipeline.getBucketBytes().value_or(0);
   for (SectionOp section : *sections)
     for (ArrayRef<AllReduceOp> run : runsOf(section.getBody().front(), flushes))
-      if (failed(Synchroniser(bucketBytes).run(run, startsNow)))
+      if (failed(Synchroniser(bucketBytes, isTogether).run(run, startsNow)))
         return failure();
   return success();
 }
 
 struct Synchronise : impl::SynchronisePassBase<Synchronise> {
+  using SynchronisePassBase::SynchronisePassBase;
+
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(synchronise(pipeline)))
+      if (failed(synchronise(
+              pipeline, messages == program::MessageModel::StreamPerDevice)))
         return signalPassFailure();
   }
 };

@@ -81,9 +81,7 @@ static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
   bool checked = check || from != Phase::Described;
   auto add = [&](Phase first, Phase last) {
     return [=](OpPassManager &manager) {
-      chimera::buildPipeline(manager, first, last, checked,
-                             messages ==
-                                 chimera::program::MessageModel::StreamPerPair);
+      chimera::buildPipeline(manager, first, last, checked, messages);
     };
   };
   if (from != Phase::Described &&

@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/Report.h"
 
+#include "compiler/schedule/DeviceOrder.h"
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
 
@@ -123,6 +124,8 @@ Report makeReport(std::string name, const Scheme *scheme,
     bounded.memoryCaps.clear();
   report.bounds = bounds(bounded);
   describeWindow(Windows(problem, schedule), receiveWindow, report);
+  report.deviceOrderMakespan =
+      makespanInDeviceOrder(problem, schedule, report.timing);
   addAllReduces(report, schedule);
   if (problem.updates != Updates::Flush)
     report.steady = steadyState(problem, schedule);

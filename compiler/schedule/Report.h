@@ -46,6 +46,8 @@ struct Report {
   /// The makespan with smaller windows and with that one; none where messages
   /// take no time on their way or a window is too small to end.
   std::vector<std::pair<int32_t, int64_t>> windowMakespans;
+  /// Where messages take effect in one order on each device (DeviceOrder.h).
+  int64_t deviceOrderMakespan = 0;
   /// Where a flush ends the step: how long the all-reduce of each stage's
   /// gradient takes, by what messages take, and in how many buckets, 0 where
   /// there is one replica; apart from them that of what first and last stage

@@ -195,6 +195,10 @@ constexpr Column kColumns[] = {
          all[std::to_string(window)] = timeOf(r, makespan);
        return all;
      }},
+    {"device_order_makespan", "makespan with one order a device",
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.deviceOrderMakespan);
+     }},
     {"steps", "steps that overlap, shown",
      [](const Report &r) {
        return r.steady ? ordered_json(r.problem.steps) : ordered_json();

@@ -37,8 +37,9 @@ constexpr const char *kKindNames[] = {
     "loss",   "weights", "weight gradient", "optimizer state"};
 static_assert(std::size(kKindNames) == size_t(ValueKind::MAX) + 1);
 
-constexpr const char *kModelNames[] = {
-    "rendezvous", "buffered", "stream-per-direction", "stream-per-pair"};
+constexpr const char *kModelNames[] = {"rendezvous", "buffered",
+                                       "stream-per-direction",
+                                       "stream-per-pair", "stream-per-device"};
 static_assert(std::size(kModelNames) == size_t(MessageModel::MAX) + 1);
 
 std::string number(uint64_t value) { return std::to_string(value); }
@@ -134,6 +135,10 @@ const char *nameOf(Opcode opcode) {
 const char *nameOf(ValueKind kind) {
   auto index = size_t(kind);
   return index < std::size(kKindNames) ? kKindNames[index] : "unknown";
+}
+
+bool isStreamed(MessageModel model) {
+  return model >= MessageModel::StreamPerDirection;
 }
 
 const char *nameOf(MessageModel model) {

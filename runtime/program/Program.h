@@ -37,6 +37,8 @@ std::span<const uint32_t> resultsOf(const WorkerT &worker,
 const char *nameOf(Opcode opcode);
 const char *nameOf(ValueKind kind);
 const char *nameOf(MessageModel model);
+/// Whether operations of a worker take effect one after another, as in NCCL.
+bool isStreamed(MessageModel model);
 
 /// One line that names what instruction `index` of worker `worker` does, for
 /// example "post_send activation pipeline 0 stage 1 micro-batch 2 to worker 2".

@@ -278,33 +278,36 @@ enum class MessageModel : uint8_t {
   Buffered = 1,
   StreamPerDirection = 2,
   StreamPerPair = 3,
+  StreamPerDevice = 4,
   MIN = Rendezvous,
-  MAX = StreamPerPair
+  MAX = StreamPerDevice
 };
 
-inline const MessageModel (&EnumValuesMessageModel())[4] {
+inline const MessageModel (&EnumValuesMessageModel())[5] {
   static const MessageModel values[] = {
     MessageModel::Rendezvous,
     MessageModel::Buffered,
     MessageModel::StreamPerDirection,
-    MessageModel::StreamPerPair
+    MessageModel::StreamPerPair,
+    MessageModel::StreamPerDevice
   };
   return values;
 }
 
 inline const char * const *EnumNamesMessageModel() {
-  static const char * const names[5] = {
+  static const char * const names[6] = {
     "Rendezvous",
     "Buffered",
     "StreamPerDirection",
     "StreamPerPair",
+    "StreamPerDevice",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameMessageModel(MessageModel e) {
-  if (flatbuffers::IsOutRange(e, MessageModel::Rendezvous, MessageModel::StreamPerPair)) return "";
+  if (flatbuffers::IsOutRange(e, MessageModel::Rendezvous, MessageModel::StreamPerDevice)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesMessageModel()[index];
 }

@@ -31,7 +31,8 @@ struct Site {
   uint32_t index;
 };
 
-/// The operations of one communicator on one worker, under a stream model.
+/// The operations of a worker that take effect one after another: those of one
+/// communicator, or all.
 struct Stream {
   /// Its posts, as places in the worker's list of posts.
   struct Operation {
@@ -47,8 +48,7 @@ public:
   Machine(const ProgramT &program, const Facts &facts, Report &report)
       : program(program), facts(facts), report(report),
         buffered(program.message_model == MessageModel::Buffered),
-        streamed(program.message_model == MessageModel::StreamPerDirection ||
-                 program.message_model == MessageModel::StreamPerPair),
+        streamed(isStreamed(program.message_model)),
         next(program.workers.size()), done(program.workers.size()),
         arrived(facts.communicatorOf.size()) {
     for (size_t w = 0; w < done.size(); ++w)
@@ -102,8 +102,10 @@ private:
     return streamed ? inEffect[site.worker][site.index] : isReached(site);
   }
 
-  /// The communicator of a post or start, of those on its worker.
+  /// The stream of a post or start, of those on its worker.
   uint64_t keyOf(Site site) const {
+    if (program.message_model == MessageModel::StreamPerDevice)
+      return 0;
     uint64_t target = at(site).target();
     if (isStart(site))
       return uint64_t(1) << 40 | sharedBy[target];
@@ -140,8 +142,7 @@ private:
       }
   }
 
-  /// Of the posts in [begin, end), those that use one communicator are one
-  /// operation of it.
+  /// Of the posts in [begin, end), those of one stream are one operation of it.
   void enqueue(uint32_t w, uint32_t begin, uint32_t end) {
     std::vector<uint32_t> &posts = posted[w];
     auto first = static_cast<uint32_t>(posts.size());
@@ -355,6 +356,9 @@ private:
 
   std::string describe(const Node &node, const Edge &edge) const {
     auto name = [&](Site site) { return report.name(site.worker, site.index); };
+    const std::string stream =
+        program.message_model == MessageModel::StreamPerDevice ? "device"
+                                                               : "communicator";
     std::string lines = "\n    " + ranksOf(node.worker) + ": ";
     if (node.key) {
       lines += name(edge.post);
@@ -365,8 +369,8 @@ private:
         lines += "\n      for which " + name(edge.post) +
                  (isInEffect({node.worker, own})
                       ? " must complete, which is of its group and"
-                      : " must complete, which is before it on its "
-                        "communicator and");
+                      : " must complete, which is before it on its " + stream +
+                            " and");
     }
     lines += "\n      waits until " + name(edge.awaited);
     if (!nodes[edge.node].key)
@@ -374,7 +378,7 @@ private:
     const Stream &ahead = streams[edge.awaited.worker].at(keyOf(edge.awaited));
     uint32_t head = ahead.queue[ahead.head].begin;
     return lines + " takes effect, after instruction " +
-           text(posted[edge.awaited.worker][head]) + " on its communicator";
+           text(posted[edge.awaited.worker][head]) + " on its " + stream;
   }
 
   /// "rank 1", or "ranks 1, 5, 9" where there are copies.

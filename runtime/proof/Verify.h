@@ -77,11 +77,13 @@ struct Violation {
 /// and posting never blocks.
 ///
 /// Under a stream model a post or start has two more events, e taking effect
-/// and f finished, which the posts of a group on one communicator share:
-/// s(post)→e→f→c(wait), f of the operation before on its communicator→e, and e
-/// of each matched operation→f. A program that is free of deadlock under
-/// stream-per-pair is so under stream-per-direction, one that is free there
-/// under rendezvous, and one that is free there under buffered.
+/// and f finished, which the posts of a group in one stream share:
+/// s(post)→e→f→c(wait), f of the operation before in its stream→e, and e of
+/// each matched operation→f. A stream is that of one communicator, or of the
+/// whole device. A program that is free of deadlock under stream-per-device is
+/// so under stream-per-pair, one that is free there under stream-per-direction,
+/// one that is free there under rendezvous, and one that is free there under
+/// buffered.
 ///
 /// Of a deadlock one cycle is shown: in the state in which every execution ends
 /// up, the one of the fewest links, and of these the smallest by its workers,

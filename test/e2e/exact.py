@@ -110,11 +110,11 @@ def main():
             program = pathlib.Path(name) / f"{number}.chimera"
             try:
                 # Some with groups in the place of windows.
-                how = ["--messages", "stream-per-pair"]
-                pairs = number % 4 == 1 and "receive_window" not in options
-                grid.compile_to(
-                    tools, description, program, "--check", *(how if pairs else [])
-                )
+                how = ["--check"]
+                stream = {1: "pair", 3: "device"}.get(number % 4)
+                if stream and "receive_window" not in options:
+                    how += ["--messages", f"stream-per-{stream}"]
+                grid.compile_to(tools, description, program, *how)
                 # fmt: off
                 text = grid.run(tools / "hostile-run", program, "--threads",
                                 "--first", 2 * number, "--seeds", 2)

@@ -1,8 +1,8 @@
 // With one communicator for each pair of workers receives stay next to their
 // sends in the global order, and what crosses side by side is one group.
 //
-// RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages=one-communicator-per-pair | FileCheck %s
-// RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages=one-communicator-per-pair --chimera-allocate --chimera-verify-allocated --chimera-verify-program=messages=stream-per-pair -o /dev/null
+// RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages=messages=stream-per-pair | FileCheck %s
+// RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages=messages=stream-per-pair --chimera-allocate --chimera-verify-allocated --chimera-verify-program=messages=stream-per-pair -o /dev/null
 
 // CHECK: chimera.worker 0
 // CHECK: chimera.forward {{.*}} micro_batch 2

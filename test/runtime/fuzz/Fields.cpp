@@ -237,7 +237,7 @@ void changeTraining(ProgramT &program, Random &random) {
     program.updates = program::Updates(random.below(4));
     return;
   case 6:
-    program.message_model = program::MessageModel(random.below(5));
+    program.message_model = program::MessageModel(random.below(6));
     return;
   default:
     changeNumber(*numbers[random.below(std::size(numbers))], random);

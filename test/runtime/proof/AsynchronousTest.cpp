@@ -27,8 +27,8 @@ TEST(VerifyAsynchronous, AcceptsPipeDreamAnd2BW) {
         for (bool split : {false, true})
           for (MessageModel model :
                {MessageModel::Rendezvous, MessageModel::Buffered,
-                MessageModel::StreamPerDirection,
-                MessageModel::StreamPerPair}) {
+                MessageModel::StreamPerDirection, MessageModel::StreamPerPair,
+                MessageModel::StreamPerDevice}) {
             ProgramT program =
                 sampleAsynchronous({.workers = workers,
                                     .microBatches = workers + more,

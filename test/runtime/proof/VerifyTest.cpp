@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/proof/Verify.h"
+#include "test/runtime/program/Changes.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -28,8 +29,8 @@ TEST(Verify, AcceptsSamplePipelines) {
           for (uint32_t dataParallel : {1, 2})
             for (MessageModel model :
                  {MessageModel::Rendezvous, MessageModel::Buffered,
-                  MessageModel::StreamPerDirection,
-                  MessageModel::StreamPerPair}) {
+                  MessageModel::StreamPerDirection, MessageModel::StreamPerPair,
+                  MessageModel::StreamPerDevice}) {
               ProgramT program = samplePipeline({.workers = workers,
                                                  .microBatches = microBatches,
                                                  .bidirectional = bidirectional,
@@ -255,6 +256,26 @@ TEST(VerifyDeadlock, OneCommunicatorForBothDirectionsNeedsOneOrder) {
       "      waits until worker 0 instruction 2 (post_recv tokens pipeline 1 "
       "stage 0 micro-batch 1 from worker 1) at sample.mlir:1:3 takes effect, "
       "after instruction 1 on its communicator");
+}
+
+TEST(VerifyDeadlock, OneStreamForADeviceNeedsOneOrderOfAll) {
+  // All-reduce s has members s and s+1 of 3, and is started in this order.
+  ProgramT program =
+      samplePipeline({.workers = 3, .microBatches = 1, .idlePipelines = 1});
+  program.message_model = MessageModel::StreamPerDevice;
+  EXPECT_TRUE(rulesOf(program).empty()) << firstMessage(program);
+  // Worker 0 starts 2 before 0, worker 1 0 before 1, worker 2 1 before 2.
+  move(program, 0, indexOf(program, 0, Opcode::AllReduceStart, 1),
+       indexOf(program, 0, Opcode::AllReduceStart));
+  program.message_model = MessageModel::StreamPerPair;
+  EXPECT_TRUE(rulesOf(program).empty()) << firstMessage(program);
+  program.message_model = MessageModel::StreamPerDevice;
+  EXPECT_EQ(rulesOf(program), kDeadlock);
+  std::string message = firstMessage(program);
+  EXPECT_NE(message.find("under the stream-per-device model, got a cycle of 3"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("on its device\n"), std::string::npos) << message;
 }
 
 TEST(VerifyDeadlock, AllReducesAwaitedInDifferentOrders) {

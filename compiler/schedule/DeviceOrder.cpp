@@ -1,0 +1,218 @@
+//===- DeviceOrder.cpp - Messages in one order a device -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/DeviceOrder.h"
+
+#include "compiler/schedule/Messages.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+namespace chimera::schedule {
+
+namespace {
+
+/// Events with the least time from one to another: the longest way to an event
+/// is when it happens.
+class Events {
+public:
+  int32_t add() {
+    times.push_back(0);
+    return static_cast<int32_t>(times.size() - 1);
+  }
+  void happensAfter(int32_t event, int32_t other, int64_t time) {
+    edges.push_back({other, event, time});
+  }
+
+  /// The times of all events. Requires that none is after itself.
+  const std::vector<int64_t> &run() {
+    std::vector<int32_t> incoming(times.size()), begin(times.size() + 1);
+    for (const Edge &edge : edges) {
+      ++incoming[edge.to];
+      ++begin[edge.from + 1];
+    }
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    std::vector<int32_t> outgoing(edges.size()), next = begin;
+    for (size_t e = 0; e < edges.size(); ++e)
+      outgoing[next[edges[e].from]++] = static_cast<int32_t>(e);
+    std::vector<int32_t> ready;
+    for (size_t event = 0; event < times.size(); ++event)
+      if (incoming[event] == 0)
+        ready.push_back(static_cast<int32_t>(event));
+    while (!ready.empty()) {
+      int32_t event = ready.back();
+      ready.pop_back();
+      for (int32_t e = begin[event]; e < begin[event + 1]; ++e) {
+        const Edge &edge = edges[outgoing[e]];
+        times[edge.to] = std::max(times[edge.to], times[event] + edge.time);
+        if (--incoming[edge.to] == 0)
+          ready.push_back(edge.to);
+      }
+    }
+    return times;
+  }
+
+private:
+  struct Edge {
+    int32_t from, to;
+    int64_t time;
+  };
+  std::vector<int64_t> times;
+  std::vector<Edge> edges;
+};
+
+/// One message, and the operations of which its posts are part.
+struct Transfer {
+  int64_t flight;
+  int32_t sends = -1, receives = -1;
+};
+
+/// An operation of a worker: a post or a group of them.
+struct Operation {
+  int32_t effect, end; ///< events
+};
+
+/// Messages as chimera-communicate and chimera-place-messages place them.
+class Device {
+public:
+  Device(const Problem &problem, const Schedule &schedule)
+      : problem(problem), schedule(schedule), ids(problem),
+        transferOf(ids.count(), -1), workers(schedule.workers.size()) {}
+
+  int64_t run(const Timing &timing) {
+    for (auto [start, worker, index] : inGlobalOrder(timing)) {
+      endRun(worker);
+      act(worker, schedule.workers[worker][index]);
+    }
+    for (size_t w = 0; w < workers.size(); ++w)
+      endRun(static_cast<int32_t>(w));
+    for (const Transfer &transfer : transfers)
+      for (int32_t own : {transfer.sends, transfer.receives})
+        for (int32_t other : {transfer.sends, transfer.receives})
+          events.happensAfter(operations[own].end, operations[other].effect,
+                              transfer.flight);
+    for (auto [start, transfer] : awaited)
+      events.happensAfter(start.event,
+                          operations[transfers[transfer].receives].end,
+                          start.receive);
+    const std::vector<int64_t> &times = events.run();
+    int64_t makespan = 0;
+    for (const Worker &worker : workers)
+      if (worker.last >= 0)
+        makespan = std::max(makespan, times[worker.last]);
+    return makespan;
+  }
+
+private:
+  /// A post behind the last action of its worker.
+  struct Post {
+    int32_t transfer, peer;
+    bool isSend;
+  };
+  struct Worker {
+    int32_t last = -1;      ///< the end of its last action
+    int32_t free = -1;      ///< when what that sends no longer occupies it
+    int32_t operation = -1; ///< its last
+    std::vector<Post> run;  ///< the posts since its last action
+  };
+  struct Start {
+    int32_t event;
+    int64_t receive; ///< that a message occupies the worker before it
+  };
+
+  static std::vector<std::tuple<int64_t, int32_t, int32_t>>
+  inGlobalOrder(const Timing &timing) {
+    std::vector<std::tuple<int64_t, int32_t, int32_t>> order;
+    for (size_t w = 0; w < timing.starts.size(); ++w)
+      for (size_t i = 0; i < timing.starts[w].size(); ++i)
+        order.emplace_back(timing.starts[w][i], static_cast<int32_t>(w),
+                           static_cast<int32_t>(i));
+    std::ranges::sort(order);
+    return order;
+  }
+
+  int64_t time(const MessageTime &of, const Message &message,
+               const Action &action) const {
+    return problem.transfer(of, message.stage, action);
+  }
+
+  void act(int32_t w, const Action &action) {
+    Worker &worker = workers[w];
+    Start start{events.add(), 0};
+    if (worker.free >= 0)
+      events.happensAfter(start.event, worker.free, 0);
+    if (std::optional<Message> message = awaitedBy(problem, ids, action)) {
+      start.receive = time(problem.link.receive, *message, action);
+      awaited.emplace_back(start, transferOf[message->maker]);
+    }
+    worker.last = worker.free = events.add();
+    events.happensAfter(worker.last, start.event, problem.cost(action));
+    std::optional<Message> sent = sentBy(problem, ids, action);
+    if (!sent)
+      return;
+    worker.free = events.add();
+    events.happensAfter(worker.free, worker.last,
+                        time(problem.link.send, *sent, action));
+    auto transfer = static_cast<int32_t>(transfers.size());
+    transfers.push_back({time(problem.link, *sent, action)});
+    transferOf[sent->maker] = transfer;
+    worker.run.push_back({transfer, sent->peer, true});
+    workers[sent->peer].run.push_back({transfer, w, false});
+  }
+
+  /// Makes operations of the posts since the worker's last action.
+  void endRun(int32_t w) {
+    Worker &worker = workers[w];
+    std::map<int32_t, std::pair<bool, bool>> directions; // by peer
+    bool isGroup = false;
+    for (const Post &post : worker.run) {
+      auto &[sends, receives] = directions[post.peer];
+      (post.isSend ? sends : receives) = true;
+      isGroup |= sends && receives;
+    }
+    for (size_t k = 0; k < worker.run.size(); ++k) {
+      if (k == 0 || !isGroup)
+        addOperation(worker);
+      const Post &post = worker.run[k];
+      Transfer &transfer = transfers[post.transfer];
+      (post.isSend ? transfer.sends : transfer.receives) = worker.operation;
+    }
+    worker.run.clear();
+  }
+
+  void addOperation(Worker &worker) {
+    Operation operation{events.add(), events.add()};
+    if (worker.free >= 0)
+      events.happensAfter(operation.effect, worker.free, 0);
+    if (worker.operation >= 0)
+      events.happensAfter(operation.effect, operations[worker.operation].end,
+                          0);
+    worker.operation = static_cast<int32_t>(operations.size());
+    operations.push_back(operation);
+  }
+
+  const Problem &problem;
+  const Schedule &schedule;
+  ActionIds ids;
+  Events events;
+  std::vector<int32_t> transferOf; ///< by the number of the action
+  std::vector<Transfer> transfers;
+  std::vector<Operation> operations;
+  std::vector<std::pair<Start, int32_t>> awaited; ///< and the transfer
+  std::vector<Worker> workers;
+};
+
+} // namespace
+
+int64_t makespanInDeviceOrder(const Problem &problem, const Schedule &schedule,
+                              const Timing &timing) {
+  return Device(problem, schedule).run(timing);
+}
+
+} // namespace chimera::schedule
