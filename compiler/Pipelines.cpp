@@ -58,7 +58,7 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   // a cycle. Must come before project, so that workers share no value and
   // project can move ops instead of copying them.
   if (leadsTo(Phase::Communicated))
-    manager.addPass(createCommunicatePass());
+    manager.addPass(createCommunicatePass({messages}));
 
   // → synchronised. After communicate, so that no post stands behind the waits
   // of an all-reduce: the lazy policy puts those last.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/ActionTimes.h"
 #include "passes/Bridge.h"
 #include "passes/Described.h"
 #include "passes/Passes.h"
@@ -14,6 +15,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <map>
+#include <queue>
 
 using namespace mlir;
 
@@ -216,7 +218,45 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
   return success();
 }
 
-LogicalResult communicate(PipelineOp pipeline) {
+/// Moves posts, which stand behind the actions that make what is sent, to where
+/// those have ended in the simulated run: the order in which messages are
+/// ready. Where a worker's messages take effect one after another, one whose
+/// action is under way would hold up others that are ready before it.
+void postWhenReady(Block &block, const ActionTimes &times) {
+  struct Post {
+    int64_t ready;
+    size_t number;
+    Operation *op;
+    bool operator<(const Post &other) const {
+      return std::tie(ready, number) > std::tie(other.ready, other.number);
+    }
+  };
+  std::priority_queue<Post> pending; // the first that is ready on top
+  size_t count = 0;
+  auto postBefore = [&](Operation *place, int64_t time) {
+    for (; !pending.empty() && pending.top().ready <= time; pending.pop())
+      pending.top().op->moveBefore(place);
+  };
+  int64_t ready = 0;          // what the action behind which this is makes
+  Operation *place = nullptr; // before what leads to the next action
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (isa<PostSendOp, PostReceiveOp>(op)) {
+      pending.push({ready, count++, &op});
+      continue;
+    }
+    if (!place)
+      place = &op;
+    auto action = dyn_cast<ActionOp>(op);
+    if (!action)
+      continue;
+    postBefore(place, times.startOf(action));
+    ready = times.endOf(action);
+    place = nullptr;
+  }
+  postBefore(place, INT64_MAX);
+}
+
+LogicalResult communicate(PipelineOp pipeline, bool isOneStream) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
@@ -236,6 +276,13 @@ LogicalResult communicate(PipelineOp pipeline) {
     if (failed(communicate(pipeline, block, homes, poster)))
       return failure();
   }
+  if (!isOneStream)
+    return success();
+  FailureOr<ActionTimes> times = ActionTimes::of(pipeline);
+  if (failed(times))
+    return failure();
+  for (SectionOp section : *sections)
+    postWhenReady(section.getBody().front(), *times);
   return success();
 }
 
@@ -256,11 +303,14 @@ LogicalResult holdCaps(ModuleOp module) {
 }
 
 struct Communicate : impl::CommunicatePassBase<Communicate> {
+  using CommunicatePassBase::CommunicatePassBase;
+
   void runOnOperation() override {
     if (failed(holdCaps(getOperation())))
       return signalPassFailure();
     for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(communicate(pipeline)))
+      if (failed(communicate(
+              pipeline, messages == program::MessageModel::StreamPerDevice)))
         return signalPassFailure();
   }
 };

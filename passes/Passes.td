@@ -102,7 +102,12 @@ def CommunicatePass : ChimeraPass<"chimera-communicate"> {
     is received before it. Executing the block in its order is then a legal run
     even with rendezvous sends, so no order of waits on any worker can form a
     cycle.
+
+    For `stream-per-device` posts stand where, in the simulated run, the action
+    has ended that makes what is sent: messages then take effect in the order in
+    which they are ready.
   }];
+  let options = [messagesOption];
 }
 
 def SynchronisePass : ChimeraPass<"chimera-synchronise"> {
@@ -123,9 +128,9 @@ def SynchronisePass : ChimeraPass<"chimera-synchronise"> {
     leaves them; in one that overlaps others, anywhere.
 
     For `stream-per-device` all members start an all-reduce in one place of the
-    global order, behind the last action of all that contributes, so that each
-    worker starts all-reduces and posts messages in that order. With eager_opt
-    that is there where every member would start it behind its own last.
+    global order, where the last action of all that contributes has ended, so that
+    each worker starts all-reduces and posts messages in that order. With
+    eager_opt it is there where every member would start it behind its own last.
   }];
   let options = [messagesOption];
 }
@@ -163,8 +168,8 @@ def PlaceMessagesPass : ChimeraPass<"chimera-place-messages"> {
     directions take effect one after another, receives stay where they are, next
     to their sends in the global order. Of posts that stand side by side some
     become one `chimera.group`, so that none of them waits for another: those to
-    and from the same worker, and for `stream-per-device`, where some of them are
-    such, all.
+    and from the same worker, or for `stream-per-device` sends and the receive
+    behind them, whatever the workers.
 
     Fails where a given window is too small for a message that overtakes others,
     where posts are in groups already, and where a window is given for one of

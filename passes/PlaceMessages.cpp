@@ -186,18 +186,54 @@ private:
   std::vector<WaitOp> waiting;
 };
 
-/// Makes one group of the posts of a worker to and from the same other that
-/// stand side by side, or, where all posts of a worker are in one stream, of
-/// all that stand beside such. A group of some of them would come before the
-/// others:
-///
-///   S0→1 S0→2 R0←1   the receive may need what worker 2 makes of its message
-class Crossings {
+/// Makes groups of posts of a worker that stand side by side. What waits for
+/// one of a group waits for all.
+class Groups {
 public:
-  Crossings(MLIRContext *context, bool isOneStream)
-      : builder(context), isOneStream(isOneStream) {}
+  explicit Groups(MLIRContext *context) : builder(context) {}
 
-  void group(Block &section) {
+  /// Of those to and from the same other, where there are both, one group.
+  void groupCrossings(Block &section) {
+    forEachRun(section, [this](ArrayRef<Operation *> run) {
+      std::map<uint32_t, SmallVector<Operation *>> peers;
+      for (Operation *op : run) {
+        auto send = dyn_cast<PostSendOp>(op);
+        peers[send ? send.getPeer() : cast<PostReceiveOp>(op).getPeer()]
+            .push_back(op);
+      }
+      for (auto &[peer, posts] : peers) {
+        size_t sends = llvm::count_if(posts, llvm::IsaPred<PostSendOp>);
+        if (sends > 0 && sends < posts.size())
+          makeGroup(posts);
+      }
+    });
+  }
+
+  /// Of sends and the receive behind them one group, whatever the peers. Posts
+  /// keep their order, so that groups take effect in that of their posts:
+  ///
+  ///   S0→1 S0→2 R0←1   a group of the first and the last would come before the
+  ///                    other, of which worker 1's message may be made
+  ///
+  /// Nor is anything after a receive in its group, which may be awaited before
+  /// that is ready.
+  void groupUpToReceives(Block &section) {
+    forEachRun(section, [this](ArrayRef<Operation *> run) {
+      SmallVector<Operation *> posts;
+      for (Operation *op : run) {
+        posts.push_back(op);
+        if (op != run.back() && isa<PostSendOp>(op))
+          continue;
+        if (posts.size() > 1)
+          makeGroup(posts);
+        posts.clear();
+      }
+    });
+  }
+
+private:
+  template <typename GroupRun>
+  static void forEachRun(Block &section, GroupRun groupRun) {
     SmallVector<Operation *> run;
     for (Operation &op : llvm::make_early_inc_range(section)) {
       if (isa<PostSendOp, PostReceiveOp>(op)) {
@@ -207,24 +243,6 @@ public:
       if (run.size() > 1)
         groupRun(run);
       run.clear();
-    }
-  }
-
-private:
-  void groupRun(ArrayRef<Operation *> run) {
-    std::map<uint32_t, SmallVector<Operation *>> peers;
-    for (Operation *op : run) {
-      auto send = dyn_cast<PostSendOp>(op);
-      peers[send ? send.getPeer() : cast<PostReceiveOp>(op).getPeer()]
-          .push_back(op);
-    }
-    for (auto &[peer, posts] : peers) {
-      size_t sends = llvm::count_if(posts, llvm::IsaPred<PostSendOp>);
-      if (sends == 0 || sends == posts.size())
-        continue;
-      makeGroup(isOneStream ? run : ArrayRef(posts));
-      if (isOneStream)
-        return;
     }
   }
 
@@ -248,7 +266,6 @@ private:
   }
 
   OpBuilder builder;
-  const bool isOneStream;
 };
 
 LogicalResult placeInWindows(WorkerOp worker, Window window) {
@@ -417,10 +434,13 @@ struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {
                << program::nameOf(messages)
                << " messages, which both ends must post in one order";
       return forEachWorker(&getContext(), workers.size(), [&](size_t w) {
-        Crossings crossings(&getContext(), isOneStream);
+        Groups groups(&getContext());
         Sends sends;
         for (Block *section : workers[w].getSections()) {
-          crossings.group(*section);
+          if (isOneStream)
+            groups.groupUpToReceives(*section);
+          else
+            groups.groupCrossings(*section);
           sends.place(*section);
         }
         return success();

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/AllReduce.h"
+#include "passes/ActionTimes.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 
@@ -120,10 +121,10 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce, const Places &places) {
 /// Makes the starts and waits of all-reduces that stand one behind another.
 class Synchroniser {
 public:
-  /// Gradients are cut into buckets of at most `bucketBytes`, whole if 0. Where
-  /// `isTogether`, all members start an all-reduce in one place of the order.
-  Synchroniser(int64_t bucketBytes, bool isTogether)
-      : bucketBytes(bucketBytes), isTogether(isTogether) {}
+  /// Gradients are cut into buckets of at most `bucketBytes`, whole if 0. With
+  /// `times` all members start an all-reduce in one place of the global order.
+  Synchroniser(int64_t bucketBytes, const ActionTimes *times)
+      : bucketBytes(bucketBytes), times(times) {}
 
   /// `startsNow` says whether a worker starts an all-reduce right behind the
   /// last of its actions that contribute, which is given.
@@ -197,15 +198,11 @@ private:
         groups.try_emplace(std::move(members), groups.size()).first->second;
     DenseI32ArrayAttr workers = builder.getDenseI32ArrayAttr(reduction.workers);
     DenseI32ArrayAttr keys = builder.getDenseI32ArrayAttr(reduction.keys);
-    if (isTogether) {
-      bool startNow = llvm::all_of(reduction.parts, [&](const Part &part) {
-        return startsNow(part.last);
-      });
-      setPlace(builder, startNow ? reduction.last : nullptr, nullptr, anchor);
-    }
+    if (times)
+      builder.setInsertionPoint(togetherBefore(reduction, anchor, startsNow));
     for (Part &part : reduction.parts) {
       Operation *&before = newest[{part.worker, group}];
-      if (!isTogether)
+      if (!times)
         setPlace(builder, startsNow(part.last) ? part.last : nullptr, before,
                  anchor);
       SmallVector<SmallVector<Value>> contributions(buckets.size());
@@ -281,6 +278,23 @@ private:
     builder.setInsertionPointAfter(behind);
   }
 
+  /// Before which op all members start: where the last contribution is there,
+  /// if every member would start then, or at the anchor.
+  Operation *togetherBefore(const Reduction &reduction, Operation *anchor,
+                            StartsNow startsNow) const {
+    bool isNow = llvm::all_of(reduction.parts, [&](const Part &part) {
+      return startsNow(part.last);
+    });
+    if (!isNow)
+      return anchor;
+    auto last = cast<ActionOp>(reduction.last);
+    Operation *place = times->placeBehind(last, times->endOf(last), anchor);
+    // Those of the contributions may be made anew before it.
+    while (isa<SplitOp>(place))
+      place = place->getNextNode();
+    return place;
+  }
+
   /// Waits before the first use, bucket by bucket; the sum of the losses is the
   /// runtime's to report, no op uses it.
   static void wait(Reduction &reduction) {
@@ -337,7 +351,7 @@ private:
   }
 
   const int64_t bucketBytes;
-  const bool isTogether;
+  const ActionTimes *const times;
   /// A number for each group of members.
   std::map<SmallVector<int32_t>, size_t> groups;
   /// The last start of each worker in each group.
@@ -382,7 +396,7 @@ actionsBeforeIdleTime(PipelineOp pipeline, Block &step) {
   return result;
 }
 
-LogicalResult synchronise(PipelineOp pipeline, bool isTogether) {
+LogicalResult synchronise(PipelineOp pipeline, bool isOneStream) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
@@ -401,10 +415,18 @@ LogicalResult synchronise(PipelineOp pipeline, bool isTogether) {
   auto startsNow = [&](Operation *last) {
     return policy == AllReducePolicy::Eager || beforeIdleTime.contains(last);
   };
+  std::optional<ActionTimes> times;
+  if (isOneStream) {
+    FailureOr<ActionTimes> found = ActionTimes::of(pipeline);
+    if (failed(found))
+      return failure();
+    times = std::move(*found);
+  }
   int64_t bucketBytes = pipeline.getBucketBytes().value_or(0);
   for (SectionOp section : *sections)
     for (ArrayRef<AllReduceOp> run : runsOf(section.getBody().front(), flushes))
-      if (failed(Synchroniser(bucketBytes, isTogether).run(run, startsNow)))
+      if (failed(Synchroniser(bucketBytes, times ? &*times : nullptr)
+                     .run(run, startsNow)))
         return failure();
   return success();
 }

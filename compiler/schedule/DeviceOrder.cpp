@@ -10,9 +10,10 @@
 #include "compiler/schedule/Messages.h"
 
 #include <algorithm>
-#include <map>
+#include <functional>
+#include <limits>
 #include <numeric>
-#include <tuple>
+#include <queue>
 
 namespace chimera::schedule {
 
@@ -70,6 +71,7 @@ private:
 /// One message, and the operations of which its posts are part.
 struct Transfer {
   int64_t flight;
+  int32_t ready; ///< event
   int32_t sends = -1, receives = -1;
 };
 
@@ -86,10 +88,22 @@ public:
         transferOf(ids.count(), -1), workers(schedule.workers.size()) {}
 
   int64_t run(const Timing &timing) {
-    for (auto [start, worker, index] : inGlobalOrder(timing)) {
-      endRun(worker);
-      act(worker, schedule.workers[worker][index]);
+    // Messages are posted where the actions that make them have ended.
+    std::priority_queue<Place, std::vector<Place>, std::greater<>> ready;
+    auto postUntil = [&](int64_t time) {
+      for (; !ready.empty() && ready.top().time <= time; ready.pop())
+        post(ready.top().worker, actionAt(ready.top()));
+    };
+    for (const Place &place : startsInOrder(timing)) {
+      postUntil(place.time);
+      endRun(place.worker);
+      const Action &action = actionAt(place);
+      act(place.worker, action);
+      if (sentBy(problem, ids, action))
+        ready.push(
+            {place.time + problem.cost(action), place.worker, place.index});
     }
+    postUntil(std::numeric_limits<int64_t>::max());
     for (size_t w = 0; w < workers.size(); ++w)
       endRun(static_cast<int32_t>(w));
     for (const Transfer &transfer : transfers)
@@ -112,7 +126,7 @@ public:
 private:
   /// A post behind the last action of its worker.
   struct Post {
-    int32_t transfer, peer;
+    int32_t transfer;
     bool isSend;
   };
   struct Worker {
@@ -126,15 +140,25 @@ private:
     int64_t receive; ///< that a message occupies the worker before it
   };
 
-  static std::vector<std::tuple<int64_t, int32_t, int32_t>>
-  inGlobalOrder(const Timing &timing) {
-    std::vector<std::tuple<int64_t, int32_t, int32_t>> order;
+  /// An action, when it starts or ends.
+  struct Place {
+    int64_t time;
+    int32_t worker, index;
+    auto operator<=>(const Place &) const = default;
+  };
+
+  static std::vector<Place> startsInOrder(const Timing &timing) {
+    std::vector<Place> order;
     for (size_t w = 0; w < timing.starts.size(); ++w)
       for (size_t i = 0; i < timing.starts[w].size(); ++i)
-        order.emplace_back(timing.starts[w][i], static_cast<int32_t>(w),
-                           static_cast<int32_t>(i));
+        order.push_back({timing.starts[w][i], static_cast<int32_t>(w),
+                         static_cast<int32_t>(i)});
     std::ranges::sort(order);
     return order;
+  }
+
+  const Action &actionAt(const Place &place) const {
+    return schedule.workers[place.worker][place.index];
   }
 
   int64_t time(const MessageTime &of, const Message &message,
@@ -153,43 +177,40 @@ private:
     }
     worker.last = worker.free = events.add();
     events.happensAfter(worker.last, start.event, problem.cost(action));
+  }
+
+  void post(int32_t w, const Action &action) {
+    Worker &worker = workers[w];
     std::optional<Message> sent = sentBy(problem, ids, action);
-    if (!sent)
-      return;
     worker.free = events.add();
     events.happensAfter(worker.free, worker.last,
                         time(problem.link.send, *sent, action));
     auto transfer = static_cast<int32_t>(transfers.size());
-    transfers.push_back({time(problem.link, *sent, action)});
+    transfers.push_back({time(problem.link, *sent, action), worker.free});
     transferOf[sent->maker] = transfer;
-    worker.run.push_back({transfer, sent->peer, true});
-    workers[sent->peer].run.push_back({transfer, w, false});
+    worker.run.push_back({transfer, true});
+    workers[sent->peer].run.push_back({transfer, false});
   }
 
   /// Makes operations of the posts since the worker's last action.
   void endRun(int32_t w) {
     Worker &worker = workers[w];
-    std::map<int32_t, std::pair<bool, bool>> directions; // by peer
-    bool isGroup = false;
+    bool isOpen = false;
     for (const Post &post : worker.run) {
-      auto &[sends, receives] = directions[post.peer];
-      (post.isSend ? sends : receives) = true;
-      isGroup |= sends && receives;
-    }
-    for (size_t k = 0; k < worker.run.size(); ++k) {
-      if (k == 0 || !isGroup)
+      if (!isOpen)
         addOperation(worker);
-      const Post &post = worker.run[k];
+      isOpen = post.isSend;
       Transfer &transfer = transfers[post.transfer];
       (post.isSend ? transfer.sends : transfer.receives) = worker.operation;
+      if (post.isSend)
+        events.happensAfter(operations[worker.operation].effect, transfer.ready,
+                            0);
     }
     worker.run.clear();
   }
 
   void addOperation(Worker &worker) {
     Operation operation{events.add(), events.add()};
-    if (worker.free >= 0)
-      events.happensAfter(operation.effect, worker.free, 0);
     if (worker.operation >= 0)
       events.happensAfter(operation.effect, operations[worker.operation].end,
                           0);

@@ -13,10 +13,12 @@
 //   P0  F0 ─► P1   is under way until P1 has posted its receive;
 //   P0  B0 ─► P2   begins after that, however early P2 is ready.
 //
-// chimera-place-messages posts both ends of a message next to each other in the
-// order of the actions' starts, so nothing waits for itself. Posts of a worker
-// with no action between them are one operation where some go to and some come
-// from the same worker.
+// Both ends post a message in the place where, without this rule, the action
+// that makes it has ended: messages take effect in the order in which they are
+// ready, and nothing waits for itself. Sends of a worker with no action between
+// them, and the receive behind them, are one operation. It ends there, as who
+// waits for a receive waits for all of its operation. A receive needs its buffer
+// and no action of its worker to end.
 //
 //===----------------------------------------------------------------------===//
 

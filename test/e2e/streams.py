@@ -20,7 +20,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--programs", type=int, help="how many of them; else all")
-    parser.add_argument("--stages", type=int, default=6, help="the most")
+    parser.add_argument("--stages", type=int, default=5, help="the most")
     options = parser.parse_args()
     # Both ends of a message are posted in one order: there are no windows.
     descriptions = sorted(

@@ -14,6 +14,7 @@
 // DESCRIBED-NEXT: receive window 1
 // DESCRIBED-NEXT: its bytes per worker 64 64
 // DESCRIBED-NEXT: makespan with it and smaller ones 1 = 24
+// DESCRIBED-NEXT: makespan with one order a device 24
 // DESCRIBED-NEXT: makespan 24{{$}}
 // DESCRIBED-NEXT: load of the busiest worker 5
 // DESCRIBED-NEXT: idle per worker 19 19
@@ -56,4 +57,5 @@ chimera.pipeline @there stages(2) micro_batches(1) schedule("gpipe")
 // WINDOW: receive window 2
 // WINDOW-NEXT: its bytes per worker 128 128
 // WINDOW-NEXT: makespan with it and smaller ones 1 = {{[0-9]+}}, 2 = {{[0-9]+}}
+// WINDOW-NEXT: makespan with one order a device 36
 chimera.pipeline @two stages(2) micro_batches(4) schedule("gpipe") link <latency = 4> receive_window(2)

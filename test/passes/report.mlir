@@ -15,6 +15,7 @@
 // TABLE-NEXT: p2p 0
 // TABLE-NEXT: receive window 1
 // TABLE-NEXT: its bytes per worker 64 128 128 64
+// TABLE-NEXT: makespan with one order a device 30
 // TABLE-NEXT: makespan 30
 // TABLE-NEXT: load of the busiest worker 24
 // TABLE-NEXT: idle per worker 6 6 6 6

@@ -1,0 +1,52 @@
+//===- ActionTimes.cpp - When the actions of a step run -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/ActionTimes.h"
+
+#include "compiler/schedule/Simulate.h"
+#include "passes/Bridge.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+FailureOr<ActionTimes> ActionTimes::of(PipelineOp pipeline) {
+  FailureOr<ScheduledProblem> scheduled = scheduledProblemOf(pipeline);
+  if (failed(scheduled) || failed(verifySchedule(pipeline, *scheduled)))
+    return failure();
+  const auto &[problem, schedule] = *scheduled;
+  schedule::Timing timing = schedule::simulate(problem, schedule);
+  FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
+  if (failed(sections))
+    return failure();
+  ActionTimes result;
+  std::vector<size_t> next(schedule.workers.size());
+  for (SectionOp section : *sections)
+    for (auto action : section.getBody().getOps<ActionOp>()) {
+      uint32_t worker = *action.getWorker();
+      size_t index = next[worker]++;
+      int64_t start = timing.starts[worker][index];
+      result.times[action] = {
+          start, start + problem.cost(schedule.workers[worker][index])};
+    }
+  return result;
+}
+
+Operation *ActionTimes::placeBehind(Operation *op, int64_t time,
+                                    Operation *last) const {
+  Operation *place = op->getNextNode();
+  for (Operation *next = place; next != last; next = next->getNextNode()) {
+    auto action = dyn_cast<ActionOp>(next);
+    if (action && startOf(action) >= time)
+      return place;
+    if (action || isa<PostSendOp, PostReceiveOp>(next))
+      place = next->getNextNode();
+  }
+  return place;
+}
+
+} // namespace chimera

@@ -1,0 +1,40 @@
+//===- ActionTimes.h - When the actions of a step run -----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_ACTIONTIMES_H
+#define CHIMERA_PASSES_ACTIONTIMES_H
+
+#include "dialect/Chimera.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace chimera {
+
+/// When the simulator has each action of a scheduled pipeline run, with the
+/// pipeline's own costs and link.
+class ActionTimes {
+public:
+  /// Fails, with a diagnostic, where the schedule is not valid.
+  static mlir::FailureOr<ActionTimes> of(PipelineOp pipeline);
+
+  int64_t startOf(ActionOp action) const { return times.at(action).first; }
+  int64_t endOf(ActionOp action) const { return times.at(action).second; }
+
+  /// Where in the global order something stands that happens at `time`, behind
+  /// `op`: behind the posts that are there, and before whatever leads to the
+  /// first action that does not start earlier. Not behind `last`, an op behind
+  /// `op`.
+  mlir::Operation *placeBehind(mlir::Operation *op, int64_t time,
+                               mlir::Operation *last) const;
+
+private:
+  llvm::DenseMap<mlir::Operation *, std::pair<int64_t, int64_t>> times;
+};
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_ACTIONTIMES_H
