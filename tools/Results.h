@@ -14,7 +14,7 @@
 #ifndef CHIMERA_TOOLS_RESULTS_H
 #define CHIMERA_TOOLS_RESULTS_H
 
-#include "runtime/core/Progress.h"
+#include "runtime/train/Progress.h"
 #include "tools/Workload.h"
 
 #include <nlohmann/json.hpp>

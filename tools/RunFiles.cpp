@@ -7,10 +7,10 @@
 
 #include "tools/RunFiles.h"
 
-#include "runtime/core/LogFile.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Room.h"
 #include "runtime/stage/torch/Weights.h"
+#include "runtime/train/LogFile.h"
 
 #include <stdexcept>
 

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_TOOLS_WORKLOAD_H
 #define CHIMERA_TOOLS_WORKLOAD_H
 
-#include "runtime/core/MemoryMeter.h"
+#include "runtime/interpreter/MemoryMeter.h"
 #include "runtime/stage/torch/TextData.h"
 #include "tools/RunSettings.h"
 

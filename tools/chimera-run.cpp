@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Signals.h"
+#include "runtime/watch/Signals.h"
 #include "tools/RunCommand.h"
 #include "tools/Start.h"
 #include "tools/Unknown.h"

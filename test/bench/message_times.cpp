@@ -18,8 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Gather.h"
-#include "runtime/core/Profile.h"
+#include "runtime/interpreter/Profile.h"
+#include "runtime/train/Gather.h"
 #include "runtime/transport/mpi/Session.h"
 
 #include <CLI/CLI.hpp>

@@ -13,7 +13,7 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_TENSORS_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_TENSORS_H
 
-#include "runtime/core/MemoryMeter.h"
+#include "runtime/interpreter/MemoryMeter.h"
 
 #include <cstdint>
 

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/HandOver.h"
+#include "runtime/interpreter/HandOver.h"
 #include "runtime/program/File.h"
 #include "runtime/proof/Verify.h"
 #include "test/runtime/fuzz/Effort.h"

@@ -7,10 +7,11 @@
 
 #include "test/runtime/hostile/Run.h"
 
-#include "runtime/core/Run.h"
-#include "runtime/core/Tied.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/Mix.h"
+#include "runtime/train/Run.h"
+#include "runtime/train/Tied.h"
+#include "runtime/watch/StatusPage.h"
 
 #include <algorithm>
 

@@ -15,7 +15,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_HOSTILE_RUN_H
 #define CHIMERA_TEST_RUNTIME_HOSTILE_RUN_H
 
-#include "runtime/core/Sequential.h"
+#include "runtime/train/Sequential.h"
 #include "test/runtime/hostile/World.h"
 
 namespace chimera::runtime::hostile {

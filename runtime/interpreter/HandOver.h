@@ -1,0 +1,45 @@
+//===- HandOver.h - Memory that may go with its message ---------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Between ranks of one process a message can change its owner instead of being
+// copied: the two ends exchange memory. This file says which ones may.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_INTERPRETER_HANDOVER_H
+#define CHIMERA_RUNTIME_INTERPRETER_HANDOVER_H
+
+#include "runtime/program/Program.h"
+
+#include <vector>
+
+namespace chimera::runtime {
+
+/// A worker's arena cut where no buffer is: each block can lie anywhere.
+struct Blocks {
+  struct Place {
+    uint32_t block;
+    uint64_t offset; ///< in the block
+  };
+  std::vector<uint64_t> bytes; ///< by block
+  std::vector<Place> places;   ///< by buffer; a stash's means nothing
+};
+
+Blocks blocksOf(const program::WorkerT &worker);
+
+/// For each instruction whether it is a post whose message is all of a block
+/// that may be exchanged for another of its size: no state lies there, nor
+/// anything that a rename moves, and, where it is a send, nothing touches the
+/// block until its wait and whoever does then overwrites it. Requires a
+/// verified program.
+std::vector<bool> findHandOvers(const program::ProgramT &program,
+                                const program::WorkerT &worker,
+                                const Blocks &blocks);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_INTERPRETER_HANDOVER_H

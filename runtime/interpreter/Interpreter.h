@@ -1,0 +1,185 @@
+//===- Interpreter.h - Runs one worker's instructions -----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One loop over instructions. It owns the worker's memory (an arena in blocks
+// for byte ranges, a table of stashes) and the requests in flight, and knows
+// neither transports nor models. Stages see one piece at a time, what one
+// backward covers: the interpreter cuts what a forward covers into those. A
+// batch is the leading dimension of all values, so a piece of one is a slice of
+// its bytes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_INTERPRETER_INTERPRETER_H
+#define CHIMERA_RUNTIME_INTERPRETER_INTERPRETER_H
+
+#include "runtime/interpreter/HandOver.h"
+#include "runtime/interpreter/MemoryMeter.h"
+#include "runtime/interpreter/Profile.h"
+#include "runtime/interpreter/Status.h"
+#include "runtime/program/Pieces.h"
+#include "runtime/stage/Stage.h"
+#include "runtime/transport/Deadline.h"
+#include "runtime/transport/Transport.h"
+
+#include <bit>
+#include <map>
+#include <optional>
+
+namespace chimera::runtime {
+
+/// The loss of a step: the bits of the sum over all N·W micro-batches, and
+/// their mean as a number.
+struct Loss {
+  uint64_t sum;
+  double mean;
+};
+
+/// Reads a sum of losses, of which there are `microBatches`.
+Loss readLoss(ConstBytes sum, ElementType type, uint64_t microBatches);
+
+/// The bytes at a place of the given size whose stage replica is the key
+/// (pipeline, stage).
+using Replicas = std::map<std::pair<uint32_t, uint32_t>, ConstBytes>;
+
+/// The groups of the program's all-reduces, by communicator. All ranks have the
+/// same, so those of one process share them.
+std::vector<ReduceGroup> groupsOf(const program::ProgramT &program);
+
+class Interpreter {
+public:
+  struct Options {
+    /// For every wait.
+    std::chrono::milliseconds timeout = kForever;
+    /// Keep a copy of each update's gradient sums until the next.
+    bool keepGradients = false;
+    /// Asked before each step but the first. Where it says no, the step before
+    /// was the last; without a flush that one has begun this one already, which
+    /// is then the last.
+    std::function<bool(uint64_t)> mayBegin = {};
+    const MemoryMeter *meter = nullptr;
+    /// Where to add how long instructions and steps take, if anywhere.
+    Profile *profile = nullptr;
+  };
+
+  /// Makes the stages and initialises weights. Requires a verified program, its
+  /// `groups`, and as many ranks as it has. Throws whatever the stages throw
+  /// that do not fit.
+  Interpreter(const program::ProgramT &program,
+              std::span<const ReduceGroup> groups, const StageFactory &factory,
+              DataSource &data, Transport &transport, Status &status,
+              const Options &options);
+  ~Interpreter();
+
+  using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
+
+  /// Runs `steps` times the body or, without a flush, the prologue, the body
+  /// for each step but the last, and the epilogue; calls `onStep` after each
+  /// step with its loss, if this worker has one. To be called once.
+  void run(uint64_t steps, const OnStep &onStep);
+
+  /// The same an instruction at a time, for who wants to decide when: `begin`,
+  /// then `advance` as long as there is a `next`.
+  struct Position {
+    uint64_t step;
+    uint32_t instruction;
+  };
+  void begin(uint64_t steps, OnStep onStep);
+  std::optional<Position> next() const;
+  void advance();
+
+  /// The weights of this worker's replicas, and, if kept, the gradient sums of
+  /// their last update, times its scale where they are floating-point numbers.
+  Replicas weights() const;
+  Replicas gradients() const;
+
+  uint64_t instructionsRun() const { return executed; }
+  /// The steps that ended.
+  uint64_t stepsRun() const { return step; }
+  /// What the arena takes, and the most bytes of stashes at any time.
+  uint64_t arenaBytes() const { return allocated; }
+  uint64_t peakStashBytes() const { return peakStash; }
+  /// The most bytes at any instruction: values in the arena (see ArenaUse.h)
+  /// and stashes, as the meter counts them before or after it.
+  uint64_t peakBytes() const { return peak; }
+
+private:
+  using Key = std::pair<uint32_t, uint32_t>;
+
+  void findRecomputes();
+  void enter(uint32_t sectionBegin, uint32_t sectionEnd);
+  void leaveSections();
+  void executeTimed(const program::Instruction &instruction);
+  void executeOne(const program::Instruction &instruction, uint32_t index,
+                  uint64_t step);
+  void load(const program::Instruction &instruction, uint64_t step);
+  void forward(const program::Instruction &instruction, uint64_t step);
+  void post(const program::Instruction &instruction, uint32_t index);
+  void recompute(const program::Instruction &instruction, uint64_t step);
+  void startAllReduce(const program::Instruction &instruction, uint32_t index);
+  void finishWait(const program::Instruction &waited);
+  void update(const program::Instruction &instruction, uint64_t step);
+  void keepGradient(const program::Instruction &instruction, ConstBytes sum,
+                    double scale);
+  MicroBatch pieceOf(uint64_t step, uint32_t m, uint32_t part,
+                     uint32_t parts) const;
+  uint64_t stashBytes() const;
+  Bytes bytesOf(uint32_t buffer) const;
+  std::unique_ptr<Stash> &stashOf(uint32_t buffer);
+  Stage &stageOf(const program::Instruction &instruction);
+  uint32_t rankOf(uint32_t peer) const { return firstRank + peer; }
+
+  const program::ProgramT &program;
+  const std::span<const ReduceGroup> groups; // by communicator
+  const program::WorkerT &worker;
+  const Options options;
+  DataSource &data;
+  Transport &transport;
+  Status &status;
+  const uint32_t copy;
+  const uint32_t firstRank; // of this copy
+  const program::Pieces pieces;
+
+  // The order of members matters on errors: requests go before what they use.
+  const Blocks blocks;
+  std::vector<Block> arena; // by block; those handed over change
+  std::map<Key, std::unique_ptr<Stage>> stages;
+  std::map<Key, std::vector<std::byte>> kept;
+  std::vector<ElementType> reduceTypes; // by communicator
+  // The buffer in whose place each buffer's value is; renames permute it.
+  std::vector<uint32_t> places;
+  std::vector<std::unique_ptr<Stash>> stashes;    // by place
+  std::vector<std::unique_ptr<Request>> requests; // by post's index
+  std::vector<bool> handsOver;                    // by post's index
+  // Which pieces' stashes a recompute makes, by stage, then piece.
+  std::vector<bool> recomputed;
+  std::vector<std::byte> shares; // of a loss
+  std::optional<Loss> loss;
+  uint32_t groupEnd = 0;
+
+  // Where the run is: before instruction `index` of the section that ends at
+  // `end`.
+  OnStep onStep;
+  bool inPrologue = false;
+  uint32_t index = 0;
+  uint32_t end = 0;
+  uint64_t step = 0;
+  uint64_t steps = 0;
+  int64_t stepBegin = 0; // for a profile
+
+  uint64_t executed = 0;
+  int64_t meterStart = 0;
+  uint64_t allocated = 0;           // for the arena
+  std::vector<uint64_t> arenaInUse; // by instruction
+  uint64_t stashBefore = 0;         // the next instruction
+  uint64_t peakStash = 0;
+  uint64_t peak = 0;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_INTERPRETER_INTERPRETER_H

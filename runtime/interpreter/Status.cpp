@@ -1,0 +1,40 @@
+//===- Status.cpp - What a rank is doing ----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/Status.h"
+
+#include "runtime/transport/Utf8.h"
+
+#include <chrono>
+#include <cstring>
+#include <sched.h>
+
+using namespace chimera::runtime;
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free &&
+                  std::atomic<int32_t>::is_always_lock_free,
+              "processes share these");
+
+int64_t chimera::runtime::steadyNanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void Status::fail(const std::string &text) {
+  if (isFailing.exchange(1) != 0) {
+    // Another thread writes the reason: the caller is about to read it.
+    for (int i = 0; i < 1000 && state.load() != Failed; ++i)
+      sched_yield();
+    return;
+  }
+  size_t size = beginningWithin(text, reason.size() - 1);
+  std::memcpy(reason.data(), text.data(), size);
+  reason[size] = 0;
+  failedIn.store(state.load());
+  state.store(Failed);
+}

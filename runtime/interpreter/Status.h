@@ -1,0 +1,63 @@
+//===- Status.h - What a rank is doing --------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_INTERPRETER_STATUS_H
+#define CHIMERA_RUNTIME_INTERPRETER_STATUS_H
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace chimera::runtime {
+
+/// Nanoseconds of the host's steady clock, comparable between processes.
+int64_t steadyNanoseconds();
+
+/// One rank's entry. Lives in shared memory: no pointers, zero is a valid start
+/// value.
+struct alignas(64) Status {
+  enum State : uint32_t {
+    Absent,    ///< not started, or on another host
+    Starting,  ///< allocating, initialising weights
+    Running,   ///< at `instruction` of step `step`
+    Finishing, ///< after the last step: gathering
+    Saving,    ///< the root: saving, evaluating
+    Done,      ///< may leave
+    Failed     ///< ended by an error, which `reason` tells
+  };
+
+  std::atomic<uint32_t> state;
+  std::atomic<int32_t> pid;
+  std::atomic<uint64_t> step;
+  std::atomic<uint32_t> instruction;
+  /// When it got there, in steadyNanoseconds.
+  std::atomic<int64_t> since;
+  /// Whether a thread has begun to write why it fails.
+  std::atomic<uint32_t> isFailing;
+  /// The state in which it failed.
+  std::atomic<uint32_t> failedIn;
+  /// Terminated text, valid once the state is Failed.
+  std::array<char, 1000> reason;
+
+  void enter(State next) {
+    since.store(steadyNanoseconds(), std::memory_order_relaxed);
+    state.store(next, std::memory_order_release);
+  }
+  void at(uint64_t newStep, uint32_t newInstruction) {
+    step.store(newStep, std::memory_order_relaxed);
+    instruction.store(newInstruction, std::memory_order_relaxed);
+    since.store(steadyNanoseconds(), std::memory_order_relaxed);
+  }
+  /// The first failure of a rank counts. Several threads of its process may
+  /// call it at once.
+  void fail(const std::string &text);
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_INTERPRETER_STATUS_H

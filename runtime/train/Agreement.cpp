@@ -1,0 +1,35 @@
+//===- Agreement.cpp - Whether all ranks run the same ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Agreement.h"
+
+#include "runtime/transport/Exchange.h"
+
+using namespace chimera::runtime;
+
+void chimera::runtime::checkAgreement(Transport &transport,
+                                      const std::vector<Shared> &shared,
+                                      std::chrono::milliseconds timeout) {
+  std::vector<uint64_t> own;
+  for (const Shared &entry : shared)
+    own.push_back(entry.value);
+  if (transport.rank() != 0) {
+    send(transport, 0, std::as_bytes(std::span(own)), timeout);
+    return;
+  }
+  for (uint32_t rank = 1; rank < transport.ranks(); ++rank) {
+    std::vector<uint64_t> given(own.size());
+    receive(transport, rank, std::as_writable_bytes(std::span(given)), timeout);
+    for (size_t i = 0; i < own.size(); ++i)
+      if (given[i] != own[i])
+        throw std::runtime_error("expected the same " + shared[i].name +
+                                 " at every rank, but rank " +
+                                 std::to_string(rank) +
+                                 " has another than rank 0: give all ranks "
+                                 "the same files and options");
+  }
+}

@@ -1,0 +1,38 @@
+//===- Agreement.h - Whether all ranks run the same -------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each process of a job reads its own program, data and options. Where they
+// differ, as with an old file on one host, a run would hang or, worse, end with
+// numbers that nobody asked for.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_AGREEMENT_H
+#define CHIMERA_RUNTIME_TRAIN_AGREEMENT_H
+
+#include "runtime/transport/Transport.h"
+
+#include <string>
+#include <vector>
+
+namespace chimera::runtime {
+
+/// What must be the same at every rank.
+struct Shared {
+  std::string name; ///< as an error calls it: "program"
+  uint64_t value;   ///< or a digest of it
+};
+
+/// Compares, at rank 0, what all ranks give, which must be as many of the same
+/// names. Throws std::runtime_error there, naming the first rank that has
+/// another value and what it is of.
+void checkAgreement(Transport &transport, const std::vector<Shared> &shared,
+                    std::chrono::milliseconds timeout);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_AGREEMENT_H

@@ -1,0 +1,103 @@
+//===- Capacity.cpp - What a host can run ---------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Capacity.h"
+
+#include "runtime/interpreter/HandOver.h"
+#include "runtime/program/Layout.h"
+#include "runtime/transport/ControlGroups.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sys/sysinfo.h>
+#include <vector>
+
+using namespace chimera;
+
+uint64_t chimera::runtime::hostMemory(const std::string &root) {
+  struct sysinfo info;
+  if (sysinfo(&info) != 0)
+    return UINT64_MAX;
+  uint64_t swap = uint64_t(info.totalswap) * info.mem_unit;
+  uint64_t least = uint64_t(info.totalram) * info.mem_unit + swap;
+  auto allow = [&](double bytes) {
+    if (bytes < static_cast<double>(least))
+      least = static_cast<uint64_t>(bytes);
+  };
+  // A file that holds "max", or is not there, bounds nothing.
+  for (const ControlGroup &group : findControlGroups("memory", root)) {
+    bool isOne = group.version == ControlGroup::Version::One;
+    std::optional<double> memory = readNumber(
+        group.folder / (isOne ? "memory.limit_in_bytes" : "memory.max"));
+    // Of version 1 both together, of version 2 the swap space alone.
+    std::optional<double> more =
+        readNumber(group.folder /
+                   (isOne ? "memory.memsw.limit_in_bytes" : "memory.swap.max"));
+    auto ownSwap = static_cast<double>(swap);
+    if (more && isOne)
+      allow(*more);
+    else if (more)
+      ownSwap = std::min(ownSwap, *more);
+    if (memory)
+      allow(*memory + ownSwap);
+  }
+  return least;
+}
+
+static std::string gigabytes(double bytes) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.1f GiB", bytes / double(1 << 30));
+  return text;
+}
+
+/// Empty where `bytes` of `what` fit into `memory`.
+static std::string faultOf(const char *what, double bytes, uint64_t memory,
+                           const std::string &whoseAndAdvice) {
+  auto available = static_cast<double>(memory);
+  if (bytes <= available)
+    return "";
+  return std::string("expected ") + what + " that fit into the " +
+         gigabytes(available) + " of memory and swap space of this host, got " +
+         gigabytes(bytes) + whoseAndAdvice;
+}
+
+std::string chimera::runtime::faultOfCapacity(const program::ProgramT &program,
+                                              std::span<const uint32_t> ranks,
+                                              uint64_t memory) {
+  // What a worker allocates, which is its arena without the gaps.
+  std::vector<double> ofWorker;
+  for (const auto &worker : program.workers) {
+    double &sum = ofWorker.emplace_back(0);
+    for (uint64_t block : blocksOf(*worker).bytes)
+      sum += static_cast<double>(block);
+  }
+  double bytes = 0;
+  for (uint32_t rank : ranks)
+    bytes += ofWorker[rank % ofWorker.size()];
+  return faultOf("arenas", bytes, memory,
+                 " for " + program::counted(ranks.size(), "rank") +
+                     ": use more hosts, more stages or smaller micro-batches");
+}
+
+std::string
+chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
+                                            size_t stages, uint64_t memory) {
+  double bytes = 0;
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const program::Stage &stage = program.stages[s];
+    // Weights and gradients, and between two stages what goes each way.
+    bytes += 2 * static_cast<double>(stage.weights_bytes()) +
+             static_cast<double>(stage.optimizer_bytes());
+    if (s + 1 < stages)
+      bytes += 2 * static_cast<double>(stage.boundary_bytes());
+  }
+  // The loss of every micro-batch of a step.
+  bytes += static_cast<double>(program::kLossBytes) * program.micro_batches *
+           program.data_parallel;
+  return faultOf("weights, gradients and optimizer state", bytes, memory,
+                 " for the whole model: leave out --sequential");
+}

@@ -1,0 +1,33 @@
+//===- Capacity.h - What a host can run -------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_CAPACITY_H
+#define CHIMERA_RUNTIME_TRAIN_CAPACITY_H
+
+#include "runtime/program/Program.h"
+
+namespace chimera::runtime {
+
+/// Bytes of memory and swap space that the ranks of this host can have: the
+/// host's, or fewer where the control groups of this process allow fewer. The
+/// system's files on those are looked for below the folder `root`.
+uint64_t hostMemory(const std::string &root = "");
+
+/// Whether the arenas of `ranks`, those of all of `program` that are on one
+/// host, fit into its memory: a rank touches all of its own before the first
+/// step. Empty if they do, else what is missing and what to do. Requires a
+/// verified program.
+std::string faultOfCapacity(const program::ProgramT &program,
+                            std::span<const uint32_t> ranks, uint64_t memory);
+
+/// Likewise of what trainSequentially needs at least, with so many `stages`.
+std::string faultOfSequentialCapacity(const program::ProgramT &program,
+                                      size_t stages, uint64_t memory);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_CAPACITY_H

@@ -1,0 +1,155 @@
+//===- Gather.cpp - The whole model at one rank ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Gather.h"
+
+#include "runtime/stage/Mix.h"
+#include "runtime/train/Tied.h"
+#include "runtime/transport/Deadline.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+void chimera::runtime::meet(const program::ProgramT &program,
+                            Transport &transport,
+                            std::chrono::milliseconds timeout,
+                            const char *what) try {
+  // The first number that no communicator of the program has.
+  ReduceGroup everyone{static_cast<uint32_t>(program.communicators.size()),
+                       std::vector<uint32_t>(transport.ranks())};
+  std::iota(everyone.contributions.begin(), everyone.contributions.end(), 0);
+  // What is summed says nothing.
+  Block word = makeBlock(sizeof(uint64_t));
+  Bytes bytes(word.get(), sizeof(uint64_t));
+  std::ranges::fill(bytes, std::byte(0));
+  transport.wait(
+      transport.startAllReduce(everyone, ElementType::UInt64, {bytes}, bytes),
+      timeout);
+} catch (const TransportError &error) {
+  if (error.reason != TransportError::Reason::TimedOut)
+    throw;
+  // The number of the group says nothing to anybody.
+  throw TransportError(error.reason, timedOut(timeout, what));
+}
+
+std::vector<std::byte> chimera::runtime::gatherStages(
+    const program::ProgramT &program, Transport &transport, uint32_t root,
+    const Replicas &replicas, std::chrono::milliseconds timeout,
+    const std::function<void()> &onPiece) {
+  std::vector<std::byte> whole;
+  uint64_t total = 0;
+  for (const program::Stage &stage : program.stages)
+    total += stage.weights_bytes();
+  if (transport.rank() == root)
+    whole.resize(total);
+  uint64_t at = 0;
+  for (uint32_t s = 0; s < program.stages.size(); ++s) {
+    uint64_t bytes = program.stages[s].weights_bytes();
+    uint32_t holder = program.pipelines.at(0)->workers.at(s);
+    if (transport.rank() == holder) {
+      ConstBytes own = replicas.at({0, s});
+      if (holder != root)
+        send(transport, root, own, timeout);
+      else if (!own.empty())
+        std::memcpy(whole.data() + at, own.data(), own.size());
+    } else if (transport.rank() == root) {
+      receive(transport, holder, Bytes(whole).subspan(at, bytes), timeout,
+              onPiece);
+    }
+    at += bytes;
+  }
+  if (transport.rank() == root)
+    dropTiedCopy(program, whole);
+  return whole;
+}
+
+void chimera::runtime::checkReplicas(const program::ProgramT &program,
+                                     Transport &transport, uint32_t root,
+                                     const Replicas &replicas,
+                                     std::chrono::milliseconds timeout) {
+  auto workers = static_cast<uint32_t>(program.workers.size());
+  struct Digests {
+    uint64_t whole, tied;
+  };
+  std::vector<Digests> own;
+  for (const auto &[key, bytes] : replicas)
+    own.push_back(
+        {digestOf(bytes), digestOf(tiedOf(program, key.second, bytes))});
+  if (transport.rank() != root) {
+    send(transport, root, std::as_bytes(std::span(own)), timeout);
+    return;
+  }
+  struct First {
+    uint64_t digest;
+    std::string name;
+  };
+  std::map<uint32_t, First> firsts; // by stage
+  std::optional<First> firstTied;
+  auto compare = [](const First &first, uint64_t digest, const char *what,
+                    const std::string &name) {
+    if (first.digest != digest)
+      throw std::runtime_error("expected bit-identical replicas, but the " +
+                               (what + (" of " + name)) +
+                               " differ from those of " + first.name);
+  };
+  for (uint32_t rank = 0; rank < transport.ranks(); ++rank) {
+    // In the order of the map that the rank walks.
+    std::vector<std::pair<uint32_t, uint32_t>> keys;
+    for (const program::State &state : program.workers[rank % workers]->states)
+      keys.emplace_back(state.pipeline(), state.stage());
+    std::sort(keys.begin(), keys.end());
+    std::vector<Digests> digests = own;
+    if (rank != root) {
+      digests.resize(keys.size());
+      receive(transport, rank, std::as_writable_bytes(std::span(digests)),
+              timeout);
+    }
+    for (size_t i = 0; i < keys.size(); ++i) {
+      auto [pipeline, stage] = keys[i];
+      std::string name = "stage " + std::to_string(stage) + " of pipeline " +
+                         std::to_string(pipeline) + " at rank " +
+                         std::to_string(rank);
+      auto [first, isNew] =
+          firsts.try_emplace(stage, First{digests[i].whole, name});
+      compare(first->second, digests[i].whole, "weights", name);
+      if (!program::tiedOffset(program, stage))
+        continue;
+      if (!firstTied)
+        firstTied = {digests[i].tied, name};
+      compare(*firstTied, digests[i].tied, "tied parameters", name);
+    }
+  }
+}
+
+std::vector<Profile>
+chimera::runtime::gatherProfiles(Transport &transport, uint32_t root,
+                                 const Profile &profile,
+                                 std::chrono::milliseconds timeout) {
+  std::vector<int64_t> own = profile.pack();
+  std::vector<uint64_t> sizes =
+      gatherValues(transport, root, uint64_t(own.size()), timeout);
+  if (transport.rank() != root) {
+    send(transport, root, std::as_bytes(std::span(own)), timeout);
+    return {};
+  }
+  std::vector<Profile> profiles;
+  for (uint32_t rank = 0; rank < transport.ranks(); ++rank) {
+    if (rank == root) {
+      profiles.push_back(profile);
+      continue;
+    }
+    std::vector<int64_t> packed(sizes[rank]);
+    receive(transport, rank, std::as_writable_bytes(std::span(packed)),
+            timeout);
+    profiles.push_back(Profile::unpack(packed));
+  }
+  return profiles;
+}

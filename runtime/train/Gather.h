@@ -1,0 +1,66 @@
+//===- Gather.h - The whole model at one rank -------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What ranks exchange outside the program, before its first and after its last
+// instruction. Every rank makes the same calls in the same order. All throw
+// TransportError where a wait for another rank exceeds `timeout`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_GATHER_H
+#define CHIMERA_RUNTIME_TRAIN_GATHER_H
+
+#include "runtime/interpreter/Interpreter.h"
+#include "runtime/transport/Exchange.h"
+
+namespace chimera::runtime {
+
+/// Returns once every rank has called it. `what` ends "timed out waiting for".
+void meet(const program::ProgramT &program, Transport &transport,
+          std::chrono::milliseconds timeout, const char *what);
+
+/// At `root` the whole model, from pipeline 0 of copy 0: all stages' bytes in
+/// stage order, but of tied parameters the first stage's copy alone. Elsewhere
+/// nothing. `onPiece` is called at the root every 16 MiB.
+std::vector<std::byte> gatherStages(const program::ProgramT &program,
+                                    Transport &transport, uint32_t root,
+                                    const Replicas &replicas,
+                                    std::chrono::milliseconds timeout,
+                                    const std::function<void()> &onPiece = {});
+
+/// Compares, at `root`, all replicas of each stage over pipelines and copies,
+/// and all copies of tied parameters, the first stage's and the last's. Throws
+/// std::runtime_error there, naming the first that differs.
+void checkReplicas(const program::ProgramT &program, Transport &transport,
+                   uint32_t root, const Replicas &replicas,
+                   std::chrono::milliseconds timeout);
+
+/// At `root` all ranks' profiles in rank order; elsewhere nothing.
+std::vector<Profile> gatherProfiles(Transport &transport, uint32_t root,
+                                    const Profile &profile,
+                                    std::chrono::milliseconds timeout);
+
+/// At `root` the `value` of every rank in rank order; elsewhere nothing.
+/// `Value` is plain memory.
+template <typename Value>
+std::vector<Value> gatherValues(Transport &transport, uint32_t root,
+                                const Value &value,
+                                std::chrono::milliseconds timeout) {
+  if (transport.rank() != root) {
+    sendValue(transport, root, value, timeout);
+    return {};
+  }
+  std::vector<Value> values(transport.ranks());
+  for (uint32_t rank = 0; rank < transport.ranks(); ++rank)
+    values[rank] =
+        rank == root ? value : receiveValue<Value>(transport, rank, timeout);
+  return values;
+}
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_GATHER_H

@@ -1,0 +1,92 @@
+//===- Launch.cpp - How this process was started --------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Launch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace chimera::runtime;
+
+namespace {
+std::optional<uint32_t> number(const char *name) {
+  const char *text = std::getenv(name);
+  uint32_t value = 0;
+  if (!text)
+    return std::nullopt;
+  const char *end = text + std::strlen(text);
+  auto [stop, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || stop != end)
+    return std::nullopt;
+  return value;
+}
+
+/// Slurm's are those of a job step: a batch script itself is no rank.
+constexpr struct {
+  const char *launcher, *rank, *ranks, *ranksOnHost;
+} kLaunchers[] = {
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
+};
+} // namespace
+
+std::optional<Job> chimera::runtime::findJob() {
+  for (const auto &names : kLaunchers) {
+    std::optional<uint32_t> rank = number(names.rank);
+    std::optional<uint32_t> ranks = number(names.ranks);
+    if (rank && ranks && *rank < *ranks)
+      return Job{
+          names.launcher, *rank, *ranks,
+          std::clamp(number(names.ranksOnHost).value_or(*ranks), 1u, *ranks)};
+  }
+  return std::nullopt;
+}
+
+RankThreads chimera::runtime::shareCores(const Cores &cores,
+                                         uint32_t ranksOnHost, uint32_t asked,
+                                         ProgressWish wish) {
+  ranksOnHost = std::max(1u, ranksOnHost);
+  bool isOn = wish == ProgressWish::On;
+  if (asked) {
+    bool hasCore = asked < cores.usable &&
+                   ranksOnHost * (uint64_t(asked) + 1) <= cores.host;
+    return {asked, isOn || (wish == ProgressWish::Auto && hasCore)};
+  }
+  // A launcher may have bound this rank to cores of its own already.
+  uint32_t share = std::clamp(cores.host / ranksOnHost, 1u, cores.usable);
+  if (wish != ProgressWish::Off && share >= (isOn ? 2 : kShareWithProgress))
+    return {share - 1, true};
+  return {share, isOn};
+}
+
+void chimera::runtime::letThreadsSleep(uint32_t threads) {
+  if (threads < 2 || std::getenv("OMP_WAIT_POLICY"))
+    return;
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');)
+    words.push_back(word);
+  std::vector<char *> arguments;
+  for (std::string &word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  if (words.empty() || setenv("OMP_WAIT_POLICY", "passive", 1) != 0)
+    return;
+  std::fflush(nullptr);
+  execv("/proc/self/exe", arguments.data());
+  // It did not start: go on as we are.
+}

@@ -1,0 +1,85 @@
+//===- LogFile.cpp - A file that grows and is then named ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/LogFile.h"
+
+#include "runtime/program/Output.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <stdexcept>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+std::string chimera::runtime::partOf(const std::string &file) {
+  return program::isRegularOrNew(file) ? program::targetOf(file) + ".part"
+                                       : file;
+}
+
+LogFile::LogFile(std::string target, std::string part)
+    : target(std::move(target)), part(std::move(part)) {}
+
+// Behind the other constructor the destructor closes what failed.
+LogFile::LogFile(const std::string &file)
+    : LogFile(program::isRegularOrNew(file) ? program::targetOf(file) : file,
+              partOf(file)) {
+  do {
+    if (descriptor >= 0)
+      close(descriptor);
+    descriptor = open(part.c_str(),
+                      O_WRONLY | O_CLOEXEC | (grows() ? O_CREAT : 0), 0666);
+    if (descriptor < 0)
+      fail();
+    if (!grows())
+      return;
+    // A file system that knows no locks has to do without.
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      throw std::runtime_error("cannot write the log " + part +
+                               ": another run is writing it");
+    // Another run may have completed it in between.
+  } while (!isStillNamed());
+  if (ftruncate(descriptor, 0) != 0)
+    fail();
+}
+
+LogFile::~LogFile() {
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
+void LogFile::fail() const {
+  throw std::runtime_error("cannot write the log " + part + ": " +
+                           std::strerror(errno));
+}
+
+bool LogFile::isStillNamed() const {
+  struct stat opened, named;
+  return fstat(descriptor, &opened) == 0 && stat(part.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+void LogFile::append(std::string_view text) {
+  if (!program::writeAll(descriptor, {std::as_bytes(std::span(text))}))
+    fail();
+}
+
+void LogFile::complete() {
+  // The lock goes with the descriptor: until then nobody else may have the
+  // name.
+  if (grows() && (fsync(descriptor) != 0 ||
+                  std::rename(part.c_str(), target.c_str()) != 0))
+    fail();
+  if (close(std::exchange(descriptor, -1)) != 0)
+    fail();
+}

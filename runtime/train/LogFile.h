@@ -1,0 +1,53 @@
+//===- LogFile.h - A file that grows and is then named ----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_LOGFILE_H
+#define CHIMERA_RUNTIME_TRAIN_LOGFILE_H
+
+#include <string>
+#include <string_view>
+
+namespace chimera::runtime {
+
+/// Where the log `file` grows: beside where its links lead, as FILE.part. What
+/// is no regular file, like a pipe, takes no other file's name and is written
+/// itself.
+std::string partOf(const std::string &file);
+
+/// A log that grows in partOf(FILE) and takes its name when it is complete.
+/// What a run that died has left there can be read, and goes with the next run.
+class LogFile {
+public:
+  /// Throws std::runtime_error if the file cannot be written, or another
+  /// process is writing it.
+  explicit LogFile(const std::string &file);
+  /// Leaves what is not complete under the name that it has.
+  ~LogFile();
+  LogFile(const LogFile &) = delete;
+  LogFile &operator=(const LogFile &) = delete;
+
+  /// Others see the text at once. Throws std::runtime_error if it cannot be
+  /// written.
+  void append(std::string_view text);
+  /// Gives the log its name; to be called once, last. Throws std::runtime_error
+  /// if that fails.
+  void complete();
+
+private:
+  LogFile(std::string target, std::string part);
+  bool grows() const { return part != target; }
+  bool isStillNamed() const;
+  /// Throws what errno says.
+  [[noreturn]] void fail() const;
+
+  std::string target, part;
+  int descriptor = -1;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_LOGFILE_H

@@ -1,0 +1,108 @@
+//===- Progress.cpp - What a run shows and logs ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Progress.h"
+
+#include "runtime/train/Launch.h"
+
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+Progress::Progress(const Options &options)
+    // Launchers give ranks a terminal of their own, whatever theirs is.
+    : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
+  if (!options.logFile.empty())
+    log.emplace(options.logFile);
+}
+
+void Progress::step(const StepEvent &event) {
+  double took = event.seconds - lastSeconds;
+  lastSeconds = event.seconds;
+  bool last = event.step + 1 == options.steps;
+  if (!options.quiet &&
+      (last || event.seconds - lastShown >= (terminal ? 0.1 : 5))) {
+    lastShown = event.seconds;
+    show(event, event.seconds > 0
+                    ? static_cast<double>(event.step + 1) / event.seconds
+                    : 0);
+  }
+  if (!log)
+    return;
+  nlohmann::ordered_json line;
+  line["step"] = event.step + 1;
+  line["loss"] = nullptr;
+  if (event.loss)
+    line["loss"] = event.loss->mean;
+  line["tokens_per_s"] = nullptr;
+  if (options.tokensPerStep && took > 0)
+    line["tokens_per_s"] = static_cast<double>(options.tokensPerStep) / took;
+  line["seconds"] = event.seconds;
+  append(line.dump());
+}
+
+void Progress::append(const std::string &line) try {
+  log->append(line + "\n");
+} catch (...) {
+  log.reset();
+  throw;
+}
+
+void Progress::show(const StepEvent &event, double perSecond) {
+  // Writing to a pipe that nobody reads would keep the rank from its next step.
+  pollfd room{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&room, 1, 0) == 0)
+    return;
+  std::string line = "step " + std::to_string(event.step + 1) + "/" +
+                     std::to_string(options.steps);
+  char text[64];
+  // Without tokens the stages are no model's, and their loss is only a mix.
+  if (event.loss && options.tokensPerStep) {
+    std::snprintf(text, sizeof(text), "  loss %.4f", event.loss->mean);
+    line += text;
+  }
+  double rate =
+      perSecond *
+      (options.tokensPerStep ? static_cast<double>(options.tokensPerStep) : 1);
+  std::snprintf(text, sizeof(text), "  %.*f %s/s", rate < 10 ? 2 : 0, rate,
+                options.tokensPerStep ? "tokens" : "steps");
+  line += text;
+  double left =
+      perSecond > 0
+          ? static_cast<double>(options.steps - event.step - 1) / perSecond
+          : 0;
+  auto seconds = static_cast<long>(std::lround(left));
+  std::snprintf(text, sizeof(text), "  ETA %ld:%02ld", seconds / 60,
+                seconds % 60);
+  line += text;
+  if (terminal)
+    std::printf("\r%s\033[K", line.c_str());
+  else
+    std::printf("%s\n", line.c_str());
+  isLineOpen = terminal;
+  if (event.step + 1 == options.steps)
+    endLine();
+  std::fflush(stdout);
+}
+
+void Progress::endLine() {
+  if (isLineOpen)
+    std::printf("\n");
+  isLineOpen = false;
+}
+
+void Progress::finish(const nlohmann::json &summary) {
+  if (!log)
+    return;
+  append(nlohmann::json{{"summary", summary}}.dump());
+  log->complete();
+}

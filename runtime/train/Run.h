@@ -1,0 +1,107 @@
+//===- Run.h - A training run, from first step to result --------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranks are threads of this process or the processes of a job. Either way each
+// runs its interpreter; then one of them, the root, has the losses, gets the
+// weights and says what came out while the others wait, asleep.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_RUN_H
+#define CHIMERA_RUNTIME_TRAIN_RUN_H
+
+#include "runtime/interpreter/Interpreter.h"
+#include "runtime/train/Agreement.h"
+#include "runtime/watch/Signals.h"
+
+namespace chimera::runtime {
+
+struct StepEvent {
+  uint64_t step; ///< from 0
+  std::optional<Loss> loss;
+  double seconds; ///< since the first step began
+};
+
+/// What one rank used.
+struct RankUse {
+  uint64_t instructions;
+  uint64_t arenaBytes;
+  uint64_t stashBytes; ///< the most at any time
+  uint64_t peakBytes;  ///< of values in the arena and stashes together
+};
+
+struct RunResult {
+  std::vector<std::byte> weights;   ///< the whole model, if asked for
+  std::vector<std::byte> gradients; ///< of the last step, scaled, if asked for
+  std::vector<RankUse> ranks;
+  std::vector<Profile> profiles; ///< of all ranks, if asked for
+  uint64_t steps; ///< fewer than asked for where a signal stopped the run
+  double seconds; ///< from the first step's begin to the last one's end
+};
+
+struct TrainingRun {
+  const program::ProgramT &program;
+  StageFactory stages;
+  DataSource &data;
+  uint64_t steps = 1;
+  /// Of further settings, for ranks that are processes: a run whose ranks have
+  /// not all the same fails before its first step.
+  std::vector<Shared> shared = {};
+  /// For every wait for another rank, from the root while it saves and
+  /// evaluates for a sign of life; also for one instruction of a rank that is a
+  /// thread, and for what the root does last, if it hangs.
+  std::chrono::milliseconds timeout = kForever;
+  /// SIGINT and SIGTERM end the process with a report and status 128 + signal,
+  /// SIGUSR1 stops all ranks after the same step. Without it nothing is heard.
+  Signals *signals = nullptr;
+  bool gatherWeights = false;
+  bool gatherGradients = false;
+  bool checkReplicas = false;
+  bool profile = false;
+  const MemoryMeter *meter = nullptr;
+  /// Called on each rank's thread first.
+  std::function<void()> onThread = {};
+  /// Both are called at the root only, the first on its thread, the second on
+  /// another, after onThread; what they throw fails the run.
+  std::function<void(const StepEvent &)> onStep = {};
+  std::function<void(const RunResult &)> onResult = {};
+};
+
+/// A run that failed on some rank. The message is the report on all of them,
+/// without the end of its last line.
+class RunFailure : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The lowest rank that has the loss, 0 where none has.
+uint32_t rootOf(const program::ProgramT &program);
+
+/// Makes every stage of the program once and drops it, so that one that does
+/// not fit is told before anything runs. Throws what the factory throws.
+void checkStages(const TrainingRun &run);
+
+/// Ranks that one process takes as threads. Each pair of them has two channels
+/// of 64 bytes: 64 MiB for so many ranks, 1 GiB for four times as many.
+inline constexpr uint32_t kMostThreads = 1024;
+
+/// Runs all ranks as threads. Throws RunFailure if one of them fails, and
+/// std::invalid_argument for more than kMostThreads of them. Like runInJob it
+/// expects that faultOfCapacity was asked: a process that takes more memory
+/// than there is may be killed.
+void runInProcess(const TrainingRun &run);
+
+/// Runs this process's rank of a job. Requires as many ranks as the program
+/// has. If any rank of the host fails or dies, the process ends with status 1
+/// and one of them reports. With a timeout, a process that is stopped for
+/// longer is a failure too. A rank whose status page the others cannot open
+/// counts as a host of its own.
+void runInJob(const TrainingRun &run, Transport &transport,
+              const std::vector<uint32_t> &hostRanks);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_RUN_H

@@ -1,0 +1,242 @@
+//===- Sequential.cpp - Training without a pipeline -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Sequential.h"
+
+#include "runtime/interpreter/Scale.h"
+#include "runtime/program/Layout.h"
+#include "runtime/program/Pieces.h"
+#include "runtime/train/Tied.h"
+#include "runtime/transport/Fold.h"
+
+#include <algorithm>
+#include <deque>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::ValueKind;
+
+namespace {
+using Memory = std::vector<std::byte>;
+
+/// Bytes of one micro-batch's tokens or labels.
+uint64_t bytesLoaded(const program::ProgramT &program, ValueKind kind) {
+  for (const auto &worker : program.workers)
+    for (const program::Instruction &load : worker->instructions)
+      if (load.opcode() == program::Opcode::Load && load.kind() == kind)
+        return worker->buffers[program::resultsOf(*worker, load)[0]].bytes() /
+               load.micro_batches();
+  return 0;
+}
+
+/// The weights that are read without a flush: of each of the program's stages
+/// that `stages` covers a version of its own, by the rule of `updates`.
+class OlderWeights {
+public:
+  OlderWeights(const program::ProgramT &program, size_t first, size_t last)
+      : program(program), first(first), last(last) {}
+
+  /// `newest` has one update more than those given before.
+  void keep(const Memory &newest) {
+    versions.push_back(newest);
+    // Nothing reads what is older than the number of stages.
+    if (versions.size() > program.stages.size() + 1) {
+      versions.pop_front();
+      ++oldest;
+    }
+  }
+
+  const Memory &read(uint64_t step, uint64_t microBatch) {
+    assembled.clear();
+    for (size_t s = first; s < last; ++s) {
+      uint64_t version = program::versionRead(program, static_cast<uint32_t>(s),
+                                              step, microBatch);
+      auto begin = versions.at(version - oldest).begin() +
+                   static_cast<ptrdiff_t>(assembled.size());
+      auto bytes = static_cast<ptrdiff_t>(program.stages[s].weights_bytes());
+      assembled.insert(assembled.end(), begin, begin + bytes);
+    }
+    return assembled;
+  }
+
+private:
+  const program::ProgramT &program;
+  size_t first, last; // of the program's stages
+  std::deque<Memory> versions;
+  uint64_t oldest = 0; // of `versions`
+  Memory assembled;
+};
+
+struct StageMemory {
+  Memory weights, optimizer, gradient;
+  // Of a whole micro-batch; empty for the last, which has a loss.
+  Memory output, outputGradient;
+  std::vector<std::unique_ptr<Stash>> stashes; // by part
+};
+
+/// The `part`-th of `parts` equal slices.
+Bytes slice(Memory &bytes, uint32_t part, uint32_t parts) {
+  size_t size = bytes.size() / parts;
+  return Bytes(bytes).subspan(part * size, size);
+}
+
+std::vector<StageMemory> allocate(const program::ProgramT &program,
+                                  size_t count) {
+  std::vector<StageMemory> memory(count);
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const program::Stage &stage = program.stages[s];
+    StageMemory &own = memory[std::min(s, count - 1)];
+    own.weights.resize(own.weights.size() + stage.weights_bytes());
+    own.optimizer.resize(own.optimizer.size() + stage.optimizer_bytes());
+    if (s + 1 < count) {
+      own.output.resize(stage.boundary_bytes());
+      own.outputGradient.resize(stage.boundary_bytes());
+    }
+  }
+  // One stage of all holds tied parameters once, and their state, which is so
+  // many times their bytes.
+  if (program.tied && count == 1) {
+    const program::Stage &last = program.stages.back();
+    uint64_t bytes = program.tied->bytes();
+    uint64_t times = last.optimizer_bytes() / last.weights_bytes();
+    memory[0].weights.resize(memory[0].weights.size() - bytes);
+    memory[0].optimizer.resize(memory[0].optimizer.size() - bytes * times);
+  }
+  for (StageMemory &own : memory)
+    own.gradient.resize(own.weights.size());
+  return memory;
+}
+
+/// What the streams do before they update: both copies' gradients of tied
+/// parameters become the sum of the first stage's and the last's.
+void reduceTied(const program::ProgramT &program, ElementType type,
+                std::vector<StageMemory> &memory) {
+  if (!program.tied || memory.size() == 1)
+    return;
+  Bytes first = tiedOf(program, 0, Bytes(memory.front().gradient));
+  Bytes last = tiedOf(program, static_cast<uint32_t>(memory.size() - 1),
+                      Bytes(memory.back().gradient));
+  const std::byte *both[] = {first.data(), last.data()};
+  fold(type, both, first.data(), first.size());
+  std::copy(first.begin(), first.end(), last.begin());
+}
+
+void append(Memory &whole, const Memory &part) {
+  whole.insert(whole.end(), part.begin(), part.end());
+}
+} // namespace
+
+SequentialResult chimera::runtime::trainSequentially(
+    const program::ProgramT &program,
+    const std::vector<std::unique_ptr<Stage>> &stages, DataSource &data,
+    uint64_t steps, const std::function<bool(uint64_t, Loss)> &onStep) {
+  size_t count = stages.size();
+  if (count != 1 && count != program.stages.size())
+    throw std::invalid_argument(
+        "expected " + std::to_string(program.stages.size()) +
+        " stages, or one for all, got " + std::to_string(count));
+  std::vector<StageMemory> memory = allocate(program, count);
+  Memory tokens(bytesLoaded(program, ValueKind::Tokens));
+  Memory labels(bytesLoaded(program, ValueKind::Labels));
+  Memory loss(program::kLossBytes);
+  program::Pieces pieces(program);
+  for (size_t s = 0; s < count; ++s)
+    stages[s]->initialize(memory[s].weights, memory[s].optimizer);
+
+  bool flushes = program.updates == program::Updates::Flush;
+  std::vector<OlderWeights> older;
+  for (size_t s = 0; s < count; ++s) {
+    older.emplace_back(program, s, count == 1 ? program.stages.size() : s + 1);
+    if (!flushes)
+      older[s].keep(memory[s].weights);
+  }
+
+  uint64_t microBatches =
+      static_cast<uint64_t>(program.micro_batches) * program.data_parallel;
+  uint64_t updates = program::updatesPerStep(program);
+  // Of each copy.
+  auto perUpdate = static_cast<uint32_t>(program.micro_batches / updates);
+  double scale = gradientScale(program, perUpdate);
+  Memory losses(loss.size() * microBatches);
+  std::vector<const Memory *> weights(count); // that are read, by stage
+
+  auto train = [&](uint64_t step, uint64_t copy, uint32_t m) {
+    uint64_t index = copy * program.micro_batches + m;
+    uint32_t parts = pieces.partsOf(m);
+    data.load(ValueKind::Tokens, {step, index}, tokens);
+    data.load(ValueKind::Labels, {step, index}, labels);
+    for (size_t s = 0; s < count; ++s)
+      weights[s] = flushes ? &memory[s].weights : &older[s].read(step, m);
+    // As in a pipeline all forwards come first: a backward takes the loss of
+    // the whole micro-batch.
+    Memory shares(loss.size() * parts);
+    for (uint32_t part = 0; part < parts; ++part)
+      for (size_t s = 0; s < count; ++s) {
+        bool last = s + 1 == count;
+        StageMemory &own = memory[s];
+        own.stashes.resize(parts);
+        own.stashes[part] = stages[s]->forward(
+            {step, index, part, parts},
+            slice(s ? memory[s - 1].output : tokens, part, parts),
+            last ? slice(labels, part, parts) : Bytes(), *weights[s],
+            slice(last ? shares : own.output, part, parts));
+      }
+    addShares(stages.back()->lossType(), shares, parts, loss);
+    std::copy(loss.begin(), loss.end(),
+              losses.begin() + static_cast<ptrdiff_t>(index * loss.size()));
+    for (uint32_t part = 0; part < parts; ++part)
+      for (size_t s = count; s-- > 0;)
+        stages[s]->backward(
+            {step, index, part, parts}, std::move(memory[s].stashes[part]),
+            s + 1 == count ? Bytes(loss)
+                           : slice(memory[s].outputGradient, part, parts),
+            *weights[s], memory[s].gradient,
+            s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes());
+  };
+  auto update = [&](uint64_t number) {
+    reduceTied(program, stages.front()->weightType(), memory);
+    for (size_t s = 0; s < count; ++s) {
+      StageMemory &own = memory[s];
+      stages[s]->optimizerStep(number, scale, own.gradient, own.weights,
+                               own.optimizer);
+      if (!flushes)
+        older[s].keep(own.weights);
+    }
+  };
+
+  SequentialResult result;
+  for (uint64_t step = 0; step < steps; ++step) {
+    for (uint64_t u = 0; u < updates; ++u) {
+      for (StageMemory &own : memory)
+        std::fill(own.gradient.begin(), own.gradient.end(), std::byte(0));
+      for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
+        for (uint32_t k = 0; k < perUpdate; ++k)
+          train(step, copy, static_cast<uint32_t>(u * perUpdate) + k);
+      update(step * updates + u);
+    }
+
+    ElementType type = stages.back()->lossType();
+    Memory sum(loss.size());
+    std::vector<const std::byte *> each;
+    for (uint64_t m = 0; m < microBatches; ++m)
+      each.push_back(losses.data() + m * sum.size());
+    fold(type, each, sum.data(), sum.size());
+    result.losses.push_back(readLoss(sum, type, microBatches));
+    if (onStep && !onStep(step, result.losses.back()))
+      break;
+  }
+  for (size_t s = 0; s < count; ++s) {
+    scaleElements(stages[s]->weightType(), memory[s].gradient, scale);
+    append(result.weights, memory[s].weights);
+    append(result.gradients, memory[s].gradient);
+  }
+  if (count > 1) {
+    dropTiedCopy(program, result.weights);
+    dropTiedCopy(program, result.gradients);
+  }
+  return result;
+}

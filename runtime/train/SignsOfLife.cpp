@@ -1,0 +1,191 @@
+//===- SignsOfLife.cpp - The others wait while the root works -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/SignsOfLife.h"
+
+#include "runtime/transport/Deadline.h"
+#include "runtime/transport/Exchange.h"
+#include "runtime/watch/Processes.h"
+#include "runtime/watch/Report.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <ctime>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+using std::chrono::milliseconds;
+
+namespace {
+enum class Sign : uint8_t { Works, IsDone };
+
+/// Signs that nobody has heard after so many more are given up: a timeout has
+/// passed.
+constexpr int kRounds = 4;
+
+Block blockOf(Sign sign) {
+  Block block = makeBlock(sizeof(sign));
+  *block.get() = static_cast<std::byte>(sign);
+  return block;
+}
+
+/// Work on a thread of its own.
+class Worker {
+public:
+  explicit Worker(const std::function<void()> &work)
+      : thread([this, &work] {
+          number.store(gettid());
+          std::exception_ptr thrown;
+          try {
+            work();
+          } catch (...) {
+            thrown = std::current_exception();
+          }
+          std::lock_guard lock(mutex);
+          error = thrown;
+          hasEnded = true;
+          ended.notify_all();
+        }) {}
+  ~Worker() {
+    if (thread.joinable())
+      thread.join();
+  }
+  Worker(const Worker &) = delete;
+  Worker &operator=(const Worker &) = delete;
+
+  bool endsWithin(milliseconds time) {
+    std::unique_lock lock(mutex);
+    return ended.wait_for(lock, time, [this] { return hasEnded; });
+  }
+
+  /// Whether the thread has computed since the last call, or waits for a core
+  /// or a device.
+  bool moves() {
+    clockid_t clock;
+    timespec now{};
+    if (pthread_getcpuclockid(thread.native_handle(), &clock) != 0 ||
+        clock_gettime(clock, &now) != 0)
+      return true; // it is about to start, or has ended
+    bool hasComputed =
+        now.tv_sec != computed.tv_sec || now.tv_nsec != computed.tv_nsec;
+    computed = now;
+    return hasComputed || !isAsleep(number.load());
+  }
+
+  /// Waits for the end. Throws what the work threw.
+  void finish() {
+    thread.join();
+    if (error)
+      std::rethrow_exception(error);
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool hasEnded = false;    // guarded by mutex
+  std::exception_ptr error; // set before the end
+  std::atomic<int32_t> number{0};
+  timespec computed{};
+  std::thread thread; // last: it uses the others
+};
+} // namespace
+
+SignsOfLife::SignsOfLife(Transport &transport, milliseconds timeout)
+    : transport(transport), timeout(timeout),
+      period(std::max(timeout / kRounds, milliseconds(1))),
+      next(Clock::now() + period), working(blockOf(Sign::Works)),
+      done(blockOf(Sign::IsDone)) {}
+
+void SignsOfLife::post(const Block &sign) {
+  Round &round = rounds.emplace_back();
+  for (uint32_t rank = 0; rank < transport.ranks(); ++rank)
+    if (rank != transport.rank())
+      round.push_back(transport.postSend(rank, {sign.get(), sizeof(Sign)}));
+}
+
+void SignsOfLife::sendIfDue() {
+  if (failure || Clock::now() < next)
+    return;
+  next = Clock::now() + period;
+  try {
+    post(working);
+    if (rounds.size() <= size_t(kRounds))
+      return;
+    Round oldest = std::move(rounds.front());
+    rounds.pop_front();
+    for (std::unique_ptr<Request> &request : oldest)
+      try {
+        transport.wait(std::move(request), milliseconds(0));
+      } catch (const TransportError &error) {
+        // Who does not listen may do so later.
+        if (error.reason != TransportError::Reason::TimedOut)
+          throw;
+      }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+}
+
+void SignsOfLife::during(
+    const std::function<void()> &work,
+    const std::function<void(const std::string &)> &onHang) {
+  std::optional<Worker> worker;
+  try {
+    worker.emplace(work);
+  } catch (const std::system_error &) {
+    // The results of the whole run are at stake: rather without signs.
+    return work();
+  }
+  constexpr milliseconds kLook(200);
+  Deadline patience(timeout);
+  bool hangs = false;
+  while (!worker->endsWithin(std::min(period, kLook))) {
+    sendIfDue();
+    if (worker->moves()) {
+      patience = Deadline(timeout);
+    } else if (!hangs && patience.passed()) {
+      hangs = true;
+      runOrEnd("telling that saving and evaluating hangs", [&] {
+        onHang(timedOut(timeout, "its saving and evaluating to go on"));
+      });
+    }
+  }
+  worker->finish();
+}
+
+void SignsOfLife::sendLast() {
+  if (failure)
+    std::rethrow_exception(failure);
+  post(done);
+  for (Round &round : rounds)
+    for (std::unique_ptr<Request> &request : round)
+      transport.wait(std::move(request), timeout);
+  rounds.clear();
+}
+
+void chimera::runtime::awaitLastSign(Transport &transport, uint32_t root,
+                                     milliseconds timeout) try {
+  // What the root itself waits for, while it gathers, times out before and has
+  // more to say.
+  milliseconds patience = timeout + kAfterWaits;
+  while (receiveValue<Sign>(transport, root, patience) != Sign::IsDone)
+    patience = timeout;
+} catch (const TransportError &error) {
+  if (error.reason != TransportError::Reason::TimedOut)
+    throw;
+  throw TransportError(error.reason,
+                       timedOut(timeout, "a sign of life from rank " +
+                                             std::to_string(root) +
+                                             ", which gathers, saves and "
+                                             "evaluates"));
+}

@@ -1,0 +1,76 @@
+//===- SignsOfLife.h - The others wait while the root works -----*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// After the last step the root gathers, saves and evaluates, for as long as
+// that takes. The others cannot limit the time of the work, but that of
+// silence: the root sends each a sign of life four times in a timeout, and a
+// last one when it is done. A root that is stopped, dead or cut off sends none,
+// on whichever host it is.
+//
+// The root's own thread sends the signs, because MPI may be called by no other,
+// and a second thread does the work. Work that hangs is told from work that is
+// slow by what the second thread does: it hangs if for the whole timeout it has
+// not computed at all and waits for neither a core nor a device. So a pipe
+// that nobody reads ends a run, a slow disk does not.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_SIGNSOFLIFE_H
+#define CHIMERA_RUNTIME_TRAIN_SIGNSOFLIFE_H
+
+#include "runtime/transport/Transport.h"
+
+#include <deque>
+#include <exception>
+#include <functional>
+
+namespace chimera::runtime {
+
+/// At the root, from the last message that it sends to any other rank on.
+class SignsOfLife {
+public:
+  /// `transport` must outlive this.
+  SignsOfLife(Transport &transport, std::chrono::milliseconds timeout);
+
+  /// To be called now and then. Does not wait for those who listen, and leaves
+  /// errors to sendLast.
+  void sendIfDue();
+
+  /// Calls `work` on another thread, or on this one if there cannot be another,
+  /// and sends signs until it returns. Throws what `work` throws. Work that
+  /// hangs is told to `onHang`, once, with the reason; if that returns, this
+  /// goes on waiting.
+  void during(const std::function<void()> &work,
+              const std::function<void(const std::string &)> &onHang);
+
+  /// Tells the others that the root is done, and waits until all have heard.
+  /// Throws what waits throw. To be called once, as the last.
+  void sendLast();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  using Round = std::vector<std::unique_ptr<Request>>;
+  void post(const Block &sign);
+
+  Transport &transport;
+  const std::chrono::milliseconds timeout;
+  const std::chrono::milliseconds period;
+  Clock::time_point next;
+  const Block working, done; ///< the two signs, a byte each
+  std::deque<Round> rounds;  ///< not known to have been heard, oldest first
+  std::exception_ptr failure;
+};
+
+/// At every other rank: returns when `root` has sent its last sign. Throws what
+/// waits throw, that is after `timeout` without a sign, or half a second more
+/// without the first.
+void awaitLastSign(Transport &transport, uint32_t root,
+                   std::chrono::milliseconds timeout);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_SIGNSOFLIFE_H

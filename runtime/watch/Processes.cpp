@@ -1,0 +1,34 @@
+//===- Processes.cpp - How the kernel sees processes of this host ---------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/Processes.h"
+
+#include <fstream>
+#include <string>
+
+using namespace chimera::runtime;
+
+/// The letter with which ps shows the state of a process, 0 if there is none.
+static char stateOf(int32_t pid) {
+  if (pid == 0)
+    return 0;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  if (!std::getline(file, text))
+    return 0;
+  // The state follows the name, which is in parentheses and may hold any.
+  size_t name = text.rfind(") ");
+  return name != std::string::npos && name + 2 < text.size() ? text[name + 2]
+                                                             : '\0';
+}
+
+bool chimera::runtime::isStopped(int32_t pid) {
+  char state = stateOf(pid);
+  return state == 'T' || state == 't';
+}
+bool chimera::runtime::isZombie(int32_t pid) { return stateOf(pid) == 'Z'; }
+bool chimera::runtime::isAsleep(int32_t pid) { return stateOf(pid) == 'S'; }

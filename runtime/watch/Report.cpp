@@ -1,0 +1,269 @@
+//===- Report.cpp - What a failed run says --------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/Report.h"
+
+#include "runtime/transport/Deadline.h"
+#include "runtime/watch/Processes.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <initializer_list>
+#include <new>
+#include <poll.h>
+#include <string_view>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::Instruction;
+using program::Opcode;
+
+namespace {
+uint32_t workerOf(const program::ProgramT &program, uint32_t rank) {
+  return rank % static_cast<uint32_t>(program.workers.size());
+}
+
+/// The index of the `nth` start of `communicator` on `worker`, or -1.
+int64_t startOf(const program::WorkerT &worker, uint32_t communicator,
+                uint32_t nth) {
+  for (uint32_t i = 0; i < worker.instructions.size(); ++i) {
+    const Instruction &instruction = worker.instructions[i];
+    if (instruction.opcode() == Opcode::AllReduceStart &&
+        instruction.target() == communicator && nth-- == 0)
+      return i;
+  }
+  return -1;
+}
+
+std::string nameOf(const program::ProgramT &program, uint32_t rank) {
+  std::string name = "rank " + std::to_string(rank) + " (worker " +
+                     std::to_string(workerOf(program, rank));
+  if (program.data_parallel > 1)
+    name +=
+        " of copy " +
+        std::to_string(rank / static_cast<uint32_t>(program.workers.size()));
+  return name + ")";
+}
+
+/// "step 3, instruction 17: forward …, from file:line:column".
+std::string placeOf(const program::ProgramT &program, const Status &status,
+                    uint32_t rank) {
+  uint32_t worker = workerOf(program, rank);
+  uint32_t index = status.instruction.load();
+  std::string text = "step " + std::to_string(status.step.load() + 1) +
+                     ", instruction " + std::to_string(index) + ": " +
+                     program::describe(program, worker, index);
+  if (index < program.workers[worker]->instructions.size()) {
+    std::string location = program::locationOf(
+        program, program.workers[worker]->instructions[index]);
+    if (!location.empty())
+      text += ", from " + location;
+  }
+  return text;
+}
+
+/// What a rank that has not died does.
+std::string stateOf(const program::ProgramT &program, const StatusPage &page,
+                    uint32_t rank) {
+  const Status &status = page.of(rank);
+  // In the reverse of the order in which the rank writes them: a state is never
+  // newer than its time, nor a time than the clock.
+  uint32_t state = status.state.load(std::memory_order_acquire);
+  int64_t begin = status.since.load();
+  char since[32];
+  std::snprintf(since, sizeof(since), "%.2f s",
+                static_cast<double>(steadyNanoseconds() - begin) * 1e-9);
+  std::string stopped =
+      isStopped(status.pid.load()) ? "; its process is stopped" : "";
+  switch (state == Status::Failed ? status.failedIn.load() : state) {
+  case Status::Absent:
+    return "has not started" + stopped;
+  case Status::Starting:
+    return std::string("starting, since ") + since + stopped;
+  case Status::Finishing:
+    return std::string("past its last step, since ") + since + stopped;
+  case Status::Saving:
+    return std::string("saving and evaluating, since ") + since + stopped;
+  case Status::Done:
+    return "done" + stopped;
+  default:
+    break;
+  }
+  std::string text = placeOf(program, status, rank);
+  std::vector<uint32_t> awaited = awaitedBy(program, page, rank);
+  if (!awaited.empty())
+    text += awaited.size() == 1 ? "; waits for rank" : "; waits for ranks";
+  for (size_t i = 0; i < awaited.size(); ++i)
+    text += (i ? ", " : " ") + std::to_string(awaited[i]);
+  return text + (awaited.empty() ? "; there since " : " since ") + since +
+         stopped;
+}
+
+/// What `make` returns, or that nothing can be said of the rank.
+template <typename Make> std::string orUnknown(const Make &make) {
+  try {
+    return make();
+  } catch (const std::bad_alloc &) {
+    throw;
+  } catch (const std::exception &error) {
+    return std::string("unknown (") + error.what() + ")";
+  }
+}
+} // namespace
+
+std::vector<uint32_t>
+chimera::runtime::awaitedBy(const program::ProgramT &program,
+                            const StatusPage &page, uint32_t rank) {
+  auto workers = static_cast<uint32_t>(program.workers.size());
+  const program::WorkerT &stream = *program.workers[rank % workers];
+  uint32_t copy = rank / workers;
+  uint32_t index = page.of(rank).instruction.load();
+  uint64_t step = page.of(rank).step.load();
+  if (index >= stream.instructions.size() ||
+      stream.instructions[index].opcode() != Opcode::Wait)
+    return {};
+  uint32_t target = stream.instructions[index].target();
+  const Instruction &posted = stream.instructions.at(target);
+  if (posted.opcode() != Opcode::AllReduceStart)
+    return {copy * workers + posted.target()};
+
+  uint32_t communicator = posted.target();
+  uint32_t nth = 0;
+  for (uint32_t i = 0; i < target; ++i)
+    nth += stream.instructions[i].opcode() == Opcode::AllReduceStart &&
+           stream.instructions[i].target() == communicator;
+  std::vector<uint32_t> late;
+  for (uint32_t c = 0; c < program.data_parallel; ++c)
+    for (const program::Contribution &summand :
+         program.communicators.at(communicator)->contributions) {
+      uint32_t member = c * workers + summand.worker();
+      int64_t start =
+          startOf(*program.workers[summand.worker()], communicator, nth);
+      const Status &status = page.of(member);
+      bool started =
+          status.state.load() == Status::Finishing ||
+          status.state.load() == Status::Saving ||
+          status.state.load() == Status::Done ||
+          std::pair(status.step.load(), int64_t(status.instruction.load())) >
+              std::pair(step, start);
+      if (!started)
+        late.push_back(member);
+    }
+  std::sort(late.begin(), late.end());
+  late.erase(std::unique(late.begin(), late.end()), late.end());
+  return late;
+}
+
+std::string chimera::runtime::report(const program::ProgramT &program,
+                                     const StatusPage &page,
+                                     const std::vector<uint32_t> &ranks,
+                                     const std::vector<uint32_t> &dead,
+                                     const std::string &headline) {
+  std::string text;
+  auto add = [&](const std::string &line) { text += line + "\n"; };
+  auto isDead = [&](uint32_t rank) {
+    return std::find(dead.begin(), dead.end(), rank) != dead.end();
+  };
+  for (uint32_t rank : dead) {
+    const Status &status = page.of(rank);
+    std::string pid = std::to_string(status.pid.load());
+    uint32_t state = status.state.load();
+    add(nameOf(program, rank) + ", process " + pid + ", died; " +
+        (state == Status::Running
+             ? "its last instruction was " +
+                   orUnknown([&] { return placeOf(program, status, rank); })
+         : state == Status::Finishing || state == Status::Saving
+             ? std::string("it was past its last step")
+             : "it had not begun its first step"));
+  }
+  bool failed = false;
+  for (uint32_t rank : ranks) {
+    const Status &status = page.of(rank);
+    if (isDead(rank) || status.state.load() != Status::Failed)
+      continue;
+    failed = true;
+    add(nameOf(program, rank) + " failed: " + status.reason.data());
+  }
+  if (dead.empty() && !failed)
+    add(headline);
+  add("the ranks at that moment:");
+  for (uint32_t rank : ranks)
+    if (!isDead(rank))
+      add("  " + nameOf(program, rank) + ": " +
+          orUnknown([&] { return stateOf(program, page, rank); }));
+  return text;
+}
+
+namespace {
+/// Without stdio and without memory of its own.
+void write(const char *text, size_t size, Deadline &deadline) {
+  for (size_t at = 0; at < size && !deadline.passed();) {
+    pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    int ready = poll(&room, 1, 50);
+    if (ready == 0 || (ready < 0 && errno == EINTR))
+      continue;
+    // A pipe with any room has it for so many.
+    ssize_t written = ::write(STDERR_FILENO, text + at,
+                              std::min<size_t>(PIPE_BUF, size - at));
+    if (written < 0 && (errno == EINTR || errno == EAGAIN))
+      continue;
+    if (written <= 0)
+      return;
+    at += static_cast<size_t>(written);
+  }
+}
+
+constexpr std::chrono::milliseconds kUnread(200);
+constexpr std::string_view kOpening = "\nchimera-run: ";
+
+/// The texts one after another.
+void writeAll(std::initializer_list<std::string_view> texts) {
+  Deadline deadline(kUnread);
+  for (std::string_view text : texts)
+    write(text.data(), text.size(), deadline);
+}
+} // namespace
+
+void chimera::runtime::writeReport(const std::string &report) noexcept {
+  writeAll({kOpening, report});
+}
+
+void chimera::runtime::writeReport(const program::ProgramT &program,
+                                   const StatusPage &page,
+                                   const std::vector<uint32_t> &ranks,
+                                   const std::vector<uint32_t> &dead,
+                                   const std::string &headline) noexcept {
+  try {
+    return writeReport(report(program, page, ranks, dead, headline));
+  } catch (const std::bad_alloc &) {
+    // Below.
+  }
+  bool named = false;
+  auto name = [&](uint32_t rank, std::string_view what,
+                  std::string_view why = "") {
+    char number[32];
+    std::snprintf(number, sizeof(number), "rank %u ", rank);
+    writeAll({named ? "" : kOpening, number, what, why, "\n"});
+    named = true;
+  };
+  for (uint32_t rank : dead)
+    name(rank, "died");
+  for (uint32_t rank : ranks)
+    if (page.of(rank).state.load() == Status::Failed)
+      name(rank, "failed: ", page.of(rank).reason.data());
+  if (!named)
+    writeAll({kOpening, headline, "\n"});
+  writeAll({"there is no memory left for a report on all ranks\n"});
+}
+
+void chimera::runtime::endFor(const char *doing, const char *error) noexcept {
+  writeAll({kOpening, "failed while ", doing, ": ", error, "\n"});
+  _exit(1);
+}

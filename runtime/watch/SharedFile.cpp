@@ -1,0 +1,99 @@
+//===- SharedFile.cpp - A file that processes of a host share -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/SharedFile.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <stdexcept>
+#include <string>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+using namespace chimera::runtime;
+
+namespace {
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+std::string pathOf(int32_t pid, int number) {
+  return "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(number);
+}
+
+/// What identifies the PID namespace of this process on its host, 0 where that
+/// cannot be known.
+uint64_t pidNamespace() {
+  struct stat status = {};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+bool isRegular(int number, uint64_t bytes) {
+  struct stat status = {};
+  return fstat(number, &status) == 0 && S_ISREG(status.st_mode) &&
+         static_cast<uint64_t>(status.st_size) == bytes;
+}
+
+[[noreturn]] void throwNone(int error) {
+  throw std::runtime_error("cannot make the page on which ranks publish what "
+                           "they do: " +
+                           std::string(std::strerror(error)));
+}
+} // namespace
+
+SharedFile::SharedFile(SharedFile &&other)
+    : where(std::exchange(other.where, {0, -1, 0, 0, 0})) {}
+
+SharedFile::~SharedFile() {
+  if (where.number >= 0)
+    close(where.number);
+}
+
+SharedFile SharedFile::make(uint64_t bytes) {
+  int number = memfd_create("chimera-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (number < 0)
+    throwNone(errno);
+  SharedFile file({getpid(), number, pidNamespace(), bytes, 0});
+  // All is in memory already: to lack some later would be a bus error. So would
+  // be a file that somebody cut.
+  if (int error = posix_fallocate(number, 0, static_cast<off_t>(bytes)))
+    throwNone(error);
+  uint64_t nonce = 0;
+  if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce) ||
+      pwrite(number, &nonce, sizeof(nonce), 0) != sizeof(nonce) ||
+      fcntl(number, F_ADD_SEALS, kSeals) != 0)
+    throwNone(errno);
+  file.where.nonce = nonce;
+  return file;
+}
+
+std::optional<SharedFile> SharedFile::open(const Place &place) {
+  uint64_t here = pidNamespace();
+  if (here == 0 || here != place.pidNamespace)
+    return std::nullopt;
+  // To open a device or a pipe may do something; a path does nothing.
+  int path =
+      ::open(pathOf(place.pid, place.number).c_str(), O_PATH | O_CLOEXEC);
+  if (path < 0)
+    return std::nullopt;
+  SharedFile seen({getpid(), path, here, place.bytes, place.nonce});
+  if (!isRegular(path, place.bytes))
+    return std::nullopt;
+  int number = ::open(("/proc/self/fd/" + std::to_string(path)).c_str(),
+                      O_RDWR | O_CLOEXEC);
+  if (number < 0)
+    return std::nullopt;
+  SharedFile file({getpid(), number, here, place.bytes, place.nonce});
+  uint64_t nonce = 0;
+  int seals = fcntl(number, F_GET_SEALS);
+  bool isIt = seals >= 0 && (seals & kSeals) == kSeals &&
+              pread(number, &nonce, sizeof(nonce), 0) == sizeof(nonce) &&
+              nonce == place.nonce;
+  return isIt ? std::optional(std::move(file)) : std::nullopt;
+}

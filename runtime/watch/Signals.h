@@ -1,0 +1,83 @@
+//===- Signals.h - One thread reads the signals -----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// SIGINT and SIGTERM end a run, SIGUSR1 asks it to stop at the end of a step.
+// They are blocked in every thread, and one thread takes them with sigwait: no
+// handler runs, so what they cause may lock, allocate and write as it likes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_WATCH_SIGNALS_H
+#define CHIMERA_RUNTIME_WATCH_SIGNALS_H
+
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace chimera::runtime {
+
+/// "SIGINT", "SIGTERM", "SIGUSR1", else "signal N".
+std::string signalName(int signal);
+
+class Signals {
+public:
+  /// Keeps SIGUSR1 pending, also over an exec, until a Signals reads it. Until
+  /// then the other two end the process, as is their default: there is nothing
+  /// to report or to save yet. To be called before any thread starts.
+  static void holdBack();
+
+  /// Takes over the three, but what is ignored (by nohup, say) stays ignored.
+  /// Requires that this is the process's only thread; others started later
+  /// inherit the mask. One object at a time.
+  Signals();
+  /// The signals stay blocked.
+  ~Signals();
+  Signals(const Signals &) = delete;
+  Signals &operator=(const Signals &) = delete;
+
+private:
+  friend class Listening;
+  void read();
+  void listen(std::function<void(int)> onSignal);
+
+  sigset_t set;
+  std::mutex mutex;
+  std::function<void(int)> listener; // guarded by mutex
+  bool askedToStop = false;          // guarded by mutex
+  std::atomic<bool> ending{false};
+  std::thread thread;
+};
+
+/// While it lives, signals call a function, on their thread, with their number.
+/// A SIGUSR1 that came before is told at once. While nobody listens, SIGINT
+/// and SIGTERM end the process with status 128 + signal.
+class Listening {
+public:
+  /// Without `signals` nothing is heard.
+  Listening(Signals *signals, std::function<void(int)> onSignal)
+      : signals(signals) {
+    if (signals)
+      signals->listen(std::move(onSignal));
+  }
+  /// Returns when no call is under way.
+  ~Listening() {
+    if (signals)
+      signals->listen(nullptr);
+  }
+  Listening(const Listening &) = delete;
+  Listening &operator=(const Listening &) = delete;
+
+private:
+  Signals *signals;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_WATCH_SIGNALS_H

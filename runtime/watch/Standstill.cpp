@@ -1,0 +1,31 @@
+//===- Standstill.cpp - Ranks that do not move ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/Standstill.h"
+
+using namespace chimera::runtime;
+
+Standstill::Standstill(const StatusPage &page,
+                       std::chrono::milliseconds timeout)
+    : page(page), limit(timeout + kAfterWaits),
+      seen(page.ranks(), {0, Deadline(limit)}) {}
+
+std::optional<uint32_t> Standstill::find() {
+  for (uint32_t rank = 0; rank < seen.size(); ++rank) {
+    const Status &status = page.of(rank);
+    auto state = status.state.load();
+    int64_t since = status.since.load();
+    // Afterwards a rank waits, each time for the timeout at most, or saves.
+    bool counts = state == Status::Absent || state == Status::Starting ||
+                  state == Status::Running;
+    if (!counts || since != seen[rank].since)
+      seen[rank] = {since, Deadline(limit)};
+    else if (seen[rank].patience.passed())
+      return rank;
+  }
+  return std::nullopt;
+}

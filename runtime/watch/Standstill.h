@@ -1,0 +1,46 @@
+//===- Standstill.h - Ranks that do not move --------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A rank that computes for ever ends the waits of those that wait for it. Where
+// all compute, or there is one rank only, nobody waits but the thread that
+// started them: it looks here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_WATCH_STANDSTILL_H
+#define CHIMERA_RUNTIME_WATCH_STANDSTILL_H
+
+#include "runtime/transport/Deadline.h"
+#include "runtime/watch/StatusPage.h"
+
+#include <optional>
+
+namespace chimera::runtime {
+
+class Standstill {
+public:
+  /// Of the ranks of `page`, which must outlive this.
+  Standstill(const StatusPage &page, std::chrono::milliseconds timeout);
+
+  /// A rank that has been starting, or at one instruction, for longer than the
+  /// timeout and half a second, in which waits have timed out, which have more
+  /// to say. To be asked several times a second.
+  std::optional<uint32_t> find();
+
+private:
+  struct Seen {
+    int64_t since;
+    Deadline patience;
+  };
+  const StatusPage &page;
+  const std::chrono::milliseconds limit;
+  std::vector<Seen> seen; ///< by rank
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_WATCH_STANDSTILL_H

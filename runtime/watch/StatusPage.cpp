@@ -1,0 +1,120 @@
+//===- StatusPage.cpp - What every rank is doing --------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/StatusPage.h"
+
+#include "runtime/transport/Exchange.h"
+#include "runtime/watch/SharedFile.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+#include <ranges>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+struct alignas(64) StatusPage::Head {
+  uint64_t nonce; ///< the file's, see SharedFile.h
+  /// The exit status of whoever claimed the report, 0 before.
+  std::atomic<int32_t> exitStatus;
+  std::atomic<uint32_t> reported;
+  /// The last step that any rank has begun and, in the top bit, whether it is
+  /// to be the last. One word, so that both change together.
+  std::atomic<uint64_t> begun;
+};
+
+namespace {
+constexpr uint64_t kStop = uint64_t(1) << 63;
+} // namespace
+
+StatusPage::StatusPage(uint32_t ranks)
+    : count(ranks), bytes(sizeof(Head) + ranks * sizeof(Status)) {
+  map(-1);
+  sharers.resize(ranks);
+  std::iota(sharers.begin(), sharers.end(), 0);
+}
+
+StatusPage::StatusPage(Transport &transport,
+                       const std::vector<uint32_t> &hostRanks,
+                       std::chrono::milliseconds timeout)
+    : count(transport.ranks()),
+      bytes(sizeof(Head) + transport.ranks() * sizeof(Status)) {
+  uint32_t self = transport.rank(), lowest = hostRanks.front();
+  auto others = hostRanks | std::views::drop(1);
+  // Which of hostRanks have the page.
+  std::vector<uint8_t> has(hostRanks.size(), 1);
+  if (self == lowest) {
+    // It stays open until all that can have opened it.
+    SharedFile file = SharedFile::make(bytes);
+    publish(file.number(), self);
+    for (uint32_t rank : others)
+      sendValue(transport, rank, file.place(), timeout);
+    for (size_t i = 1; i < hostRanks.size(); ++i)
+      has[i] = receiveValue<uint8_t>(transport, hostRanks[i], timeout);
+    for (uint32_t rank : others)
+      send(transport, rank, std::as_bytes(std::span(has)), timeout);
+  } else {
+    std::optional<SharedFile> file = SharedFile::open(
+        receiveValue<SharedFile::Place>(transport, lowest, timeout));
+    publish(file ? file->number() : -1, self);
+    sendValue(transport, lowest, uint8_t(file.has_value()), timeout);
+    receive(transport, lowest, std::as_writable_bytes(std::span(has)), timeout);
+    if (!file)
+      std::ranges::fill(has, 0);
+  }
+  for (size_t i = 0; i < hostRanks.size(); ++i)
+    if (has[i] || hostRanks[i] == self)
+      sharers.push_back(hostRanks[i]);
+}
+
+/// Maps `file` and enters this process.
+void StatusPage::publish(int file, uint32_t self) {
+  map(file);
+  of(self).pid.store(getpid());
+}
+
+StatusPage::~StatusPage() { munmap(memory, bytes); }
+
+/// Maps `file`, or for -1 memory of this process; both start as zeros.
+void StatusPage::map(int file) {
+  int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  if (memory == MAP_FAILED)
+    throw std::runtime_error(std::string("cannot map the status page: ") +
+                             std::strerror(errno));
+}
+
+Status *StatusPage::entries() const {
+  return reinterpret_cast<Status *>(static_cast<char *>(memory) + sizeof(Head));
+}
+
+bool StatusPage::mayBegin(uint64_t step) {
+  uint64_t seen = head().begun.load();
+  while ((seen & ~kStop) < step) {
+    if (seen & kStop)
+      return false;
+    if (head().begun.compare_exchange_weak(seen, step))
+      return true;
+  }
+  return true;
+}
+void StatusPage::askToStop() { head().begun.fetch_or(kStop); }
+bool StatusPage::askedToStop() const {
+  return (head().begun.load() & kStop) != 0;
+}
+
+bool StatusPage::claimReport(int exitStatus) {
+  int32_t none = 0;
+  return head().exitStatus.compare_exchange_strong(none, exitStatus);
+}
+int StatusPage::exitStatus() const { return head().exitStatus.load(); }
+void StatusPage::setReported() { head().reported.store(1); }
+bool StatusPage::reported() const { return head().reported.load() != 0; }

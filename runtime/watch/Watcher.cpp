@@ -1,0 +1,136 @@
+//===- Watcher.cpp - Notices dead and failed ranks ------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/Watcher.h"
+
+#include "runtime/transport/Deadline.h"
+#include "runtime/watch/Processes.h"
+#include "runtime/watch/Report.h"
+#include "runtime/watch/Signals.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <iterator>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+constexpr std::chrono::milliseconds kPeriod(50);
+/// In how many periods a watcher asks once whether its neighbour is stopped.
+constexpr unsigned kStoppedEvery = 5;
+
+uint32_t nextOf(const std::vector<uint32_t> &ranks, uint32_t self) {
+  auto place = std::ranges::upper_bound(ranks, self);
+  return place == ranks.end() ? ranks.front() : *place;
+}
+} // namespace
+
+Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
+                 uint32_t self, const std::vector<uint32_t> &hostRanks,
+                 std::chrono::milliseconds timeout)
+    : program(program), page(page), self(self), ranks(hostRanks),
+      next(nextOf(hostRanks, self)), timeout(timeout), thread([this] {
+        runOrEnd("watching the other ranks", [this] { watch(); });
+      }) {}
+
+Watcher::~Watcher() {
+  {
+    std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  condition.notify_all();
+  thread.join();
+}
+
+bool Watcher::isDead(uint32_t rank) const {
+  const Status &status = page.of(rank);
+  pid_t pid = status.pid.load();
+  if (rank == self || pid == 0)
+    return false;
+  bool isGone = kill(pid, 0) != 0 && errno == ESRCH;
+  // The state is read after the process was found gone: it sets Done first.
+  return (isGone || (rank == next && isZombie(pid))) &&
+         status.state.load() != Status::Done;
+}
+
+std::vector<uint32_t> Watcher::findDead() const {
+  std::vector<uint32_t> dead;
+  std::ranges::copy_if(ranks, std::back_inserter(dead),
+                       [this](uint32_t rank) { return isDead(rank); });
+  return dead;
+}
+
+bool Watcher::anyFailed() const {
+  return std::any_of(ranks.begin(), ranks.end(), [&](uint32_t rank) {
+    return page.of(rank).state.load() == Status::Failed;
+  });
+}
+
+void Watcher::watch() {
+  // From when the next rank was last not stopped.
+  Deadline patience(timeout + kAfterWaits);
+  std::unique_lock lock(mutex);
+  for (unsigned turn = 0;
+       !condition.wait_for(lock, kPeriod, [this] { return stopping; });
+       ++turn) {
+    if (next != self && turn % kStoppedEvery == 0) {
+      if (!isStopped(page.of(next).pid.load()))
+        patience = Deadline(timeout + kAfterWaits);
+      else if (patience.passed())
+        page.of(self).fail(timedOut(timeout, "the stopped process of rank " +
+                                                 std::to_string(next)));
+    }
+    std::vector<uint32_t> dead = findDead();
+    if (!dead.empty() || anyFailed())
+      _exit(tell(1, dead, ""));
+  }
+}
+
+void Watcher::fail(const std::string &reason,
+                   const std::function<void()> &afterReport) {
+  {
+    // Or this process's own watcher could report and leave before afterReport.
+    std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  page.of(self).fail(reason);
+  int exitStatus = tell(1, findDead(), "");
+  afterReport();
+  _exit(exitStatus);
+}
+
+void Watcher::leave(const std::string &reason) {
+  std::this_thread::sleep_for(4 * kPeriod);
+  _exit(tell(1, findDead(), reason));
+}
+
+void Watcher::end(int signal) {
+  // A launcher sends the same signal for a dead rank and for a user's stop.
+  std::vector<uint32_t> dead = findDead();
+  int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
+  _exit(tell(exitStatus, dead,
+             "ended by " + signalName(signal) + ", which rank " +
+                 std::to_string(self) + " received"));
+}
+
+/// Reports, or waits until another process has. Returns the exit status.
+int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
+                  const std::string &headline) {
+  if (page.claimReport(exitStatus)) {
+    writeReport(program, page, ranks, dead, headline);
+    page.setReported();
+    return exitStatus;
+  }
+  // Whoever leaves first makes mpirun end the others: let the report come
+  // through.
+  for (int i = 0; i < 50 && !page.reported(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return page.exitStatus();
+}

@@ -1,0 +1,80 @@
+//===- Watcher.h - Notices dead and failed ranks ----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where each rank is a process, nothing tells the others that one died: mpirun
+// ends them a second later without a word. This thread looks every 50 ms at the
+// processes of its host and their entries on the status page. When one is dead
+// or has failed, the first watcher to see it writes the report and every
+// process of the host leaves by _exit, at once: there is nothing to be saved
+// and MPI's own ways out take seconds.
+//
+// A stopped process (SIGSTOP) cannot say so itself, and not every wait for it
+// times out; a dead one may seem alive for as long as its parent does not ask
+// for it. One rank of the host watches each for that.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_WATCH_WATCHER_H
+#define CHIMERA_RUNTIME_WATCH_WATCHER_H
+
+#include "runtime/watch/StatusPage.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace chimera::runtime {
+
+class Watcher {
+public:
+  /// Starts watching `hostRanks` from `self`. A process that is stopped for
+  /// longer than `timeout` is a failure. The arguments must outlive this.
+  Watcher(const program::ProgramT &program, StatusPage &page, uint32_t self,
+          const std::vector<uint32_t> &hostRanks,
+          std::chrono::milliseconds timeout);
+  /// Stops watching. Requires that this rank is done.
+  ~Watcher();
+  Watcher(const Watcher &) = delete;
+  Watcher &operator=(const Watcher &) = delete;
+
+  /// This rank has failed: marks it so, sees to a report, calls `afterReport`
+  /// and ends the process with status 1.
+  [[noreturn]] void fail(const std::string &reason,
+                         const std::function<void()> &afterReport);
+
+  /// This rank was aborted by one that may be on another host: ends the process
+  /// like fail, but leaves it to the watcher to report what this host knows.
+  [[noreturn]] void leave(const std::string &reason);
+
+  /// `signal` tells this process to end: sees to a report, which names the dead
+  /// if there are any, and ends it with status 128 + signal. Any thread may
+  /// call it.
+  [[noreturn]] void end(int signal);
+
+private:
+  void watch();
+  bool anyFailed() const;
+  bool isDead(uint32_t rank) const;
+  std::vector<uint32_t> findDead() const;
+  int tell(int exitStatus, const std::vector<uint32_t> &dead,
+           const std::string &headline);
+
+  const program::ProgramT &program;
+  StatusPage &page;
+  const uint32_t self;
+  const std::vector<uint32_t> ranks;
+  const uint32_t next; ///< after self on this host; after the last the first
+  const std::chrono::milliseconds timeout;
+  std::mutex mutex;
+  std::condition_variable condition;
+  bool stopping = false;
+  std::thread thread;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_WATCH_WATCHER_H

@@ -1,0 +1,85 @@
+//===- ArenaUseTest.cpp - Bytes of the arena that hold a value ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/ArenaUse.h"
+#include "runtime/interpreter/HandOver.h"
+
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+using namespace chimera;
+using namespace chimera::program;
+
+namespace {
+// weights and state live always; a received value from its post on, its sum in
+// place.
+TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
+  WorkerT worker;
+  worker.buffers = {{ValueKind::Weights, 0, 100},
+                    {ValueKind::OptimizerState, 128, 50},
+                    {ValueKind::Activation, 192, 8},
+                    {ValueKind::Stash, 0, 1000},
+                    {ValueKind::Activation, 256, 4}};
+  worker.states.emplace_back(0, 0, 0, 1);
+  auto add = [&](Opcode opcode, uint32_t target, std::vector<uint32_t> operands,
+                 std::vector<uint32_t> results) {
+    auto first = static_cast<uint32_t>(worker.operands.size());
+    worker.operands.insert(worker.operands.end(), operands.begin(),
+                           operands.end());
+    worker.operands.insert(worker.operands.end(), results.begin(),
+                           results.end());
+    worker.instructions.emplace_back(
+        opcode, ValueKind::Activation, 0, 1, 0, 0, 0, 1, target, first,
+        static_cast<uint16_t>(operands.size()),
+        static_cast<uint16_t>(results.size()), 0, 0);
+  };
+  add(Opcode::ZeroGradient, 0, {}, {});
+  add(Opcode::PostRecv, 0, {}, {2});
+  add(Opcode::Wait, 1, {}, {});
+  add(Opcode::Forward, 0, {2, 0}, {4, 3});
+  add(Opcode::PostSend, 0, {4}, {});
+  add(Opcode::ZeroGradient, 0, {}, {});
+  add(Opcode::Wait, 4, {}, {});
+  add(Opcode::ZeroGradient, 0, {}, {});
+  worker.body_end = 8;
+  EXPECT_EQ(runtime::arenaBytesInUse(worker),
+            (std::vector<uint64_t>{150, 158, 158, 162, 154, 154, 154, 150}));
+}
+
+// In samples every buffer holds one value, so the program states the same.
+TEST(ArenaUse, WithStashesItIsThePeakThatProgramsState) {
+  for (bool split : {false, true}) {
+    ProgramT program =
+        samplePipeline({.bidirectional = true,
+                        .splitBackward = split,
+                        .doubledForwards = split,
+                        .backwardParts = split ? 2u : 1u,
+                        .recompute = SampleOptions::Recompute::AllButFirst,
+                        .stashBytes = 0});
+    for (const auto &worker : program.workers) {
+      std::vector<uint64_t> inUse = runtime::arenaBytesInUse(*worker);
+      EXPECT_EQ(*std::max_element(inUse.begin(), inUse.end()),
+                worker->peak_bytes);
+    }
+  }
+}
+
+// So what counts against a worker's cap is no less than what is allocated.
+TEST(ArenaUse, BlocksTakeNoMoreThanTheArena) {
+  for (ProgramT program :
+       {samplePipeline({.bidirectional = true, .tokenBytes = 200}),
+        samplePipeline({.doubledForwards = true, .backwardParts = 2})})
+    for (const auto &worker : program.workers) {
+      uint64_t allocated = 0;
+      for (uint64_t bytes : runtime::blocksOf(*worker).bytes)
+        allocated += (bytes + 63) / 64 * 64;
+      EXPECT_LE(allocated, worker->arena_bytes);
+    }
+}
+} // namespace

@@ -1,0 +1,141 @@
+//===- InterpreterTest.cpp - What the interpreter tells its transport -----===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/Interpreter.h"
+
+#include "runtime/stage/ExactStage.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+#include <utility>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+/// A rank on its own: what it sends is lost, what it gets stays as it was.
+class Alone final : public Transport {
+public:
+  Alone(uint32_t self, uint32_t size) : self(self), size(size) {}
+
+  uint32_t rank() const override { return self; }
+  uint32_t ranks() const override { return size; }
+  std::unique_ptr<Request> postSend(uint32_t, ConstBytes) override {
+    return call();
+  }
+  std::unique_ptr<Request> postReceive(uint32_t, Bytes) override {
+    return call();
+  }
+  std::unique_ptr<Request> startAllReduce(const ReduceGroup &, ElementType,
+                                          std::vector<ConstBytes>,
+                                          Bytes) override {
+    return call();
+  }
+  void wait(std::unique_ptr<Request>, std::chrono::milliseconds) override {
+    computes = false;
+  }
+  void abort(const std::string &) override {}
+  void computing() override { computes = true; }
+
+  /// What was last said.
+  bool computes = false;
+
+private:
+  std::unique_ptr<Request> call() {
+    computes = false;
+    return std::make_unique<Request>();
+  }
+
+  const uint32_t self, size;
+};
+
+/// An exact stage that counts its calls, and expects the transport to have been
+/// told of each.
+class Watched final : public Stage {
+public:
+  Watched(std::unique_ptr<Stage> stage, const Alone &transport, int &calls)
+      : stage(std::move(stage)), transport(transport), calls(calls) {}
+
+  ElementType weightType() const override { return stage->weightType(); }
+  ElementType lossType() const override { return stage->lossType(); }
+  void initialize(Bytes weights, Bytes optimizerState) override {
+    stage->initialize(weights, optimizerState);
+  }
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
+                                 ConstBytes labels, ConstBytes weights,
+                                 Bytes output, Wanted wanted) override {
+    look();
+    return stage->forward(microBatch, input, labels, weights, output, wanted);
+  }
+  void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
+                ConstBytes outputGradient, ConstBytes weights,
+                Bytes weightGradient, Bytes inputGradient) override {
+    look();
+    stage->backward(microBatch, std::move(stash), outputGradient, weights,
+                    weightGradient, inputGradient);
+  }
+  std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
+                                       std::unique_ptr<Stash> stash,
+                                       ConstBytes outputGradient,
+                                       ConstBytes weights,
+                                       Bytes inputGradient) override {
+    look();
+    return stage->inputGradient(microBatch, std::move(stash), outputGradient,
+                                weights, inputGradient);
+  }
+  void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
+                      ConstBytes weights, Bytes weightGradient) override {
+    look();
+    stage->weightGradient(microBatch, std::move(stash), weights,
+                          weightGradient);
+  }
+  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
+                     Bytes weights, Bytes optimizerState) override {
+    look();
+    stage->optimizerStep(step, scale, gradientSum, weights, optimizerState);
+  }
+
+private:
+  void look() {
+    EXPECT_TRUE(transport.computes);
+    ++calls;
+  }
+
+  const std::unique_ptr<Stage> stage;
+  const Alone &transport;
+  int &calls;
+};
+
+// Or nothing would move messages meanwhile over MPI.
+TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
+  for (bool splitBackward : {false, true}) {
+    program::ProgramT program = program::samplePipeline(
+        {.workers = 2,
+         .splitBackward = splitBackward,
+         .recompute = program::SampleOptions::Recompute::All});
+    std::vector<ReduceGroup> groups = groupsOf(program);
+    for (uint32_t rank : {0, 1}) {
+      Alone transport(rank, 2);
+      int calls = 0;
+      SyntheticData data(program.seed);
+      Status status{};
+      Interpreter interpreter(
+          program, groups,
+          [&](const program::ProgramT &program, uint32_t stage) {
+            return std::make_unique<Watched>(makeExactStage(program, stage),
+                                             transport, calls);
+          },
+          data, transport, status, {});
+      interpreter.run(2, [](uint64_t, std::optional<Loss>) {});
+      // Of 8 micro-batches a forward, a recompute and a backward or its halves,
+      // and an update.
+      EXPECT_EQ(calls, 2 * (8 * (splitBackward ? 4 : 3) + 1));
+    }
+  }
+}
+
+} // namespace

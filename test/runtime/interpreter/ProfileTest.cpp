@@ -1,0 +1,169 @@
+//===- ProfileTest.cpp - What a run's time went into ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/Profile.h"
+
+#include "runtime/stage/ExactStage.h"
+#include "runtime/stage/SyntheticStage.h"
+#include "runtime/train/Run.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using nlohmann::json;
+using program::Opcode;
+
+namespace {
+TEST(Durations, KnowTheirMedian) {
+  Durations durations;
+  for (int64_t ns : {5, 1, 9, 3, 100})
+    durations.add(ns);
+  EXPECT_EQ(durations.count(), 5u);
+  EXPECT_EQ(durations.total(), 118);
+  EXPECT_EQ(durations.least(), 1);
+  EXPECT_EQ(durations.most(), 100);
+  EXPECT_EQ(durations.median(), 5);
+}
+
+TEST(Durations, SampleManyEvenly) {
+  for (int64_t most : {4095, 4096, 100'000, 1'000'000}) {
+    Durations durations;
+    for (int64_t ns = 1; ns <= most; ++ns)
+      durations.add(ns);
+    EXPECT_EQ(durations.count(), uint64_t(most));
+    EXPECT_EQ(durations.total(), most * (most + 1) / 2);
+    EXPECT_EQ(durations.least(), 1);
+    EXPECT_EQ(durations.most(), most);
+    double middle = static_cast<double>(most) / 2;
+    EXPECT_NEAR(static_cast<double>(durations.median()), middle, most * 0.001)
+        << most;
+  }
+}
+
+TEST(Durations, AreMergedByWeight) {
+  // 100,000 of one length are sampled, three of another are not.
+  Durations many, few;
+  for (int i = 0; i < 100'000; ++i)
+    many.add(7);
+  for (int i = 0; i < 3; ++i)
+    few.add(2);
+  few.merge(many);
+  EXPECT_EQ(few.count(), 100'003u);
+  EXPECT_EQ(few.median(), 7);
+  EXPECT_EQ(few.least(), 2);
+}
+
+program::Instruction action(Opcode opcode, uint8_t part, uint8_t parts,
+                            uint32_t microBatches) {
+  return {opcode, program::ValueKind::Activation,
+          part,   parts,
+          0,      3,
+          0,      microBatches,
+          0,      0,
+          0,      0,
+          0,      0};
+}
+
+TEST(Profile, CountsActionsAsWholeMicroBatches) {
+  Profile profile;
+  profile.add(action(Opcode::Forward, 0, 1, 2), nullptr, 200);
+  profile.add(action(Opcode::Backward, 1, 2, 1), nullptr, 150);
+  profile.add(action(Opcode::OptimizerStep, 0, 1, 8), nullptr, 80);
+  auto median = [&](Opcode opcode) {
+    return profile.durations().at({Profile::Key::Action, opcode, 3}).median();
+  };
+  EXPECT_EQ(median(Opcode::Forward), 100);
+  EXPECT_EQ(median(Opcode::Backward), 300);
+  EXPECT_EQ(median(Opcode::OptimizerStep), 80);
+}
+
+TEST(Profile, IsUnpackedAsItWasPacked) {
+  Profile profile;
+  for (int64_t ns : {30, 10, 20})
+    profile.addStep(ns);
+  auto send = action(Opcode::PostSend, 0, 1, 1);
+  auto wait = action(Opcode::Wait, 0, 1, 1);
+  for (int i = 0; i < 10'000; ++i)
+    profile.add(wait, &send, i);
+  profile.add(send, nullptr, 5);
+  Profile other = Profile::unpack(profile.pack());
+  EXPECT_EQ(other.pack(), profile.pack());
+  EXPECT_EQ(other.firstStep(), 30);
+  EXPECT_EQ(other.steps().count(), 2u);
+  EXPECT_EQ(other.durations().size(), 2u);
+}
+
+/// The profile of three steps of a program.
+json profileOf(const program::ProgramT &program, const StageFactory &stages) {
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = stages, .data = data};
+  run.steps = 3;
+  run.profile = true;
+  std::string document;
+  run.onResult = [&](const RunResult &result) {
+    EXPECT_EQ(result.profiles.size(), program::rankCount(program));
+    document = formatProfile(program, result.profiles, rootOf(program));
+  };
+  runInProcess(run);
+  return json::parse(document);
+}
+
+TEST(Profile, TellsWhatActionsAndWaitsTook) {
+  program::ProgramT program = program::samplePipeline(
+      {.workers = 2, .bidirectional = true, .splitBackward = true});
+  constexpr int64_t kUnit = 1'000'000;
+  json profile =
+      profileOf(program, makeSyntheticStages(static_cast<double>(kUnit)));
+  EXPECT_EQ(profile["unit"], "ns");
+  EXPECT_EQ(profile["steps"]["later"]["count"], 2);
+  for (uint32_t stage = 0; stage < 2; ++stage) {
+    const json &entry = profile["stages"][stage];
+    const program::Stage &cost = program.stages[stage];
+    for (auto [name, units] : {std::pair("forward", cost.forward()),
+                               {"input_gradient", cost.input_gradient()},
+                               {"weight_gradient", cost.weight_gradient()}}) {
+      // Both replicas, 8 micro-batches in all, three steps.
+      EXPECT_EQ(entry[name]["count"], 24) << name;
+      EXPECT_GE(entry[name]["min"], units * kUnit) << name;
+      EXPECT_LE(entry[name]["min"], entry[name]["median"]) << name;
+      EXPECT_LE(entry[name]["median"], entry[name]["max"]) << name;
+    }
+    EXPECT_FALSE(entry.contains("backward"));
+    EXPECT_EQ(entry["optimizer_step"]["count"], 6);
+  }
+  for (const json &rank : profile["ranks"]) {
+    int64_t known = 0;
+    for (const char *group : {"waits", "posts", "other"})
+      for (const auto &[name, durations] : rank[group].items())
+        known += durations["total"].get<int64_t>();
+    // 4 micro-batches in each direction pass each of two workers.
+    for (const char *name : {"send_activation", "receive_activation",
+                             "send_gradient", "receive_gradient"}) {
+      EXPECT_EQ(rank["waits"][name]["count"], 12) << name;
+      EXPECT_EQ(rank["posts"][name]["count"], 12) << name;
+    }
+    EXPECT_EQ(rank["waits"]["all_reduce_weight_gradient"]["count"], 6);
+    EXPECT_EQ(rank["waits"]["all_reduce_loss"]["count"], 3);
+    // What is not an action is a small part of a run that sleeps.
+    EXPECT_GT(known, 0);
+    EXPECT_LT(known, profile["steps"]["first"].get<int64_t>() +
+                         profile["steps"]["later"]["total"].get<int64_t>());
+  }
+}
+
+TEST(Profile, CountsPartsAndRanges) {
+  json profile =
+      profileOf(program::samplePipeline(
+                    {.workers = 2, .microBatches = 4, .doubledForwards = true}),
+                makeExactStage);
+  EXPECT_EQ(profile["stages"][0]["forward"]["count"], 6);
+  EXPECT_EQ(profile["stages"][0]["backward"]["count"], 12);
+}
+} // namespace

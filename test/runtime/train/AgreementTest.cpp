@@ -1,0 +1,59 @@
+//===- AgreementTest.cpp - Whether all ranks run the same -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Agreement.h"
+#include "runtime/transport/InProcess.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+/// What rank 0 says if rank r gives `shared[r]`.
+std::string faultOf(const std::vector<std::vector<Shared>> &shared) {
+  auto ranks = static_cast<uint32_t>(shared.size());
+  std::vector<std::unique_ptr<Transport>> transports =
+      makeInProcessTransports(ranks);
+  std::vector<std::string> faults(ranks);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        checkAgreement(*transports[rank], shared[rank], 10s);
+      } catch (const TransportError &) {
+        // Rank 0 takes no more after the first that differs.
+      } catch (const std::exception &error) {
+        faults[rank] = error.what();
+        transports[rank]->abort("done");
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (uint32_t rank = 1; rank < ranks; ++rank)
+    EXPECT_EQ(faults[rank], "") << "rank " << rank;
+  return faults[0];
+}
+
+TEST(Agreement, IsThereWhereAllGiveTheSame) {
+  EXPECT_EQ(faultOf({{{"program", 7}}}), "");
+  std::vector<Shared> same = {{"program", 7}, {"seed", 1}};
+  EXPECT_EQ(faultOf({same, same, same}), "");
+}
+
+TEST(Agreement, NamesTheFirstThatDiffers) {
+  std::vector<Shared> same = {{"program", 7}, {"seed", 1}};
+  EXPECT_EQ(faultOf({same, same, {{"program", 7}, {"seed", 2}}}),
+            "expected the same seed at every rank, but rank 2 has another than "
+            "rank 0: give all ranks the same files and options");
+  EXPECT_EQ(faultOf({same, {{"program", 8}, {"seed", 2}}, {{"", 0}, {"", 0}}}),
+            "expected the same program at every rank, but rank 1 has another "
+            "than rank 0: give all ranks the same files and options");
+}
+} // namespace

@@ -1,0 +1,147 @@
+//===- AsynchronousRunTest.cpp - Runs without a flush ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/proof/Verify.h"
+#include "runtime/stage/ExactStage.h"
+#include "runtime/train/Run.h"
+#include "runtime/train/Sequential.h"
+#include "test/runtime/program/AsynchronousPrograms.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::Updates;
+
+namespace {
+SequentialResult sequential(const program::ProgramT &program, uint64_t steps) {
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (uint32_t s = 0; s < program.stages.size(); ++s)
+    stages.push_back(makeExactStage(program, s));
+  SyntheticData data(program.seed);
+  return trainSequentially(program, stages, data, steps);
+}
+
+/// Whether losses, weights and last gradients of a run are those of the
+/// sequential one.
+void expectEqual(const program::ProgramT &program, uint64_t steps) {
+  SequentialResult expected = sequential(program, steps);
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = steps;
+  run.timeout = std::chrono::seconds(30);
+  run.gatherWeights = run.gatherGradients = run.checkReplicas = true;
+  std::vector<uint64_t> losses;
+  run.onStep = [&](const StepEvent &event) {
+    ASSERT_TRUE(event.loss);
+    EXPECT_EQ(event.step, losses.size());
+    losses.push_back(event.loss->sum);
+  };
+  bool ended = false;
+  run.onResult = [&](const RunResult &result) {
+    ended = true;
+    EXPECT_EQ(result.weights, expected.weights);
+    EXPECT_EQ(result.gradients, expected.gradients);
+    for (size_t rank = 0; rank < result.ranks.size(); ++rank) {
+      const program::WorkerT &worker =
+          *program.workers[rank % program.workers.size()];
+      EXPECT_EQ(result.ranks[rank].instructions,
+                worker.instructions.size() +
+                    (steps - 2) * (worker.body_end - worker.body_begin));
+      EXPECT_LE(result.ranks[rank].peakBytes, worker.peak_bytes);
+    }
+  };
+  runInProcess(run);
+  EXPECT_TRUE(ended);
+  ASSERT_EQ(losses.size(), steps);
+  for (uint64_t step = 0; step < steps; ++step)
+    EXPECT_EQ(losses[step], expected.losses[step].sum) << "step " << step;
+}
+
+TEST(AsynchronousRun, EqualsTheSequentialRunWithItsStaleWeights) {
+  for (Updates updates : {Updates::EachMicroBatch, Updates::EachStep})
+    for (uint32_t workers : {1, 2, 3, 4, 6})
+      for (uint32_t more : {0, 1, 5})
+        for (uint64_t steps : {1, 2, 5}) {
+          program::ProgramT program = program::sampleAsynchronous(
+              {.workers = workers,
+               .microBatches = workers + more,
+               .splitBackward = more % 2 == 1,
+               .dataParallel = workers < 4 ? 1 + more % 2 : 1},
+              updates);
+          SCOPED_TRACE(program.schedule + " D=" + std::to_string(workers) +
+                       " N=" + std::to_string(workers + more) +
+                       " T=" + std::to_string(steps));
+          ASSERT_TRUE(program::verifyProgram(program).empty());
+          expectEqual(program, steps);
+          if (HasFailure())
+            return;
+        }
+}
+
+// The comparison above must be able to fail.
+TEST(AsynchronousRun, EachRuleOfUpdatesTrainsItsOwnWay) {
+  program::ProgramT program = program::sampleAsynchronous(
+      {.workers = 3, .microBatches = 4}, Updates::EachMicroBatch);
+  SequentialResult each = sequential(program, 3);
+  program.updates = Updates::EachStep;
+  SequentialResult once = sequential(program, 3);
+  program.updates = Updates::Flush;
+  SequentialResult flush = sequential(program, 3);
+  EXPECT_NE(each.weights, once.weights);
+  EXPECT_NE(each.weights, flush.weights);
+  EXPECT_NE(once.weights, flush.weights);
+  // The first version is all that 2BW's first two steps read.
+  EXPECT_EQ(once.losses[0].sum, flush.losses[0].sum);
+  EXPECT_NE(once.losses[1].sum, flush.losses[1].sum);
+}
+
+TEST(AsynchronousRun, ZeroStepsLeaveTheInitialWeights) {
+  program::ProgramT program = program::sampleAsynchronous(
+      {.workers = 3, .microBatches = 4}, Updates::EachStep);
+  SequentialResult expected = sequential(program, 0);
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 0;
+  run.gatherWeights = true;
+  run.onResult = [&](const RunResult &result) {
+    EXPECT_EQ(result.weights, expected.weights);
+  };
+  runInProcess(run);
+}
+
+// What a rank waits for is told in each section.
+TEST(AsynchronousRun, AFailureInTheEpilogueIsReported) {
+  program::ProgramT program = program::sampleAsynchronous(
+      {.workers = 3, .microBatches = 4}, Updates::EachStep);
+  class Data final : public DataSource {
+    void load(program::ValueKind kind, MicroBatch microBatch,
+              Bytes output) override {
+      if (kind == program::ValueKind::Labels && microBatch.step == 2) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        throw std::runtime_error("the disk is gone");
+      }
+      SyntheticData(1).load(kind, microBatch, output);
+    }
+  } data;
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 3;
+  try {
+    runInProcess(run);
+    FAIL() << "a failure passed";
+  } catch (const RunFailure &failure) {
+    std::string text = failure.what();
+    for (const char *part :
+         {"rank 2 (worker 2) failed: the disk is gone",
+          "rank 2 (worker 2): step 3, instruction ",
+          "load labels pipeline 0 stage 2 micro-batch 0, from sample.mlir:3:3",
+          "rank 1 (worker 1): step 3, instruction ", "; waits for rank 2"})
+      EXPECT_NE(text.find(part), std::string::npos) << text << part;
+  }
+}
+} // namespace

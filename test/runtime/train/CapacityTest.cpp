@@ -1,0 +1,115 @@
+//===- CapacityTest.cpp - What a host can run -----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Capacity.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <unistd.h>
+
+namespace chimera::runtime {
+namespace {
+
+std::vector<uint32_t> ranksBelow(uint32_t count) {
+  std::vector<uint32_t> ranks(count);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+/// Each worker of the result has a buffer of so many bytes, far from the
+/// others.
+program::ProgramT programOf(uint32_t workers, uint32_t copies, uint64_t bytes) {
+  program::ProgramT program = program::samplePipeline(
+      {.workers = workers, .microBatches = 1, .dataParallel = copies});
+  for (auto &worker : program.workers)
+    worker->buffers.emplace_back(program::ValueKind::Activation,
+                                 uint64_t(1) << 45, bytes);
+  return program;
+}
+
+constexpr uint64_t kGiB = uint64_t(1) << 30;
+
+TEST(Capacity, TakesWhatFits) {
+  program::ProgramT program = programOf(2, 1, 10 * kGiB);
+  EXPECT_EQ(faultOfCapacity(program, ranksBelow(2), 21 * kGiB), "");
+  EXPECT_NE(faultOfCapacity(program, ranksBelow(2), 20 * kGiB), "");
+  EXPECT_EQ(faultOfCapacity(program, ranksBelow(1), 20 * kGiB), "");
+}
+
+TEST(Capacity, NamesTheMemoryThatIsMissing) {
+  EXPECT_EQ(
+      faultOfCapacity(programOf(1, 2, 3072 * kGiB), ranksBelow(2), 24 * kGiB),
+      "expected arenas that fit into the 24.0 GiB of memory and swap "
+      "space of this host, got 6144.0 GiB for 2 ranks: use more hosts, "
+      "more stages or smaller micro-batches");
+}
+
+TEST(Capacity, HostsHaveMemory) {
+  EXPECT_GT(hostMemory(), uint64_t(1) << 28);
+  EXPECT_LT(hostMemory(), uint64_t(1) << 50);
+}
+
+TEST(Capacity, OfTheWholeModelIsChecked) {
+  program::ProgramT program = programOf(2, 1, 64);
+  for (program::Stage &stage : program.stages)
+    stage.mutate_weights_bytes(100 * kGiB);
+  EXPECT_EQ(faultOfSequentialCapacity(program, 1, 500 * kGiB), "");
+  EXPECT_EQ(faultOfSequentialCapacity(program, 1, 300 * kGiB),
+            "expected weights, gradients and optimizer state that fit into the "
+            "300.0 GiB of memory and swap space of this host, got 400.0 GiB "
+            "for the whole model: leave out --sequential");
+  // Each micro-batch of a step has a loss.
+  program.data_parallel = 1 << 20;
+  EXPECT_NE(faultOfSequentialCapacity(program, 1, 400 * kGiB), "");
+  EXPECT_EQ(faultOfSequentialCapacity(program, 1, 401 * kGiB), "");
+  program.data_parallel = 1;
+  program.stages[0].mutate_boundary_bytes(100 * kGiB);
+  EXPECT_EQ(faultOfSequentialCapacity(program, 1, 500 * kGiB), "");
+  EXPECT_NE(faultOfSequentialCapacity(program, 2, 500 * kGiB), "");
+}
+
+/// A folder with the system's files.
+struct System {
+  ~System() { std::filesystem::remove_all(root); }
+  void write(const std::string &path, const std::string &text) const {
+    std::filesystem::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text << "\n";
+  }
+  const std::filesystem::path root =
+      std::filesystem::path(testing::TempDir()) /
+      ("chimera-capacity-" + std::to_string(getpid()));
+};
+
+TEST(Capacity, OfAContainerIsItsGroups) {
+  const System system;
+  EXPECT_EQ(hostMemory(system.root), hostMemory("/none"));
+  system.write("proc/self/cgroup", "0::/jobs/mine");
+  system.write("proc/self/mountinfo", "31 21 0:28 / /groups rw - cgroup2 c rw");
+  system.write("groups/jobs/mine/memory.max", "max");
+  EXPECT_EQ(hostMemory(system.root), hostMemory("/none"));
+  system.write("groups/jobs/memory.max", "50000000");
+  system.write("groups/jobs/memory.swap.max", "0");
+  EXPECT_EQ(hostMemory(system.root), 50000000u);
+}
+
+TEST(Capacity, OfAContainerOfVersionOneIsItsGroups) {
+  const System system;
+  system.write("proc/self/cgroup", "4:memory:/mine");
+  system.write("proc/self/mountinfo",
+               "33 31 0:30 / /groups rw - cgroup cgroup rw,memory");
+  system.write("groups/mine/memory.limit_in_bytes", "9223372036854771712");
+  EXPECT_EQ(hostMemory(system.root), hostMemory("/none"));
+  system.write("groups/mine/memory.memsw.limit_in_bytes", "50000000");
+  EXPECT_EQ(hostMemory(system.root), 50000000u);
+}
+
+} // namespace
+} // namespace chimera::runtime

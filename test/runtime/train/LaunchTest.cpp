@@ -1,0 +1,107 @@
+//===- LaunchTest.cpp - How this process was started ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Launch.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+using namespace chimera::runtime;
+
+namespace {
+class Launch : public testing::Test {
+protected:
+  void SetUp() override {
+    for (const char *name :
+         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",
+          "PMI_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "RANK",
+          "WORLD_SIZE", "LOCAL_WORLD_SIZE"})
+      unsetenv(name);
+  }
+  void TearDown() override { SetUp(); }
+};
+
+TEST_F(Launch, AProcessByItselfIsNoJob) { EXPECT_FALSE(findJob()); }
+
+TEST_F(Launch, FindsTorchrun) {
+  setenv("RANK", "3", 1);
+  setenv("WORLD_SIZE", "8", 1);
+  setenv("LOCAL_WORLD_SIZE", "4", 1);
+  std::optional<Job> job = findJob();
+  ASSERT_TRUE(job);
+  EXPECT_STREQ(job->launcher, "torchrun");
+  EXPECT_EQ(job->rank, 3u);
+  EXPECT_EQ(job->ranks, 8u);
+  EXPECT_EQ(job->ranksOnHost, 4u);
+}
+
+TEST_F(Launch, FindsASlurmStepButNotABatchScript) {
+  setenv("SLURM_PROCID", "1", 1);
+  EXPECT_FALSE(findJob());
+  setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+  ASSERT_TRUE(findJob());
+  EXPECT_EQ(findJob()->ranksOnHost, 2u);
+}
+
+TEST_F(Launch, IgnoresWhatIsNoNumber) {
+  setenv("RANK", "3x", 1);
+  setenv("WORLD_SIZE", "8", 1);
+  EXPECT_FALSE(findJob());
+}
+
+/// What a rank of so many on a host gets, as text: "7+1".
+std::string threadsOf(const Cores &cores, uint32_t ranks, uint32_t asked,
+                      ProgressWish wish) {
+  RankThreads threads = shareCores(cores, ranks, asked, wish);
+  return std::to_string(threads.computing) + (threads.progress ? "+1" : "");
+}
+
+TEST(RankThreads, AreAnEqualShareOfTheCores) {
+  auto share = [](uint32_t host, uint32_t usable, uint32_t ranks) {
+    return threadsOf({host, usable}, ranks, 0, ProgressWish::Off);
+  };
+  EXPECT_EQ(share(16, 16, 1), "16");
+  EXPECT_EQ(share(16, 16, 3), "5");
+  EXPECT_EQ(share(2, 2, 4), "1");
+  EXPECT_EQ(share(16, 16, 0), "16") << "an unknown number of ranks";
+  EXPECT_EQ(share(16, 2, 4), "2") << "bound to two cores";
+}
+
+TEST(RankThreads, LeaveACoreToProgressWhereItCostsLittle) {
+  auto share = [](uint32_t host, uint32_t usable, uint32_t ranks) {
+    return threadsOf({host, usable}, ranks, 0, ProgressWish::Auto);
+  };
+  EXPECT_EQ(share(64, 64, 4), "15+1");
+  EXPECT_EQ(share(32, 32, 4), "7+1");
+  EXPECT_EQ(share(31, 31, 4), "7");
+  EXPECT_EQ(share(16, 16, 4), "4");
+  EXPECT_EQ(share(2, 2, 4), "1");
+  EXPECT_EQ(share(64, 8, 4), "7+1") << "bound to its share";
+  EXPECT_EQ(share(64, 1, 4), "1") << "bound to one core";
+}
+
+TEST(RankThreads, LeaveWhatIsAskedForAlone) {
+  auto given = [](uint32_t asked) {
+    return threadsOf({16, 16}, 4, asked, ProgressWish::Auto);
+  };
+  EXPECT_EQ(given(1), "1+1");
+  EXPECT_EQ(given(3), "3+1");
+  EXPECT_EQ(given(4), "4");
+  EXPECT_EQ(given(4000), "4000");
+  EXPECT_EQ(threadsOf({16, 1}, 4, 1, ProgressWish::Auto), "1");
+  EXPECT_EQ(threadsOf({16, 16}, 4, UINT32_MAX, ProgressWish::Auto),
+            "4294967295");
+}
+
+TEST(RankThreads, HaveProgressAsTheUserSays) {
+  EXPECT_EQ(threadsOf({2, 2}, 4, 0, ProgressWish::On), "1+1");
+  EXPECT_EQ(threadsOf({16, 16}, 4, 0, ProgressWish::On), "3+1");
+  EXPECT_EQ(threadsOf({16, 16}, 4, 4, ProgressWish::On), "4+1");
+  EXPECT_EQ(threadsOf({64, 64}, 4, 0, ProgressWish::Off), "16");
+  EXPECT_EQ(threadsOf({64, 64}, 4, 1, ProgressWish::Off), "1");
+}
+} // namespace

@@ -1,0 +1,177 @@
+//===- LogFileTest.cpp - A file that grows and is then named --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/LogFile.h"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <optional>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+namespace fs = std::filesystem;
+
+namespace {
+class LogFileTest : public testing::Test {
+protected:
+  LogFileTest()
+      : folder(fs::path(testing::TempDir()) /
+               ("chimera-log-" + std::to_string(getpid()))),
+        path(folder / "log"), part(folder / "log.part") {
+    fs::create_directory(folder);
+  }
+  ~LogFileTest() override { fs::remove_all(folder); }
+
+  static std::string read(const fs::path &path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static void write(const fs::path &path, const std::string &text) {
+    std::ofstream(path) << text;
+  }
+  /// What is thrown, or nothing.
+  template <typename Action> static std::string errorOf(Action action) {
+    try {
+      action();
+    } catch (const std::runtime_error &error) {
+      return error.what();
+    }
+    return {};
+  }
+  std::string errorOfOpening(const fs::path &log) {
+    return errorOf([&] { LogFile file(log); });
+  }
+
+  fs::path folder, path, part;
+};
+
+TEST_F(LogFileTest, growsAndIsThenNamed) {
+  write(path, "an older log");
+  write(part, "what a run that died has left");
+  LogFile log(path);
+  log.append("one\n");
+  EXPECT_EQ(read(part), "one\n");
+  EXPECT_EQ(read(path), "an older log");
+  log.append("two\n");
+  log.complete();
+  EXPECT_EQ(read(path), "one\ntwo\n");
+  EXPECT_FALSE(fs::exists(part));
+}
+
+TEST_F(LogFileTest, leavesWhatIsNotComplete) {
+  std::optional<LogFile> log(path);
+  log->append("one\n");
+  log.reset();
+  EXPECT_EQ(read(part), "one\n");
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(LogFileTest, isWrittenByOneRunAtATime) {
+  LogFile log(path);
+  log.append("one\n");
+  EXPECT_EQ(errorOfOpening(path), "cannot write the log " + part.string() +
+                                      ": another run is writing it");
+  EXPECT_EQ(read(part), "one\n");
+  log.complete();
+  LogFile next(path);
+  next.append("two\n");
+  EXPECT_EQ(read(path), "one\n");
+}
+
+// Runs that end while others begin: each either gets a log of its own or is
+// refused, and what is complete stays whole.
+TEST_F(LogFileTest, staysWholeWhereRunsMeet) {
+  constexpr int kProcesses = 4, kRuns = 25;
+  for (int child = 0; child < kProcesses; ++child) {
+    pid_t pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      std::string line = std::to_string(child) + "\n";
+      for (int completed = 0; completed < kRuns;) {
+        std::string error = errorOf([&] {
+          LogFile log(path);
+          log.append(line);
+          log.append(line);
+          log.complete();
+          ++completed;
+        });
+        if (!error.empty() && !error.ends_with("another run is writing it"))
+          _exit(1);
+        if (!error.empty())
+          usleep(100);
+      }
+      _exit(0);
+    }
+  }
+  int running = kProcesses;
+  while (running > 0) {
+    int status = 0;
+    if (pid_t ended = waitpid(-1, &status, WNOHANG); ended > 0) {
+      --running;
+      EXPECT_EQ(status, 0) << "expected no other error";
+    }
+    std::string text = read(path);
+    if (!text.empty()) {
+      EXPECT_EQ(text, text.substr(0, 2) + text.substr(0, 2));
+    }
+  }
+  EXPECT_FALSE(fs::exists(part));
+}
+
+TEST_F(LogFileTest, keepsLinks) {
+  fs::create_directory(folder / "below");
+  fs::create_symlink("below/target", path);
+  for (int run = 0; run < 2; ++run) { // before there is a target, and after
+    LogFile log(path);
+    log.append(std::to_string(run));
+    EXPECT_TRUE(fs::exists(folder / "below" / "target.part"));
+    log.complete();
+    EXPECT_TRUE(fs::is_symlink(path));
+    EXPECT_EQ(read(folder / "below" / "target"), std::to_string(run));
+  }
+}
+
+TEST_F(LogFileTest, saysWhatIsWrong) {
+  fs::create_directory(part);
+  EXPECT_EQ(errorOfOpening(path),
+            "cannot write the log " + part.string() + ": Is a directory");
+  fs::remove(part);
+  EXPECT_EQ(errorOf([] { LogFile("/dev/full").append("text"); }),
+            "cannot write the log /dev/full: No space left on device");
+  std::string lost = folder / "none" / "log";
+  EXPECT_EQ(errorOfOpening(lost), "cannot write the log " + lost +
+                                      ".part: No such file or directory");
+
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 1000;
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string error =
+      errorOf([&] { LogFile(path).append(std::string(5000, 'x')); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(error,
+            "cannot write the log " + part.string() + ": File too large");
+}
+
+TEST_F(LogFileTest, writesDevicesThemselves) {
+  EXPECT_EQ(partOf("/dev/null"), "/dev/null");
+  LogFile first("/dev/null"), second("/dev/null");
+  for (LogFile *log : {&first, &second}) {
+    log->append("text");
+    log->complete();
+  }
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+} // namespace

@@ -1,0 +1,72 @@
+//===- ProgressTest.cpp - What a run shows and logs -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Progress.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace chimera::runtime;
+
+namespace {
+std::string temporaryFile(const char *name) {
+  return testing::TempDir() + "/chimera-" + std::to_string(getpid()) + name;
+}
+
+TEST(Progress, LogsLossesToTheLastBit) {
+  std::string file = temporaryFile("log.jsonl");
+  double loss = 0.1 + 0.2;
+  {
+    Progress progress({2, 100, true, file});
+    progress.step({0, Loss{0, loss}, 0.5});
+    progress.step({1, std::nullopt, 0.75});
+    EXPECT_FALSE(std::filesystem::exists(file)) << "before it is complete";
+    progress.finish({{"instructions", 7}});
+  }
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  auto first = nlohmann::json::parse(line);
+  EXPECT_EQ(first["step"], 1);
+  EXPECT_EQ(first["loss"].get<double>(), loss);
+  EXPECT_EQ(first["tokens_per_s"], 200.0);
+  EXPECT_EQ(first["seconds"], 0.5);
+  std::getline(stream, line);
+  EXPECT_TRUE(nlohmann::json::parse(line)["loss"].is_null());
+  std::getline(stream, line);
+  EXPECT_EQ(nlohmann::json::parse(line)["summary"]["instructions"], 7);
+  EXPECT_FALSE(std::getline(stream, line));
+  EXPECT_FALSE(std::filesystem::exists(file + ".part"));
+  std::filesystem::remove(file);
+}
+
+TEST(Progress, RefusesALogThatCannotBeWritten) {
+  EXPECT_THROW(Progress({1, 1, true, "/nowhere/at/all.jsonl"}),
+               std::runtime_error);
+}
+
+TEST(Progress, GivesUpALogThatFailsAndShowsOn) {
+  testing::internal::CaptureStdout();
+  Progress progress({2, 100, false, "/dev/full"});
+  EXPECT_THROW(progress.step({0, Loss{0, 2.5}, 1}), std::runtime_error);
+  EXPECT_NO_THROW(progress.step({1, Loss{0, 2.5}, 7}));
+  EXPECT_NO_THROW(progress.finish({}));
+  std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_NE(shown.find("step 1/2 "), std::string::npos) << shown;
+  EXPECT_NE(shown.find("step 2/2 "), std::string::npos) << shown;
+}
+
+TEST(Progress, ShowsStepLossSpeedAndRemainingTime) {
+  testing::internal::CaptureStdout();
+  Progress progress({4, 1000, false, ""});
+  progress.step({0, Loss{0, 2.5}, 10});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "step 1/4  loss 2.5000  100 tokens/s  ETA 0:30\n");
+}
+} // namespace

@@ -1,0 +1,170 @@
+//===- RunTest.cpp - Runs that fail ---------------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Run.h"
+
+#include "runtime/stage/ExactStage.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+/// Data whose `load` calls a function first.
+class Data final : public DataSource {
+public:
+  explicit Data(std::function<void(program::ValueKind, MicroBatch)> before)
+      : before(std::move(before)) {}
+  void load(program::ValueKind kind, MicroBatch microBatch,
+            Bytes output) override {
+    before(kind, microBatch);
+    SyntheticData(1).load(kind, microBatch, output);
+  }
+
+private:
+  std::function<void(program::ValueKind, MicroBatch)> before;
+};
+
+std::string failureOf(const TrainingRun &run) {
+  try {
+    runInProcess(run);
+  } catch (const RunFailure &failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+void expectContains(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
+}
+
+TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
+  program::ProgramT program = program::samplePipeline();
+  // Only worker 3 loads labels.
+  Data data([](program::ValueKind kind, MicroBatch microBatch) {
+    if (kind == program::ValueKind::Labels && microBatch.step == 1 &&
+        microBatch.index == 2) {
+      std::this_thread::sleep_for(200ms); // the others get to their waits
+      throw std::runtime_error("the disk is gone");
+    }
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 5;
+  std::string report = failureOf(run);
+  expectContains(report, "rank 3 (worker 3) failed: the disk is gone");
+  expectContains(report, "rank 3 (worker 3): step 2, instruction ");
+  expectContains(report, "load labels pipeline 0 stage 3 micro-batch 2, from "
+                         "sample.mlir:4:3; there since 0.");
+  for (int rank = 0; rank < 3; ++rank)
+    expectContains(report, "rank " + std::to_string(rank) + " (worker " +
+                               std::to_string(rank) +
+                               "): step 2, instruction ");
+  expectContains(report, "; waits for rank ");
+}
+
+TEST(Run, AWaitTimesOut) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  Data data([](program::ValueKind, MicroBatch microBatch) {
+    if (microBatch.index == 3)
+      std::this_thread::sleep_for(1s);
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 200ms;
+  auto begin = std::chrono::steady_clock::now();
+  std::string report = failureOf(run);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  expectContains(report, "rank 1 (worker 1) failed: timed out after 0.2 s "
+                         "waiting for rank 0 to send");
+  expectContains(report, "rank 0 (worker 0): step 1, instruction ");
+  expectContains(report, "load tokens pipeline 0 stage 0 micro-batch 3");
+}
+
+TEST(Run, MeetingsTimeOut) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 200ms;
+  std::atomic<bool> first = true;
+  run.onThread = [&] {
+    if (first.exchange(false))
+      std::this_thread::sleep_for(1s);
+  };
+  std::string report = failureOf(run);
+  expectContains(report, "failed: timed out after 0.2 s waiting for all ranks "
+                         "to start");
+  expectContains(report, ": starting, since 0.");
+
+  run.onThread = nullptr;
+  // Only the root has it.
+  run.onStep = [](const StepEvent &) { std::this_thread::sleep_for(1s); };
+  expectContains(failureOf(run),
+                 "rank 0 (worker 0) failed: timed out after 0.2 s waiting for "
+                 "all ranks to end their last step");
+}
+
+TEST(Run, ARankThatComputesForEverTimesOut) {
+  // Nobody waits for the only rank there is.
+  program::ProgramT program = program::samplePipeline({.workers = 1});
+  Data data([](program::ValueKind kind, MicroBatch microBatch) {
+    if (kind == program::ValueKind::Tokens && microBatch.index == 1)
+      std::this_thread::sleep_for(1200ms);
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 200ms;
+  std::string report = failureOf(run);
+  expectContains(report, "rank 0 (worker 0) failed: timed out after 0.2 s "
+                         "waiting for rank 0 to go on");
+  expectContains(report, "load tokens pipeline 0 stage 0 micro-batch 1");
+}
+
+TEST(Run, TheRootMaySaveForLong) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 300ms;
+  run.onResult = [](const RunResult &) {
+    auto end = std::chrono::steady_clock::now() + 900ms;
+    while (std::chrono::steady_clock::now() < end)
+      ;
+  };
+  EXPECT_EQ(failureOf(run), "");
+}
+
+TEST(Run, TheRootMayNotHangWhileItSaves) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 200ms;
+  // Waits, for anything but a device.
+  run.onResult = [](const RunResult &) { std::this_thread::sleep_for(800ms); };
+  std::string report = failureOf(run);
+  expectContains(report, "rank 1 (worker 1) failed: timed out after 0.2 s "
+                         "waiting for its saving and evaluating to go on");
+  expectContains(report, "rank 1 (worker 1): saving and evaluating, since 0.");
+}
+
+TEST(Run, WhatTheRootThrowsFailsTheRun) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.onResult = [](const RunResult &) {
+    throw std::runtime_error("no space left");
+  };
+  std::string report = failureOf(run);
+  expectContains(report, "rank 1 (worker 1) failed: no space left");
+  expectContains(report, "rank 0 (worker 0): past its last step");
+}
+
+TEST(RootOf, IsTheLowestRankThatHasTheLoss) {
+  EXPECT_EQ(rootOf(program::samplePipeline()), 3u);
+  EXPECT_EQ(rootOf(program::samplePipeline({.bidirectional = true})), 0u);
+}
+} // namespace

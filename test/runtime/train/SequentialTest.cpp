@@ -1,0 +1,181 @@
+//===- SequentialTest.cpp - Pipelines compute what one device does --------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Sequential.h"
+#include "runtime/proof/Verify.h"
+#include "runtime/stage/ExactStage.h"
+#include "runtime/train/Gather.h"
+#include "runtime/train/Run.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+constexpr uint64_t kSteps = 3;
+
+using Recompute = program::SampleOptions::Recompute;
+
+struct Case {
+  uint32_t workers, microBatches;
+  bool bidirectional, split;
+  uint32_t copies;
+  bool doubled = false;
+  uint32_t parts = 1;
+  Recompute recompute = Recompute::None;
+};
+
+void PrintTo(const Case &c, std::ostream *stream) {
+  *stream << "D=" << c.workers << " N=" << c.microBatches
+          << (c.bidirectional ? " bidirectional" : "")
+          << (c.split ? " split" : "") << " W=" << c.copies
+          << (c.doubled ? " doubled" : "") << " parts=" << c.parts
+          << " recompute=" << static_cast<int>(c.recompute);
+}
+
+SequentialResult sequential(const program::ProgramT &program) {
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (uint32_t s = 0; s < program.stages.size(); ++s)
+    stages.push_back(makeExactStage(program, s));
+  SyntheticData data(program.seed);
+  return trainSequentially(program, stages, data, kSteps);
+}
+
+class ExactRun : public testing::TestWithParam<Case> {};
+
+TEST_P(ExactRun, EqualsTheSequentialRun) {
+  const Case &c = GetParam();
+  program::SampleOptions sample;
+  sample.workers = c.workers;
+  sample.microBatches = c.microBatches;
+  sample.bidirectional = c.bidirectional;
+  sample.splitBackward = c.split;
+  sample.dataParallel = c.copies;
+  sample.doubledForwards = c.doubled;
+  sample.backwardParts = c.parts;
+  sample.recompute = c.recompute;
+  program::ProgramT program = program::samplePipeline(sample);
+  ASSERT_TRUE(program::verifyProgram(program).empty());
+  SequentialResult expected = sequential(program);
+  ASSERT_EQ(expected.losses.size(), kSteps);
+
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = kSteps;
+  run.timeout = std::chrono::seconds(30);
+  run.gatherWeights = run.gatherGradients = run.checkReplicas = true;
+  std::vector<uint64_t> losses;
+  run.onStep = [&](const StepEvent &event) {
+    ASSERT_TRUE(event.loss);
+    losses.push_back(event.loss->sum);
+  };
+  bool ended = false;
+  run.onResult = [&](const RunResult &result) {
+    ended = true;
+    EXPECT_EQ(result.weights, expected.weights);
+    EXPECT_EQ(result.gradients, expected.gradients);
+    ASSERT_EQ(result.ranks.size(), program::rankCount(program));
+    for (size_t rank = 0; rank < result.ranks.size(); ++rank)
+      EXPECT_EQ(result.ranks[rank].instructions,
+                kSteps *
+                    program.workers[rank % c.workers]->instructions.size());
+  };
+  runInProcess(run);
+  EXPECT_TRUE(ended);
+  ASSERT_EQ(losses.size(), kSteps);
+  for (uint64_t step = 0; step < kSteps; ++step)
+    EXPECT_EQ(losses[step], expected.losses[step].sum) << "step " << step;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Samples, ExactRun,
+    testing::Values(Case{1, 1, false, false, 1}, Case{1, 3, true, false, 1},
+                    Case{2, 2, false, false, 1}, Case{2, 4, true, true, 1},
+                    Case{3, 5, true, false, 2}, Case{4, 4, true, false, 1},
+                    Case{4, 8, false, true, 1}, Case{4, 4, true, true, 2},
+                    Case{4, 7, true, false, 3}, Case{8, 8, true, false, 1},
+                    Case{8, 16, false, false, 2}));
+
+INSTANTIATE_TEST_SUITE_P(
+    RangesAndParts, ExactRun,
+    testing::Values(Case{1, 1, false, false, 1, false, 2, Recompute::None},
+                    Case{2, 4, false, false, 1, true, 1, Recompute::None},
+                    Case{2, 5, true, false, 2, true, 1, Recompute::All},
+                    Case{3, 3, false, true, 1, false, 2, Recompute::None},
+                    Case{4, 4, true, false, 1, false, 4,
+                         Recompute::AllButFirst},
+                    Case{4, 8, true, true, 2, true, 2, Recompute::AllButFirst},
+                    Case{4, 7, true, false, 1, true, 2, Recompute::All},
+                    Case{4, 8, true, false, 2, false, 1, Recompute::All}));
+
+// What is computed does not depend on the forwards' ranges and recomputation,
+// but on the parts, which are other numbers than the whole.
+TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
+  SequentialResult right = sequential(program::samplePipeline());
+  auto with = [](bool doubled, uint32_t parts, Recompute recompute) {
+    program::SampleOptions sample;
+    sample.doubledForwards = doubled;
+    sample.backwardParts = parts;
+    sample.recompute = recompute;
+    return sequential(program::samplePipeline(sample)).weights;
+  };
+  EXPECT_EQ(with(true, 1, Recompute::None), right.weights);
+  EXPECT_EQ(with(true, 1, Recompute::All), right.weights);
+  EXPECT_NE(with(false, 2, Recompute::None), right.weights);
+  EXPECT_NE(with(false, 4, Recompute::None), with(false, 2, Recompute::None));
+}
+
+// The comparison above must be able to fail.
+TEST(ExactRun, ALostContributionIsSeen) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SequentialResult right = sequential(program);
+  // One micro-batch fewer in the mean and the sums.
+  program.micro_batches -= 1;
+  program.pipelines[0]->micro_batches.pop_back();
+  SequentialResult other = sequential(program);
+  EXPECT_NE(right.weights, other.weights);
+  EXPECT_NE(right.losses.back().sum, other.losses.back().sum);
+}
+
+TEST(Sequential, RefusesAnotherNumberOfStages) {
+  program::ProgramT program = program::samplePipeline({.workers = 4});
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (uint32_t s = 0; s < 3; ++s)
+    stages.push_back(makeExactStage(program, s));
+  SyntheticData data(1);
+  EXPECT_THROW(trainSequentially(program, stages, data, 1),
+               std::invalid_argument);
+}
+
+TEST(CheckReplicas, NamesTheOneThatDiffers) {
+  // Replicas of a stage that starts from its own place differ.
+  program::ProgramT program = program::samplePipeline({.dataParallel = 2});
+  SyntheticData data(1);
+  std::atomic<uint64_t> made{0};
+  TrainingRun run{.program = program,
+                  .stages =
+                      [&](const program::ProgramT &original, uint32_t stage) {
+                        program::ProgramT other = original;
+                        other.seed = made.fetch_add(1);
+                        return makeExactStage(other, stage);
+                      },
+                  .data = data};
+  run.checkReplicas = true;
+  try {
+    runInProcess(run);
+    FAIL() << "different replicas passed";
+  } catch (const RunFailure &failure) {
+    EXPECT_NE(std::string(failure.what())
+                  .find("expected bit-identical replicas, but the weights of "
+                        "stage 0 of pipeline 0 at rank 4"),
+              std::string::npos)
+        << failure.what();
+  }
+}
+} // namespace

@@ -1,0 +1,154 @@
+//===- SignsOfLifeTest.cpp - The others wait while the root works ---------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/SignsOfLife.h"
+
+#include "runtime/transport/Exchange.h"
+#include "runtime/transport/InProcess.h"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr auto kTimeout = 400ms;
+
+void expectNoHang(const std::string &reason) { ADD_FAILURE() << reason; }
+
+void compute(std::chrono::milliseconds time) {
+  auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end)
+    ;
+}
+
+/// What a rank that waits for rank 0 is told, or "".
+std::string awaitRoot(Transport &transport) {
+  try {
+    awaitLastSign(transport, 0, kTimeout);
+  } catch (const TransportError &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SignsOfLife, KeepTheOthersWaitingForLongerThanTheTimeout) {
+  auto transports = makeInProcessTransports(3);
+  std::vector<std::string> told(3, "nothing");
+  std::vector<std::thread> threads;
+  for (uint32_t rank : {1, 2})
+    threads.emplace_back(
+        [&, rank] { told[rank] = awaitRoot(*transports[rank]); });
+  SignsOfLife signs(*transports[0], kTimeout);
+  signs.during([] { compute(3 * kTimeout); }, expectNoHang);
+  signs.sendLast();
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(told[1], "");
+  EXPECT_EQ(told[2], "");
+}
+
+TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
+  auto transports = makeInProcessTransports(2);
+  std::string told;
+  auto begin = std::chrono::steady_clock::now();
+  std::chrono::duration<double> took{};
+  std::thread other([&] {
+    told = awaitRoot(*transports[1]);
+    took = std::chrono::steady_clock::now() - begin;
+  });
+  // A few signs, then none, as of a process that got a SIGSTOP.
+  SignsOfLife signs(*transports[0], kTimeout);
+  while (std::chrono::steady_clock::now() - begin < kTimeout) {
+    signs.sendIfDue();
+    std::this_thread::sleep_for(5ms);
+  }
+  other.join();
+  EXPECT_EQ(told, "timed out after 0.4 s waiting for a sign of life from rank "
+                  "0, which gathers, saves and evaluates");
+  EXPECT_LT(took, 10s);
+}
+
+TEST(SignsOfLife, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {
+  auto transports = makeInProcessTransports(3);
+  std::string told, ofRoot;
+  std::atomic<bool> rootHasTold = false;
+  std::thread other([&] {
+    told = awaitRoot(*transports[1]);
+    EXPECT_TRUE(rootHasTold);
+  });
+  // The root gathers from rank 2, which sends nothing.
+  std::byte value{};
+  try {
+    receive(*transports[0], 2, {&value, 1}, kTimeout);
+  } catch (const TransportError &error) {
+    ofRoot = error.what();
+  }
+  rootHasTold = true;
+  transports[0]->abort("rank 0 failed");
+  other.join();
+  EXPECT_NE(ofRoot.find("timed out"), std::string::npos) << ofRoot;
+  EXPECT_EQ(told.find("timed out"), std::string::npos) << told;
+}
+
+TEST(SignsOfLife, WaitForNobodyWhoDoesNotListenYet) {
+  auto transports = makeInProcessTransports(2);
+  SignsOfLife signs(*transports[0], kTimeout);
+  signs.during([] { compute(2 * kTimeout); }, expectNoHang);
+  std::string told = "nothing";
+  std::thread late([&] { told = awaitRoot(*transports[1]); });
+  signs.sendLast();
+  late.join();
+  EXPECT_EQ(told, "");
+}
+
+TEST(SignsOfLife, TheLastOneMustBeHeard) {
+  auto transports = makeInProcessTransports(2);
+  SignsOfLife signs(*transports[0], 50ms);
+  bool done = false;
+  signs.during([&] { done = true; }, expectNoHang);
+  EXPECT_TRUE(done);
+  EXPECT_THROW(signs.sendLast(), TransportError);
+}
+
+TEST(SignsOfLife, WhatTheWorkThrowsIsThrown) {
+  auto transports = makeInProcessTransports(1);
+  SignsOfLife signs(*transports[0], kTimeout);
+  EXPECT_THROW(
+      signs.during([] { throw std::runtime_error("full"); }, expectNoHang),
+      std::runtime_error);
+}
+
+TEST(SignsOfLife, WorkThatHangsIsToldOnce) {
+  auto transports = makeInProcessTransports(1);
+  SignsOfLife signs(*transports[0], 100ms);
+  std::vector<std::string> told;
+  // As one that writes to a pipe that nobody reads.
+  signs.during([] { std::this_thread::sleep_for(400ms); },
+               [&](const std::string &reason) { told.push_back(reason); });
+  EXPECT_EQ(told,
+            std::vector<std::string>{"timed out after 0.1 s waiting for its "
+                                     "saving and evaluating to go on"});
+}
+
+TEST(SignsOfLife, ASlowDeviceIsNoHang) {
+  auto transports = makeInProcessTransports(1);
+  SignsOfLife signs(*transports[0], 100ms);
+  signs.during(
+      [] {
+        // The kernel counts this wait like that for a disk.
+        if (pid_t child = vfork(); child == 0) {
+          usleep(400000);
+          _exit(0);
+        }
+      },
+      expectNoHang);
+}
+} // namespace

@@ -1,0 +1,195 @@
+//===- StopTest.cpp - All ranks stop after the same step ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/ExactStage.h"
+#include "runtime/train/Run.h"
+#include "runtime/train/Sequential.h"
+#include "runtime/train/StopVote.h"
+#include "runtime/transport/InProcess.h"
+#include "runtime/watch/StatusPage.h"
+#include "test/runtime/program/AsynchronousPrograms.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+/// How many steps each of `ranks` threads begins that pause at random and ask
+/// `mayBegin(rank, step)`; rank `asking` calls `ask` while it is in step
+/// `when`.
+template <typename MayBegin>
+std::vector<uint64_t> stepsOf(uint32_t ranks, unsigned seed, MayBegin mayBegin,
+                              uint32_t asking, uint64_t when,
+                              const std::function<void()> &ask) {
+  std::vector<uint64_t> steps(ranks);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      std::mt19937 random(seed * 100 + rank);
+      uint64_t step = 0;
+      do {
+        if (random() % 4 == 0)
+          std::this_thread::sleep_for(std::chrono::microseconds(random() % 50));
+        if (rank == asking && step == when)
+          ask();
+        ++step;
+      } while (step < 1000 && mayBegin(rank, step));
+      steps[rank] = step;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return steps;
+}
+
+TEST(StatusPage, StopsAllRanksAfterAStepThatOneHadBegun) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    StatusPage page(4);
+    std::vector<uint64_t> steps = stepsOf(
+        4, seed, [&](uint32_t, uint64_t step) { return page.mayBegin(step); },
+        seed % 4, 20, [&] { page.askToStop(); });
+    EXPECT_EQ(steps, std::vector<uint64_t>(4, steps[0])) << "seed " << seed;
+    EXPECT_GT(steps[0], 20u) << "the one that asks had begun it";
+    EXPECT_LE(steps[0], 1000u);
+  }
+}
+
+TEST(StatusPage, StopsNobodyUnasked) {
+  StatusPage page(2);
+  for (uint64_t step : {1, 2, 3})
+    EXPECT_TRUE(page.mayBegin(step));
+  EXPECT_FALSE(page.askedToStop());
+  page.askToStop();
+  EXPECT_TRUE(page.askedToStop());
+  EXPECT_TRUE(page.mayBegin(3)) << "somebody has begun it";
+  EXPECT_FALSE(page.mayBegin(4));
+}
+
+TEST(StopVote, StopsAllRanksAStepLater) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    auto transports = makeInProcessTransports(4);
+    std::atomic<bool> asked = false;
+    std::vector<std::unique_ptr<StopVote>> votes;
+    for (uint32_t rank = 0; rank < 4; ++rank)
+      votes.push_back(std::make_unique<StopVote>(
+          *transports[rank], 7,
+          // Only one rank's host was asked.
+          [&asked, rank] { return rank == 2 && asked.load(); }, 10s));
+    std::vector<uint64_t> steps = stepsOf(
+        4, seed,
+        [&](uint32_t rank, uint64_t) { return votes[rank]->mayBegin(); }, 2, 20,
+        [&] { asked.store(true); });
+    for (auto &vote : votes)
+      vote->finish();
+    EXPECT_EQ(steps, std::vector<uint64_t>(4, 22)) << "seed " << seed;
+  }
+}
+
+TEST(StopVote, EndsTheVoteUnderWay) {
+  auto transports = makeInProcessTransports(2);
+  StopVote first(
+      *transports[0], 7, [] { return false; }, 100ms);
+  StopVote second(
+      *transports[1], 7, [] { return true; }, 100ms);
+  EXPECT_TRUE(first.mayBegin());
+  EXPECT_THROW(first.mayBegin(), TransportError) << "the other has not voted";
+}
+
+/// Waits until `signals` has told everything sent so far.
+bool comesTrue(const std::atomic<int> &heard, int expected) {
+  for (int i = 0; i < 500 && heard.load() != expected; ++i)
+    std::this_thread::sleep_for(10ms);
+  return heard.load() == expected;
+}
+
+TEST(Signals, AreToldToWhoListensAndRememberedForThem) {
+  Signals::holdBack();
+  kill(getpid(), SIGUSR1);
+  Signals signals;
+  std::atomic<int> heard = 0;
+  {
+    Listening listening(&signals, [&](int signal) { heard.store(signal); });
+    EXPECT_TRUE(comesTrue(heard, SIGUSR1)) << "came before";
+    kill(getpid(), SIGTERM);
+    EXPECT_TRUE(comesTrue(heard, SIGTERM));
+  }
+  kill(getpid(), SIGUSR1);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(heard.load(), SIGTERM);
+  Listening listening(&signals, [&](int signal) { heard.store(signal); });
+  EXPECT_TRUE(comesTrue(heard, SIGUSR1));
+}
+
+TEST(Signals, EndTheProcessWhereNobodyListens) {
+  EXPECT_EXIT(
+      {
+        Signals signals;
+        kill(getpid(), SIGINT);
+        sleep(10);
+      },
+      testing::ExitedWithCode(128 + SIGINT), "");
+}
+
+TEST(Signals, EndTheProcessWhereTheListenerFails) {
+  EXPECT_EXIT(
+      {
+        Signals signals;
+        Listening listening(&signals, [](int) { throw std::bad_alloc(); });
+        kill(getpid(), SIGTERM);
+        sleep(10);
+      },
+      testing::ExitedWithCode(1),
+      "chimera-run: failed while acting on a signal: std::bad_alloc");
+}
+
+TEST(Signals, AreStoppedByTheDestructor) {
+  for (int i = 0; i < 100; ++i)
+    Signals signals;
+}
+
+/// The weights and gradients of a run of `steps` in which a signal comes in
+/// step `when`, and how many steps it had.
+RunResult resultOf(const program::ProgramT &program, uint64_t steps,
+                   Signals *signals, uint64_t when) {
+  SyntheticData data(1);
+  RunResult found;
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = steps;
+  run.gatherWeights = run.gatherGradients = true;
+  run.signals = signals;
+  run.onStep = [&](const StepEvent &event) {
+    if (event.step != when)
+      return;
+    kill(getpid(), SIGUSR1);
+    std::this_thread::sleep_for(100ms);
+  };
+  run.onResult = [&](const RunResult &result) { found = result; };
+  runInProcess(run);
+  return found;
+}
+
+TEST(Run, StopsWithTheResultsOfTheStepsItHad) {
+  Signals signals;
+  for (bool flush : {true, false}) {
+    program::ProgramT program =
+        flush ? program::samplePipeline({.bidirectional = true})
+              : program::sampleAsynchronous({}, program::Updates::EachStep);
+    RunResult stopped = resultOf(program, 100000, &signals, 5);
+    EXPECT_GE(stopped.steps, 6u);
+    EXPECT_LT(stopped.steps, 100000u);
+    RunResult whole = resultOf(program, stopped.steps, nullptr, UINT64_MAX);
+    EXPECT_EQ(stopped.steps, whole.steps);
+    EXPECT_EQ(stopped.weights, whole.weights);
+    EXPECT_EQ(stopped.gradients, whole.gradients);
+  }
+}
+} // namespace

@@ -1,0 +1,254 @@
+//===- TiedTest.cpp - Parameters that first and last stage hold -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Tied.h"
+#include "runtime/stage/ExactStage.h"
+#include "runtime/train/Run.h"
+#include "runtime/train/Sequential.h"
+#include "runtime/transport/Fold.h"
+#include "test/runtime/program/TiedPrograms.h"
+
+#include <gtest/gtest.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+using Memory = std::vector<std::byte>;
+
+constexpr uint64_t kTiedBytes = 29; // no number of whole words
+
+/// A sample whose first stage begins with what its last stage ends with, or the
+/// other way round. Its streams do not reduce that as one.
+program::ProgramT tiedProgram(program::SampleOptions options = {},
+                              bool swapped = false) {
+  program::ProgramT program = program::samplePipeline(options);
+  uint64_t first = program.stages.front().weights_bytes() - kTiedBytes;
+  uint64_t last = program.stages.back().weights_bytes() - kTiedBytes;
+  program.tied = std::make_unique<program::Tied>(
+      swapped ? first : 0, swapped ? 0 : last, kTiedBytes);
+  return program;
+}
+
+TEST(Tied, IsAtTheEndsOfAPipeline) {
+  program::ProgramT program = tiedProgram({.workers = 3});
+  Memory first(128), last(128 + 16);
+  EXPECT_EQ(tiedOf(program, 0, Bytes(first)).data(), first.data());
+  EXPECT_EQ(tiedOf(program, 0, Bytes(first)).size(), kTiedBytes);
+  EXPECT_EQ(tiedOf(program, 2, Bytes(last)).data() + kTiedBytes,
+            last.data() + last.size());
+  EXPECT_TRUE(tiedOf(program, 1, Bytes(first)).empty());
+  program.tied.reset();
+  EXPECT_TRUE(tiedOf(program, 0, Bytes(first)).empty());
+}
+
+TEST(Tied, IsDroppedFromTheLastStage) {
+  for (bool swapped : {false, true}) {
+    program::ProgramT program = tiedProgram({.workers = 2}, swapped);
+    Memory whole(128 + 136);
+    for (size_t i = 0; i < whole.size(); ++i)
+      whole[i] = std::byte(i);
+    Memory dropped = whole;
+    dropTiedCopy(program, dropped);
+    auto rest = whole.begin() + (swapped ? 128 + 29 : 128);
+    Memory expected(whole.begin(), whole.begin() + 128);
+    expected.insert(expected.end(), rest, rest + 136 - 29);
+    EXPECT_EQ(dropped, expected);
+    program.tied.reset();
+    dropped = whole;
+    dropTiedCopy(program, dropped);
+    EXPECT_EQ(dropped, whole);
+  }
+}
+
+/// Two stages trained by hand on one micro-batch a step.
+struct ByHand {
+  ByHand(const program::ProgramT &program, bool reduces = true)
+      : program(program) {
+    for (uint32_t s = 0; s < 2; ++s) {
+      stages[s] = makeExactStage(program, s);
+      weights[s].resize(program.stages[s].weights_bytes());
+      state[s].resize(program.stages[s].optimizer_bytes());
+      stages[s]->initialize(weights[s], state[s]);
+    }
+    for (uint64_t step = 0; step < 3; ++step)
+      train(step, reduces);
+  }
+
+  void train(uint64_t step, bool reduces) {
+    SyntheticData data(program.seed);
+    Memory tokens(32), labels(32), activation(64), incoming(64), loss(8);
+    data.load(program::ValueKind::Tokens, {step, 0}, tokens);
+    data.load(program::ValueKind::Labels, {step, 0}, labels);
+    for (size_t s = 0; s < 2; ++s)
+      gradient[s].assign(weights[s].size(), std::byte(0));
+    auto first =
+        stages[0]->forward({step, 0}, tokens, {}, weights[0], activation);
+    auto last =
+        stages[1]->forward({step, 0}, activation, labels, weights[1], loss);
+    stages[1]->backward({step, 0}, std::move(last), loss, weights[1],
+                        gradient[1], incoming);
+    stages[0]->backward({step, 0}, std::move(first), incoming, weights[0],
+                        gradient[0], {});
+    if (reduces) {
+      std::byte *first = gradient[0].data() + program.tied->first_offset();
+      std::byte *last = gradient[1].data() + program.tied->last_offset();
+      const std::byte *both[] = {first, last};
+      fold(ElementType::UInt64, both, first, kTiedBytes);
+      std::copy_n(first, kTiedBytes, last);
+    }
+    for (size_t s = 0; s < 2; ++s)
+      stages[s]->optimizerStep(step, 1, gradient[s], weights[s], state[s]);
+  }
+
+  /// The model of these stages' weights, or gradients.
+  Memory once(const Memory (&parts)[2]) const {
+    Memory whole = parts[0];
+    whole.insert(whole.end(), parts[1].begin(), parts[1].end());
+    dropTiedCopy(program, whole);
+    return whole;
+  }
+
+  const program::ProgramT &program;
+  std::unique_ptr<Stage> stages[2];
+  Memory weights[2], state[2], gradient[2];
+};
+
+SequentialResult sequential(const program::ProgramT &program, uint64_t steps) {
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (uint32_t s = 0; s < program.stages.size(); ++s)
+    stages.push_back(makeExactStage(program, s));
+  SyntheticData data(program.seed);
+  return trainSequentially(program, stages, data, steps);
+}
+
+TEST(TiedSequential, EqualsStagesByHand) {
+  for (bool swapped : {false, true}) {
+    program::ProgramT program =
+        tiedProgram({.workers = 2, .microBatches = 1}, swapped);
+    ByHand right(program), unreduced(program, /*reduces=*/false);
+    Memory first = right.weights[0], last = right.weights[1];
+    EXPECT_TRUE(std::ranges::equal(tiedOf(program, 0, Bytes(first)),
+                                   tiedOf(program, 1, Bytes(last))));
+    SequentialResult result = sequential(program, 3);
+    EXPECT_EQ(result.weights, right.once(right.weights));
+    EXPECT_EQ(result.gradients, right.once(right.gradient));
+    EXPECT_NE(result.weights, unreduced.once(unreduced.weights));
+    // It is more than the sum that changes without the tie.
+    program.tied.reset();
+    EXPECT_NE(sequential(program, 3).losses.back().sum,
+              result.losses.back().sum);
+  }
+}
+
+/// One stage that is all, and knows how large that is.
+struct WholeModel final : Stage {
+  explicit WholeModel(Memory gradient) : gradient(std::move(gradient)) {}
+  ElementType weightType() const override { return ElementType::UInt64; }
+  ElementType lossType() const override { return ElementType::UInt64; }
+  void initialize(Bytes weights, Bytes optimizerState) override {
+    weightsBytes = weights.size();
+    stateBytes = optimizerState.size();
+  }
+  std::unique_ptr<Stash> forward(MicroBatch, ConstBytes, ConstBytes, ConstBytes,
+                                 Bytes, Wanted) override {
+    return nullptr;
+  }
+  void backward(MicroBatch, std::unique_ptr<Stash>, ConstBytes, ConstBytes,
+                Bytes weightGradient, Bytes) override {
+    ASSERT_EQ(weightGradient.size(), gradient.size());
+    std::ranges::copy(gradient, weightGradient.begin());
+  }
+  std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash>,
+                                       ConstBytes, ConstBytes, Bytes) override {
+    return nullptr;
+  }
+  void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes,
+                      Bytes) override {}
+  void optimizerStep(uint64_t, double, ConstBytes gradientSum, Bytes,
+                     Bytes) override {
+    EXPECT_TRUE(std::ranges::equal(gradientSum, gradient));
+  }
+
+  Memory gradient;
+  size_t weightsBytes = 0, stateBytes = 0;
+};
+
+TEST(TiedSequential, OneStageHoldsThemOnce) {
+  program::ProgramT program = tiedProgram({.workers = 3, .microBatches = 1});
+  const size_t bytes = 128 + 136 + 144 - kTiedBytes;
+  std::vector<std::unique_ptr<Stage>> stages;
+  stages.push_back(std::make_unique<WholeModel>(Memory(bytes, std::byte(3))));
+  SyntheticData data(1);
+  SequentialResult result = trainSequentially(program, stages, data, 1);
+  auto &whole = static_cast<WholeModel &>(*stages[0]);
+  EXPECT_EQ(whole.weightsBytes, bytes);
+  EXPECT_EQ(whole.stateBytes, 2 * bytes);
+  EXPECT_EQ(result.weights.size(), bytes);
+  // As it made them: there are no two copies to add up.
+  EXPECT_EQ(result.gradients, whole.gradient);
+}
+
+/// What a run over the program's streams gathers after `steps` steps.
+RunResult gather(const program::ProgramT &program, uint64_t steps) {
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = steps;
+  run.timeout = std::chrono::seconds(30);
+  run.gatherWeights = run.checkReplicas = true;
+  run.gatherGradients = steps > 0;
+  RunResult gathered;
+  run.onResult = [&](const RunResult &result) { gathered = result; };
+  runInProcess(run);
+  return gathered;
+}
+
+TEST(TiedGather, HasThemOnce) {
+  for (bool bidirectional : {false, true}) {
+    program::ProgramT program = tiedProgram(
+        {.bidirectional = bidirectional, .dataParallel = 2}, bidirectional);
+    EXPECT_EQ(gather(program, 0).weights, sequential(program, 0).weights);
+  }
+}
+
+TEST(TiedRun, EqualsTheSequentialRun) {
+  for (uint32_t workers : {2, 3, 4})
+    for (bool bidirectional : {false, true})
+      for (uint32_t copies : {1, 2}) {
+        program::ProgramT program =
+            program::sampleTied({.workers = workers,
+                                 .bidirectional = bidirectional,
+                                 .splitBackward = copies == 2,
+                                 .dataParallel = copies},
+                                kTiedBytes, /*swapped=*/workers == 3);
+        SequentialResult expected = sequential(program, 3);
+        RunResult result = gather(program, 3);
+        EXPECT_EQ(result.weights, expected.weights);
+        EXPECT_EQ(result.gradients, expected.gradients);
+      }
+}
+
+TEST(TiedCheckReplicas, ComparesFirstAndLastStage) {
+  // All replicas of a stage are equal, but nothing adds up what the two ends
+  // make of the tied parameters.
+  program::ProgramT program = tiedProgram();
+  try {
+    gather(program, 1);
+    FAIL() << "different copies passed";
+  } catch (const RunFailure &failure) {
+    EXPECT_NE(
+        std::string(failure.what())
+            .find("expected bit-identical replicas, but the tied parameters of "
+                  "stage 3 of pipeline 0 at rank 3 differ from those of stage "
+                  "0 of pipeline 0 at rank 0"),
+        std::string::npos)
+        << failure.what();
+  }
+  program.tied.reset();
+  EXPECT_NO_THROW(gather(program, 1));
+}
+} // namespace

@@ -1,0 +1,170 @@
+//===- ReportTest.cpp - What a failed run says ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/Report.h"
+
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+/// The index of the first wait on `worker` for an instruction like this.
+uint32_t findWait(const program::ProgramT &program, uint32_t worker,
+                  program::Opcode opcode, program::ValueKind kind) {
+  const auto &instructions = program.workers[worker]->instructions;
+  for (uint32_t i = 0; i < instructions.size(); ++i)
+    if (instructions[i].opcode() == program::Opcode::Wait) {
+      const auto &target = instructions[instructions[i].target()];
+      if (target.opcode() == opcode && target.kind() == kind)
+        return i;
+    }
+  ADD_FAILURE() << "no such wait";
+  return 0;
+}
+
+TEST(Report, AMessageIsAwaitedFromItsPeerInTheSameCopy) {
+  program::ProgramT program =
+      program::samplePipeline({.workers = 4, .dataParallel = 2});
+  StatusPage page(8);
+  page.of(6).enter(Status::Running);
+  page.of(6).at(0, findWait(program, 2, program::Opcode::PostRecv,
+                            program::ValueKind::Activation));
+  EXPECT_EQ(awaitedBy(program, page, 6), std::vector<uint32_t>{5});
+  page.of(6).at(0, 0);
+  EXPECT_TRUE(awaitedBy(program, page, 6).empty());
+}
+
+TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
+  program::ProgramT program =
+      program::samplePipeline({.workers = 2, .dataParallel = 3});
+  StatusPage page(6);
+  auto waitOf = [&](uint32_t worker) {
+    return findWait(program, worker, program::Opcode::AllReduceStart,
+                    program::ValueKind::WeightGradient);
+  };
+  for (uint32_t rank = 0; rank < 6; ++rank)
+    page.of(rank).enter(Status::Running);
+  page.of(1).at(4, waitOf(1));
+  page.of(3).at(4, 0);         // not there yet
+  page.of(5).at(5, waitOf(1)); // a step further
+  EXPECT_EQ(awaitedBy(program, page, 1), std::vector<uint32_t>{3});
+}
+
+TEST(Report, NamesTheDeadAndEverySurvivor) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  StatusPage page(2);
+  page.of(0).pid = 4711;
+  page.of(0).enter(Status::Running);
+  page.of(0).at(6, 1);
+  page.of(1).enter(Status::Running);
+  page.of(1).at(6, findWait(program, 1, program::Opcode::PostRecv,
+                            program::ValueKind::Activation));
+  std::string text = report(program, page, {0, 1}, {0}, "");
+  EXPECT_EQ(text.find("rank 0 (worker 0), process 4711, died; its last "
+                      "instruction was step 7, instruction 1: "),
+            0u)
+      << text;
+  EXPECT_NE(text.find("rank 1 (worker 1): step 7, instruction "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("; waits for rank 0 since 0.0"), std::string::npos)
+      << text;
+}
+
+TEST(Report, SaysSoWhereAnEntryDoesNotFitTheProgram) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  uint32_t wait = findWait(program, 1, program::Opcode::PostRecv,
+                           program::ValueKind::Activation);
+  program.workers[1]->instructions[wait].mutate_target(1u << 30);
+  StatusPage page(2);
+  for (uint32_t rank : {0, 1})
+    page.of(rank).enter(Status::Running);
+  page.of(0).fail("it is tired");
+  page.of(1).at(6, wait);
+  std::string text = report(program, page, {0, 1}, {}, "");
+  EXPECT_NE(text.find("rank 0 (worker 0) failed: it is tired"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("rank 1 (worker 1): unknown ("), std::string::npos)
+      << text;
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// No more than a little memory, for the rest of this process's life.
+void leaveNoMemory() {
+  std::ifstream file("/proc/self/statm");
+  rlim_t pages = 0;
+  file >> pages;
+  rlimit limit{};
+  limit.rlim_cur = limit.rlim_max =
+      pages * static_cast<rlim_t>(getpagesize()) + (16 << 20);
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
+  EXPECT_EXIT(
+      {
+        program::ProgramT program = program::samplePipeline({.workers = 2});
+        StatusPage page(2);
+        page.of(1).fail("it is tired");
+        // As many ranks as make a text of 50 MB.
+        std::vector<uint32_t> ranks(1 << 20, 0);
+        ranks.push_back(1);
+        leaveNoMemory();
+        writeReport(program, page, ranks, {}, "");
+        _exit(3);
+      },
+      testing::ExitedWithCode(3),
+      "chimera-run: rank 1 failed: it is tired\n"
+      "there is no memory left for a report on all ranks");
+}
+#endif
+
+TEST(ReportDeathTest, WhatNobodyCatchesEndsTheProcess) {
+  EXPECT_EXIT(
+      runOrEnd("watching", [] { throw std::out_of_range("no such entry"); }),
+      testing::ExitedWithCode(1),
+      "chimera-run: failed while watching: no such entry");
+  EXPECT_EXIT(runOrEnd("watching", [] { throw 7; }), testing::ExitedWithCode(1),
+              "chimera-run: failed while watching: an error that has no words");
+}
+
+TEST(Status, KeepsTheFirstFailureAndFitsLongOnes) {
+  StatusPage page(1);
+  page.of(0).fail(std::string(5000, 'x'));
+  page.of(0).fail("second");
+  EXPECT_EQ(std::string(page.of(0).reason.data()), std::string(999, 'x'));
+}
+
+TEST(Status, CutsNoCharacter) {
+  StatusPage page(1);
+  page.of(0).fail(std::string(998, 'x') + "…");
+  EXPECT_EQ(std::string(page.of(0).reason.data()), std::string(998, 'x'));
+}
+
+TEST(Status, HasTheReasonOfOneThread) {
+  for (int round = 0; round < 200; ++round) {
+    StatusPage page(1);
+    std::vector<std::thread> threads;
+    for (char letter : {'a', 'b', 'c'})
+      threads.emplace_back(
+          [&, letter] { page.of(0).fail(std::string(900, letter)); });
+    for (std::thread &thread : threads)
+      thread.join();
+    std::string reason = page.of(0).reason.data();
+    EXPECT_EQ(reason, std::string(900, reason[0]));
+    EXPECT_EQ(page.of(0).failedIn.load(), Status::Absent);
+  }
+}
+} // namespace

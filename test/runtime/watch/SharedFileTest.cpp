@@ -1,0 +1,94 @@
+//===- SharedFileTest.cpp - A file that processes of a host share ---------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/SharedFile.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+using namespace chimera::runtime;
+
+namespace {
+constexpr uint64_t kBytes = 8192;
+using Place = SharedFile::Place;
+
+/// A file like the page, in all but that it is another's.
+class Victim {
+public:
+  explicit Victim(unsigned flags)
+      : number(memfd_create("victim", flags)), before(kBytes, 'v') {
+    if (pwrite(number, before.data(), kBytes, 0) !=
+        static_cast<ssize_t>(kBytes))
+      ADD_FAILURE() << "cannot write it";
+  }
+  ~Victim() {
+    std::vector<char> now(kBytes);
+    EXPECT_EQ(pread(number, now.data(), kBytes, 0),
+              static_cast<ssize_t>(kBytes));
+    EXPECT_EQ(now, before) << "it was written";
+    close(number);
+  }
+  const int number;
+
+private:
+  const std::vector<char> before;
+};
+
+TEST(SharedFile, IsTheSameForWhoOpensIt) {
+  SharedFile made = SharedFile::make(kBytes);
+  std::optional<SharedFile> opened = SharedFile::open(made.place());
+  ASSERT_TRUE(opened);
+  EXPECT_NE(opened->number(), made.number());
+  ASSERT_EQ(pwrite(made.number(), "page", 4, 100), 4);
+  char text[4] = {};
+  ASSERT_EQ(pread(opened->number(), text, 4, 100), 4);
+  EXPECT_EQ(std::string(text, 4), "page");
+  EXPECT_NE(ftruncate(opened->number(), 0), 0) << "its size is sealed";
+}
+
+TEST(SharedFile, IsNotAnotherFileAtItsPlace) {
+  SharedFile made = SharedFile::make(kBytes);
+  for (unsigned flags : {0u, unsigned(MFD_ALLOW_SEALING)}) {
+    Victim victim(flags);
+    Place place = made.place();
+    place.number = victim.number;
+    EXPECT_FALSE(SharedFile::open(place));
+  }
+}
+
+TEST(SharedFile, IsNotAnotherPage) {
+  SharedFile made = SharedFile::make(kBytes), other = SharedFile::make(kBytes);
+  Place place = made.place();
+  place.number = other.number();
+  EXPECT_FALSE(SharedFile::open(place)) << "another run's";
+  place.nonce = other.place().nonce;
+  EXPECT_TRUE(SharedFile::open(place));
+  place.bytes = kBytes * 2;
+  EXPECT_FALSE(SharedFile::open(place));
+}
+
+TEST(SharedFile, IsNotAPipeOrNothing) {
+  SharedFile made = SharedFile::make(kBytes);
+  int pipes[2];
+  ASSERT_EQ(pipe(pipes), 0);
+  Place place = made.place();
+  place.number = pipes[0];
+  EXPECT_FALSE(SharedFile::open(place));
+  close(pipes[0]);
+  close(pipes[1]);
+  EXPECT_FALSE(SharedFile::open(place));
+}
+
+TEST(SharedFile, IsNotFoundFromAnotherPidNamespace) {
+  SharedFile made = SharedFile::make(kBytes);
+  Place place = made.place();
+  ++place.pidNamespace;
+  EXPECT_FALSE(SharedFile::open(place));
+}
+} // namespace

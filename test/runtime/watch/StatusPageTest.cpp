@@ -1,0 +1,84 @@
+//===- StatusPageTest.cpp - What every rank is doing ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/StatusPage.h"
+
+#include "runtime/transport/Exchange.h"
+#include "runtime/transport/InProcess.h"
+#include "runtime/watch/SharedFile.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr auto kTimeout = 10s;
+using Ranks = std::vector<uint32_t>;
+
+/// Makes the pages of ranks 0, 1 and 2 of a host, of which rank `alone` cannot
+/// open rank 0's; a fourth rank is on another host.
+std::vector<std::unique_ptr<StatusPage>> makePages(uint32_t alone) {
+  auto transports = makeInProcessTransports(4);
+  std::vector<std::unique_ptr<StatusPage>> pages(3);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      Transport &transport = *transports[rank];
+      if (rank != alone) {
+        pages[rank] =
+            std::make_unique<StatusPage>(transport, Ranks{0, 1, 2}, kTimeout);
+        return;
+      }
+      receiveValue<SharedFile::Place>(transport, 0, kTimeout);
+      sendValue(transport, 0, uint8_t(0), kTimeout);
+      std::vector<std::byte> has(3);
+      receive(transport, 0, has, kTimeout);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return pages;
+}
+
+TEST(StatusPage, IsSharedByTheRanksOfAHost) {
+  auto pages = makePages(UINT32_MAX);
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(pages[rank]->sharing(), (Ranks{0, 1, 2}));
+    EXPECT_EQ(pages[0]->of(rank).pid.load(), getpid());
+    pages[rank]->of(rank).at(rank, 7);
+  }
+  EXPECT_EQ(pages[0]->of(2).step.load(), 2u);
+  EXPECT_EQ(pages[2]->of(1).step.load(), 1u);
+  EXPECT_EQ(pages[0]->of(3).pid.load(), 0) << "it is on another host";
+}
+
+TEST(StatusPage, IsSharedByThoseThatCanOpenIt) {
+  auto pages = makePages(1);
+  EXPECT_EQ(pages[0]->sharing(), (Ranks{0, 2}));
+  EXPECT_EQ(pages[2]->sharing(), (Ranks{0, 2}));
+  EXPECT_EQ(pages[0]->of(1).pid.load(), 0);
+}
+
+TEST(StatusPage, OfARankThatCannotOpenItIsItsOwn) {
+  auto transports = makeInProcessTransports(2);
+  std::unique_ptr<StatusPage> page;
+  std::thread rank1([&] {
+    page = std::make_unique<StatusPage>(*transports[1], Ranks{0, 1}, kTimeout);
+  });
+  // As from another container, where that is no file.
+  SharedFile::Place place = SharedFile::make(4096).place();
+  sendValue(*transports[0], 1, place, kTimeout);
+  EXPECT_EQ(receiveValue<uint8_t>(*transports[0], 1, kTimeout), 0);
+  send(*transports[0], 1, std::vector<std::byte>(2, std::byte(1)), kTimeout);
+  rank1.join();
+  EXPECT_EQ(page->sharing(), Ranks{1});
+  EXPECT_EQ(page->of(0).pid.load(), 0);
+  EXPECT_EQ(page->of(1).pid.load(), getpid());
+}
+} // namespace

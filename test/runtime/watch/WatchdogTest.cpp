@@ -1,0 +1,44 @@
+//===- WatchdogTest.cpp - Ends a process that waits for ever --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/Watchdog.h"
+
+#include <future>
+#include <gtest/gtest.h>
+
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+TEST(WatchdogDeathTest, EndsTheProcessWhenTimeIsUp) {
+  EXPECT_EXIT(
+      {
+        Watchdog watchdog(50ms, "the others to start");
+        std::this_thread::sleep_for(10s);
+      },
+      testing::ExitedWithCode(1),
+      "timed out after 0.05 s waiting for the others to start");
+}
+
+TEST(Watchdog, TellsWhoWantsToKnow) {
+  std::promise<std::string> told;
+  Watchdog watchdog(50ms, "the others to start",
+                    [&](const std::string &reason) { told.set_value(reason); });
+  EXPECT_EQ(told.get_future().get(),
+            "timed out after 0.05 s waiting for the others to start");
+}
+
+/// Its thread has ended with it, so it cannot strike later.
+TEST(Watchdog, EndsAtOnceWhenItIsDropped) {
+  auto begin = std::chrono::steady_clock::now();
+  for (std::chrono::milliseconds timeout :
+       {std::chrono::milliseconds(20s),
+        std::chrono::milliseconds(std::chrono::hours(24 * 366))})
+    Watchdog(timeout, "nothing");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+}
+} // namespace
