@@ -55,11 +55,10 @@ endforeach()
 file(GLOB torch_needed LIST_DIRECTORIES true "${torch_dir}/../nvidia/*/lib")
 list(TRANSFORM torch_needed PREPEND "-Wl,-rpath-link,")
 
-add_library(chimera_libtorch INTERFACE)
-add_library(chimera::torch ALIAS chimera_libtorch)
-target_include_directories(chimera_libtorch SYSTEM INTERFACE
+add_library(chimera::torch INTERFACE IMPORTED GLOBAL)
+target_include_directories(chimera::torch SYSTEM INTERFACE
   "${torch_dir}/include" "${torch_dir}/include/torch/csrc/api/include")
-target_link_libraries(chimera_libtorch INTERFACE
+target_link_libraries(chimera::torch INTERFACE
   chimera::torch_cpu chimera::c10 Threads::Threads)
-target_link_options(chimera_libtorch INTERFACE
+target_link_options(chimera::torch INTERFACE
   "-Wl,-rpath-link,${torch_dir}/lib" ${torch_needed})

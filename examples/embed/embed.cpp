@@ -1,0 +1,26 @@
+// Runs three steps of a compiled program, with a thread a rank, in a process of
+// your own: embed PROGRAM. These stages compute on integers; those of LibTorch
+// are in chimera::torch_stage.
+#include "runtime/proof/ProvenFile.h"
+#include "runtime/stage/ExactStage.h"
+#include "runtime/train/Run.h"
+#include <cstdio>
+using namespace chimera;
+
+int main(int count, char **arguments) try {
+  std::string error;
+  auto program = program::readProgramFile(count > 1 ? arguments[1] : "", error);
+  if (!program)
+    throw std::runtime_error(error);
+  runtime::SyntheticData data(program->seed);
+  runtime::runInProcess({.program = *program,
+                         .stages = runtime::makeExactStage,
+                         .data = data,
+                         .steps = 3,
+                         .onStep = [](const runtime::StepEvent &event) {
+                           std::printf("%.17g\n", event.loss->mean);
+                         }});
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "embed: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,49 @@
+# `cmake --install`: the tools, and the runtime as a CMake package, `chimera`,
+# with the targets chimera::program, chimera::proof, chimera::stage,
+# chimera::torch_stage, chimera::transport, chimera::transport_mpi (where MPI was
+# found), chimera::interpreter, chimera::watch and chimera::train. Headers are
+# included as here: "runtime/train/Run.h".
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(libraries options program proof stage torch_stage transport transport_mpi
+  interpreter watch train)
+set(targets)
+foreach(library IN LISTS libraries)
+  if(TARGET chimera_${library})
+    set_target_properties(chimera_${library} PROPERTIES EXPORT_NAME ${library})
+    list(APPEND targets chimera_${library})
+  endif()
+endforeach()
+install(TARGETS ${targets} EXPORT chimera
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(tool run compile opt translate lsp-server reduce)
+  if(TARGET chimera-${tool})
+    install(TARGETS chimera-${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/chimera
+  FILES_MATCHING PATTERN "*.h")
+
+get_target_property(torch_library chimera::torch_cpu IMPORTED_LOCATION)
+cmake_path(GET torch_library PARENT_PATH torch_lib)
+cmake_path(GET torch_lib PARENT_PATH torch_dir)
+# Not found by itself where it is under the build tree, as in build/venv.
+set_property(TARGET chimera-run APPEND PROPERTY INSTALL_RPATH ${torch_lib})
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/chimera)
+install(EXPORT chimera NAMESPACE chimera:: DESTINATION ${package}
+  FILE chimera-targets.cmake)
+set(has_mpi NO)
+if(TARGET chimera_transport_mpi)
+  set(has_mpi YES)
+endif()
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/chimera-config.cmake.in
+  ${PROJECT_BINARY_DIR}/chimera-config.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/chimera-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/chimera-config.cmake
+  ${PROJECT_BINARY_DIR}/chimera-config-version.cmake
+  ${PROJECT_SOURCE_DIR}/runtime/stage/torch/LibTorch.cmake
+  DESTINATION ${package})
