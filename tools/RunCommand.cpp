@@ -26,6 +26,7 @@
 #include "runtime/transport/InProcess.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
+#include "tools/Restart.h"
 #include "tools/Results.h"
 #include "tools/RunFiles.h"
 #include "tools/Workload.h"

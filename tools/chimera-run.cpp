@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Signals.h"
 #include "tools/RunCommand.h"
 #include "tools/Start.h"
@@ -16,6 +17,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <unistd.h>
 
 using namespace chimera;
 
@@ -35,6 +37,7 @@ static int run(int argc, char **argv) {
   // A reader of the log or the results who has gone is an error like a full
   // disk: it does not end the training.
   std::signal(SIGPIPE, SIG_IGN);
+  runtime::onEnd([](int status) { _exit(status); });
   runtime::Signals::holdBack();
   CLI::App app(
       "Runs the training step of a compiled program.\n\n"

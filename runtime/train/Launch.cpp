@@ -9,13 +9,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string>
-#include <unistd.h>
-#include <vector>
 
 using namespace chimera::runtime;
 
@@ -71,22 +67,4 @@ RankThreads chimera::runtime::shareCores(const Cores &cores,
   if (wish != ProgressWish::Off && share >= (isOn ? 2 : kShareWithProgress))
     return {share - 1, true};
   return {share, isOn};
-}
-
-void chimera::runtime::letThreadsSleep(uint32_t threads) {
-  if (threads < 2 || std::getenv("OMP_WAIT_POLICY"))
-    return;
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');)
-    words.push_back(word);
-  std::vector<char *> arguments;
-  for (std::string &word : words)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  if (words.empty() || setenv("OMP_WAIT_POLICY", "passive", 1) != 0)
-    return;
-  std::fflush(nullptr);
-  execv("/proc/self/exe", arguments.data());
-  // It did not start: go on as we are.
 }

@@ -54,14 +54,6 @@ inline constexpr uint32_t kShareWithProgress = 8;
 /// and to meet after each computation, that a run seems to hang.
 inline constexpr uint32_t kMostThreadsOnCore = 16;
 
-/// Where a rank computes with several threads, makes those of OpenMP sleep
-/// rather than spin while they wait: spinning ones steal the cores that others
-/// compute on, which made a step fifty times slower on a busy machine. OpenMP
-/// reads its settings when it is loaded, so the process starts itself again,
-/// once, unless the user has chosen (OMP_WAIT_POLICY). Call it before there is
-/// anything to lose: a pipe that has been read is empty the second time.
-void letThreadsSleep(uint32_t threads);
-
 } // namespace chimera::runtime
 
 #endif // CHIMERA_RUNTIME_TRAIN_LAUNCH_H

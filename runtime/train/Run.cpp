@@ -13,6 +13,7 @@
 #include "runtime/train/StopVote.h"
 #include "runtime/transport/Deadline.h"
 #include "runtime/transport/InProcess.h"
+#include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Standstill.h"
 #include "runtime/watch/Watchdog.h"
@@ -202,10 +203,10 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     std::lock_guard lock(failure.mutex);
     if (!failure.report.empty()) {
       writeReport(failure.report);
-      _exit(1);
+      endProcess(1);
     }
     writeReport(run.program, page, all, {}, "ended by " + signalName(signal));
-    _exit(128 + signal);
+    endProcess(128 + signal);
   });
   auto runThread = [&](uint32_t rank) {
     runOrEnd("running a rank", [&] {
@@ -255,7 +256,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     if (!failure.ended.wait_for(lock, kPatience,
                                 [&] { return failure.running == 0; })) {
       writeReport(failure.report);
-      _exit(1);
+      endProcess(1);
     }
   }
   for (std::thread &thread : threads)

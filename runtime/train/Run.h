@@ -88,17 +88,18 @@ void checkStages(const TrainingRun &run);
 /// of 64 bytes: 64 MiB for so many ranks, 1 GiB for four times as many.
 inline constexpr uint32_t kMostThreads = 1024;
 
-/// Runs all ranks as threads. Throws RunFailure if one of them fails, and
+/// Runs all ranks as threads. Throws RunFailure if one of them fails, and where
+/// a rank then computes on for seconds calls endProcess; throws
 /// std::invalid_argument for more than kMostThreads of them. Like runInJob it
 /// expects that faultOfCapacity was asked: a process that takes more memory
 /// than there is may be killed.
 void runInProcess(const TrainingRun &run);
 
 /// Runs this process's rank of a job. Requires as many ranks as the program
-/// has. If any rank of the host fails or dies, the process ends with status 1
-/// and one of them reports. With a timeout, a process that is stopped for
-/// longer is a failure too. A rank whose status page the others cannot open
-/// counts as a host of its own.
+/// has. If any rank of the host fails or dies, the process ends (endProcess)
+/// with status 1 and one of them reports. With a timeout, a process that is
+/// stopped for longer is a failure too. A rank whose status page the others
+/// cannot open counts as a host of its own.
 void runInJob(const TrainingRun &run, Transport &transport,
               const std::vector<uint32_t> &hostRanks);
 

@@ -8,6 +8,7 @@
 #include "runtime/watch/Report.h"
 
 #include "runtime/transport/Deadline.h"
+#include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Processes.h"
 
 #include <algorithm>
@@ -265,5 +266,5 @@ void chimera::runtime::writeReport(const program::ProgramT &program,
 
 void chimera::runtime::endFor(const char *doing, const char *error) noexcept {
   writeAll({kOpening, "failed while ", doing, ": ", error, "\n"});
-  _exit(1);
+  endProcess(1);
 }

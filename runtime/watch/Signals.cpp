@@ -7,6 +7,7 @@
 
 #include "runtime/watch/Signals.h"
 
+#include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 
 #include <pthread.h>
@@ -68,7 +69,7 @@ void Signals::read() {
     else if (signal == SIGUSR1)
       askedToStop = true;
     else
-      _exit(128 + signal);
+      endProcess(128 + signal);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/watch/Watchdog.h"
 
 #include "runtime/transport/Deadline.h"
+#include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ Watchdog::Watchdog(std::chrono::milliseconds timeout, std::string what,
             if (onExpiry)
               return onExpiry(reason);
             writeReport(reason + "\n");
-            _exit(1);
+            endProcess(1);
           }
         });
       }) {}

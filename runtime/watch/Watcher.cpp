@@ -8,6 +8,7 @@
 #include "runtime/watch/Watcher.h"
 
 #include "runtime/transport/Deadline.h"
+#include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Processes.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Signals.h"
@@ -89,7 +90,7 @@ void Watcher::watch() {
     }
     std::vector<uint32_t> dead = findDead();
     if (!dead.empty() || anyFailed())
-      _exit(tell(1, dead, ""));
+      endProcess(tell(1, dead, ""));
   }
 }
 
@@ -103,21 +104,21 @@ void Watcher::fail(const std::string &reason,
   page.of(self).fail(reason);
   int exitStatus = tell(1, findDead(), "");
   afterReport();
-  _exit(exitStatus);
+  endProcess(exitStatus);
 }
 
 void Watcher::leave(const std::string &reason) {
   std::this_thread::sleep_for(4 * kPeriod);
-  _exit(tell(1, findDead(), reason));
+  endProcess(tell(1, findDead(), reason));
 }
 
 void Watcher::end(int signal) {
   // A launcher sends the same signal for a dead rank and for a user's stop.
   std::vector<uint32_t> dead = findDead();
   int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
-  _exit(tell(exitStatus, dead,
-             "ended by " + signalName(signal) + ", which rank " +
-                 std::to_string(self) + " received"));
+  endProcess(tell(exitStatus, dead,
+                  "ended by " + signalName(signal) + ", which rank " +
+                      std::to_string(self) + " received"));
 }
 
 /// Reports, or waits until another process has. Returns the exit status.

@@ -9,7 +9,7 @@
 // ends them a second later without a word. This thread looks every 50 ms at the
 // processes of its host and their entries on the status page. When one is dead
 // or has failed, the first watcher to see it writes the report and every
-// process of the host leaves by _exit, at once: there is nothing to be saved
+// process of the host ends at once (EndProcess.h): there is nothing to be saved
 // and MPI's own ways out take seconds.
 //
 // A stopped process (SIGSTOP) cannot say so itself, and not every wait for it

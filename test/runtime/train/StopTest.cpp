@@ -10,6 +10,7 @@
 #include "runtime/train/Sequential.h"
 #include "runtime/train/StopVote.h"
 #include "runtime/transport/InProcess.h"
+#include "runtime/watch/EndProcess.h"
 #include "runtime/watch/StatusPage.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/SamplePrograms.h"
@@ -132,6 +133,7 @@ TEST(Signals, AreToldToWhoListensAndRememberedForThem) {
 TEST(Signals, EndTheProcessWhereNobodyListens) {
   EXPECT_EXIT(
       {
+        onEnd([](int status) { _exit(status); });
         Signals signals;
         kill(getpid(), SIGINT);
         sleep(10);
@@ -142,6 +144,7 @@ TEST(Signals, EndTheProcessWhereNobodyListens) {
 TEST(Signals, EndTheProcessWhereTheListenerFails) {
   EXPECT_EXIT(
       {
+        onEnd([](int status) { _exit(status); });
         Signals signals;
         Listening listening(&signals, [](int) { throw std::bad_alloc(); });
         kill(getpid(), SIGTERM);

@@ -7,6 +7,8 @@
 
 #include "runtime/watch/Report.h"
 
+#include "runtime/watch/EndProcess.h"
+
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <fstream>
@@ -132,6 +134,7 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
 #endif
 
 TEST(ReportDeathTest, WhatNobodyCatchesEndsTheProcess) {
+  onEnd([](int status) { _exit(status); });
   EXPECT_EXIT(
       runOrEnd("watching", [] { throw std::out_of_range("no such entry"); }),
       testing::ExitedWithCode(1),

@@ -7,8 +7,11 @@
 
 #include "runtime/watch/Watchdog.h"
 
+#include "runtime/watch/EndProcess.h"
+
 #include <future>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 using namespace chimera::runtime;
 using namespace std::chrono_literals;
@@ -17,6 +20,7 @@ namespace {
 TEST(WatchdogDeathTest, EndsTheProcessWhenTimeIsUp) {
   EXPECT_EXIT(
       {
+        onEnd([](int status) { _exit(status); });
         Watchdog watchdog(50ms, "the others to start");
         std::this_thread::sleep_for(10s);
       },
