@@ -67,7 +67,8 @@ chimera::runtime::arenaBytesInUse(const program::WorkerT &worker) {
     auto use = [&](uint32_t buffer) {
       if (!counted[buffer])
         return;
-      // Read first: what the previous step left, there from the beginning.
+      // What is read before it is written was left by the previous step, so it
+      // is there from the beginning.
       if (!values[buffer])
         values[buffer] = Value{0, at};
       values[buffer]->lastUse = at;

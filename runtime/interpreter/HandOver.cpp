@@ -19,8 +19,8 @@ bool isInArena(const program::Buffer &buffer) {
   return buffer.kind() != program::ValueKind::Stash;
 }
 
-/// An instruction that uses something in a block. One that updates it reads it
-/// first.
+/// An instruction that uses something in a block. An update counts as a read
+/// that comes before a write.
 struct Touch {
   uint32_t instruction;
   bool reads;

@@ -19,7 +19,8 @@
 
 namespace chimera::runtime {
 
-/// A worker's arena cut where no buffer is: each block can lie anywhere.
+/// A worker's arena, cut wherever no buffer lies. Each block can be anywhere in
+/// memory.
 struct Blocks {
   struct Place {
     uint32_t block;
@@ -31,11 +32,11 @@ struct Blocks {
 
 Blocks blocksOf(const program::WorkerT &worker);
 
-/// For each instruction whether it is a post whose message is all of a block
-/// that may be exchanged for another of its size: no state lies there, nor
-/// anything that a rename moves, and, where it is a send, nothing touches the
-/// block until its wait and whoever does then overwrites it. Requires a
-/// verified program.
+/// For each instruction whether it is a post whose message fills a block that
+/// may be exchanged for another one of its size. No state may lie in that
+/// block, and nothing that a rename moves. Nothing may touch the block of a
+/// send before its wait, and whatever touches it next must overwrite it.
+/// Requires a verified program.
 std::vector<bool> findHandOvers(const program::ProgramT &program,
                                 const program::WorkerT &worker,
                                 const Blocks &blocks);

@@ -142,7 +142,7 @@ void Interpreter::findRecomputes() {
 
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
                                 uint32_t parts) const {
-  // Without a flush N + m is m of the next step.
+  // Without a flush N + m is the number of micro-batch m of the next step.
   return {step + m / program.micro_batches,
           static_cast<uint64_t>(copy) * program.micro_batches +
               m % program.micro_batches,
@@ -351,7 +351,7 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
   for (uint32_t k = 0; k < count; ++k) {
     uint32_t m = instruction.micro_batch() + k;
     Bytes loss = last ? bytesOf(out[k]) : Bytes();
-    // Of one part the share is the loss.
+    // A micro-batch that is not cut has one share: its loss.
     if (last && parts > 1)
       shares.resize(loss.size() * parts);
     for (uint32_t part = 0; part < parts; ++part) {
@@ -412,7 +412,7 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   // Any step may turn out to be the last.
   if (options.keepGradients)
     keepGradient(instruction, bytesOf(in[2]), scale);
-  // Where older weights are still needed the new ones have a place of their
+  // Where the old weights are still needed, the new ones have a buffer of their
   // own.
   if (out[0] != in[0])
     copyBytes(bytesOf(in[0]), bytesOf(out[0]));

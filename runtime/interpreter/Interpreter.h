@@ -42,27 +42,26 @@ struct Loss {
 /// Reads a sum of losses, of which there are `microBatches`.
 Loss readLoss(ConstBytes sum, ElementType type, uint64_t microBatches);
 
-/// The bytes at a place of the given size whose stage replica is the key
-/// (pipeline, stage).
+/// The bytes of each replica. The key is (pipeline, stage).
 using Replicas = std::map<std::pair<uint32_t, uint32_t>, ConstBytes>;
 
-/// The groups of the program's all-reduces, by communicator. All ranks have the
-/// same, so those of one process share them.
+/// The groups of the program's all-reduces, by communicator. They are the same
+/// at all ranks, so the ranks of a process share them.
 std::vector<ReduceGroup> groupsOf(const program::ProgramT &program);
 
 class Interpreter {
 public:
   struct Options {
-    /// For every wait.
+    /// The timeout of every wait.
     std::chrono::milliseconds timeout = kForever;
     /// Keep a copy of each update's gradient sums until the next.
     bool keepGradients = false;
-    /// Asked before each step but the first. Where it says no, the step before
-    /// was the last; without a flush that one has begun this one already, which
-    /// is then the last.
+    /// Asked before each step but the first. If it says no, the step before was
+    /// the last one. Without a flush that step has begun the next one already,
+    /// and the next one is the last.
     std::function<bool(uint64_t)> mayBegin = {};
     const MemoryMeter *meter = nullptr;
-    /// Where to add how long instructions and steps take, if anywhere.
+    /// If set, the durations of instructions and steps are added to it.
     Profile *profile = nullptr;
   };
 
@@ -82,8 +81,8 @@ public:
   /// step with its loss, if this worker has one. To be called once.
   void run(uint64_t steps, const OnStep &onStep);
 
-  /// The same an instruction at a time, for who wants to decide when: `begin`,
-  /// then `advance` as long as there is a `next`.
+  /// Runs the same, one instruction at a time, for callers that decide when:
+  /// `begin`, then `advance` as long as there is a `next`.
   struct Position {
     uint64_t step;
     uint32_t instruction;
@@ -144,18 +143,21 @@ private:
   const uint32_t firstRank; // of this copy
   const program::Pieces pieces;
 
-  // The order of members matters on errors: requests go before what they use.
+  // Members are in this order because requests must be destroyed before the
+  // memory that they use, also after an error.
   const Blocks blocks;
   std::vector<Block> arena; // by block; those handed over change
   std::map<Key, std::unique_ptr<Stage>> stages;
   std::map<Key, std::vector<std::byte>> kept;
   std::vector<ElementType> reduceTypes; // by communicator
-  // The buffer in whose place each buffer's value is; renames permute it.
+  // For each buffer the buffer in whose memory its value lies. A rename
+  // permutes them.
   std::vector<uint32_t> places;
   std::vector<std::unique_ptr<Stash>> stashes;    // by place
   std::vector<std::unique_ptr<Request>> requests; // by post's index
   std::vector<bool> handsOver;                    // by post's index
-  // Which pieces' stashes a recompute makes, by stage, then piece.
+  // Whether a recompute makes the stash of a piece; indexed by stage, then
+  // piece.
   std::vector<bool> recomputed;
   std::vector<std::byte> shares; // of a loss
   std::optional<Loss> loss;

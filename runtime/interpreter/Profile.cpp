@@ -19,7 +19,7 @@ using program::Opcode;
 namespace {
 constexpr size_t kMostSamples = 4096;
 
-/// What an instruction's time counts as.
+/// The kind of work under which an instruction's time is counted.
 Profile::Key keyOf(const Instruction &instruction, const Instruction *posted) {
   auto kind = [](const Instruction &post) {
     return static_cast<int64_t>(post.kind());

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// On each stage of a pipeline: each forward once; for each piece one backward,
-// or one input and one weight gradient; and a stash for it, from its forward or
-// from a recompute. With a flush the whole program is one step; without, its
-// body is one, and prologue and epilogue together are another.
+// Each stage of a pipeline must run each forward once and, for each piece, one
+// backward, or one input gradient and one weight gradient. Each backward needs
+// a stash, which its forward or a recompute makes. With a flush the whole
+// program is one step. Without one the body is a step, and prologue and
+// epilogue together are another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +62,8 @@ private:
     }
   }
 
-  /// Notes all actions; false where they cannot be those of the program.
+  /// Notes all actions. False, with a report, where one of them should not be
+  /// there.
   bool collect() {
     for (uint32_t w = 0; w < program.workers.size(); ++w) {
       const WorkerT &worker = *program.workers[w];
@@ -85,8 +87,8 @@ private:
     uint64_t instructions = 0;
     for (const auto &each : program.workers)
       instructions += each->instructions.size();
-    // Each has a backward, so more of them are never there and would cost
-    // memory to look for.
+    // Each cell needs a backward. More cells than instructions would take
+    // memory, only to find that backwards are missing.
     if (cells > instructions) {
       report.add(Rule::Structure, "expected backwards for " + text(stages) +
                                       " stages and " + text(pieces.count()) +
@@ -181,7 +183,7 @@ private:
   Facts &facts;
   Report &report;
   uint64_t stages;
-  // All by stage, then piece.
+  // These are indexed by stage, then piece.
   std::vector<uint8_t> seen[Steps];
   std::vector<uint32_t> kept[Steps]; ///< stashes of a forward, at its first
 };

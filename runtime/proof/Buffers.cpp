@@ -78,7 +78,7 @@ private:
     std::vector<bool> written(slots.size());
     for (uint32_t b = 0; b < slots.size(); ++b)
       written[b] = slots[b].isWritten;
-    // What the second body leaves must be what the first did.
+    // The second body must leave the same as the first one.
     if (run.step == 1)
       for (uint32_t b = 0; b < slots.size(); ++b)
         if (written[b] != found[b])
@@ -139,7 +139,7 @@ private:
   void close(uint32_t buffer) {
     Slot &slot = slots[buffer];
     bool isCounted = slot.birth != kNone && !slot.isState;
-    // What a rename moved out of a state's buffer may never be used.
+    // A value that a rename moved out of a state's buffer may never be used.
     if (isCounted && slot.lastUse >= slot.birth)
       intervals.push_back({buffer, slot.birth, slot.lastUse});
     slot.birth = kNone;
@@ -186,7 +186,8 @@ private:
     }
   }
 
-  /// The operands end just before, as the results take their bytes.
+  /// Ends the operands one instruction earlier, since the results take their
+  /// bytes.
   void cut(std::span<const uint32_t> from, std::span<const uint32_t> to) {
     for (uint32_t buffer : from) {
       read(buffer);
@@ -223,7 +224,7 @@ private:
     }
   }
 
-  /// What the wait for `post` ends.
+  /// Ends the transfer or the all-reduce that `post` began.
   void complete(const Instruction &post) {
     uint32_t filled = kNone;
     if (post.results() > 0) {

@@ -47,16 +47,16 @@ struct Interval {
   uint32_t death;
 };
 
-/// By buffer, whether a rename names it. Refuses buffers of a rename that share
-/// bytes with any other buffer.
+/// For each buffer whether a rename names it. Refuses buffers of a rename that
+/// share bytes with any other buffer.
 std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report);
 
-/// Refuses two values whose bytes and times overlap, and those that overlap
-/// with a state. Requires that the buffers in `permuted` overlap with none.
+/// Refuses two values whose bytes and times overlap, and values that overlap
+/// with a state. Requires that the buffers in `permuted` overlap with no other.
 void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
                     const std::vector<bool> &permuted, Report &report);
 
-/// What the worker holds: the bytes of its states and of all `intervals`.
+/// How much the worker holds: the bytes of its states and of all `intervals`.
 Footprint footprintOf(const Unrolled &unrolled,
                       const std::vector<Interval> &intervals);
 

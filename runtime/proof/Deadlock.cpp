@@ -7,8 +7,9 @@
 //
 // Runs every stream as far as it gets, a worker at a time. What a wait needs
 // never becomes false again, so the order in which workers run does not matter:
-// all end, or the state in which they are stuck is the same. In that state the
-// reasons why nothing goes on are a graph; its shortest cycle is the verdict.
+// either all of them end, or they always get stuck in the same state. The
+// reasons why nothing goes on in that state form a graph, and the shortest
+// cycle of that graph is reported.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +23,10 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Of a cycle, how many links a message shows.
+/// How many links of a cycle a message shows.
 constexpr size_t kMostLinks = 20;
 
-/// A post or start, somewhere.
+/// A post or start, by worker and instruction.
 struct Site {
   uint32_t worker;
   uint32_t index;
@@ -34,7 +35,7 @@ struct Site {
 /// The operations of a worker that take effect one after another: those of one
 /// communicator, or all.
 struct Stream {
-  /// Its posts, as places in the worker's list of posts.
+  /// The range of its posts in the worker's list of posts.
   struct Operation {
     uint32_t begin, end;
   };
@@ -102,7 +103,7 @@ private:
     return streamed ? inEffect[site.worker][site.index] : isReached(site);
   }
 
-  /// The stream of a post or start, of those on its worker.
+  /// Which stream of its worker a post or start belongs to.
   uint64_t keyOf(Site site) const {
     if (program.message_model == MessageModel::StreamPerDevice)
       return 0;
@@ -116,7 +117,7 @@ private:
 
   void advance(uint32_t w) {
     const std::vector<Instruction> &stream = program.workers[w]->instructions;
-    // What is before `next` is reached, also while the worker runs on.
+    // Instructions before `next` count as reached, also while the worker runs.
     for (uint32_t &i = next[w]; i < stream.size(); ++i)
       switch (stream[i].opcode()) {
       case Opcode::PostSend:
@@ -142,7 +143,8 @@ private:
       }
   }
 
-  /// Of the posts in [begin, end), those of one stream are one operation of it.
+  /// Adds the posts in [begin, end) to their streams. Those that belong to the
+  /// same stream are one operation there.
   void enqueue(uint32_t w, uint32_t begin, uint32_t end) {
     std::vector<uint32_t> &posts = posted[w];
     auto first = static_cast<uint32_t>(posts.size());
@@ -199,7 +201,7 @@ private:
       meet(peer);
   }
 
-  /// A post or start has all that it needs of others.
+  /// Notes that all partners of a post or start are in effect.
   void meet(Site site) {
     if (!streamed)
       return complete(site);
@@ -213,13 +215,13 @@ private:
       beginning.emplace_back(site.worker, key);
   }
 
-  /// Wakes the worker if it waits for that.
+  /// Completes a post or start, and wakes its worker if that waits for it.
   void complete(Site site) {
     auto [w, i] = site;
     if (done[w][i])
       return;
     done[w][i] = true;
-    // A running worker stands at a post.
+    // If the worker is running, `next` is at a post and not at this wait.
     if (next[w] == facts.waitOf[w][i])
       runnable.push_back(w);
   }
@@ -244,7 +246,7 @@ private:
            found->second.head < found->second.queue.size();
   }
 
-  /// By worker, its wait first.
+  /// Numbers the nodes by worker. The worker's wait comes before its streams.
   void findNodes() {
     waiting.assign(next.size(), kNone);
     for (uint32_t w = 0; w < next.size(); ++w) {
@@ -269,7 +271,7 @@ private:
           starts[mateOf({w, i})].push_back({w, i});
   }
 
-  /// What a node is at or waits for: posts, or one start.
+  /// The posts, or the one start, that a node is at or waits for.
   std::vector<Site> postsOf(const Node &node) const {
     if (node.key)
       return headOf(node.worker, *node.key);
@@ -280,7 +282,8 @@ private:
     return program.workers[w]->instructions[next[w]].target();
   }
 
-  /// What `post` waits for, ascending by node, one for each.
+  /// The edges of `posts`, in ascending order of their nodes, one for each
+  /// node.
   std::vector<Edge> edgesOf(const std::vector<Site> &posts) const {
     std::vector<Edge> edges;
     for (Site post : posts) {
@@ -307,7 +310,8 @@ private:
     return edges;
   }
 
-  /// Each node has an edge. Members of one all-reduce wait for the same.
+  /// The graph of the stuck state. Each node has an edge. The members of one
+  /// all-reduce wait for the same others, so they share a list.
   Graph graphOfNodes() const {
     Graph graph;
     std::vector<uint32_t> listOfStart(starts.size(), kNone);
@@ -409,7 +413,7 @@ private:
   // Under a stream model.
   std::vector<std::vector<bool>> inEffect; ///< by worker, then post or start
   std::vector<std::map<uint64_t, Stream>> streams; ///< by worker, then key
-  /// By worker, its posts and starts; those of an operation together.
+  /// For each worker its posts and starts. Those of one operation are adjacent.
   std::vector<std::vector<uint32_t>> posted;
   std::vector<uint32_t> sharedBy; ///< the first communicator of equal members
   std::vector<std::pair<uint32_t, uint64_t>> beginning; ///< new heads

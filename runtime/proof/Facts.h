@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One function for each rule group of Verify.h. Each assumes that those before
-// it found nothing, and fills in facts that those after it use.
+// One function for each rule group of Verify.h. Each assumes that the functions
+// before it found nothing, and fills in facts that the functions after it use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,10 +40,11 @@ inline std::array<Section, kSections> sectionsOf(const WorkerT &worker) {
            {worker.body_end, size}}};
 }
 
-/// The sections in the orders in which they run, each with its step: what shows
-/// every way in which one can follow another. Without a flush a run of one step
-/// has no body; a body follows the prologue or a body, and any later one begins
-/// as the second did (which verifyBuffers and verifyWeights see to).
+/// Runs that together show every way in which one section can follow another:
+/// their sections in order, each with its step. Without a flush a run of one
+/// step has no body. A body follows the prologue or another body, and every
+/// later body begins like the second one, which verifyBuffers and verifyWeights
+/// check.
 struct Run {
   size_t section;
   uint64_t step;
@@ -55,24 +56,24 @@ inline std::vector<std::vector<Run>> runsOf(const ProgramT &program) {
           {{kPrologue, 0}, {kEpilogue, 0}}};
 }
 
-/// A worker that contributes to a communicator, and which of the communicator's
-/// contributions are its own, ascending.
+/// A worker that contributes to a communicator, and the numbers of its
+/// contributions there, ascending.
 struct Member {
   uint32_t worker;
   std::vector<uint32_t> contributions;
 };
 
-/// What one rule group finds out and another uses. The outer index of nested
-/// vectors is the worker.
+/// Facts that one rule group finds and another one uses. The outer index of
+/// nested vectors is the worker.
 struct Facts {
-  /// There once the pipelines have been verified.
+  /// Set when the pipelines have been verified.
   std::optional<Pieces> pieces;
-  /// Whether a piece is recomputed on a stage, by stage, then piece: its
-  /// forward keeps no stash. Empty if none is.
+  /// Whether a piece is recomputed on a stage, so that its forward keeps no
+  /// stash; indexed by stage, then piece. Empty if nothing is recomputed.
   std::vector<bool> recomputed;
   /// The members of each communicator, ascending.
   std::vector<std::vector<Member>> members;
-  /// The member that `worker` is of a communicator, null if it is none.
+  /// `worker` as a member of a communicator; null if it is not a member.
   const Member *memberOf(uint32_t communicator, uint32_t worker) const;
   /// For each post and start the wait that completes it, else kNone.
   std::vector<std::vector<uint32_t>> waitOf;
@@ -128,17 +129,17 @@ inline void structure(Report &report, std::string message) {
   report.add(Rule::Structure, std::move(message));
 }
 
-/// Everything but the instructions: what is there, limits, placement, sections,
-/// communicators and states.
+/// Verifies everything but the instructions: that all tables are there, limits,
+/// placement, sections, communicators and states.
 void verifyTables(const ProgramT &program, Facts &facts, Report &report);
 // Parts of it: numbers and texts, each by itself; communicators.
 void verifyLimits(const ProgramT &program, Report &report);
 void verifyCommunicators(const ProgramT &program, Facts &facts, Report &report);
-/// Each instruction by itself: indices, operands, label.
+/// Verifies each instruction by itself: indices, operands, label.
 void verifyInstructions(const ProgramT &program, const Facts &facts,
                         Report &report);
-/// Whether the actions of all streams together are those that the pipelines
-/// call for.
+/// Verifies that all streams together have the actions that the pipelines ask
+/// for.
 void verifyActions(const ProgramT &program, Facts &facts, Report &report);
 void verifyWaits(const ProgramT &program, Facts &facts, Report &report);
 void verifyMatching(const ProgramT &program, Facts &facts, Report &report);
@@ -150,22 +151,23 @@ struct Footprint {
   uint64_t peak;
   uint32_t peakInstruction; ///< the first at which it is reached
   uint64_t atStated;        ///< the most at the instruction that is stated
-  /// Of workers that have a cap: the most bytes of stashes at a time, and the
-  /// first instruction at which there are so many.
+  /// Only for workers that have a cap: the most bytes of stashes at a time, and
+  /// the first instruction at which there are so many.
   uint64_t stashes = 0;
   uint32_t stashInstruction = 0;
 };
 std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
-/// Which tokens, labels, activation, gradient, stash and loss each instruction
-/// finds in its operands.
+/// Verifies that each instruction finds the right tokens, labels, activation,
+/// gradient, stash or loss in its operands.
 void verifyValues(const ProgramT &program, const Facts &facts, Report &report);
-/// Which version of the weights each action reads, and which gradients each
-/// update takes.
+/// Verifies which version of the weights each action reads, and which gradients
+/// each update takes.
 void verifyWeights(const ProgramT &program, const Facts &facts, Report &report);
 void verifyMemory(const ProgramT &program,
                   const std::vector<Footprint> &footprints, Report &report);
 
-/// Gives the results of a rename what is known of its operands, all at once.
+/// Gives the results of a rename what is known of its operands, all at the same
+/// time.
 template <typename Known>
 void rename(const WorkerT &worker, const Instruction &instruction,
             std::vector<Known> &ofBuffers) {

@@ -162,12 +162,12 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
   sum = result;
 }
 
-/// The update that `sum`, of one replica, is all of; kNoUpdate if of none.
-/// Requires a known replica. Each backward is there once, so numbers are
-/// enough.
+/// The update for which `sum`, the sum of one replica, holds every gradient of
+/// that replica; kNoUpdate if there is none. Requires a known replica. Each
+/// backward is in the program once, so it is enough to count them.
 int64_t GradientSums::updateOfSum(const GradientSum &sum) const {
   const PipelineT &pipeline = *program.pipelines[sum.replica / stages];
-  // With nothing to train on it adds nothing (there is a flush).
+  // A pipeline without micro-batches adds nothing. There is a flush.
   if (pipeline.micro_batches.empty())
     return 0;
   bool each = program.updates == Updates::EachMicroBatch;
@@ -179,7 +179,7 @@ int64_t GradientSums::updateOfSum(const GradientSum &sum) const {
   return sum.first / length;
 }
 
-/// The update that `sum` may be used for; kNoUpdate if for none.
+/// The update that may take `sum`; kNoUpdate if none may.
 int64_t GradientSums::takenBy(const GradientSum &sum) const {
   bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
   bool hasTied = sum.part == Part::All && tiedPieceOf(sum.replica % stages);
@@ -249,7 +249,8 @@ void GradientSums::join(const Instruction &instruction, Buffers in,
   result = expected;
 }
 
-/// The result has the update of its parts if it is the same.
+/// The joined sum belongs to the update of its pieces, if they all belong to
+/// the same one.
 void GradientSums::joinTied(const Instruction &instruction, Buffers in,
                             GradientSum &result) {
   size_t tied = *tiedPieceOf(instruction.stage());
@@ -274,7 +275,8 @@ void GradientSums::joinTied(const Instruction &instruction, Buffers in,
   result = whole;
 }
 
-/// Of the sum for tied parameters, which is that of both stages' replicas.
+/// Follows a copy of the reduced sum of the tied parameters, which the replicas
+/// of both stages have in common.
 void GradientSums::copy(const Instruction &instruction, const GradientSum &from,
                         GradientSum &to) {
   if (instruction.kind() != ValueKind::WeightGradient)

@@ -19,29 +19,30 @@ namespace chimera::program::verify {
 
 inline constexpr int64_t kNoUpdate = -1;
 
-/// "pipeline 0 stage 1", of pipeline * stages + stage; kNone is not known.
+/// "pipeline 0 stage 1" for the replica of number pipeline * stages + stage;
+/// kNone is a replica that is not known.
 std::string nameOfReplica(uint32_t replica, uint32_t stages);
 
-/// What a buffer of a gradient holds.
+/// The contents of a buffer of a gradient.
 struct GradientSum {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
-  // The lowest and the highest micro-batch, how many backwards, and, over all
-  // pipelines, the update that it is for.
+  // The lowest and the highest micro-batch in the sum, the number of backwards
+  // in it, and the update that takes it, counted over all pipelines.
   int64_t first = INT64_MAX;
   int64_t last = INT64_MIN;
   uint64_t backwards = 0;
   int64_t update = kNoUpdate;
   bool isReduced = false; ///< a sum of several workers or copies
-  /// Of what of the replica's parameters: on first and last stage those that
-  /// are tied go apart from the rest.
+  /// Which of the replica's parameters the sum is for: the first and the last
+  /// stage sum the tied ones apart from the rest.
   enum class Part : uint8_t { All, Rest, Tied } part = Part::All;
-  // Of a bucket of a part: from which byte of it on it is, and which of how
-  // many; else 0, and 0 of 1.
+  // For a bucket: the byte of the part at which it begins, its number, and how
+  // many buckets the part has. A whole part is bucket 0 of 1.
   uint64_t begin = 0;
   uint32_t bucket = 0, buckets = 1;
 
   bool isWhole() const { return part == Part::All && buckets == 1; }
-  /// The same a step of `microBatches` and `updates` later.
+  /// The same sum a step later, which has so many micro-batches and updates.
   GradientSum later(int64_t microBatches, int64_t updates) const;
   bool operator==(const GradientSum &) const = default;
 };
@@ -49,8 +50,8 @@ struct GradientSum {
 /// The gradient sums of one worker, followed through its stream.
 class GradientSums {
 public:
-  /// By all-reduce, from which byte on its buckets are, where known: the same
-  /// at every member. Shared by the workers of a program.
+  /// For each all-reduce the byte at which its buckets begin, where that is
+  /// known. All members must agree, so the workers of a program share it.
   using Begins = std::vector<uint64_t>;
   static Begins unknownBegins(const Facts &facts);
 
@@ -60,12 +61,12 @@ public:
   /// Forgets all sums.
   void clear() { sums.assign(worker.buffers.size(), GradientSum()); }
 
-  /// Notes what instruction `i` of a step makes of sums, and reports what must
-  /// not be.
+  /// Follows what instruction `i` of a step does to the sums, and reports what
+  /// is wrong.
   void follow(const Instruction &instruction, uint32_t i, int64_t step);
 
-  /// What is wrong with `buffer` as the sum that `update`, the number of an
-  /// optimizer step, takes; empty if it is all gradients for it.
+  /// Says why `buffer` is not the sum that the optimizer step `update`, of this
+  /// `number`, takes; empty if it holds all gradients for that.
   std::string faultOf(const Instruction &update, uint32_t buffer,
                       int64_t number, int64_t step) const;
 
@@ -94,7 +95,8 @@ private:
   bool isSumOf(const Instruction &instruction, const GradientSum &sum) const {
     return sum.replica == replicaOf(instruction);
   }
-  /// Which of two pieces of the stage's gradient is tied, if it has such.
+  /// Which of the two pieces of the stage's gradient is that of its tied
+  /// parameters, if it has any.
   std::optional<unsigned> tiedPieceOf(uint32_t stage) const {
     return tiedPiece(program.tied.get(), stages, stage);
   }
@@ -104,7 +106,7 @@ private:
   }
   std::string describe(GradientSum::Part part, uint32_t replica) const;
   std::string describe(const GradientSum &sum) const;
-  /// By what it sums, counted from the step's first micro-batch.
+  /// Names the micro-batches in `sum`, counted from the first one of the step.
   std::string describeContents(const GradientSum &sum, int64_t step) const;
   void fail(const std::string &message) {
     report.add(Rule::Weights, w, i, message);
@@ -120,7 +122,7 @@ private:
   int64_t count;                 ///< micro-batches of a step
   std::vector<GradientSum> sums; ///< by buffer
 
-  // Where the walk is.
+  // The instruction that is looked at, and its step.
   uint32_t i = 0;
   int64_t step = 0;
 };

@@ -144,14 +144,14 @@ private:
     return false;
   }
 
-  /// What the label of an instruction names: the micro-batches of one forward,
-  /// a piece of what one backward covers, or a micro-batch.
+  /// What a label must name: the micro-batches of one forward, the piece that
+  /// one backward covers, or a micro-batch.
   enum class Covers { Forward, Piece, MicroBatch };
 
   bool verifyLabel(const Instruction &instruction, Covers covers) {
     uint64_t first = instruction.micro_batch();
     uint64_t last = first + instruction.micro_batches();
-    // A body without a flush begins the next step.
+    // Without a flush a body also begins the next step.
     bool reachesOn = program.updates != Updates::Flush && section == kBody;
     uint64_t most = program.micro_batches * (reachesOn ? uint64_t(2) : 1);
     if (last == first || last > most) {
@@ -201,7 +201,8 @@ private:
     return true;
   }
 
-  /// Whether a buffer has the bytes and a place for what `label` names.
+  /// Whether a buffer has as many bytes as `label` asks for, and begins where
+  /// it may.
   bool verifyBytes(const Instruction &label, ValueKind kind, uint32_t stage,
                    uint32_t buffer) {
     std::string fault =
@@ -211,7 +212,8 @@ private:
     return fault.empty();
   }
 
-  /// Whether there are `operands` and `results`, as posts and loads have.
+  /// Whether the instruction has so many operands and results. Posts and loads
+  /// have a fixed number.
   bool verifyCounts(const Instruction &instruction, uint32_t operands,
                     uint32_t results) {
     if (instruction.operands() == operands && instruction.results() == results)
@@ -259,10 +261,10 @@ private:
     uint32_t buffer = worker->operands[instruction.first_operand()];
     if (!verifyKind(instruction, buffer))
       return;
-    // Which piece of it, none says.
+    // The label does not say which piece of the gradient it is.
     if (instruction.kind() == ValueKind::WeightGradient)
       return;
-    // A gradient is its stage's input gradient.
+    // A message of a gradient carries the input gradient of the stage it names.
     bool back = instruction.kind() == ValueKind::Gradient;
     if (back && instruction.stage() == 0)
       return fail("the first stage makes no gradient to send");
@@ -300,7 +302,7 @@ private:
         instruction.stage() != stage)
       return fail("expected the communicator's stage " + text(stage) +
                   ", got " + text(instruction.stage()));
-    // Those of losses name nothing.
+    // All-reduces of losses have no label.
     if (communicator.kind == ValueKind::WeightGradient &&
         instruction.micro_batch() >=
             std::max<uint32_t>(1, instruction.micro_batches()))
@@ -362,7 +364,7 @@ private:
           ")");
   }
 
-  /// Of a split or a join: pieces fill the place of the whole.
+  /// Whether the pieces of a split or a join fill the place of the whole.
   void verifyPieces(const Instruction &instruction,
                     std::span<const uint32_t> whole,
                     std::span<const uint32_t> pieces) {
@@ -393,7 +395,7 @@ private:
          ") where " + text(next) + " is next");
   }
 
-  /// Whether the value in one buffer can be in the other.
+  /// Whether a value can move from one buffer to the other.
   bool verifyPair(uint32_t operand, uint32_t result) {
     const Buffer &from = worker->buffers[operand];
     const Buffer &to = worker->buffers[result];
@@ -449,15 +451,16 @@ private:
            text(std::min(*only, *other)) + " on one side only");
   }
 
-  /// Whether a computation's values have the bytes of what it covers, and of
-  /// its stage.
+  /// Whether the operands and results of a computation have the bytes that its
+  /// micro-batches and its stage ask for.
   bool verifySizes(const Instruction &instruction) {
     const uint32_t *buffers =
         worker->operands.data() + instruction.first_operand();
     uint32_t operands = instruction.operands();
     for (uint32_t k = 0; k < operands + instruction.results(); ++k) {
       ValueKind kind = kindOf(buffers[k]);
-      // An activation comes from the stage before, and a gradient goes there.
+      // An activation comes from the stage before, and an input gradient goes
+      // to it.
       uint32_t before = kind == ValueKind::Activation ? k < operands
                         : kind == ValueKind::Gradient ? k >= operands
                                                       : 0;
@@ -476,7 +479,7 @@ private:
   uint32_t stages;
   Signature signatures[size_t(Opcode::MAX) + 1][4];
 
-  // Where the walk is.
+  // The instruction that is looked at.
   uint32_t w = 0;
   const WorkerT *worker = nullptr;
   size_t section = 0;

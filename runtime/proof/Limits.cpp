@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The numbers of a file are claims. Those that no program can mean are refused
-// here, before anything is allocated by them: the other rules and the runtime
-// may add the bytes of a worker in 64 bits, and print every text.
+// The numbers of a file are claims. This file refuses those that no program can
+// mean, before anything is allocated by them. After that the other rules and
+// the runtime can add up the bytes of a worker in 64 bits, and print every
+// text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +39,7 @@ public:
   }
 
 private:
-  /// Of `worker`, if it is one's.
+  /// Reports a number or a text, of `worker` where it is in a worker's table.
   void fail(std::string message, uint32_t worker = kNone) {
     report.addAt(Rule::Structure, worker, kNone, std::move(message));
   }
@@ -74,7 +75,7 @@ private:
   }
 
   void verifyCounts() {
-    // A label has 16 bits for each.
+    // A label has 16 bits for the pipeline and for the stage.
     atMost(program.stages.size(), 65536, "stages");
     atMost(program.pipelines.size(), 65536, "pipelines");
     atMost(program.workers.size() * uint64_t(program.data_parallel), kMaxRanks,
@@ -86,7 +87,7 @@ private:
   void verifyOptimizer() {
     const OptimizerT &optimizer = *program.optimizer;
     auto verify = [&](const char *what, double value, double below) {
-      // Written so that NaN fails it.
+      // The comparison is false for NaN.
       if (!(value >= 0 && value < below))
         fail(std::string("optimizer: expected a ") + what +
              (std::isinf(below) ? " of at least 0" : " in [0, 1)") + ", got " +
@@ -120,8 +121,8 @@ private:
              std::to_string(cost));
   }
 
-  /// Instructions that shared entries of the pool could make the other rules
-  /// visit far more operands than the file holds.
+  /// Refuses instructions that share entries of the operand pool: the other
+  /// rules would visit far more operands than the file holds.
   void verifyPool(uint32_t w) {
     const WorkerT &worker = *program.workers[w];
     uint64_t used = 0;
@@ -154,7 +155,8 @@ private:
       if (buffer.kind() > ValueKind::MAX)
         failHere("unknown kind " + text(uint64_t(buffer.kind())));
       else if (buffer.kind() == ValueKind::Stash)
-        // The sum stops at the first that is too large, and cannot overflow.
+        // The sum ends at the first size that is too large, so it cannot
+        // overflow.
         stashes = std::min(kMaxBytes + 1,
                            stashes + std::min(kMaxBytes + 1, buffer.bytes()));
       else if (buffer.offset() > worker.arena_bytes ||
@@ -164,7 +166,8 @@ private:
                  ", got offset " + text(buffer.offset()));
       else if (std::string fault = alignmentFault(buffer);
                buffer.kind() != ValueKind::WeightGradient && !fault.empty())
-        // A weight gradient may be a piece of one that is cut anywhere.
+        // A weight gradient may be a piece of another, which may begin
+        // anywhere.
         failHere(fault);
     }
     if (stashes > kMaxBytes)

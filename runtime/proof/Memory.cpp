@@ -25,7 +25,7 @@ Footprint footprintOf(const Unrolled &unrolled,
     change[interval.birth] += bytes;
     change[interval.death + 1] -= bytes;
   }
-  // Stashes are looked at by themselves only for a cap.
+  // Only a cap needs the bytes of stashes apart from the rest.
   std::vector<uint64_t> stashChange;
   if (worker.memory_cap != 0) {
     stashChange.resize(positions + 1);

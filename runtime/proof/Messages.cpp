@@ -54,7 +54,7 @@ void verifyWaits(const ProgramT &program, Facts &facts, Report &report) {
 
 namespace {
 
-/// An instruction, somewhere.
+/// An instruction, by worker and index.
 struct Site {
   uint32_t worker;
   uint32_t index;
@@ -82,7 +82,7 @@ public:
   void run() {
     for (const auto &worker : program.workers)
       facts.mate.emplace_back(worker->instructions.size(), kNone);
-    // A section leaves no message unreceived, so each is matched by itself and
+    // Each section is matched by itself. It leaves no message unreceived, so
     // the body may run any number of times.
     for (size_t section = 0; section < kSections; ++section) {
       collect(section);
@@ -100,11 +100,11 @@ private:
 
   uint64_t bytesOf(Site site) const {
     const WorkerT &worker = *program.workers[site.worker];
-    // The only buffer of a post; of a start, all have equal bytes.
+    // A post has one buffer. All buffers of a start have equal bytes.
     return worker.buffers[worker.operands[at(site).first_operand()]].bytes();
   }
 
-  /// In program order, worker by worker.
+  /// All posts, in program order, worker by worker.
   void collect(size_t section) {
     sends.clear();
     receives.clear();
@@ -125,8 +125,8 @@ private:
   }
 
   void matchChannels() {
-    // Both lists become ordered by destination, then source, then program
-    // order; they were by their own worker.
+    // Sorts both lists by destination, then source, then program order. Until
+    // here each was ordered by its own worker.
     size_t workers = program.workers.size();
     auto own = [](Site site) { return site.worker; };
     auto peer = [this](Site site) { return peerOf(site); };
@@ -158,7 +158,7 @@ private:
                         peerOf(receives[r]) == source;
       if (!hasSend && !hasReceive)
         return;
-      // Only the first difference means anything: the rest follows from it.
+      // Only the first difference is reported: the others follow from it.
       if (agreed && !(hasSend && hasReceive && agree(sends[s], receives[r]))) {
         agreed = false;
         auto side = [&](bool has, Site site, const char *what) {
@@ -230,7 +230,8 @@ private:
                    text(member.worker) + " as at worker " +
                    text(members.front().worker) + ", got " + text(k));
       }
-      // What a step reports. Gradients are asked for by their updates.
+      // Every step must report all its losses. Missing gradients are found at
+      // the updates that need them.
       size_t summed = communicator.contributions.size();
       if (communicator.kind == ValueKind::Loss &&
           summed != program.micro_batches)
@@ -247,8 +248,8 @@ private:
     }
   }
 
-  /// Whether two starts reduce the same bucket of a gradient. Those of losses
-  /// have no label.
+  /// Whether two starts reduce the same bucket of a gradient. Starts for losses
+  /// have no label, and are always alike.
   bool sameBucket(const CommunicatorT &communicator, Site left,
                   Site right) const {
     auto buckets = [&](Site site) {
@@ -259,7 +260,7 @@ private:
             buckets(left) == buckets(right));
   }
 
-  /// Whether a section is a step, or the end of one.
+  /// Whether a step ends with the section.
   bool reports(size_t section) const {
     return section == kBody ||
            (section == kEpilogue && program.updates != Updates::Flush);

@@ -102,9 +102,9 @@ void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
                     const std::vector<bool> &permuted, Report &report) {
   const WorkerT &worker = unrolled.worker;
   const uint32_t positions = unrolled.positions;
-  // Sweeps over time with the live values ordered by offset.
+  // Sweeps over time and keeps the values that are alive ordered by offset.
   std::pmr::unsynchronized_pool_resource pool;
-  // By offset: the interval's number.
+  // The number of the interval at each offset.
   std::pmr::map<uint64_t, uint32_t> live(&pool);
   auto end = [&](uint32_t interval) {
     const Buffer &buffer = worker.buffers[intervals[interval].buffer];
@@ -115,7 +115,8 @@ void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
     for (uint32_t buffer : {state.weights(), state.optimizer_state()})
       intervals.push_back({buffer, 0, positions});
 
-  // Intervals by birth and by death, as linked lists by position.
+  // For each position the intervals that begin there and those that end there,
+  // as linked lists.
   std::vector<uint32_t> bornAt(positions + 1, kNone);
   std::vector<uint32_t> diedAt(positions + 1, kNone);
   std::vector<uint32_t> nextBorn(intervals.size());

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What program.fbs says of the operands and results of the computations, as a
-// table that the verifier compares with.
+// A table of the operands and results that program.fbs gives each computation,
+// for the verifier to compare with.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ namespace chimera::program::verify {
 
 inline constexpr uint8_t kNotInPlace = 0xff;
 
-/// What program.fbs says of an opcode's operands and results.
+/// The operands and results of an opcode.
 struct Signature {
   uint8_t operands = 0;
   uint8_t results = 0;
@@ -38,14 +38,14 @@ struct Signature {
   }
 };
 
-/// The signature of a computation on a stage that is or is not the first or
-/// the last; empty for other opcodes. Of a forward's results it has one loss
-/// and no stash: how many there are depends on what the forward covers.
+/// The signature of a computation on a stage that may be the first or the last;
+/// empty for other opcodes. For a forward it has one loss and no stash: the
+/// real numbers depend on what the forward covers.
 Signature signatureOf(Opcode opcode, bool first, bool last);
 
-/// Where a computation's operands and results are not of the kinds that its
-/// signature says, or lie in buffers that they may not share; empty where they
-/// are. Requires buffers that exist.
+/// Says which operands and results of a computation are not of the kinds in its
+/// signature, or lie in buffers that they may not share; empty where all are
+/// right. Requires buffers that exist.
 std::string faultOf(const WorkerT &worker, const Instruction &instruction,
                     const Signature &signature, bool isLast);
 

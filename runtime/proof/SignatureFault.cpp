@@ -16,7 +16,7 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Kinds [begin, end), as many as a message can show.
+/// Lists kinds [begin, end), as many as a message can show.
 std::string kindList(size_t begin, size_t end,
                      const std::function<ValueKind(size_t)> &kind) {
   std::string list = "(";
@@ -32,8 +32,8 @@ std::string faultOfKinds(const WorkerT &worker, const Instruction &instruction,
   size_t operands = signature.operands;
   size_t count = operands + signature.results;
   bool isForward = instruction.opcode() == Opcode::Forward;
-  // What a forward has beyond the one of each kind in its signature: losses
-  // for the other micro-batches, and stashes for other backwards or none.
+  // The signature has one loss. A forward has one more for each other
+  // micro-batch, and any number of stashes.
   uint32_t losses = 0;
   if (isForward) {
     losses = isLast ? instruction.micro_batches() - 1 : 0;
@@ -59,7 +59,8 @@ std::string faultOfKinds(const WorkerT &worker, const Instruction &instruction,
          kindList(instruction.operands(), given, found);
 }
 
-/// Which buffers results may share with operands and each other.
+/// Says where results share buffers with operands or with each other that they
+/// may not share.
 std::string faultOfPlaces(const WorkerT &worker, const Instruction &instruction,
                           const Signature &signature) {
   std::span<const uint32_t> operands = operandsOf(worker, instruction);
@@ -85,7 +86,7 @@ std::string faultOfPlaces(const WorkerT &worker, const Instruction &instruction,
              " in place in buffer " + std::to_string(expected) +
              ", got buffer " + std::to_string(result);
     }
-    // A stash is a handle, which may be replaced where it lies.
+    // A stash is a handle, so a result may replace an operand in its buffer.
     bool isStash = worker.buffers[result].kind() == ValueKind::Stash;
     if (hasTwice || (!isStash && isOperand(result)))
       return "expected a result apart from its other buffers, got buffer " +

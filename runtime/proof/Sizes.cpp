@@ -76,7 +76,7 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   if (got != expected)
     return "expected " + text(expected) + " bytes of " + nameOf(kind) +
            ", got " + text(got);
-  // verifyLimits has seen to the others.
+  // verifyLimits has checked the other kinds.
   return kind == ValueKind::WeightGradient ? alignmentFault(buffer) : "";
 }
 

@@ -16,12 +16,12 @@
 
 namespace chimera::program::verify {
 
-/// What is wrong with where a buffer begins that is no piece of a gradient, or
-/// nothing.
+/// Says what is wrong with the place of a buffer that is no piece of a
+/// gradient; empty if nothing is.
 std::string alignmentFault(const Buffer &buffer);
 
-/// The sizes of Verify.h: by the table of stages and, where there is one, the
-/// model.
+/// The sizes that Verify.h asks of buffers. They follow from the table of
+/// stages and, where there is one, from the model.
 class Sizes {
 public:
   /// The program's tables must be verified.

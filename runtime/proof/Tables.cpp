@@ -14,7 +14,7 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Whether nothing is missing that the other checks look into.
+/// Whether everything is there that the other checks look into.
 bool verifyPresence(const ProgramT &program, Report &report) {
   auto isNull = [](const auto &entry) { return !entry; };
   if (!program.optimizer)
@@ -42,7 +42,8 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   if (program.updates > Updates::MAX)
     structure(report, "unknown updates " + text(uint64_t(program.updates)));
   else if (program.updates != Updates::Flush && program.pipelines.size() > 1)
-    // How old the weights are that a stage reads is said for one pipeline.
+    // The age of the weights that a stage reads is defined for one pipeline
+    // only.
     structure(report, "expected one pipeline without a flush, got " +
                           text(program.pipelines.size()));
   for (size_t i = 0; i < program.locations.size() && !report.full(); ++i)
@@ -80,7 +81,7 @@ void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
               name + "expected forwards that cover its " +
                   counted(pipeline.micro_batches.size(), "micro-batch") +
                   ", got " + text(next));
-  // A label has a byte for the number of parts.
+  // A label holds the number of parts in a byte.
   uint32_t parts = pipeline.backward_parts;
   if (parts == 0 || parts > UINT8_MAX)
     return structure(report, name +
@@ -103,7 +104,7 @@ void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
 
 void verifyPipelines(const ProgramT &program, Report &report) {
   std::vector<uint32_t> owner;
-  // Bounded by what the lists hold, not by a number that anyone can claim.
+  // The lists bound this, not a number that a file can claim.
   uint64_t listed = 0;
   for (const auto &pipeline : program.pipelines)
     listed += pipeline->micro_batches.size();
@@ -153,7 +154,7 @@ void verifyPipelines(const ProgramT &program, Report &report) {
   }
 }
 
-/// Whether the parameters that are on two stages are where they can be.
+/// Whether the tied parameters lie where tied parameters can be.
 void verifyTied(const ProgramT &program, Report &report) {
   const Tied *tied = program.tied.get();
   if (!tied)
@@ -164,7 +165,7 @@ void verifyTied(const ProgramT &program, Report &report) {
                              "different times");
   if (program.stages.size() < 2)
     return structure(report, "expected two stages for tied parameters, got 1");
-  // The rest of a stage's weights is one piece.
+  // The weights that are not tied must be one piece.
   auto verifyEnd = [&](uint64_t stage, uint64_t offset) {
     uint64_t whole = program.stages[stage].weights_bytes();
     if (tied->bytes() == 0 || tied->bytes() >= whole ||
@@ -197,7 +198,7 @@ void verifySections(const ProgramT &program, const WorkerT &worker,
                           text(worker.body_begin) + " before it and " +
                           text(worker.instructions.size() - worker.body_end) +
                           " after it");
-  // A worker with nothing to fill has no prologue.
+  // A worker whose pipeline needs no filling has no prologue.
   if (!flushes && (worker.body_begin == worker.body_end ||
                    worker.body_end == worker.instructions.size()))
     structure(report, name +

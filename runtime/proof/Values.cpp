@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks each stream as it runs and knows of every buffer which tokens, labels,
-// activation, gradient, stash or loss is in it. A message carries what its
-// label says, so the walks of two workers need not meet.
+// Follows each stream in the order in which it runs, and keeps for every buffer
+// which tokens, labels, activation, gradient, stash or loss it holds. A message
+// holds the value that its label says, so each worker can be followed by
+// itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +22,11 @@ namespace {
 /// step after the one that runs, in one number.
 using Value = uint64_t;
 
-/// Not of these kinds, or of a step that is over.
+/// The buffer holds a value of another kind, or of a step that is over.
 constexpr Value kUnknown = UINT64_MAX;
 
-/// What an input gradient leaves for its weight gradient, beside the kinds of
-/// values that a file knows.
+/// The kind of a stash that an input gradient leaves for its weight gradient.
+/// The file does not tell it from other stashes.
 constexpr auto kRest =
     static_cast<ValueKind>(static_cast<int>(ValueKind::MAX) + 1);
 
@@ -45,8 +46,8 @@ public:
         step(worker.instructions[i]);
       if (program.updates == Updates::Flush || part.section != kBody)
         continue;
-      // What a step can use of those before it, the last of them has made: any
-      // later body finds what the second did.
+      // A step can use only values of the step before it. So every later body
+      // finds the same values as the second one.
       for (Value &value : values)
         value = value == kUnknown || value % 2 == 0 ? kUnknown : value - 1;
     }
@@ -62,7 +63,7 @@ private:
             2) +
            isNext;
   }
-  /// Of all that the forward of `m` covers.
+  /// The value of everything that the forward of `m` covers.
   Value wholeOf(ValueKind kind, uint64_t stage, uint32_t m) const {
     uint32_t first = pieces.forwardOf(m).first;
     return valueOf(kind, stage,
@@ -76,7 +77,7 @@ private:
                 const Instruction &instruction) const {
     return valueOf(kind, stage, instruction.micro_batch(), instruction.part());
   }
-  /// What a post's label says.
+  /// The value that the label of a post names.
   Value labelled(const Instruction &post) const {
     switch (post.kind()) {
     case ValueKind::Tokens:
@@ -159,7 +160,7 @@ private:
     return instruction.stage() + size_t(1) == stages;
   }
 
-  /// A forward and its recomputes read the same.
+  /// A forward and its recomputes read the same values.
   void verifyInputs(const Instruction &instruction,
                     std::span<const uint32_t> in) {
     uint32_t s = instruction.stage(), m = instruction.micro_batch();
@@ -200,7 +201,8 @@ private:
       values[out[1]] = pieceOf(ValueKind::Gradient, s, instruction);
   }
 
-  /// Contributions are in the communicator's order, losses by micro-batch.
+  /// Contributions are in the order of the communicator, which lists losses by
+  /// micro-batch.
   void verifyContributions(const Instruction &start,
                            std::span<const uint32_t> in) {
     if (start.kind() != ValueKind::Loss)

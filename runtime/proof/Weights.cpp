@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks each stream as it runs and knows of every buffer of weights how many
-// updates made them, and by VerifyGradients.h which gradients updates
-// take. Micro-batches are numbered through the run here:
-// micro-batch m of step k is k N + m.
+// Follows each stream in the order in which it runs, and keeps for every buffer
+// of weights how many updates made them. Gradients.h says which gradients an
+// update takes. Here micro-batches are numbered through the whole run:
+// micro-batch m of step k has the number k N + m.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// What a buffer of weights or of optimizer state holds.
+/// The contents of a buffer of weights or of optimizer state.
 struct Value {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
   int64_t version = -1;     ///< updates that made it
@@ -39,7 +39,7 @@ public:
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))),
         sums(program, facts, begins, w, report) {
-    // A worker holds few of the replicas.
+    // A worker holds few of the replicas, so only those get a number.
     for (const State &state : worker.states)
       held.push_back(state.pipeline() * stages + state.stage());
     std::ranges::sort(held);
@@ -99,7 +99,7 @@ private:
   int64_t numberOf(const Instruction &instruction) const {
     return step * count + instruction.micro_batch();
   }
-  /// Of the k-th micro-batch that the instruction covers.
+  /// The forward of the k-th micro-batch that the instruction covers.
   Forward &forwardOf(const Instruction &instruction, uint32_t k = 0) {
     return forwards[firstForward[local(replicaOf(instruction))] +
                     pieces.indexInPipeline(instruction.micro_batch() + k)];
@@ -166,7 +166,7 @@ private:
   void verifyForward(const Instruction &instruction, const Value &weights) {
     if (!verifyLabel(instruction, weights))
       return;
-    // All are of one step.
+    // All micro-batches of an instruction are of one step.
     bool isNext = instruction.micro_batch() >= count;
     for (uint32_t k = 0; k < instruction.micro_batches(); ++k) {
       int64_t m = instruction.micro_batch() + k - (isNext ? count : 0);
@@ -227,8 +227,8 @@ private:
     values[out[0]] = values[out[1]] = result;
   }
 
-  /// Of what a section leaves: where there is a rename at its end, that
-  /// decides.
+  /// Reports what a section leaves in buffers: at the rename at its end, if
+  /// there is one, since that decides it.
   void failAtEnd(const std::string &message) {
     uint32_t end = sectionsOf(worker)[section].end;
     bool renames =
@@ -288,15 +288,15 @@ private:
 
   std::vector<Value> values; ///< by buffer
   GradientSums sums;
-  // By buffer, at the end of the last body.
+  // The contents of each buffer at the end of the last body.
   std::vector<Value> found;
   std::vector<GradientSum> foundSums;
   std::vector<int64_t> taken;       ///< updates, by held replica
   std::vector<size_t> firstForward; ///< in `forwards`, by held replica
-  /// By held replica, then micro-batch of its pipeline.
+  /// These are indexed by held replica, then by micro-batch of its pipeline.
   std::vector<Forward> forwards;
 
-  // Where the walk is.
+  // The instruction that is looked at.
   int64_t step = 0;
   size_t section = 0;
   uint32_t i = 0;

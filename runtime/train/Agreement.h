@@ -21,15 +21,15 @@
 
 namespace chimera::runtime {
 
-/// What must be the same at every rank.
+/// A value that must be the same at every rank.
 struct Shared {
   std::string name; ///< as an error calls it: "program"
   uint64_t value;   ///< or a digest of it
 };
 
-/// Compares, at rank 0, what all ranks give, which must be as many of the same
-/// names. Throws std::runtime_error there, naming the first rank that has
-/// another value and what it is of.
+/// Compares the values of all ranks at rank 0. Every rank must give the same
+/// names in the same order. Throws std::runtime_error at rank 0 if some differ,
+/// and names the first rank that has another value, and which one.
 void checkAgreement(Transport &transport, const std::vector<Shared> &shared,
                     std::chrono::milliseconds timeout);
 

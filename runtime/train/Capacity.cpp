@@ -33,7 +33,8 @@ uint64_t chimera::runtime::hostMemory(const std::string &root) {
     bool isOne = group.version == ControlGroup::Version::One;
     std::optional<double> memory = readNumber(
         group.folder / (isOne ? "memory.limit_in_bytes" : "memory.max"));
-    // Of version 1 both together, of version 2 the swap space alone.
+    // Version 1 limits memory and swap space together, version 2 swap space
+    // alone.
     std::optional<double> more =
         readNumber(group.folder /
                    (isOne ? "memory.memsw.limit_in_bytes" : "memory.swap.max"));
@@ -68,7 +69,7 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
 std::string chimera::runtime::faultOfCapacity(const program::ProgramT &program,
                                               std::span<const uint32_t> ranks,
                                               uint64_t memory) {
-  // What a worker allocates, which is its arena without the gaps.
+  // A worker allocates its arena without the gaps.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
     double &sum = ofWorker.emplace_back(0);
@@ -89,7 +90,8 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
   double bytes = 0;
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const program::Stage &stage = program.stages[s];
-    // Weights and gradients, and between two stages what goes each way.
+    // Counts weights and gradients, and an activation and a gradient between
+    // two stages.
     bytes += 2 * static_cast<double>(stage.weights_bytes()) +
              static_cast<double>(stage.optimizer_bytes());
     if (s + 1 < stages)

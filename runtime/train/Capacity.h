@@ -12,9 +12,9 @@
 
 namespace chimera::runtime {
 
-/// Bytes of memory and swap space that the ranks of this host can have: the
-/// host's, or fewer where the control groups of this process allow fewer. The
-/// system's files on those are looked for below the folder `root`.
+/// The bytes of memory and swap space that the ranks of this host can use: all
+/// of the host, or less where the control groups of this process allow less.
+/// Looks for the system's files on both below the folder `root`.
 uint64_t hostMemory(const std::string &root = "");
 
 /// Whether the arenas of `ranks`, those of all of `program` that are on one
@@ -24,7 +24,8 @@ uint64_t hostMemory(const std::string &root = "");
 std::string faultOfCapacity(const program::ProgramT &program,
                             std::span<const uint32_t> ranks, uint64_t memory);
 
-/// Likewise of what trainSequentially needs at least, with so many `stages`.
+/// The same for the memory that trainSequentially needs at least with so many
+/// `stages`.
 std::string faultOfSequentialCapacity(const program::ProgramT &program,
                                       size_t stages, uint64_t memory);
 

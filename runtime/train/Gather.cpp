@@ -26,7 +26,7 @@ void chimera::runtime::meet(const program::ProgramT &program,
   ReduceGroup everyone{static_cast<uint32_t>(program.communicators.size()),
                        std::vector<uint32_t>(transport.ranks())};
   std::iota(everyone.contributions.begin(), everyone.contributions.end(), 0);
-  // What is summed says nothing.
+  // The sum is not used.
   Block word = makeBlock(sizeof(uint64_t));
   Bytes bytes(word.get(), sizeof(uint64_t));
   std::ranges::fill(bytes, std::byte(0));
@@ -36,7 +36,7 @@ void chimera::runtime::meet(const program::ProgramT &program,
 } catch (const TransportError &error) {
   if (error.reason != TransportError::Reason::TimedOut)
     throw;
-  // The number of the group says nothing to anybody.
+  // A user does not know the number of the group.
   throw TransportError(error.reason, timedOut(timeout, what));
 }
 

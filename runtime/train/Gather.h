@@ -19,13 +19,14 @@
 
 namespace chimera::runtime {
 
-/// Returns once every rank has called it. `what` ends "timed out waiting for".
+/// Returns when every rank has called it. `what` completes the error "timed out
+/// waiting for".
 void meet(const program::ProgramT &program, Transport &transport,
           std::chrono::milliseconds timeout, const char *what);
 
-/// At `root` the whole model, from pipeline 0 of copy 0: all stages' bytes in
-/// stage order, but of tied parameters the first stage's copy alone. Elsewhere
-/// nothing. `onPiece` is called at the root every 16 MiB.
+/// Returns the whole model at `root`, and nothing elsewhere: the bytes of all
+/// stages of pipeline 0 of copy 0 in stage order, with tied parameters once, in
+/// the first stage. Calls `onPiece` at the root every 16 MiB.
 std::vector<std::byte> gatherStages(const program::ProgramT &program,
                                     Transport &transport, uint32_t root,
                                     const Replicas &replicas,
@@ -39,13 +40,14 @@ void checkReplicas(const program::ProgramT &program, Transport &transport,
                    uint32_t root, const Replicas &replicas,
                    std::chrono::milliseconds timeout);
 
-/// At `root` all ranks' profiles in rank order; elsewhere nothing.
+/// Returns the profiles of all ranks, in rank order, at `root`, and nothing
+/// elsewhere.
 std::vector<Profile> gatherProfiles(Transport &transport, uint32_t root,
                                     const Profile &profile,
                                     std::chrono::milliseconds timeout);
 
-/// At `root` the `value` of every rank in rank order; elsewhere nothing.
-/// `Value` is plain memory.
+/// Returns the `value` of every rank, in rank order, at `root`, and nothing
+/// elsewhere. `Value` is plain memory.
 template <typename Value>
 std::vector<Value> gatherValues(Transport &transport, uint32_t root,
                                 const Value &value,

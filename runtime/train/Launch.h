@@ -23,8 +23,8 @@ struct Job {
   uint32_t ranksOnHost; ///< all, where the launcher does not say
 };
 
-/// The job that this process is a rank of, by its environment; none if it was
-/// started by itself.
+/// The job of which this process is a rank, according to its environment; none
+/// if it was started without a launcher.
 std::optional<Job> findJob();
 
 enum class ProgressWish { Off, Auto, On };
@@ -35,18 +35,19 @@ struct RankThreads {
   bool progress; ///< whether there is another that moves messages
 };
 
-/// Shares the cores out to the `ranksOnHost`, so that they do not fight for
-/// them. A rank's share is its equal part, at least 1, at most what it may use.
+/// Divides the cores among the `ranksOnHost`, so that ranks do not compete for
+/// cores. The share of a rank is an equal part, at least 1 and at most the
+/// cores that it may use.
 ///
-/// It computes with `asked` threads, and then `Auto` means a progress thread
-/// where each rank has a core more than that. Where `asked` is 0 it computes
-/// with its share, of which a progress thread takes one core: with `Auto` from
-/// a share of kShareWithProgress on, with `On` from 2 on.
+/// With `asked` threads, `Auto` means a progress thread if each rank has one
+/// core more than that. If `asked` is 0, the rank computes with its share. A
+/// progress thread then takes one core of the share: with `Auto` if the share
+/// is at least kShareWithProgress, with `On` if it is at least 2.
 RankThreads shareCores(const Cores &cores, uint32_t ranksOnHost, uint32_t asked,
                        ProgressWish wish);
 
-/// From here on the core of the progress thread is at most an eighth of what a
-/// rank could compute on: a bound on what it costs where there is little to
+/// With a share of this size the progress thread takes at most an eighth of the
+/// cores of its rank. That limits its cost where it has little communication to
 /// hide.
 inline constexpr uint32_t kShareWithProgress = 8;
 

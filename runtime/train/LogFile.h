@@ -13,19 +13,19 @@
 
 namespace chimera::runtime {
 
-/// Where the log `file` grows: beside where its links lead, as FILE.part. What
-/// is no regular file, like a pipe, takes no other file's name and is written
-/// itself.
+/// The file in which the log `file` grows: FILE.part, in the folder to which
+/// the links of `file` lead. If `file` is not a regular file but, for example,
+/// a pipe, the log is written to it directly.
 std::string partOf(const std::string &file);
 
-/// A log that grows in partOf(FILE) and takes its name when it is complete.
-/// What a run that died has left there can be read, and goes with the next run.
+/// A log that grows in partOf(FILE) and gets its name when it is complete. If a
+/// run dies, its unfinished log can be read there until the next run begins.
 class LogFile {
 public:
   /// Throws std::runtime_error if the file cannot be written, or another
   /// process is writing it.
   explicit LogFile(const std::string &file);
-  /// Leaves what is not complete under the name that it has.
+  /// An incomplete log keeps the name that it has.
   ~LogFile();
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;

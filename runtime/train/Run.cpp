@@ -42,17 +42,18 @@ void chimera::runtime::checkStages(const TrainingRun &run) {
 }
 
 namespace {
-/// What all ranks of `run` must have alike.
+/// The values that all ranks of `run` must have in common.
 std::vector<Shared> sharedOf(const TrainingRun &run) {
   std::vector<Shared> shared = {
       {"program", program::checksum(program::serialize(run.program))}};
-  // Before the rest, which follows from them: they name the option that
-  // differs.
+  // These come before the others, which follow from them, because their names
+  // are those of options.
   std::ranges::copy(run.shared, std::back_inserter(shared));
   shared.insert(shared.end(),
                 {{"number of steps", run.steps},
                  {"--check-replicas", run.checkReplicas},
-                 // By which the root knows how often to tell that it lives.
+                 // From it the root knows how often it must send a sign of
+                 // life.
                  {"--timeout", static_cast<uint64_t>(run.timeout.count())},
                  {"wish for weights", run.gatherWeights},
                  {"wish for gradients", run.gatherGradients},
@@ -62,10 +63,10 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
 
 using Fail = std::function<void(const std::string &)>;
 
-/// `prepare`, where there is one, is called before the first all-reduce.
-/// `mayBegin` is asked before each step but the first. `fail` is
-/// told, from any thread, why the run fails where this thread cannot say so
-/// itself.
+/// Runs one rank from start to end. Calls `prepare`, if there is one, before
+/// the first all-reduce, and `mayBegin` before each step but the first. Calls
+/// `fail` with the reason, from any thread, where the run fails and this thread
+/// cannot say so.
 void runRank(const TrainingRun &run, std::span<const ReduceGroup> groups,
              Transport &transport, Status &status,
              const std::function<void()> &prepare,
@@ -145,7 +146,7 @@ void runRank(const TrainingRun &run, std::span<const ReduceGroup> groups,
   status.enter(Status::Done);
 }
 
-/// Tells, at the lowest of `hostRanks`, which of them it does not watch.
+/// Says, at the lowest of `hostRanks`, which of them are not watched.
 void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
                         const std::vector<uint32_t> &watched) {
   std::string names;
@@ -186,7 +187,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   failure.running = ranks;
 
   auto failLocked = [&](uint32_t rank, const std::string &reason) {
-    // Those that end because of the first have nothing to add.
+    // Ranks that end because the first one failed have nothing to add.
     if (!failure.report.empty())
       return;
     page.of(rank).fail(reason);
@@ -225,7 +226,8 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   };
   std::vector<std::thread> threads;
   threads.reserve(ranks);
-  // From here on threads use what an error would unwind.
+  // From here on the threads use local variables, so no error may leave this
+  // function.
   runOrEnd("starting the ranks", [&] {
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       try {
@@ -252,7 +254,8 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
                      timedOut(run.timeout,
                               "rank " + std::to_string(*rank) + " to go on"));
         });
-    // A rank may be computing for long, or for ever: leave without it.
+    // A rank may compute for a long time, or for ever. End the process without
+    // it.
     if (!failure.ended.wait_for(lock, kPatience,
                                 [&] { return failure.running == 0; })) {
       writeReport(failure.report);
@@ -276,13 +279,13 @@ void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
     signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
   });
   auto fail = [&](const std::string &reason) {
-    // Ranks of other hosts cannot see the page.
+    // Tells the ranks of other hosts, which cannot see the page.
     watcher.fail(reason, [&] {
       transport.abort("rank " + std::to_string(transport.rank()) +
                       " failed: " + reason);
     });
   };
-  // The numbers of groups before it are the program's and that of meetings.
+  // Lower numbers belong to the groups of the program and of meetings.
   StopVote vote(
       transport, static_cast<uint32_t>(run.program.communicators.size()) + 1,
       [&] { return page.askedToStop(); }, run.timeout);

@@ -48,12 +48,13 @@ struct TrainingRun {
   StageFactory stages;
   DataSource &data;
   uint64_t steps = 1;
-  /// Of further settings, for ranks that are processes: a run whose ranks have
-  /// not all the same fails before its first step.
+  /// Further settings that ranks in processes of their own must have in common:
+  /// otherwise the run fails before its first step.
   std::vector<Shared> shared = {};
-  /// For every wait for another rank, from the root while it saves and
-  /// evaluates for a sign of life; also for one instruction of a rank that is a
-  /// thread, and for what the root does last, if it hangs.
+  /// The longest wait for another rank. While the root saves and evaluates, it
+  /// is the longest wait for a sign of life from it. It also limits one
+  /// instruction of a rank that is a thread, and the root's saving and
+  /// evaluating where that hangs.
   std::chrono::milliseconds timeout = kForever;
   /// SIGINT and SIGTERM end the process with a report and status 128 + signal,
   /// SIGUSR1 stops all ranks after the same step. Without it nothing is heard.
@@ -71,8 +72,8 @@ struct TrainingRun {
   std::function<void(const RunResult &)> onResult = {};
 };
 
-/// A run that failed on some rank. The message is the report on all of them,
-/// without the end of its last line.
+/// Some rank of the run failed. The message is the report on all ranks, without
+/// its last line break.
 class RunFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -88,11 +89,11 @@ void checkStages(const TrainingRun &run);
 /// of 64 bytes: 64 MiB for so many ranks, 1 GiB for four times as many.
 inline constexpr uint32_t kMostThreads = 1024;
 
-/// Runs all ranks as threads. Throws RunFailure if one of them fails, and where
-/// a rank then computes on for seconds calls endProcess; throws
-/// std::invalid_argument for more than kMostThreads of them. Like runInJob it
-/// expects that faultOfCapacity was asked: a process that takes more memory
-/// than there is may be killed.
+/// Runs all ranks as threads. Throws RunFailure if a rank fails, and
+/// std::invalid_argument for more than kMostThreads ranks. If another rank then
+/// computes on for seconds, it reports and calls endProcess. Like runInJob it
+/// expects that the caller has asked faultOfCapacity: the system may kill a
+/// process that takes more memory than there is.
 void runInProcess(const TrainingRun &run);
 
 /// Runs this process's rank of a job. Requires as many ranks as the program

@@ -33,8 +33,8 @@ uint64_t bytesLoaded(const program::ProgramT &program, ValueKind kind) {
   return 0;
 }
 
-/// The weights that are read without a flush: of each of the program's stages
-/// that `stages` covers a version of its own, by the rule of `updates`.
+/// The weights that are read where there is no flush. Each of the program's
+/// stages that `stages` covers has its own version, by the rule of `updates`.
 class OlderWeights {
 public:
   OlderWeights(const program::ProgramT &program, size_t first, size_t last)
@@ -43,7 +43,7 @@ public:
   /// `newest` has one update more than those given before.
   void keep(const Memory &newest) {
     versions.push_back(newest);
-    // Nothing reads what is older than the number of stages.
+    // No stage reads weights that are older than the number of stages.
     if (versions.size() > program.stages.size() + 1) {
       versions.pop_front();
       ++oldest;
@@ -73,7 +73,8 @@ private:
 
 struct StageMemory {
   Memory weights, optimizer, gradient;
-  // Of a whole micro-batch; empty for the last, which has a loss.
+  // The output for a whole micro-batch; empty for the last stage, which makes a
+  // loss.
   Memory output, outputGradient;
   std::vector<std::unique_ptr<Stash>> stashes; // by part
 };
@@ -111,8 +112,8 @@ std::vector<StageMemory> allocate(const program::ProgramT &program,
   return memory;
 }
 
-/// What the streams do before they update: both copies' gradients of tied
-/// parameters become the sum of the first stage's and the last's.
+/// Does what the streams do before an update: the gradients of both copies of
+/// tied parameters become the sum of the first stage's and the last stage's.
 void reduceTied(const program::ProgramT &program, ElementType type,
                 std::vector<StageMemory> &memory) {
   if (!program.tied || memory.size() == 1)

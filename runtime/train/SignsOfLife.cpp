@@ -29,8 +29,8 @@ using std::chrono::milliseconds;
 namespace {
 enum class Sign : uint8_t { Works, IsDone };
 
-/// Signs that nobody has heard after so many more are given up: a timeout has
-/// passed.
+/// A round of signs is given up after so many more rounds, because a timeout
+/// has passed.
 constexpr int kRounds = 4;
 
 Block blockOf(Sign sign) {
@@ -127,7 +127,7 @@ void SignsOfLife::sendIfDue() {
       try {
         transport.wait(std::move(request), milliseconds(0));
       } catch (const TransportError &error) {
-        // Who does not listen may do so later.
+        // A rank that does not listen now may listen later.
         if (error.reason != TransportError::Reason::TimedOut)
           throw;
       }
@@ -143,7 +143,8 @@ void SignsOfLife::during(
   try {
     worker.emplace(work);
   } catch (const std::system_error &) {
-    // The results of the whole run are at stake: rather without signs.
+    // Works without signs: the results of the whole run would be lost
+    // otherwise.
     return work();
   }
   constexpr milliseconds kLook(200);

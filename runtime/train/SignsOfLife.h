@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // After the last step the root gathers, saves and evaluates, for as long as
-// that takes. The others cannot limit the time of the work, but that of
-// silence: the root sends each a sign of life four times in a timeout, and a
-// last one when it is done. A root that is stopped, dead or cut off sends none,
-// on whichever host it is.
+// that takes. The other ranks cannot limit the time of that work, but they can
+// limit how long the root is silent. The root sends each of them a sign of life
+// four times in a timeout, and a last one when it is done. A root that is
+// stopped, dead or cut off sends no sign, whatever its host.
 //
 // The root's own thread sends the signs, because MPI may be called by no other,
 // and a second thread does the work. Work that hangs is told from work that is
@@ -30,14 +30,14 @@
 
 namespace chimera::runtime {
 
-/// At the root, from the last message that it sends to any other rank on.
+/// Used by the root, after the last other message that it sends to any rank.
 class SignsOfLife {
 public:
   /// `transport` must outlive this.
   SignsOfLife(Transport &transport, std::chrono::milliseconds timeout);
 
-  /// To be called now and then. Does not wait for those who listen, and leaves
-  /// errors to sendLast.
+  /// Sends a sign if it is time for one. Does not wait until the others hear
+  /// it. Errors are kept for sendLast.
   void sendIfDue();
 
   /// Calls `work` on another thread, or on this one if there cannot be another,

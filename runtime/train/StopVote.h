@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranks of several hosts share no status page, so they vote: while a step runs,
-// an all-reduce counts those that want to stop. All see the same count, a step
-// later.
+// Ranks of several hosts share no status page, so they vote. While a step runs,
+// an all-reduce counts the ranks that want to stop. All ranks see the same
+// count, a step later.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,8 @@ public:
   /// and gets the same answers. Throws what waits throw.
   bool mayBegin();
 
-  /// Ends the vote under way. Every rank calls it after as many steps.
+  /// Completes the vote that is under way. Every rank must call it after the
+  /// same number of steps.
   void finish();
 
 private:

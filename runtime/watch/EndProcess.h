@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where a rank of a job fails, a signal tells the process to end, or a thread
-// is stuck, nothing is left but to end the process, while its other threads are
-// at work. The process is not the runtime's: whoever has it says how it ends.
+// When a rank of a job fails, a signal tells the process to end, or a thread is
+// stuck, the runtime must end the process while other threads of it are at
+// work. But the process is not the runtime's: the program that started the run
+// says how it ends.
 //
 //===----------------------------------------------------------------------===//
 

@@ -17,10 +17,10 @@ namespace chimera::runtime {
 
 /// Whether it is stopped (SIGSTOP, a debugger).
 bool isStopped(int32_t pid);
-/// Whether it has ended, but its parent has not asked how.
+/// Whether it has ended, and its parent has not yet collected its status.
 bool isZombie(int32_t pid);
-/// Whether it sleeps and waits for neither a core nor a device (a disk is a
-/// device).
+/// Whether it sleeps, and waits neither for a core nor for a device such as a
+/// disk.
 bool isAsleep(int32_t pid);
 
 } // namespace chimera::runtime

@@ -74,8 +74,9 @@ std::string placeOf(const program::ProgramT &program, const Status &status,
 std::string stateOf(const program::ProgramT &program, const StatusPage &page,
                     uint32_t rank) {
   const Status &status = page.of(rank);
-  // In the reverse of the order in which the rank writes them: a state is never
-  // newer than its time, nor a time than the clock.
+  // Reads them in the reverse of the order in which the rank writes them. So
+  // the state is never newer than the time, and the time never newer than the
+  // clock.
   uint32_t state = status.state.load(std::memory_order_acquire);
   int64_t begin = status.since.load();
   char since[32];
@@ -107,7 +108,8 @@ std::string stateOf(const program::ProgramT &program, const StatusPage &page,
          stopped;
 }
 
-/// What `make` returns, or that nothing can be said of the rank.
+/// The line that `make` returns, or one that says that the entry cannot be
+/// read.
 template <typename Make> std::string orUnknown(const Make &make) {
   try {
     return make();
@@ -203,14 +205,14 @@ std::string chimera::runtime::report(const program::ProgramT &program,
 }
 
 namespace {
-/// Without stdio and without memory of its own.
+/// Writes without stdio and without memory of its own.
 void write(const char *text, size_t size, Deadline &deadline) {
   for (size_t at = 0; at < size && !deadline.passed();) {
     pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     int ready = poll(&room, 1, 50);
     if (ready == 0 || (ready < 0 && errno == EINTR))
       continue;
-    // A pipe with any room has it for so many.
+    // A pipe that can be written to takes at least so many bytes.
     ssize_t written = ::write(STDERR_FILENO, text + at,
                               std::min<size_t>(PIPE_BUF, size - at));
     if (written < 0 && (errno == EINTR || errno == EAGAIN))

@@ -23,35 +23,36 @@ namespace chimera::runtime {
 std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
                                 const StatusPage &page, uint32_t rank);
 
-/// The ranks of `dead` that died, then those that failed with their reasons,
-/// then every other rank of `ranks`: the instruction it is in and where that
-/// comes from, for whom it waits and since when, and whether its process is
-/// stopped (by SIGSTOP, a debugger). A line each, the last one ended. Of a rank
-/// whose entry does not fit the program the line says so. `headline` opens the
-/// report where nothing died or failed. Throws std::bad_alloc only.
+/// A line for each rank: first the ranks of `dead`, then the ranks that failed,
+/// with their reasons, then every other one of `ranks`, with the instruction it
+/// is in and where that comes from, for whom it waits and since when, and
+/// whether its process is stopped (by SIGSTOP or a debugger). If the entry of a
+/// rank does not fit the program, its line says so. The last line ends with a
+/// line break. `headline` opens the report where no rank died or failed. Throws
+/// std::bad_alloc only.
 std::string report(const program::ProgramT &program, const StatusPage &page,
                    const std::vector<uint32_t> &ranks,
                    const std::vector<uint32_t> &dead,
                    const std::string &headline);
 
-/// Writes a report to standard error at once, past stdio, whose locks a thread
-/// that is stuck may hold. Where nobody reads that, the rest is dropped after
-/// 0.2 s: a process that is to end does.
+/// Writes a report to standard error at once. It does not use stdio, whose
+/// locks a stuck thread may hold. If nobody reads standard error, the rest of
+/// the report is dropped after 0.2 s, so that the process can end.
 void writeReport(const std::string &report) noexcept;
 
-/// Makes a report and writes it. Where there is no memory for it, writes what
-/// takes none: who failed and why, or `headline`.
+/// Makes a report and writes it. If there is no memory for the report, writes
+/// only who failed and why, or `headline`, which needs no memory.
 void writeReport(const program::ProgramT &program, const StatusPage &page,
                  const std::vector<uint32_t> &ranks,
                  const std::vector<uint32_t> &dead,
                  const std::string &headline) noexcept;
 
-/// Ends the process with status 1, and says that an error of this kind came
-/// while it was `doing` something.
+/// Says that `error` came while the process was `doing` something, and ends the
+/// process with status 1.
 [[noreturn]] void endFor(const char *doing, const char *error) noexcept;
 
-/// Does `work` on a thread where nobody would catch what it throws: that ends
-/// the process by endFor.
+/// Does `work` on a thread where nobody catches exceptions. If it throws,
+/// endFor ends the process.
 template <typename Work>
 void runOrEnd(const char *doing, const Work &work) noexcept {
   try {

@@ -60,8 +60,8 @@ SharedFile SharedFile::make(uint64_t bytes) {
   if (number < 0)
     throwNone(errno);
   SharedFile file({getpid(), number, pidNamespace(), bytes, 0});
-  // All is in memory already: to lack some later would be a bus error. So would
-  // be a file that somebody cut.
+  // Reserves all of the memory now and seals the size. Without memory later, or
+  // with a shorter file, an access would be a bus error.
   if (int error = posix_fallocate(number, 0, static_cast<off_t>(bytes)))
     throwNone(error);
   uint64_t nonce = 0;
@@ -77,7 +77,8 @@ std::optional<SharedFile> SharedFile::open(const Place &place) {
   uint64_t here = pidNamespace();
   if (here == 0 || here != place.pidNamespace)
     return std::nullopt;
-  // To open a device or a pipe may do something; a path does nothing.
+  // Looks at the path first, without opening the file: to open a device or a
+  // pipe may have effects.
   int path =
       ::open(pathOf(place.pid, place.number).c_str(), O_PATH | O_CLOEXEC);
   if (path < 0)

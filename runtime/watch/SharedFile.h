@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The file has no name and is gone with the last process that has it. One
-// process makes it and tells the others where it is open there; they find it
-// under /proc. Ranks of one host may be in containers, where the number of a
-// process is another's: then that place is some other file, or none. So the
-// file says who it is, and nothing is written before it was asked.
+// The file has no name, and disappears with the last process that has it open.
+// One process makes it and tells the others its own process number and file
+// descriptor, under which they find the file in /proc. Ranks of one host may be
+// in containers, where the same process number belongs to another process: then
+// they find another file there, or none. So the file begins with a nonce, which
+// is checked before anything is written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@ namespace chimera::runtime {
 
 class SharedFile {
 public:
-  /// Where the file is open, and how to know it. Plain memory.
+  /// Where the file is open, and how to recognise it. Plain memory.
   struct Place {
     int32_t pid;
     int32_t number;
@@ -32,13 +33,14 @@ public:
     uint64_t nonce; ///< the first 8 bytes of the file
   };
 
-  /// Makes a file of `bytes` bytes, at least 8: the nonce first, then zeros. It
-  /// keeps its size. Throws std::runtime_error where there is no memory for it.
+  /// Makes a file of `bytes` bytes, at least 8, whose size cannot be changed.
+  /// It holds the nonce and then zeros. Throws std::runtime_error where there
+  /// is no memory for it.
   static SharedFile make(uint64_t bytes);
 
-  /// The file at `place`, if it can be opened and is the one that was made
-  /// there, and if processes have the same numbers there and here. No other
-  /// file is changed.
+  /// Opens the file at `place`. Returns none if it cannot be opened, if it is
+  /// not the file that was made there, or if that process is in another PID
+  /// namespace. Never changes another file.
   static std::optional<SharedFile> open(const Place &place);
 
   SharedFile(SharedFile &&other);

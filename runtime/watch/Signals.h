@@ -28,14 +28,14 @@ std::string signalName(int signal);
 
 class Signals {
 public:
-  /// Keeps SIGUSR1 pending, also over an exec, until a Signals reads it. Until
-  /// then the other two end the process, as is their default: there is nothing
-  /// to report or to save yet. To be called before any thread starts.
+  /// Keeps SIGUSR1 pending, also over an exec, until a Signals reads it. SIGINT
+  /// and SIGTERM still end the process until then, since there is nothing to
+  /// report or to save yet. To be called before any thread starts.
   static void holdBack();
 
-  /// Takes over the three, but what is ignored (by nohup, say) stays ignored.
-  /// Requires that this is the process's only thread; others started later
-  /// inherit the mask. One object at a time.
+  /// Takes over the three signals. A signal that is ignored (by nohup, say)
+  /// stays ignored. Requires that the process has no other thread; threads that
+  /// start later inherit the mask. There may be one object at a time.
   Signals();
   /// The signals stay blocked.
   ~Signals();

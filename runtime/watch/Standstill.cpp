@@ -19,7 +19,8 @@ std::optional<uint32_t> Standstill::find() {
     const Status &status = page.of(rank);
     auto state = status.state.load();
     int64_t since = status.since.load();
-    // Afterwards a rank waits, each time for the timeout at most, or saves.
+    // After its last step a rank waits, each time for at most the timeout, or
+    // saves.
     bool counts = state == Status::Absent || state == Status::Starting ||
                   state == Status::Running;
     if (!counts || since != seen[rank].since)

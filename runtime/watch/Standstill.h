@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A rank that computes for ever ends the waits of those that wait for it. Where
-// all compute, or there is one rank only, nobody waits but the thread that
-// started them: it looks here.
+// If a rank computes for ever, the ranks that wait for it time out. If all
+// ranks compute, or there is only one, no rank waits. Then the thread that
+// started the ranks finds it with this class.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ public:
   Standstill(const StatusPage &page, std::chrono::milliseconds timeout);
 
   /// A rank that has been starting, or at one instruction, for longer than the
-  /// timeout and half a second, in which waits have timed out, which have more
-  /// to say. To be asked several times a second.
+  /// timeout and half a second. A wait times out half a second earlier, and
+  /// says more. To be called several times a second.
   std::optional<uint32_t> find();
 
 private:

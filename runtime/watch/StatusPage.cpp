@@ -49,10 +49,10 @@ StatusPage::StatusPage(Transport &transport,
       bytes(sizeof(Head) + transport.ranks() * sizeof(Status)) {
   uint32_t self = transport.rank(), lowest = hostRanks.front();
   auto others = hostRanks | std::views::drop(1);
-  // Which of hostRanks have the page.
+  // Whether each of hostRanks has the page.
   std::vector<uint8_t> has(hostRanks.size(), 1);
   if (self == lowest) {
-    // It stays open until all that can have opened it.
+    // The file stays open here until all others that can open it have done so.
     SharedFile file = SharedFile::make(bytes);
     publish(file.number(), self);
     for (uint32_t rank : others)

@@ -30,11 +30,11 @@ public:
   /// A page in this process's memory.
   explicit StatusPage(uint32_t ranks);
 
-  /// The page of this host's processes: the lowest of `hostRanks` makes it and
-  /// tells the others over `transport`. All of them must call this. One that
-  /// cannot open it, in a container of its own, say, gets a page of its own, as
-  /// if it were alone on its host. Throws std::runtime_error where there is no
-  /// memory for it, and what waits throw.
+  /// The page of this host's processes. The lowest of `hostRanks` makes it and
+  /// tells the others over `transport`; all of them must call this. A rank that
+  /// cannot open the page, for example in a container, gets a page of its own,
+  /// as if it were alone on its host. Throws std::runtime_error where there is
+  /// no memory for the page, and whatever waits throw.
   StatusPage(Transport &transport, const std::vector<uint32_t> &hostRanks,
              std::chrono::milliseconds timeout);
 
@@ -63,7 +63,7 @@ public:
   /// is the one with which all processes leave.
   bool claimReport(int exitStatus);
   int exitStatus() const;
-  /// Set by the reporter when its report is written.
+  /// The process that reports sets this when its report is written.
   void setReported();
   bool reported() const;
 

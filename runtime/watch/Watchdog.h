@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Some waits for other ranks are inside a library that knows no timeout: to
-// start MPI, to make communicators, to leave. Nobody watches then either: the
-// status page is not there yet, or no more.
+// Some waits for other ranks are inside a library that knows no timeout: when
+// MPI starts, makes communicators or ends. No watcher helps then, because there
+// is no status page yet, or no longer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +23,9 @@
 
 namespace chimera::runtime {
 
-/// From when it is made until it is dropped this may take `timeout`: then
-/// `onExpiry` is told, on another thread, that it waited for `what`. Without
-/// one the process ends with status 1 and says so.
+/// If the object still exists after `timeout`, calls `onExpiry` on another
+/// thread, with a message that says what it waited for. Without `onExpiry` it
+/// reports that message and ends the process with status 1.
 class Watchdog {
 public:
   Watchdog(std::chrono::milliseconds timeout, std::string what,

@@ -24,7 +24,7 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::milliseconds kPeriod(50);
-/// In how many periods a watcher asks once whether its neighbour is stopped.
+/// A watcher asks once in so many periods whether its neighbour is stopped.
 constexpr unsigned kStoppedEvery = 5;
 
 uint32_t nextOf(const std::vector<uint32_t> &ranks, uint32_t self) {
@@ -75,7 +75,7 @@ bool Watcher::anyFailed() const {
 }
 
 void Watcher::watch() {
-  // From when the next rank was last not stopped.
+  // Begins again whenever the next rank is seen not stopped.
   Deadline patience(timeout + kAfterWaits);
   std::unique_lock lock(mutex);
   for (unsigned turn = 0;
@@ -97,7 +97,8 @@ void Watcher::watch() {
 void Watcher::fail(const std::string &reason,
                    const std::function<void()> &afterReport) {
   {
-    // Or this process's own watcher could report and leave before afterReport.
+    // Otherwise the watcher of this process could report and end it before
+    // afterReport.
     std::lock_guard lock(mutex);
     stopping = true;
   }
@@ -129,8 +130,8 @@ int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
     page.setReported();
     return exitStatus;
   }
-  // Whoever leaves first makes mpirun end the others: let the report come
-  // through.
+  // The first process that ends makes mpirun end the others, so wait until the
+  // report is written.
   for (int i = 0; i < 50 && !page.reported(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return page.exitStatus();

@@ -7,14 +7,14 @@
 //
 // Where each rank is a process, nothing tells the others that one died: mpirun
 // ends them a second later without a word. This thread looks every 50 ms at the
-// processes of its host and their entries on the status page. When one is dead
-// or has failed, the first watcher to see it writes the report and every
-// process of the host ends at once (EndProcess.h): there is nothing to be saved
-// and MPI's own ways out take seconds.
+// processes of its host and at their entries on the status page. When a process
+// is dead or has failed, the first watcher that sees it writes the report, and
+// every process of the host ends at once (EndProcess.h): there is nothing to
+// save, and MPI's own ways to end take seconds.
 //
-// A stopped process (SIGSTOP) cannot say so itself, and not every wait for it
-// times out; a dead one may seem alive for as long as its parent does not ask
-// for it. One rank of the host watches each for that.
+// A stopped process (SIGSTOP) cannot report itself, and not every wait for it
+// times out. A dead process seems alive until its parent collects its status.
+// So each rank of the host also watches one other rank for these two.
 //
 //===----------------------------------------------------------------------===//
 
