@@ -24,10 +24,10 @@ public:
   int64_t startOf(ActionOp action) const { return times.at(action).first; }
   int64_t endOf(ActionOp action) const { return times.at(action).second; }
 
-  /// Where in the global order something stands that happens at `time`, behind
-  /// `op`: behind the posts that are there, and before whatever leads to the
-  /// first action that does not start earlier. Not behind `last`, an op behind
-  /// `op`.
+  /// The op before which an op that happens at `time` must be put in the global
+  /// order. It is found between `op` and `last`: behind all actions that start
+  /// before `time` and their posts, and before the waits and loads of the first
+  /// action that does not.
   mlir::Operation *placeBehind(mlir::Operation *op, int64_t time,
                                mlir::Operation *last) const;
 

@@ -218,10 +218,11 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
   return success();
 }
 
-/// Moves posts, which stand behind the actions that make what is sent, to where
-/// those have ended in the simulated run: the order in which messages are
-/// ready. Where a worker's messages take effect one after another, one whose
-/// action is under way would hold up others that are ready before it.
+/// Posts stand behind the action that makes their message. This moves them to
+/// where that action has ended in the simulated run, so that messages are
+/// posted in the order in which they are ready. Where the messages of a worker
+/// take effect one after another, a message of an action that is still running
+/// would hold up messages that are ready before it.
 void postWhenReady(Block &block, const ActionTimes &times) {
   struct Post {
     int64_t ready;
@@ -237,8 +238,8 @@ void postWhenReady(Block &block, const ActionTimes &times) {
     for (; !pending.empty() && pending.top().ready <= time; pending.pop())
       pending.top().op->moveBefore(place);
   };
-  int64_t ready = 0;          // what the action behind which this is makes
-  Operation *place = nullptr; // before what leads to the next action
+  int64_t ready = 0;          // the end of the last action
+  Operation *place = nullptr; // the first op behind that action's posts
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (isa<PostSendOp, PostReceiveOp>(op)) {
       pending.push({ready, count++, &op});

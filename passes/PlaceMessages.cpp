@@ -194,19 +194,20 @@ public:
 
   /// Of those to and from the same other, where there are both, one group.
   void groupCrossings(Block &section) {
-    forEachRun(section, [this](ArrayRef<Operation *> run) {
-      std::map<uint32_t, SmallVector<Operation *>> peers;
-      for (Operation *op : run) {
-        auto send = dyn_cast<PostSendOp>(op);
-        peers[send ? send.getPeer() : cast<PostReceiveOp>(op).getPeer()]
-            .push_back(op);
-      }
-      for (auto &[peer, posts] : peers) {
-        size_t sends = llvm::count_if(posts, llvm::IsaPred<PostSendOp>);
-        if (sends > 0 && sends < posts.size())
-          makeGroup(posts);
-      }
-    });
+    forEachRun(
+        section, /*acrossWaits=*/false, [this](ArrayRef<Operation *> run) {
+          std::map<uint32_t, SmallVector<Operation *>> peers;
+          for (Operation *op : run) {
+            auto send = dyn_cast<PostSendOp>(op);
+            peers[send ? send.getPeer() : cast<PostReceiveOp>(op).getPeer()]
+                .push_back(op);
+          }
+          for (auto &[peer, posts] : peers) {
+            size_t sends = llvm::count_if(posts, llvm::IsaPred<PostSendOp>);
+            if (sends > 0 && sends < posts.size())
+              makeGroup(posts);
+          }
+        });
   }
 
   /// Of sends and the receive behind them one group, whatever the peers. Posts
@@ -218,28 +219,34 @@ public:
   /// Nor is anything after a receive in its group, which may be awaited before
   /// that is ready.
   void groupUpToReceives(Block &section) {
-    forEachRun(section, [this](ArrayRef<Operation *> run) {
-      SmallVector<Operation *> posts;
-      for (Operation *op : run) {
-        posts.push_back(op);
-        if (op != run.back() && isa<PostSendOp>(op))
-          continue;
-        if (posts.size() > 1)
-          makeGroup(posts);
-        posts.clear();
-      }
-    });
+    forEachRun(section, /*acrossWaits=*/true,
+               [this](ArrayRef<Operation *> run) {
+                 SmallVector<Operation *> posts;
+                 for (Operation *op : run) {
+                   posts.push_back(op);
+                   if (op != run.back() && isa<PostSendOp>(op))
+                     continue;
+                   if (posts.size() > 1)
+                     makeGroup(posts);
+                   posts.clear();
+                 }
+               });
   }
 
 private:
+  /// Calls `groupRun` with the posts that stand side by side, or, with
+  /// `acrossWaits`, with nothing but waits for sends between them.
   template <typename GroupRun>
-  static void forEachRun(Block &section, GroupRun groupRun) {
+  static void forEachRun(Block &section, bool acrossWaits, GroupRun groupRun) {
     SmallVector<Operation *> run;
     for (Operation &op : llvm::make_early_inc_range(section)) {
       if (isa<PostSendOp, PostReceiveOp>(op)) {
         run.push_back(&op);
         continue;
       }
+      if (auto wait = dyn_cast<WaitOp>(op);
+          wait && acrossWaits && isa<SendingType>(wait.getTransfer().getType()))
+        continue;
       if (run.size() > 1)
         groupRun(run);
       run.clear();
@@ -437,11 +444,14 @@ struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {
         Groups groups(&getContext());
         Sends sends;
         for (Block *section : workers[w].getSections()) {
-          if (isOneStream)
+          // Waits for sends that move away let a group have more posts.
+          if (isOneStream) {
+            sends.place(*section);
             groups.groupUpToReceives(*section);
-          else
+          } else {
             groups.groupCrossings(*section);
-          sends.place(*section);
+            sends.place(*section);
+          }
         }
         return success();
       });

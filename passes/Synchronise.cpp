@@ -289,7 +289,8 @@ private:
       return anchor;
     auto last = cast<ActionOp>(reduction.last);
     Operation *place = times->placeBehind(last, times->endOf(last), anchor);
-    // Those of the contributions may be made anew before it.
+    // Splits of the contributions may be replaced by clones, so a split cannot
+    // mark the place.
     while (isa<SplitOp>(place))
       place = place->getNextNode();
     return place;
@@ -415,8 +416,9 @@ LogicalResult synchronise(PipelineOp pipeline, bool isOneStream) {
   auto startsNow = [&](Operation *last) {
     return policy == AllReducePolicy::Eager || beforeIdleTime.contains(last);
   };
+  // Behind all actions all members start in one place anyway.
   std::optional<ActionTimes> times;
-  if (isOneStream) {
+  if (isOneStream && policy != AllReducePolicy::Lazy) {
     FailureOr<ActionTimes> found = ActionTimes::of(pipeline);
     if (failed(found))
       return failure();

@@ -24,7 +24,11 @@ foreach(tool run compile opt translate lsp-server reduce)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/chimera
-  FILES_MATCHING PATTERN "*.h")
+  FILES_MATCHING PATTERN "*.h"
+  # Those that include LibTorch's or MPI's are for their own folders.
+  PATTERN Gpt2.h EXCLUDE PATTERN ParameterUse.h EXCLUDE
+  PATTERN mpi/AllReduce.h EXCLUDE PATTERN mpi/Calls.h EXCLUDE
+  PATTERN mpi/Collective.h EXCLUDE)
 
 get_target_property(torch_library chimera::torch_cpu IMPORTED_LOCATION)
 cmake_path(GET torch_library PARENT_PATH torch_lib)

@@ -78,6 +78,16 @@ static bool run(ModuleOp module, TimingScope &timing, StringRef name,
 /// and at every boundary on the way.
 static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
   using chimera::Phase;
+  // Posts and starts of all-reduces are there already, where other models of
+  // messages may have them.
+  if (messages == chimera::program::MessageModel::StreamPerDevice &&
+      from > Phase::Scheduled && from < Phase::Allocated) {
+    module.emitError("expected the scheduled phase or one before it for "
+                     "--messages=stream-per-device, which orders posts and "
+                     "all-reduces in later ones, got the phase: ")
+        << chimera::nameOf(from);
+    return false;
+  }
   bool checked = check || from != Phase::Described;
   auto add = [&](Phase first, Phase last) {
     return [=](OpPassManager &manager) {

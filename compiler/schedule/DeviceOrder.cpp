@@ -169,12 +169,12 @@ private:
   void act(int32_t w, const Action &action) {
     Worker &worker = workers[w];
     Start start{events.add(), 0};
-    if (worker.free >= 0)
-      events.happensAfter(start.event, worker.free, 0);
     if (std::optional<Message> message = awaitedBy(problem, ids, action)) {
       start.receive = time(problem.link.receive, *message, action);
       awaited.emplace_back(start, transferOf[message->maker]);
     }
+    if (worker.free >= 0)
+      events.happensAfter(start.event, worker.free, start.receive);
     worker.last = worker.free = events.add();
     events.happensAfter(worker.last, start.event, problem.cost(action));
   }

@@ -13,12 +13,13 @@
 //   P0  F0 ─► P1   is under way until P1 has posted its receive;
 //   P0  B0 ─► P2   begins after that, however early P2 is ready.
 //
-// Both ends post a message in the place where, without this rule, the action
-// that makes it has ended: messages take effect in the order in which they are
-// ready, and nothing waits for itself. Sends of a worker with no action between
-// them, and the receive behind them, are one operation. It ends there, as who
-// waits for a receive waits for all of its operation. A receive needs its buffer
-// and no action of its worker to end.
+// Both ends post a message in the order in which messages are ready: when,
+// without this rule, the action that makes the message has ended. So nothing
+// waits for itself. Sends of a worker with no action between them, and the
+// first receive behind them, are one operation. Nothing after that receive is
+// part of the operation, since an action that waits for the receive waits for
+// the whole operation. A receive takes effect while an action of its worker is
+// running.
 //
 //===----------------------------------------------------------------------===//
 

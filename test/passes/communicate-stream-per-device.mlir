@@ -4,7 +4,7 @@
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-communicate=messages=stream-per-device | FileCheck %s
 // CHECK: chimera.forward pipeline 0 stage 1 micro_batch 0 on 1
-// CHECK-NOT: chimera.post_send
+// CHECK-NOT: chimera.post_send {{.*}} to 2
 // CHECK: chimera.forward pipeline 0 stage 0 micro_batch 2 on 0
 // CHECK-NEXT: chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 2 on 1
 // CHECK-NEXT: chimera.post_send {{.*}} to 1 pipeline 0 stage 0 micro_batch 2 on 0

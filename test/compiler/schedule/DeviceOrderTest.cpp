@@ -61,6 +61,7 @@ TEST(DeviceOrder, IsNeverFaster) {
           Case c = makeCase(scheme, workers, microBatches);
           c.problem.link.alpha = latency;
           c.problem.link.send.alpha = latency % 3;
+          c.problem.link.receive.alpha = latency * 2;
           Timing timing = simulate(c.problem, c.schedule);
           ASSERT_TRUE(timing.complete);
           EXPECT_GE(makespanInDeviceOrder(c.problem, c.schedule, timing),
