@@ -7,34 +7,20 @@
 
 #include "passes/Order.h"
 
-#include <algorithm>
-#include <tuple>
-
 using namespace mlir;
 
 namespace chimera {
 
-std::vector<Turn> globalOrder(const schedule::Timing &timing) {
-  std::vector<Turn> order;
-  for (size_t w = 0; w < timing.starts.size(); ++w)
-    for (size_t i = 0; i < timing.starts[w].size(); ++i)
-      order.push_back({timing.starts[w][i], static_cast<int32_t>(w),
-                       static_cast<int32_t>(i)});
-  std::sort(order.begin(), order.end(), [](const Turn &a, const Turn &b) {
-    return std::tie(a.start, a.worker) < std::tie(b.start, b.worker);
-  });
-  return order;
-}
-
-std::vector<std::vector<Turn>> splitOrder(std::vector<Turn> order,
-                                          const schedule::Schedule &schedule) {
-  std::vector<std::vector<Turn>> sections;
+std::vector<std::vector<schedule::Turn>>
+splitOrder(std::vector<schedule::Turn> order,
+           const schedule::Schedule &schedule) {
+  std::vector<std::vector<schedule::Turn>> sections;
   if (schedule.bodies.empty()) {
     sections.push_back(std::move(order));
     return sections;
   }
   sections.resize(3);
-  for (const Turn &turn : order) {
+  for (const schedule::Turn &turn : order) {
     const schedule::Schedule::Body &body = schedule.bodies[turn.worker];
     sections[turn.index < body.begin ? 0
              : turn.index < body.end ? 1

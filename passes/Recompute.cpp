@@ -77,13 +77,14 @@ public:
 
   /// Brings a section into the order of `order`; sums keep theirs, as each is
   /// of one worker.
-  void reorder(SectionOp section, Streams &streams, ArrayRef<Turn> order) {
+  void reorder(SectionOp section, Streams &streams,
+               ArrayRef<schedule::Turn> order) {
     Operation *anchor =
         &*llvm::find_if_not(section.getBody().front(), [&](Operation &op) {
           return standsAmongActions(op, problem.updates);
         });
     DenseSet<Operation *> brought;
-    for (const Turn &turn : order) {
+    for (const schedule::Turn &turn : order) {
       ActionOp op = streams[turn.worker][turn.index];
       for (Value operand : op->getOperands())
         if (Operation *source = operand.getDefiningOp();
@@ -238,8 +239,9 @@ LogicalResult recompute(PipelineOp pipeline) {
   Recomputer recomputer(pipeline.getContext(), *sections, *problem);
   if (failed(recomputer.insert(*schedule, streams)))
     return failure();
-  std::vector<std::vector<Turn>> orders = splitOrder(
-      globalOrder(schedule::simulate(*problem, *schedule)), *schedule);
+  std::vector<std::vector<schedule::Turn>> orders = splitOrder(
+      schedule::inOrderOfStarts(schedule::simulate(*problem, *schedule)),
+      *schedule);
   for (auto [section, order] : llvm::zip(*sections, orders))
     recomputer.reorder(section, streams, order);
   return success();

@@ -38,7 +38,7 @@ public:
   /// Fails, with a diagnostic, where the section is not what `unroll` makes:
   /// the actions of `order` and what goes with them.
   LogicalResult collect(const schedule::Schedule &schedule,
-                        ArrayRef<Turn> order) {
+                        ArrayRef<schedule::Turn> order) {
     actions.resize(ids.count());
     ordered.reserve(order.size());
     for (Operation &op : block) {
@@ -57,7 +57,7 @@ public:
         return failure();
     }
     bool needsZeros = false;
-    for (const Turn &turn : order) {
+    for (const schedule::Turn &turn : order) {
       ActionOp op =
           actions[*ids.find(schedule.workers[turn.worker][turn.index])];
       if (!op)
@@ -75,7 +75,8 @@ public:
     return success();
   }
 
-  void apply(const schedule::Schedule &schedule, ArrayRef<Turn> order) {
+  void apply(const schedule::Schedule &schedule,
+             ArrayRef<schedule::Turn> order) {
     for (auto [i, turn] : llvm::enumerate(order)) {
       ActionOp op = ordered[i];
       if (i + 8 < ordered.size()) {
@@ -253,8 +254,9 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
     if (failed(report(pipeline, Twine("schedule \"") + scheme.name + "\": ",
                       schedule::verify(*problem, schedule))))
       return failure();
-    std::vector<std::vector<Turn>> orders = splitOrder(
-        globalOrder(schedule::simulate(*problem, schedule)), schedule);
+    std::vector<std::vector<schedule::Turn>> orders = splitOrder(
+        schedule::inOrderOfStarts(schedule::simulate(*problem, schedule)),
+        schedule);
     if (orders.size() != sections->size())
       return sections->front()->emitOpError("expected ")
              << (orders.size() > 1 ? "a prologue, a step and an epilogue"

@@ -89,19 +89,19 @@ public:
 
   int64_t run(const Timing &timing) {
     // Messages are posted where the actions that make them have ended.
-    std::priority_queue<Place, std::vector<Place>, std::greater<>> ready;
+    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     auto postUntil = [&](int64_t time) {
       for (; !ready.empty() && ready.top().time <= time; ready.pop())
         post(ready.top().worker, actionAt(ready.top()));
     };
-    for (const Place &place : startsInOrder(timing)) {
-      postUntil(place.time);
-      endRun(place.worker);
-      const Action &action = actionAt(place);
-      act(place.worker, action);
+    for (auto [worker, index] : inOrderOfStarts(timing)) {
+      int64_t start = timing.starts[worker][index];
+      postUntil(start);
+      endRun(worker);
+      const Action &action = schedule.workers[worker][index];
+      act(worker, action);
       if (sentBy(problem, ids, action))
-        ready.push(
-            {place.time + problem.cost(action), place.worker, place.index});
+        ready.push({start + problem.cost(action), worker, index});
     }
     postUntil(std::numeric_limits<int64_t>::max());
     for (size_t w = 0; w < workers.size(); ++w)
@@ -140,25 +140,15 @@ private:
     int64_t receive; ///< that a message occupies the worker before it
   };
 
-  /// An action, when it starts or ends.
-  struct Place {
+  /// An action whose message is ready at `time`.
+  struct Ready {
     int64_t time;
     int32_t worker, index;
-    auto operator<=>(const Place &) const = default;
+    auto operator<=>(const Ready &) const = default;
   };
 
-  static std::vector<Place> startsInOrder(const Timing &timing) {
-    std::vector<Place> order;
-    for (size_t w = 0; w < timing.starts.size(); ++w)
-      for (size_t i = 0; i < timing.starts[w].size(); ++i)
-        order.push_back({timing.starts[w][i], static_cast<int32_t>(w),
-                         static_cast<int32_t>(i)});
-    std::ranges::sort(order);
-    return order;
-  }
-
-  const Action &actionAt(const Place &place) const {
-    return schedule.workers[place.worker][place.index];
+  const Action &actionAt(const Ready &ready) const {
+    return schedule.workers[ready.worker][ready.index];
   }
 
   int64_t time(const MessageTime &of, const Message &message,

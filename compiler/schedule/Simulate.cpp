@@ -386,6 +386,19 @@ double Timing::bubbleRatio() const {
          (static_cast<double>(makespan) * static_cast<double>(idle.size()));
 }
 
+std::vector<Turn> inOrderOfStarts(const Timing &timing) {
+  std::vector<Turn> order;
+  for (size_t w = 0; w < timing.starts.size(); ++w)
+    for (size_t i = 0; i < timing.starts[w].size(); ++i)
+      order.push_back({static_cast<int32_t>(w), static_cast<int32_t>(i)});
+  auto startOf = [&](const Turn &turn) {
+    return timing.starts[turn.worker][turn.index];
+  };
+  // Until here the actions of a worker are in their order, and workers ascend.
+  std::ranges::stable_sort(order, {}, startOf);
+  return order;
+}
+
 Timing simulate(const Problem &problem, const Schedule &schedule) {
   Simulation simulation(problem, schedule);
   Timing timing = simulation.run();

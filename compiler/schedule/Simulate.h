@@ -60,6 +60,10 @@ struct Timing {
   double bubbleRatio() const;
 };
 
+/// All actions by start, then worker. An action starts after what it depends
+/// on, since costs are positive, so this order respects every dependency.
+std::vector<Turn> inOrderOfStarts(const Timing &timing);
+
 /// Starts every action as soon as its worker is free, everything it depends on
 /// is done and, from another worker, its message has arrived and been received;
 /// one at a time per worker, in its order. A worker is free when what its last
