@@ -14,7 +14,7 @@
 
 namespace chimera {
 
-/// When the simulator has each action of a scheduled pipeline run, with the
+/// When each action of a scheduled pipeline runs in a simulation with the
 /// pipeline's own costs and link.
 class ActionTimes {
 public:

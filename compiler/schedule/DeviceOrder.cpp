@@ -19,8 +19,8 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Events with the least time from one to another: the longest way to an event
-/// is when it happens.
+/// Events, and for pairs of them the least time from one to the other. An event
+/// happens as soon as all of these times have passed.
 class Events {
 public:
   int32_t add() {
