@@ -1,13 +1,14 @@
 # `cmake --install`: the tools, and the runtime as a CMake package, `chimera`,
 # with the targets chimera::program, chimera::proof, chimera::stage,
-# chimera::torch_stage, chimera::transport, chimera::transport_mpi (where MPI was
-# found), chimera::interpreter, chimera::watch and chimera::train. Headers are
+# chimera::torch_stage, chimera::system, chimera::device, chimera::channel,
+# chimera::control (and with _mpi where MPI was found), chimera::interpreter,
+# chimera::watch and chimera::train. Headers are
 # included as here: "runtime/train/Run.h".
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(libraries options program proof stage torch_stage transport transport_mpi
-  interpreter watch train)
+set(libraries options program proof system device stage torch_stage channel
+  channel_mpi control control_mpi interpreter watch train)
 set(targets)
 foreach(library IN LISTS libraries)
   if(TARGET chimera_${library})
@@ -39,7 +40,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/chimera)
 install(EXPORT chimera NAMESPACE chimera:: DESTINATION ${package}
   FILE chimera-targets.cmake)
 set(has_mpi NO)
-if(TARGET chimera_transport_mpi)
+if(TARGET chimera_control_mpi)
   set(has_mpi YES)
 endif()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/chimera-config.cmake.in

@@ -12,6 +12,7 @@
 
 #include "tools/RunCommand.h"
 
+#include "runtime/control/InProcess.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/proof/Verify.h"
 #include "runtime/stage/Mix.h"
@@ -23,7 +24,6 @@
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
 #include "runtime/train/SignsOfLife.h"
-#include "runtime/transport/InProcess.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
 #include "tools/Restart.h"
@@ -31,7 +31,7 @@
 #include "tools/RunFiles.h"
 #include "tools/Workload.h"
 #ifdef CHIMERA_HAVE_MPI
-#include "runtime/transport/mpi/Session.h"
+#include "runtime/control/mpi/Control.h"
 #endif
 
 #include <algorithm>
@@ -122,7 +122,7 @@ int runSequentially(const RunSettings &settings,
                       .steps = stepsDone.load(),
                       .seconds = seconds()};
   // As in a run of one rank: nobody hears the signs, but what hangs is told.
-  std::vector<std::unique_ptr<Transport>> alone = makeInProcessTransports(1);
+  std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
   SignsOfLife signs(*alone[0], timeoutOf(settings));
   signs.during(
       [&] {
@@ -257,26 +257,29 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   checkRanks(program, session.ranks());
   if (settings.progress == kAuto && !session.allowsProgress())
     threads = share(ProgressWish::Off);
-  std::unique_ptr<Transport> transport;
-  uint32_t firstToTell = 0; // until there is a transport
+  std::unique_ptr<Control> control;
+  std::unique_ptr<Channels> channels;
+  uint32_t firstToTell = 0; // until there is a control
   try {
     // The ranks of a host have its memory in common.
     std::vector<uint32_t> hostRanks = session.hostRanks();
     firstToTell = hostRanks.front();
     checkCapacity(hostRanks);
     firstToTell = 0;
-    transport = session.makeTransport(
-        {.progressThread = threads.progress,
-         .ownAllReduce = settings.allReduce == kTransport});
+    std::shared_ptr<mpi::News> news = session.makeNews();
+    channels = session.makeChannels(
+        news, {.progressThread = threads.progress,
+               .ownAllReduce = settings.allReduce == kTransport});
+    control = makeMpiControl(news);
     limit.reset();
     run.shared = sharedSettings(settings, load);
     if (session.rank() == rootOf(program))
       prepare(threads.progress
                   ? "a process with a progress thread a rank over MPI"
                   : "a process a rank over MPI");
-    runInJob(run, *transport, hostRanks);
+    runInJob(run, *control, *channels, hostRanks);
   } catch (const std::exception &error) {
-    if (!transport)
+    if (!control)
       giveWay(firstToTell);
     // The other ranks may be well: leave without meeting them again.
     std::fprintf(stderr, "chimera-run: %s\n", error.what());

@@ -8,10 +8,8 @@
 #include "runtime/interpreter/Interpreter.h"
 
 #include "runtime/interpreter/ArenaUse.h"
-#include "runtime/interpreter/Scale.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <stdexcept>
 
@@ -29,21 +27,17 @@ AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
   return bytes.subspan(k * size, size);
 }
 
-void copyBytes(ConstBytes from, Bytes to) {
-  std::copy(from.begin(), from.end(), to.begin());
-}
-
-Block allocate(uint64_t bytes) try {
-  Block block = makeBlock(bytes);
-  // Touches every page now, so that the first step is no slower than others.
-  std::memset(block.get(), 0, blockBytes(bytes));
-  return block;
+Block allocate(Device &device, uint64_t bytes) try {
+  return device.allocate(bytes);
 } catch (const std::bad_alloc &) {
   throw std::runtime_error("cannot allocate " + std::to_string(bytes) +
                            " bytes of the worker's memory");
 }
 
-/// Whether an instruction may take long without calling the transport.
+/// The bytes of a loss on the host: one element of any type.
+constexpr uint64_t kLossBytes = 8;
+
+/// Whether an instruction may take long without calling the channels.
 bool computes(Opcode opcode) {
   switch (opcode) {
   case Opcode::Load:
@@ -70,52 +64,57 @@ bool computes(Opcode opcode) {
 }
 } // namespace
 
-std::vector<ReduceGroup>
-chimera::runtime::groupsOf(const program::ProgramT &program) {
-  auto workers = static_cast<uint32_t>(program.workers.size());
-  std::vector<ReduceGroup> groups;
-  for (const auto &communicator : program.communicators) {
-    ReduceGroup &group = groups.emplace_back();
-    group.id = static_cast<uint32_t>(groups.size() - 1);
-    for (uint32_t c = 0; c < program.data_parallel; ++c)
-      for (const program::Contribution &summand : communicator->contributions)
-        group.contributions.push_back(c * workers + summand.worker());
-  }
-  return groups;
-}
-
 Interpreter::Interpreter(const program::ProgramT &program,
                          std::span<const ReduceGroup> groups,
                          const StageFactory &factory, DataSource &data,
-                         Transport &transport, Status &status,
+                         Device &device, Channels &channels, Status &status,
                          const Options &options)
     : program(program), groups(groups),
-      worker(*program.workers.at(transport.rank() % program.workers.size())),
-      options(options), data(data), transport(transport), status(status),
-      copy(transport.rank() / static_cast<uint32_t>(program.workers.size())),
+      worker(*program.workers.at(channels.rank() % program.workers.size())),
+      options(options), data(data), device(device), channels(channels),
+      status(status),
+      copy(channels.rank() / static_cast<uint32_t>(program.workers.size())),
       firstRank(copy * static_cast<uint32_t>(program.workers.size())),
-      pieces(program), blocks(blocksOf(worker)) {
+      pieces(program), compute(device.makeQueue("compute")),
+      blocks(blocksOf(worker)), lastUses(worker) {
   status.enter(Status::Starting);
   findRecomputes();
   for (uint64_t bytes : blocks.bytes) {
-    arena.push_back(allocate(bytes));
+    arena.push_back(allocate(device, bytes));
     allocated += blockBytes(bytes);
   }
-  handsOver = findHandOvers(program, worker, blocks);
+  // Exchanged at once: no device that executes later may still use the block.
+  handsOver = device.executesAtOnce()
+                  ? findHandOvers(program, worker, blocks)
+                  : std::vector<bool>(worker.instructions.size());
   stashes.resize(worker.buffers.size());
   places.resize(worker.buffers.size());
   std::iota(places.begin(), places.end(), 0);
   requests.resize(worker.instructions.size());
+  for (size_t i = 0; i < kMostAhead + 2; ++i)
+    losses.push_back(makeBlock(kLossBytes));
+  uint32_t parts = 1;
+  for (const auto &pipeline : program.pipelines)
+    parts = std::max(parts, pipeline->backward_parts);
+  shares = allocate(device, parts * kLossBytes);
 
   std::optional<ElementType> weightType, lossType;
   for (const program::State &state : worker.states) {
-    std::unique_ptr<Stage> stage = factory(program, state.stage());
-    stage->initialize(bytesOf(state.weights()),
-                      bytesOf(state.optimizer_state()));
-    weightType = stage->weightType();
-    lossType = stage->lossType();
-    stages[{state.pipeline(), state.stage()}] = std::move(stage);
+    Stage &stage = *(stages[{state.pipeline(), state.stage()}] =
+                         factory(program, state.stage()));
+    Bytes weights = bytesOf(state.weights());
+    Bytes optimizerState = bytesOf(state.optimizer_state());
+    compute->launch({writes(weights), writes(optimizerState)},
+                    [&stage, weights, optimizerState](const AddressMap &at) {
+                      stage.initialize(at(weights), at(optimizerState));
+                    });
+    weightType = stage.weightType();
+    lossType = stage.lossType();
   }
+  Event initialized = compute->record();
+  for (const program::State &state : worker.states)
+    for (uint32_t buffer : {state.weights(), state.optimizer_state()})
+      lastUses.note(buffer, true, initialized);
 
   for (const auto &communicator : program.communicators)
     reduceTypes.push_back(
@@ -128,6 +127,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
 
 Interpreter::~Interpreter() {
   requests.clear();
+  compute.reset(); // nothing on it may use stashes and stages any more
   stashes.clear();
 }
 
@@ -166,14 +166,15 @@ std::unique_ptr<Stash> &Interpreter::stashOf(uint32_t buffer) {
   return stashes[places[buffer]];
 }
 
-Stage &Interpreter::stageOf(const Instruction &instruction) {
-  return *stages.at({instruction.pipeline(), instruction.stage()});
+Stage *Interpreter::stageOf(const Instruction &instruction) {
+  return stages.at({instruction.pipeline(), instruction.stage()}).get();
 }
 
 void Interpreter::run(uint64_t steps, const OnStep &onStep) {
   begin(steps, onStep);
   while (next())
     advance();
+  finish();
 }
 
 void Interpreter::begin(uint64_t count, OnStep callback) {
@@ -211,7 +212,7 @@ void Interpreter::leaveSections() {
         int64_t stepEnd = steadyNanoseconds();
         options.profile->addStep(stepEnd - std::exchange(stepBegin, stepEnd));
       }
-      onStep(step, loss);
+      endStep();
       ++step;
       if (step < steps && options.mayBegin && !options.mayBegin(step))
         steps = flushes ? step : step + 1;
@@ -219,7 +220,7 @@ void Interpreter::leaveSections() {
         return;
     }
     inPrologue = false;
-    loss.reset();
+    lossOfStep.reset();
     if (flushes || step + 1 < steps)
       enter(worker.body_begin, worker.body_end);
     else
@@ -227,19 +228,54 @@ void Interpreter::leaveSections() {
   }
 }
 
+bool Interpreter::isTooFarAhead() const {
+  return ended.size() > kMostAhead && !device.isDone(ended.front().end);
+}
+
+void Interpreter::endStep() {
+  ended.push_back({step, lossOfStep, compute->record()});
+  // Those that have ended by now, without waiting.
+  tellOfSteps(SIZE_MAX);
+}
+
+/// Waits until no more than so many steps are not known to have ended.
+void Interpreter::tellOfSteps(size_t mostAhead) {
+  while (!ended.empty() &&
+         (ended.size() > mostAhead || device.isDone(ended.front().end))) {
+    device.waitFor(ended.front().end, options.timeout);
+    Ended first = ended.front();
+    ended.pop_front();
+    std::optional<Loss> loss;
+    if (first.lossType)
+      loss = readLoss({losses[first.step % losses.size()].get(), kLossBytes},
+                      *first.lossType,
+                      static_cast<uint64_t>(program.micro_batches) *
+                          program.data_parallel);
+    onStep(first.step, loss);
+  }
+}
+
+void Interpreter::finish() { tellOfSteps(0); }
+
 void Interpreter::advance() {
+  tellOfSteps(kMostAhead);
   const Instruction &instruction = worker.instructions[index];
   status.at(step, index);
+  device.enter(step, index);
+  uint64_t blocksBefore = device.hostBlocks();
   if (computes(instruction.opcode()))
-    transport.computing();
+    channels.computing();
   if (options.profile)
     executeTimed(instruction);
   else
     executeOne(instruction, index, step);
   if (index + 1 == groupEnd) {
-    transport.endGroup();
+    channels.endGroup();
     groupEnd = 0;
   }
+  if (!device.executesAtOnce())
+    noteUses(instruction);
+  blocksInSteps += device.hostBlocks() - blocksBefore;
   uint64_t stashAfter = stashBytes();
   uint64_t stash = std::max(stashBefore, stashAfter);
   peakStash = std::max(peakStash, stash);
@@ -248,6 +284,32 @@ void Interpreter::advance() {
   ++executed;
   ++index;
   leaveSections();
+}
+
+/// Remembers which memory the compute queue has used for an instruction. A wait
+/// uses what the operation that it completes has used.
+void Interpreter::noteUses(const Instruction &instruction) {
+  const Instruction *used = &instruction;
+  switch (instruction.opcode()) {
+  case Opcode::Wait:
+    used = &worker.instructions[instruction.target()];
+    break;
+  case Opcode::PostSend:
+  case Opcode::PostRecv:
+  case Opcode::Group:
+  case Opcode::AllReduceStart:
+  case Opcode::Split:
+  case Opcode::Join:
+  case Opcode::Rename:
+    return;
+  default:
+    break;
+  }
+  Event event = compute->record();
+  for (uint32_t buffer : program::operandsOf(worker, *used))
+    lastUses.note(places[buffer], false, event);
+  for (uint32_t buffer : program::resultsOf(worker, *used))
+    lastUses.note(places[buffer], true, event);
 }
 
 void Interpreter::executeTimed(const Instruction &instruction) {
@@ -272,38 +334,57 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
   switch (instruction.opcode()) {
   case Opcode::Load:
     return load(instruction, step);
-  case Opcode::ZeroGradient: {
-    Bytes gradient = bytesOf(out[0]);
-    std::fill(gradient.begin(), gradient.end(), std::byte(0));
-    return;
-  }
+  case Opcode::ZeroGradient:
+    return compute->zero(bytesOf(out[0]));
   case Opcode::Forward:
     return forward(instruction, step);
   case Opcode::Recompute:
     return recompute(instruction, step);
-  case Opcode::Backward:
-    return stageOf(instruction)
-        .backward(microBatch, std::move(stashOf(in[0])), bytesOf(in[1]),
-                  bytesOf(in[2]), bytesOf(out[0]), optional(out, 1));
-  case Opcode::InputGradient:
-    stashOf(out[0]) =
-        stageOf(instruction)
-            .inputGradient(microBatch, std::move(stashOf(in[0])),
-                           bytesOf(in[1]), bytesOf(in[2]), optional(out, 1));
-    return;
-  case Opcode::WeightGradient:
-    return stageOf(instruction)
-        .weightGradient(microBatch, std::move(stashOf(in[0])), bytesOf(in[1]),
-                        bytesOf(out[0]));
+  case Opcode::Backward: {
+    auto *stash = &stashOf(in[0]);
+    ConstBytes outputGradient = bytesOf(in[1]), weights = bytesOf(in[2]);
+    Bytes weightGradient = bytesOf(out[0]), inputGradient = optional(out, 1);
+    return compute->launch(
+        {reads(outputGradient), reads(weights), updates(weightGradient),
+         writes(inputGradient)},
+        [=, stage = stageOf(instruction)](const AddressMap &at) {
+          stage->backward(microBatch, std::move(*stash), at(outputGradient),
+                          at(weights), at(weightGradient), at(inputGradient));
+        });
+  }
+  case Opcode::InputGradient: {
+    auto *stash = &stashOf(in[0]), *rest = &stashOf(out[0]);
+    ConstBytes outputGradient = bytesOf(in[1]), weights = bytesOf(in[2]);
+    Bytes inputGradient = optional(out, 1);
+    return compute->launch(
+        {reads(outputGradient), reads(weights), writes(inputGradient)},
+        [=, stage = stageOf(instruction)](const AddressMap &at) {
+          *rest = stage->inputGradient(microBatch, std::move(*stash),
+                                       at(outputGradient), at(weights),
+                                       at(inputGradient));
+        });
+  }
+  case Opcode::WeightGradient: {
+    auto *stash = &stashOf(in[0]);
+    ConstBytes weights = bytesOf(in[1]);
+    Bytes weightGradient = bytesOf(out[0]);
+    return compute->launch(
+        {reads(weights), updates(weightGradient)},
+        [=, stage = stageOf(instruction)](const AddressMap &at) {
+          stage->weightGradient(microBatch, std::move(*stash), at(weights),
+                                at(weightGradient));
+        });
+  }
   case Opcode::PostSend:
   case Opcode::PostRecv:
     return post(instruction, index);
   case Opcode::Group:
-    transport.beginGroup();
+    channels.beginGroup();
     groupEnd = index + 1 + instruction.target();
     return;
   case Opcode::Wait:
-    transport.wait(std::move(requests[instruction.target()]), options.timeout);
+    channels.wait(*compute, std::move(requests[instruction.target()]),
+                  options.timeout);
     return finishWait(worker.instructions[instruction.target()]);
   case Opcode::AllReduceStart:
     return startAllReduce(instruction, index);
@@ -313,7 +394,7 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
   case Opcode::Join:
     return; // the same bytes under other numbers
   case Opcode::Copy:
-    return copyBytes(bytesOf(in[0]), bytesOf(out[0]));
+    return compute->copy(bytesOf(in[0]), bytesOf(out[0]));
   case Opcode::Rename: {
     std::vector<uint32_t> from;
     for (uint32_t buffer : in)
@@ -332,44 +413,56 @@ void Interpreter::load(const Instruction &instruction, uint64_t step) {
   Bytes all = bytesOf(program::resultsOf(worker, instruction)[0]);
   uint32_t count = instruction.micro_batches();
   for (uint32_t k = 0; k < count; ++k)
-    data.load(instruction.kind(),
-              pieceOf(step, instruction.micro_batch() + k, 0, 1),
-              slice(all, k, count));
+    compute->load(slice(all, k, count), [&](Bytes host) {
+      data.load(instruction.kind(),
+                pieceOf(step, instruction.micro_batch() + k, 0, 1), host);
+    });
 }
 
 void Interpreter::forward(const Instruction &instruction, uint64_t step) {
   std::span<const uint32_t> in = program::operandsOf(worker, instruction);
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);
-  Stage &stage = stageOf(instruction);
+  Stage *stage = stageOf(instruction);
   bool last = instruction.stage() + size_t(1) == program.stages.size();
   uint32_t count = instruction.micro_batches();
   uint32_t parts = pieces.partsOf(instruction.micro_batch());
   uint64_t cuts = uint64_t(count) * parts;
-  Bytes input = bytesOf(in[0]);
-  Bytes labels = last ? bytesOf(in[2]) : Bytes();
+  ConstBytes weights = bytesOf(in[1]);
   size_t nextStash = last ? count : 1;
   for (uint32_t k = 0; k < count; ++k) {
     uint32_t m = instruction.micro_batch() + k;
     Bytes loss = last ? bytesOf(out[k]) : Bytes();
     // A micro-batch that is not cut has one share: its loss.
-    if (last && parts > 1)
-      shares.resize(loss.size() * parts);
+    auto shareOf = [&](uint32_t part) {
+      return Bytes(shares.get() + part * loss.size(), loss.size());
+    };
     for (uint32_t part = 0; part < parts; ++part) {
       uint64_t cut = uint64_t(k) * parts + part;
+      ConstBytes input = slice(bytesOf(in[0]), cut, cuts);
+      ConstBytes labels =
+          last ? slice(bytesOf(in[2]), cut, cuts) : ConstBytes();
       Bytes output = !last       ? slice(bytesOf(out[0]), cut, cuts)
-                     : parts > 1 ? slice(Bytes(shares), part, parts)
+                     : parts > 1 ? shareOf(part)
                                  : loss;
       bool again = recomputed[instruction.stage() * pieces.count() +
                               pieces.numberOf(m, part)];
-      std::unique_ptr<Stash> stash =
-          stage.forward(pieceOf(step, m, part, parts), slice(input, cut, cuts),
-                        slice(labels, cut, cuts), bytesOf(in[1]), output,
-                        again ? Wanted::Output : Wanted::Both);
-      if (!again)
-        stashOf(out[nextStash++]) = std::move(stash);
+      auto *stash = again ? nullptr : &stashOf(out[nextStash++]);
+      compute->launch(
+          {reads(input), reads(labels), reads(weights), writes(output)},
+          [=, piece = pieceOf(step, m, part, parts)](const AddressMap &at) {
+            auto made = stage->forward(piece, at(input), at(labels),
+                                       at(weights), at(output),
+                                       stash ? Wanted::Both : Wanted::Output);
+            if (stash)
+              *stash = std::move(made);
+          });
     }
-    if (last && parts > 1)
-      addShares(stage.lossType(), shares, parts, loss);
+    if (last && parts > 1) {
+      std::vector<ConstBytes> summands;
+      for (uint32_t part = 0; part < parts; ++part)
+        summands.push_back(shareOf(part));
+      compute->fold(stage->lossType(), std::move(summands), loss);
+    }
   }
 }
 
@@ -381,12 +474,17 @@ void Interpreter::recompute(const Instruction &instruction, uint64_t step) {
   uint64_t cut =
       uint64_t(pieces.inStep(m) - range.first) * instruction.parts() +
       instruction.part();
-  Bytes labels = in.size() > 2 ? bytesOf(in[2]) : Bytes();
-  stashOf(program::resultsOf(worker, instruction)[0]) =
-      stageOf(instruction)
-          .forward(pieceOf(step, m, instruction.part(), instruction.parts()),
-                   slice(bytesOf(in[0]), cut, cuts), slice(labels, cut, cuts),
-                   bytesOf(in[1]), {}, Wanted::Stash);
+  ConstBytes input = slice(bytesOf(in[0]), cut, cuts);
+  ConstBytes labels =
+      in.size() > 2 ? slice(bytesOf(in[2]), cut, cuts) : ConstBytes();
+  ConstBytes weights = bytesOf(in[1]);
+  auto *stash = &stashOf(program::resultsOf(worker, instruction)[0]);
+  MicroBatch piece = pieceOf(step, m, instruction.part(), instruction.parts());
+  compute->launch({reads(input), reads(labels), reads(weights)},
+                  [=, stage = stageOf(instruction)](const AddressMap &at) {
+                    *stash = stage->forward(piece, at(input), at(labels),
+                                            at(weights), {}, Wanted::Stash);
+                  });
 }
 
 void Interpreter::post(const Instruction &instruction, uint32_t index) {
@@ -397,12 +495,14 @@ void Interpreter::post(const Instruction &instruction, uint32_t index) {
   Bytes bytes = bytesOf(buffer);
   if (handsOver[index]) {
     Block &memory = arena[blocks.places[buffer].block];
-    requests[index] = isSend ? transport.handOver(peer, memory, bytes.size())
-                             : transport.takeOver(peer, memory, bytes.size());
+    requests[index] = isSend ? channels.handOver(peer, memory, bytes.size())
+                             : channels.takeOver(peer, memory, bytes.size());
     return;
   }
-  requests[index] = isSend ? transport.postSend(peer, bytes)
-                           : transport.postReceive(peer, bytes);
+  requests[index] =
+      isSend
+          ? channels.postSend(peer, bytes, lastUses.lastWrite(places[buffer]))
+          : channels.postReceive(peer, bytes, lastUses.lastUse(places[buffer]));
 }
 
 void Interpreter::update(const Instruction &instruction, uint64_t step) {
@@ -415,51 +515,65 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   // Where the old weights are still needed, the new ones have a buffer of their
   // own.
   if (out[0] != in[0])
-    copyBytes(bytesOf(in[0]), bytesOf(out[0]));
-  stageOf(instruction)
-      .optimizerStep(program::updateOf(program, instruction, step), scale,
-                     bytesOf(in[2]), bytesOf(out[0]), bytesOf(out[1]));
+    compute->copy(bytesOf(in[0]), bytesOf(out[0]));
+  ConstBytes gradient = bytesOf(in[2]);
+  Bytes weights = bytesOf(out[0]), optimizerState = bytesOf(out[1]);
+  uint64_t number = program::updateOf(program, instruction, step);
+  compute->launch({reads(gradient), updates(weights), updates(optimizerState)},
+                  [=, stage = stageOf(instruction)](const AddressMap &at) {
+                    stage->optimizerStep(number, scale, at(gradient),
+                                         at(weights), at(optimizerState));
+                  });
 }
 
 void Interpreter::startAllReduce(const Instruction &instruction,
                                  uint32_t index) {
   std::vector<ConstBytes> contributions;
-  for (uint32_t buffer : program::operandsOf(worker, instruction))
+  uint32_t result = program::resultsOf(worker, instruction)[0];
+  Event after = lastUses.lastUse(places[result]);
+  for (uint32_t buffer : program::operandsOf(worker, instruction)) {
     contributions.push_back(bytesOf(buffer));
-  requests[index] = transport.startAllReduce(
+    after = later(after, lastUses.lastWrite(places[buffer]));
+  }
+  requests[index] = channels.startAllReduce(
       groups[instruction.target()], reduceTypes[instruction.target()],
-      std::move(contributions),
-      bytesOf(program::resultsOf(worker, instruction)[0]));
+      std::move(contributions), bytesOf(result), after);
 }
 
 void Interpreter::finishWait(const Instruction &waited) {
   if (waited.opcode() != Opcode::AllReduceStart ||
       waited.kind() != ValueKind::Loss)
     return;
-  loss = readLoss(bytesOf(program::resultsOf(worker, waited)[0]),
-                  reduceTypes[waited.target()],
-                  static_cast<uint64_t>(program.micro_batches) *
-                      program.data_parallel);
+  lossOfStep = reduceTypes[waited.target()];
+  ConstBytes sum = bytesOf(program::resultsOf(worker, waited)[0]);
+  compute->readBack(sum, {losses[step % losses.size()].get(),
+                          std::min<uint64_t>(sum.size(), kLossBytes)});
 }
 
 void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum,
                                double scale) {
-  std::vector<std::byte> &copy =
-      kept[{instruction.pipeline(), instruction.stage()}];
-  copy.assign(sum.begin(), sum.end());
-  scaleElements(stageOf(instruction).weightType(), copy, scale);
+  Kept &copy = kept[{instruction.pipeline(), instruction.stage()}];
+  if (!copy.block) {
+    copy.block = allocate(device, sum.size());
+    copy.bytes = {copy.block.get(), sum.size()};
+  }
+  compute->copy(sum, copy.bytes);
+  compute->scale(stageOf(instruction)->weightType(), copy.bytes, scale);
 }
 
 Replicas Interpreter::weights() const {
   Replicas replicas;
+  Event now = compute->record();
   for (const program::State &state : worker.states)
-    replicas[{state.pipeline(), state.stage()}] = bytesOf(state.weights());
+    replicas[{state.pipeline(), state.stage()}] =
+        device.readBack(bytesOf(state.weights()), now, options.timeout);
   return replicas;
 }
 
 Replicas Interpreter::gradients() const {
   Replicas replicas;
-  for (const auto &[key, bytes] : kept)
-    replicas[key] = bytes;
+  Event now = compute->record();
+  for (const auto &[key, copy] : kept)
+    replicas[key] = device.readBack(copy.bytes, now, options.timeout);
   return replicas;
 }

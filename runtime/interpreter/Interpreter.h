@@ -5,54 +5,45 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One loop over instructions. It owns the worker's memory (an arena in blocks
+// One loop over instructions. It holds the worker's memory (an arena in blocks
 // for byte ranges, a table of stashes) and the requests in flight, and knows
-// neither transports nor models. Stages see one piece at a time, what one
-// backward covers: the interpreter cuts what a forward covers into those. A
-// batch is the leading dimension of all values, so a piece of one is a slice of
-// its bytes.
+// neither devices nor channels nor models: it puts what stages compute on a
+// queue of the device, posts messages and all-reduces, and orders the two by
+// events. It reads and writes no value itself. Stages see one piece at a time,
+// what one backward covers: the interpreter cuts what a forward covers into
+// those. A batch is the leading dimension of all values, so a piece of one is a
+// slice of its bytes.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_INTERPRETER_INTERPRETER_H
 #define CHIMERA_RUNTIME_INTERPRETER_INTERPRETER_H
 
+#include "runtime/channel/Channels.h"
+#include "runtime/device/Device.h"
 #include "runtime/interpreter/HandOver.h"
+#include "runtime/interpreter/LastUses.h"
 #include "runtime/interpreter/MemoryMeter.h"
 #include "runtime/interpreter/Profile.h"
+#include "runtime/interpreter/Scale.h"
 #include "runtime/interpreter/Status.h"
 #include "runtime/program/Pieces.h"
 #include "runtime/stage/Stage.h"
-#include "runtime/transport/Deadline.h"
-#include "runtime/transport/Transport.h"
+#include "runtime/system/Deadline.h"
 
-#include <bit>
+#include <deque>
 #include <map>
 #include <optional>
 
 namespace chimera::runtime {
 
-/// The loss of a step: the bits of the sum over all N·W micro-batches, and
-/// their mean as a number.
-struct Loss {
-  uint64_t sum;
-  double mean;
-};
-
-/// Reads a sum of losses, of which there are `microBatches`.
-Loss readLoss(ConstBytes sum, ElementType type, uint64_t microBatches);
-
 /// The bytes of each replica. The key is (pipeline, stage).
-using Replicas = std::map<std::pair<uint32_t, uint32_t>, ConstBytes>;
-
-/// The groups of the program's all-reduces, by communicator. They are the same
-/// at all ranks, so the ranks of a process share them.
-std::vector<ReduceGroup> groupsOf(const program::ProgramT &program);
+using Replicas = std::map<std::pair<uint32_t, uint32_t>, HostBytes>;
 
 class Interpreter {
 public:
   struct Options {
-    /// The timeout of every wait.
+    /// The timeout of every wait of the host.
     std::chrono::milliseconds timeout = kForever;
     /// Keep a copy of each update's gradient sums until the next.
     bool keepGradients = false;
@@ -67,11 +58,11 @@ public:
 
   /// Makes the stages and initialises weights. Requires a verified program, its
   /// `groups`, and as many ranks as it has. Throws whatever the stages throw
-  /// that do not fit.
+  /// that do not fit. The channels are of memory of the device.
   Interpreter(const program::ProgramT &program,
               std::span<const ReduceGroup> groups, const StageFactory &factory,
-              DataSource &data, Transport &transport, Status &status,
-              const Options &options);
+              DataSource &data, Device &device, Channels &channels,
+              Status &status, const Options &options);
   ~Interpreter();
 
   using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
@@ -79,10 +70,15 @@ public:
   /// Runs `steps` times the body or, without a flush, the prologue, the body
   /// for each step but the last, and the epilogue; calls `onStep` after each
   /// step with its loss, if this worker has one. To be called once.
+  ///
+  /// Where a device executes later, the host puts at most kMostAhead whole
+  /// steps on its queues before it waits for the first of them to end, between
+  /// two steps. Within a step it never waits.
   void run(uint64_t steps, const OnStep &onStep);
+  static constexpr size_t kMostAhead = 1;
 
   /// Runs the same, one instruction at a time, for callers that decide when:
-  /// `begin`, then `advance` as long as there is a `next`.
+  /// `begin`, then `advance` as long as there is a `next`, then `finish`.
   struct Position {
     uint64_t step;
     uint32_t instruction;
@@ -90,13 +86,19 @@ public:
   void begin(uint64_t steps, OnStep onStep);
   std::optional<Position> next() const;
   void advance();
+  void finish();
+  /// Whether `advance` would wait for the end of a step.
+  bool isTooFarAhead() const;
 
   /// The weights of this worker's replicas, and, if kept, the gradient sums of
   /// their last update, times its scale where they are floating-point numbers.
+  /// To be called after the run.
   Replicas weights() const;
   Replicas gradients() const;
 
   uint64_t instructionsRun() const { return executed; }
+  /// How often the host waited for the device within a step.
+  uint64_t hostBlocksInSteps() const { return blocksInSteps; }
   /// The steps that ended.
   uint64_t stepsRun() const { return step; }
   /// What the arena takes, and the most bytes of stashes at any time.
@@ -124,12 +126,15 @@ private:
   void update(const program::Instruction &instruction, uint64_t step);
   void keepGradient(const program::Instruction &instruction, ConstBytes sum,
                     double scale);
+  void noteUses(const program::Instruction &instruction);
+  void endStep();
+  void tellOfSteps(size_t mostAhead);
   MicroBatch pieceOf(uint64_t step, uint32_t m, uint32_t part,
                      uint32_t parts) const;
   uint64_t stashBytes() const;
   Bytes bytesOf(uint32_t buffer) const;
   std::unique_ptr<Stash> &stashOf(uint32_t buffer);
-  Stage &stageOf(const program::Instruction &instruction);
+  Stage *stageOf(const program::Instruction &instruction);
   uint32_t rankOf(uint32_t peer) const { return firstRank + peer; }
 
   const program::ProgramT &program;
@@ -137,7 +142,8 @@ private:
   const program::WorkerT &worker;
   const Options options;
   DataSource &data;
-  Transport &transport;
+  Device &device;
+  Channels &channels;
   Status &status;
   const uint32_t copy;
   const uint32_t firstRank; // of this copy
@@ -145,10 +151,15 @@ private:
 
   // Members are in this order because requests must be destroyed before the
   // memory that they use, also after an error.
+  std::unique_ptr<Queue> compute;
   const Blocks blocks;
   std::vector<Block> arena; // by block; those handed over change
   std::map<Key, std::unique_ptr<Stage>> stages;
-  std::map<Key, std::vector<std::byte>> kept;
+  struct Kept {
+    Block block;
+    Bytes bytes;
+  };
+  std::map<Key, Kept> kept;             // gradients
   std::vector<ElementType> reduceTypes; // by communicator
   // For each buffer the buffer in whose memory its value lies. A rename
   // permutes them.
@@ -159,9 +170,21 @@ private:
   // Whether a recompute makes the stash of a piece; indexed by stage, then
   // piece.
   std::vector<bool> recomputed;
-  std::vector<std::byte> shares; // of a loss
-  std::optional<Loss> loss;
+  Block shares;      // of a loss
+  LastUses lastUses; // by place
   uint32_t groupEnd = 0;
+
+  // A step whose instructions are all on queues.
+  struct Ended {
+    uint64_t step;
+    std::optional<ElementType> lossType; // none if this worker has no loss
+    Event end;
+  };
+  std::deque<Ended> ended; // oldest first; not told of
+  // Host memory for the losses of these steps and the present one, in turns.
+  std::vector<Block> losses;
+  std::optional<ElementType> lossOfStep;
+  uint64_t blocksInSteps = 0;
 
   // Where the run is: before instruction `index` of the section that ends at
   // `end`.

@@ -7,10 +7,12 @@
 
 #include "runtime/interpreter/Scale.h"
 
-#include "runtime/interpreter/Interpreter.h"
-#include "runtime/transport/Fold.h"
+#include "runtime/device/Fold.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
+#include <vector>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -18,29 +20,6 @@ using namespace chimera::runtime;
 double chimera::runtime::gradientScale(const program::ProgramT &program,
                                        uint32_t microBatches) {
   return 1.0 / (static_cast<double>(microBatches) * program.data_parallel);
-}
-
-namespace {
-template <typename T> void multiply(Bytes bytes, double scale) {
-  for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-    T value;
-    std::memcpy(&value, bytes.data() + at, sizeof(T));
-    value = static_cast<T>(value * scale);
-    std::memcpy(bytes.data() + at, &value, sizeof(T));
-  }
-}
-} // namespace
-
-void chimera::runtime::scaleElements(ElementType type, Bytes bytes,
-                                     double scale) {
-  switch (type) {
-  case ElementType::Float32:
-    return multiply<float>(bytes, scale);
-  case ElementType::Float64:
-    return multiply<double>(bytes, scale);
-  case ElementType::UInt64:
-    return;
-  }
 }
 
 void chimera::runtime::addShares(ElementType type, ConstBytes shares,

@@ -16,13 +16,19 @@ namespace chimera::runtime {
 /// mean over all of them.
 double gradientScale(const program::ProgramT &program, uint32_t microBatches);
 
-/// Multiplies floating-point elements by `scale`; leaves integers alone, which
-/// have no mean.
-void scaleElements(ElementType type, Bytes bytes, double scale);
-
 /// Writes the sum of the `parts` shares of a loss that lie one after the other
 /// in `shares`.
 void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
+
+/// The loss of a step: the bits of the sum over all N·W micro-batches, and
+/// their mean as a number.
+struct Loss {
+  uint64_t sum;
+  double mean;
+};
+
+/// Reads a sum of losses, of which there are `microBatches`.
+Loss readLoss(ConstBytes sum, ElementType type, uint64_t microBatches);
 
 } // namespace chimera::runtime
 

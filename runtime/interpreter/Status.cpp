@@ -7,7 +7,7 @@
 
 #include "runtime/interpreter/Status.h"
 
-#include "runtime/transport/Utf8.h"
+#include "runtime/system/Utf8.h"
 
 #include <chrono>
 #include <cstring>

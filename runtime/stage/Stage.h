@@ -18,22 +18,14 @@
 #ifndef CHIMERA_RUNTIME_STAGE_STAGE_H
 #define CHIMERA_RUNTIME_STAGE_STAGE_H
 
+#include "runtime/device/Bytes.h"
 #include "runtime/program/Program.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 
 namespace chimera::runtime {
-
-using Bytes = std::span<std::byte>;
-using ConstBytes = std::span<const std::byte>;
-
-/// What the bytes of weights, gradients and losses are, for summing them.
-/// UInt64 sums are modulo 2^64.
-enum class ElementType { Float32, Float64, UInt64 };
 
 /// Which micro-batch, or which of its equal parts, an action works on. Random
 /// numbers may depend on these and on the seed and the layer, on nothing else:

@@ -7,23 +7,24 @@
 
 #include "runtime/train/Agreement.h"
 
-#include "runtime/transport/Exchange.h"
+#include "runtime/control/Messages.h"
 
 using namespace chimera::runtime;
 
-void chimera::runtime::checkAgreement(Transport &transport,
+void chimera::runtime::checkAgreement(Control &control,
                                       const std::vector<Shared> &shared,
                                       std::chrono::milliseconds timeout) {
   std::vector<uint64_t> own;
   for (const Shared &entry : shared)
     own.push_back(entry.value);
-  if (transport.rank() != 0) {
-    send(transport, 0, std::as_bytes(std::span(own)), timeout);
+  if (control.rank() != 0) {
+    sendAll(control, 0, std::as_bytes(std::span(own)), timeout);
     return;
   }
-  for (uint32_t rank = 1; rank < transport.ranks(); ++rank) {
+  for (uint32_t rank = 1; rank < control.ranks(); ++rank) {
     std::vector<uint64_t> given(own.size());
-    receive(transport, rank, std::as_writable_bytes(std::span(given)), timeout);
+    receiveAll(control, rank, std::as_writable_bytes(std::span(given)),
+               timeout);
     for (size_t i = 0; i < own.size(); ++i)
       if (given[i] != own[i])
         throw std::runtime_error("expected the same " + shared[i].name +

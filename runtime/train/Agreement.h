@@ -14,7 +14,7 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_AGREEMENT_H
 #define CHIMERA_RUNTIME_TRAIN_AGREEMENT_H
 
-#include "runtime/transport/Transport.h"
+#include "runtime/control/Control.h"
 
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ struct Shared {
 /// Compares the values of all ranks at rank 0. Every rank must give the same
 /// names in the same order. Throws std::runtime_error at rank 0 if some differ,
 /// and names the first rank that has another value, and which one.
-void checkAgreement(Transport &transport, const std::vector<Shared> &shared,
+void checkAgreement(Control &control, const std::vector<Shared> &shared,
                     std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime

@@ -9,7 +9,7 @@
 
 #include "runtime/interpreter/HandOver.h"
 #include "runtime/program/Layout.h"
-#include "runtime/transport/ControlGroups.h"
+#include "runtime/system/ControlGroups.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -9,70 +9,46 @@
 
 #include "runtime/stage/Mix.h"
 #include "runtime/train/Tied.h"
-#include "runtime/transport/Deadline.h"
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 using namespace chimera;
 using namespace chimera::runtime;
 
-void chimera::runtime::meet(const program::ProgramT &program,
-                            Transport &transport,
-                            std::chrono::milliseconds timeout,
-                            const char *what) try {
-  // The first number that no communicator of the program has.
-  ReduceGroup everyone{static_cast<uint32_t>(program.communicators.size()),
-                       std::vector<uint32_t>(transport.ranks())};
-  std::iota(everyone.contributions.begin(), everyone.contributions.end(), 0);
-  // The sum is not used.
-  Block word = makeBlock(sizeof(uint64_t));
-  Bytes bytes(word.get(), sizeof(uint64_t));
-  std::ranges::fill(bytes, std::byte(0));
-  transport.wait(
-      transport.startAllReduce(everyone, ElementType::UInt64, {bytes}, bytes),
-      timeout);
-} catch (const TransportError &error) {
-  if (error.reason != TransportError::Reason::TimedOut)
-    throw;
-  // A user does not know the number of the group.
-  throw TransportError(error.reason, timedOut(timeout, what));
-}
-
 std::vector<std::byte> chimera::runtime::gatherStages(
-    const program::ProgramT &program, Transport &transport, uint32_t root,
+    const program::ProgramT &program, Control &control, uint32_t root,
     const Replicas &replicas, std::chrono::milliseconds timeout,
     const std::function<void()> &onPiece) {
   std::vector<std::byte> whole;
   uint64_t total = 0;
   for (const program::Stage &stage : program.stages)
     total += stage.weights_bytes();
-  if (transport.rank() == root)
+  if (control.rank() == root)
     whole.resize(total);
   uint64_t at = 0;
   for (uint32_t s = 0; s < program.stages.size(); ++s) {
     uint64_t bytes = program.stages[s].weights_bytes();
     uint32_t holder = program.pipelines.at(0)->workers.at(s);
-    if (transport.rank() == holder) {
-      ConstBytes own = replicas.at({0, s});
+    if (control.rank() == holder) {
+      ConstBytes own = replicas.at({0, s}).get();
       if (holder != root)
-        send(transport, root, own, timeout);
+        sendAll(control, root, own, timeout);
       else if (!own.empty())
         std::memcpy(whole.data() + at, own.data(), own.size());
-    } else if (transport.rank() == root) {
-      receive(transport, holder, Bytes(whole).subspan(at, bytes), timeout,
-              onPiece);
+    } else if (control.rank() == root) {
+      receiveAll(control, holder, Bytes(whole).subspan(at, bytes), timeout,
+                 onPiece);
     }
     at += bytes;
   }
-  if (transport.rank() == root)
+  if (control.rank() == root)
     dropTiedCopy(program, whole);
   return whole;
 }
 
 void chimera::runtime::checkReplicas(const program::ProgramT &program,
-                                     Transport &transport, uint32_t root,
+                                     Control &control, uint32_t root,
                                      const Replicas &replicas,
                                      std::chrono::milliseconds timeout) {
   auto workers = static_cast<uint32_t>(program.workers.size());
@@ -81,10 +57,10 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
   };
   std::vector<Digests> own;
   for (const auto &[key, bytes] : replicas)
-    own.push_back(
-        {digestOf(bytes), digestOf(tiedOf(program, key.second, bytes))});
-  if (transport.rank() != root) {
-    send(transport, root, std::as_bytes(std::span(own)), timeout);
+    own.push_back({digestOf(bytes.get()),
+                   digestOf(tiedOf(program, key.second, bytes.get()))});
+  if (control.rank() != root) {
+    sendAll(control, root, std::as_bytes(std::span(own)), timeout);
     return;
   }
   struct First {
@@ -100,7 +76,7 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
                                (what + (" of " + name)) +
                                " differ from those of " + first.name);
   };
-  for (uint32_t rank = 0; rank < transport.ranks(); ++rank) {
+  for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
     // In the order of the map that the rank walks.
     std::vector<std::pair<uint32_t, uint32_t>> keys;
     for (const program::State &state : program.workers[rank % workers]->states)
@@ -109,8 +85,8 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
     std::vector<Digests> digests = own;
     if (rank != root) {
       digests.resize(keys.size());
-      receive(transport, rank, std::as_writable_bytes(std::span(digests)),
-              timeout);
+      receiveAll(control, rank, std::as_writable_bytes(std::span(digests)),
+                 timeout);
     }
     for (size_t i = 0; i < keys.size(); ++i) {
       auto [pipeline, stage] = keys[i];
@@ -130,25 +106,25 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
 }
 
 std::vector<Profile>
-chimera::runtime::gatherProfiles(Transport &transport, uint32_t root,
+chimera::runtime::gatherProfiles(Control &control, uint32_t root,
                                  const Profile &profile,
                                  std::chrono::milliseconds timeout) {
   std::vector<int64_t> own = profile.pack();
   std::vector<uint64_t> sizes =
-      gatherValues(transport, root, uint64_t(own.size()), timeout);
-  if (transport.rank() != root) {
-    send(transport, root, std::as_bytes(std::span(own)), timeout);
+      gatherValues(control, root, uint64_t(own.size()), timeout);
+  if (control.rank() != root) {
+    sendAll(control, root, std::as_bytes(std::span(own)), timeout);
     return {};
   }
   std::vector<Profile> profiles;
-  for (uint32_t rank = 0; rank < transport.ranks(); ++rank) {
+  for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
     if (rank == root) {
       profiles.push_back(profile);
       continue;
     }
     std::vector<int64_t> packed(sizes[rank]);
-    receive(transport, rank, std::as_writable_bytes(std::span(packed)),
-            timeout);
+    receiveAll(control, rank, std::as_writable_bytes(std::span(packed)),
+               timeout);
     profiles.push_back(Profile::unpack(packed));
   }
   return profiles;

@@ -7,28 +7,23 @@
 //
 // What ranks exchange outside the program, before its first and after its last
 // instruction. Every rank makes the same calls in the same order. All throw
-// TransportError where a wait for another rank exceeds `timeout`.
+// WaitError where a wait for another rank exceeds `timeout`.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_TRAIN_GATHER_H
 #define CHIMERA_RUNTIME_TRAIN_GATHER_H
 
+#include "runtime/control/Messages.h"
 #include "runtime/interpreter/Interpreter.h"
-#include "runtime/transport/Exchange.h"
 
 namespace chimera::runtime {
-
-/// Returns when every rank has called it. `what` completes the error "timed out
-/// waiting for".
-void meet(const program::ProgramT &program, Transport &transport,
-          std::chrono::milliseconds timeout, const char *what);
 
 /// Returns the whole model at `root`, and nothing elsewhere: the bytes of all
 /// stages of pipeline 0 of copy 0 in stage order, with tied parameters once, in
 /// the first stage. Calls `onPiece` at the root every 16 MiB.
 std::vector<std::byte> gatherStages(const program::ProgramT &program,
-                                    Transport &transport, uint32_t root,
+                                    Control &control, uint32_t root,
                                     const Replicas &replicas,
                                     std::chrono::milliseconds timeout,
                                     const std::function<void()> &onPiece = {});
@@ -36,32 +31,15 @@ std::vector<std::byte> gatherStages(const program::ProgramT &program,
 /// Compares, at `root`, all replicas of each stage over pipelines and copies,
 /// and all copies of tied parameters, the first stage's and the last's. Throws
 /// std::runtime_error there, naming the first that differs.
-void checkReplicas(const program::ProgramT &program, Transport &transport,
+void checkReplicas(const program::ProgramT &program, Control &control,
                    uint32_t root, const Replicas &replicas,
                    std::chrono::milliseconds timeout);
 
 /// Returns the profiles of all ranks, in rank order, at `root`, and nothing
 /// elsewhere.
-std::vector<Profile> gatherProfiles(Transport &transport, uint32_t root,
+std::vector<Profile> gatherProfiles(Control &control, uint32_t root,
                                     const Profile &profile,
                                     std::chrono::milliseconds timeout);
-
-/// Returns the `value` of every rank, in rank order, at `root`, and nothing
-/// elsewhere. `Value` is plain memory.
-template <typename Value>
-std::vector<Value> gatherValues(Transport &transport, uint32_t root,
-                                const Value &value,
-                                std::chrono::milliseconds timeout) {
-  if (transport.rank() != root) {
-    sendValue(transport, root, value, timeout);
-    return {};
-  }
-  std::vector<Value> values(transport.ranks());
-  for (uint32_t rank = 0; rank < transport.ranks(); ++rank)
-    values[rank] =
-        rank == root ? value : receiveValue<Value>(transport, rank, timeout);
-  return values;
-}
 
 } // namespace chimera::runtime
 

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_LAUNCH_H
 #define CHIMERA_RUNTIME_TRAIN_LAUNCH_H
 
-#include "runtime/transport/Cores.h"
+#include "runtime/system/Cores.h"
 
 #include <cstdint>
 #include <optional>

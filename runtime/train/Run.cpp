@@ -7,12 +7,16 @@
 
 #include "runtime/train/Run.h"
 
+#include "runtime/channel/InProcess.h"
+#include "runtime/control/InProcess.h"
+#include "runtime/control/Messages.h"
+#include "runtime/device/Host.h"
+#include "runtime/interpreter/Communication.h"
 #include "runtime/program/File.h"
+#include "runtime/system/Deadline.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/SignsOfLife.h"
 #include "runtime/train/StopVote.h"
-#include "runtime/transport/Deadline.h"
-#include "runtime/transport/InProcess.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Standstill.h"
@@ -63,18 +67,18 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
 
 using Fail = std::function<void(const std::string &)>;
 
-/// Runs one rank from start to end. Calls `prepare`, if there is one, before
-/// the first all-reduce, and `mayBegin` before each step but the first. Calls
-/// `fail` with the reason, from any thread, where the run fails and this thread
-/// cannot say so.
-void runRank(const TrainingRun &run, std::span<const ReduceGroup> groups,
-             Transport &transport, Status &status,
-             const std::function<void()> &prepare,
-             const std::function<bool(uint64_t)> &mayBegin, const Fail &fail) {
+/// Runs one rank from start to end. Calls `mayBegin` before each step but the
+/// first, `afterSteps`, if there is one, after the last step, and `fail` with
+/// the reason, from any thread, where the run fails and this thread cannot say
+/// so.
+void runRank(const TrainingRun &run, const Communication &communication,
+             Control &control, Channels &channels, Status &status,
+             const std::function<bool(uint64_t)> &mayBegin,
+             const std::function<void()> &afterSteps, const Fail &fail) {
   if (run.onThread)
     run.onThread();
   uint32_t root = rootOf(run.program);
-  bool isRoot = transport.rank() == root;
+  bool isRoot = control.rank() == root;
   Interpreter::Options options;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
@@ -83,12 +87,15 @@ void runRank(const TrainingRun &run, std::span<const ReduceGroup> groups,
   Profile profile;
   if (run.profile)
     options.profile = &profile;
-  Interpreter interpreter(run.program, groups, run.stages, run.data, transport,
-                          status, options);
+  const std::unique_ptr<Device> device = makeHostDevice();
+  Interpreter interpreter(run.program, communication.groups, run.stages,
+                          run.data, *device, channels, status, options);
 
-  meet(run.program, transport, run.timeout, "all ranks to start");
-  if (prepare)
-    prepare();
+  meet(control, run.timeout, "all ranks to start");
+  {
+    Watchdog limit(run.timeout, "all ranks to make their groups", fail);
+    channels.prepare(communication);
+  }
   int64_t begin = steadyNanoseconds();
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
@@ -98,11 +105,13 @@ void runRank(const TrainingRun &run, std::span<const ReduceGroup> groups,
       run.onStep({step, loss, seconds()});
   });
   status.enter(Status::Finishing);
-  meet(run.program, transport, run.timeout, "all ranks to end their last step");
+  if (afterSteps)
+    afterSteps();
+  meet(control, run.timeout, "all ranks to end their last step");
 
   std::optional<SignsOfLife> signs;
   if (isRoot)
-    signs.emplace(transport, run.timeout);
+    signs.emplace(control, run.timeout);
   auto sign = [&] {
     if (signs)
       signs->sendIfDue();
@@ -111,26 +120,26 @@ void runRank(const TrainingRun &run, std::span<const ReduceGroup> groups,
   result.seconds = seconds();
   result.steps = interpreter.stepsRun();
   result.ranks = gatherValues(
-      transport, root,
+      control, root,
       RankUse{interpreter.instructionsRun(), interpreter.arenaBytes(),
               interpreter.peakStashBytes(), interpreter.peakBytes()},
       run.timeout);
   sign();
   if (run.profile)
-    result.profiles = gatherProfiles(transport, root, profile, run.timeout);
+    result.profiles = gatherProfiles(control, root, profile, run.timeout);
   sign();
   if (run.checkReplicas)
-    checkReplicas(run.program, transport, root, interpreter.weights(),
+    checkReplicas(run.program, control, root, interpreter.weights(),
                   run.timeout);
   sign();
   if (run.gatherWeights)
-    result.weights = gatherStages(run.program, transport, root,
+    result.weights = gatherStages(run.program, control, root,
                                   interpreter.weights(), run.timeout, sign);
   if (run.gatherGradients)
-    result.gradients = gatherStages(run.program, transport, root,
+    result.gradients = gatherStages(run.program, control, root,
                                     interpreter.gradients(), run.timeout, sign);
   if (!isRoot) {
-    awaitLastSign(transport, root, run.timeout);
+    awaitLastSign(control, root, run.timeout);
   } else {
     status.enter(Status::Saving);
     if (run.onResult)
@@ -179,9 +188,13 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   std::vector<uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), 0);
   StatusPage page(ranks);
-  const std::vector<ReduceGroup> groups = groupsOf(run.program);
-  std::vector<std::unique_ptr<Transport>> transports =
-      makeInProcessTransports(ranks);
+  const Communication communication = communicationOf(run.program);
+  std::vector<std::unique_ptr<Channels>> channels =
+      makeInProcessChannels(ranks);
+  std::vector<std::unique_ptr<Control>> controls =
+      makeInProcessControls(ranks, [&](const std::string &reason) {
+        channels.front()->abort(reason);
+      });
   Standstill standstill(page, run.timeout);
   Failure failure;
   failure.running = ranks;
@@ -192,7 +205,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
       return;
     page.of(rank).fail(reason);
     failure.report = report(run.program, page, all, {}, "");
-    transports[rank]->abort("rank " + std::to_string(rank) + " failed");
+    controls[rank]->abort("rank " + std::to_string(rank) + " failed");
   };
   auto fail = [&](uint32_t rank, const std::string &reason) {
     std::lock_guard lock(failure.mutex);
@@ -213,8 +226,8 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     runOrEnd("running a rank", [&] {
       try {
         runRank(
-            run, groups, *transports[rank], page.of(rank), {},
-            [&](uint64_t step) { return page.mayBegin(step); },
+            run, communication, *controls[rank], *channels[rank], page.of(rank),
+            [&](uint64_t step) { return page.mayBegin(step); }, {},
             [&](const std::string &reason) { fail(rank, reason); });
       } catch (const std::exception &error) {
         fail(rank, error.what());
@@ -268,44 +281,39 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     throw RunFailure(failure.report.substr(0, failure.report.rfind('\n')));
 }
 
-void chimera::runtime::runInJob(const TrainingRun &run, Transport &transport,
+void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
+                                Channels &channels,
                                 const std::vector<uint32_t> &hostRanks) {
-  StatusPage page(transport, hostRanks, run.timeout);
-  page.of(transport.rank()).enter(Status::Starting);
+  StatusPage page(control, hostRanks, run.timeout);
+  page.of(control.rank()).enter(Status::Starting);
   const std::vector<uint32_t> &watched = page.sharing();
-  tellOfTheUnwatched(transport.rank(), hostRanks, watched);
-  Watcher watcher(run.program, page, transport.rank(), watched, run.timeout);
+  tellOfTheUnwatched(control.rank(), hostRanks, watched);
+  Watcher watcher(run.program, page, control.rank(), watched, run.timeout);
   Listening listening(run.signals, [&](int signal) {
     signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
   });
   auto fail = [&](const std::string &reason) {
     // Tells the ranks of other hosts, which cannot see the page.
     watcher.fail(reason, [&] {
-      transport.abort("rank " + std::to_string(transport.rank()) +
-                      " failed: " + reason);
+      control.abort("rank " + std::to_string(control.rank()) +
+                    " failed: " + reason);
     });
   };
-  // Lower numbers belong to the groups of the program and of meetings.
   StopVote vote(
-      transport, static_cast<uint32_t>(run.program.communicators.size()) + 1,
-      [&] { return page.askedToStop(); }, run.timeout);
-  const std::vector<ReduceGroup> groups = groupsOf(run.program);
-  bool oneHost = watched.size() == transport.ranks();
+      control, [&] { return page.askedToStop(); }, run.timeout);
+  const Communication communication = communicationOf(run.program);
+  bool oneHost = watched.size() == control.ranks();
   try {
-    checkAgreement(transport, sharedOf(run), run.timeout);
+    checkAgreement(control, sharedOf(run), run.timeout);
     runRank(
-        run, groups, transport, page.of(transport.rank()),
-        [&] {
-          Watchdog limit(run.timeout, "all ranks to make their groups", fail);
-          transport.prepare(groups);
-        },
+        run, communication, control, channels, page.of(control.rank()),
         [&](uint64_t step) {
           return oneHost ? page.mayBegin(step) : vote.mayBegin();
         },
-        fail);
-    vote.finish();
-  } catch (const TransportError &error) {
-    if (error.reason == TransportError::Reason::Aborted)
+        // Before any other message.
+        [&] { vote.finish(); }, fail);
+  } catch (const WaitError &error) {
+    if (error.reason == WaitError::Reason::Aborted)
       watcher.leave(error.what());
     fail(error.what());
   } catch (const std::exception &error) {

@@ -101,7 +101,7 @@ void runInProcess(const TrainingRun &run);
 /// with status 1 and one of them reports. With a timeout, a process that is
 /// stopped for longer is a failure too. A rank whose status page the others
 /// cannot open counts as a host of its own.
-void runInJob(const TrainingRun &run, Transport &transport,
+void runInJob(const TrainingRun &run, Control &control, Channels &channels,
               const std::vector<uint32_t> &hostRanks);
 
 } // namespace chimera::runtime

@@ -7,11 +7,11 @@
 
 #include "runtime/train/Sequential.h"
 
+#include "runtime/device/Fold.h"
 #include "runtime/interpreter/Scale.h"
 #include "runtime/program/Layout.h"
 #include "runtime/program/Pieces.h"
 #include "runtime/train/Tied.h"
-#include "runtime/transport/Fold.h"
 
 #include <algorithm>
 #include <deque>

@@ -7,8 +7,8 @@
 
 #include "runtime/train/SignsOfLife.h"
 
-#include "runtime/transport/Deadline.h"
-#include "runtime/transport/Exchange.h"
+#include "runtime/control/Messages.h"
+#include "runtime/system/Deadline.h"
 #include "runtime/watch/Processes.h"
 #include "runtime/watch/Report.h"
 
@@ -29,14 +29,14 @@ using std::chrono::milliseconds;
 namespace {
 enum class Sign : uint8_t { Works, IsDone };
 
-/// A round of signs is given up after so many more rounds, because a timeout
-/// has passed.
-constexpr int kRounds = 4;
+/// In a timeout.
+constexpr int kSigns = 4;
 
-Block blockOf(Sign sign) {
-  Block block = makeBlock(sizeof(sign));
-  *block.get() = static_cast<std::byte>(sign);
-  return block;
+/// A byte never waits until it is heard (see Control::send).
+void tell(Control &control, Sign sign, milliseconds timeout) {
+  for (uint32_t rank = 0; rank < control.ranks(); ++rank)
+    if (rank != control.rank())
+      sendValue(control, rank, sign, timeout);
 }
 
 /// Work on a thread of its own.
@@ -100,37 +100,17 @@ private:
 };
 } // namespace
 
-SignsOfLife::SignsOfLife(Transport &transport, milliseconds timeout)
-    : transport(transport), timeout(timeout),
-      period(std::max(timeout / kRounds, milliseconds(1))),
-      next(Clock::now() + period), working(blockOf(Sign::Works)),
-      done(blockOf(Sign::IsDone)) {}
-
-void SignsOfLife::post(const Block &sign) {
-  Round &round = rounds.emplace_back();
-  for (uint32_t rank = 0; rank < transport.ranks(); ++rank)
-    if (rank != transport.rank())
-      round.push_back(transport.postSend(rank, {sign.get(), sizeof(Sign)}));
-}
+SignsOfLife::SignsOfLife(Control &control, milliseconds timeout)
+    : control(control), timeout(timeout),
+      period(std::max(timeout / kSigns, milliseconds(1))),
+      next(Clock::now() + period) {}
 
 void SignsOfLife::sendIfDue() {
   if (failure || Clock::now() < next)
     return;
   next = Clock::now() + period;
   try {
-    post(working);
-    if (rounds.size() <= size_t(kRounds))
-      return;
-    Round oldest = std::move(rounds.front());
-    rounds.pop_front();
-    for (std::unique_ptr<Request> &request : oldest)
-      try {
-        transport.wait(std::move(request), milliseconds(0));
-      } catch (const TransportError &error) {
-        // A rank that does not listen now may listen later.
-        if (error.reason != TransportError::Reason::TimedOut)
-          throw;
-      }
+    tell(control, Sign::Works, timeout);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -167,26 +147,26 @@ void SignsOfLife::during(
 void SignsOfLife::sendLast() {
   if (failure)
     std::rethrow_exception(failure);
-  post(done);
-  for (Round &round : rounds)
-    for (std::unique_ptr<Request> &request : round)
-      transport.wait(std::move(request), timeout);
-  rounds.clear();
+  tell(control, Sign::IsDone, timeout);
+  for (uint32_t rank = 0; rank < control.ranks(); ++rank)
+    if (rank != control.rank())
+      receiveValue<Sign>(control, rank, timeout);
 }
 
-void chimera::runtime::awaitLastSign(Transport &transport, uint32_t root,
+void chimera::runtime::awaitLastSign(Control &control, uint32_t root,
                                      milliseconds timeout) try {
   // What the root itself waits for, while it gathers, times out before and has
   // more to say.
   milliseconds patience = timeout + kAfterWaits;
-  while (receiveValue<Sign>(transport, root, patience) != Sign::IsDone)
+  while (receiveValue<Sign>(control, root, patience) != Sign::IsDone)
     patience = timeout;
-} catch (const TransportError &error) {
-  if (error.reason != TransportError::Reason::TimedOut)
+  sendValue(control, root, Sign::IsDone, timeout);
+} catch (const WaitError &error) {
+  if (error.reason != WaitError::Reason::TimedOut)
     throw;
-  throw TransportError(error.reason,
-                       timedOut(timeout, "a sign of life from rank " +
-                                             std::to_string(root) +
-                                             ", which gathers, saves and "
-                                             "evaluates"));
+  throw WaitError(error.reason,
+                  timedOut(timeout, "a sign of life from rank " +
+                                        std::to_string(root) +
+                                        ", which gathers, saves and "
+                                        "evaluates"));
 }

@@ -22,9 +22,8 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_SIGNSOFLIFE_H
 #define CHIMERA_RUNTIME_TRAIN_SIGNSOFLIFE_H
 
-#include "runtime/transport/Transport.h"
+#include "runtime/control/Control.h"
 
-#include <deque>
 #include <exception>
 #include <functional>
 
@@ -33,8 +32,8 @@ namespace chimera::runtime {
 /// Used by the root, after the last other message that it sends to any rank.
 class SignsOfLife {
 public:
-  /// `transport` must outlive this.
-  SignsOfLife(Transport &transport, std::chrono::milliseconds timeout);
+  /// `control` must outlive this.
+  SignsOfLife(Control &control, std::chrono::milliseconds timeout);
 
   /// Sends a sign if it is time for one. Does not wait until the others hear
   /// it. Errors are kept for sendLast.
@@ -53,22 +52,18 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  using Round = std::vector<std::unique_ptr<Request>>;
-  void post(const Block &sign);
 
-  Transport &transport;
+  Control &control;
   const std::chrono::milliseconds timeout;
   const std::chrono::milliseconds period;
   Clock::time_point next;
-  const Block working, done; ///< the two signs, a byte each
-  std::deque<Round> rounds;  ///< not known to have been heard, oldest first
   std::exception_ptr failure;
 };
 
 /// At every other rank: returns when `root` has sent its last sign. Throws what
 /// waits throw, that is after `timeout` without a sign, or half a second more
 /// without the first.
-void awaitLastSign(Transport &transport, uint32_t root,
+void awaitLastSign(Control &control, uint32_t root,
                    std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime

@@ -7,36 +7,54 @@
 
 #include "runtime/train/StopVote.h"
 
-#include <cstring>
-#include <numeric>
+#include "runtime/control/Messages.h"
+
+#include <utility>
 
 using namespace chimera::runtime;
 
-StopVote::StopVote(Transport &transport, uint32_t group,
-                   std::function<bool()> wants,
+StopVote::StopVote(Control &control, std::function<bool()> wants,
                    std::chrono::milliseconds timeout)
-    : transport(transport), everyone{group,
-                                     std::vector<uint32_t>(transport.ranks())},
-      wants(std::move(wants)), timeout(timeout) {
-  std::memset(sum.get(), 0, sizeof(uint64_t));
-  std::iota(everyone.contributions.begin(), everyone.contributions.end(), 0);
-}
+    : control(control), wants(std::move(wants)), timeout(timeout) {}
 
 bool StopVote::mayBegin() {
-  finish();
-  uint64_t votes = 0;
-  Bytes bytes(sum.get(), sizeof(votes));
-  std::memcpy(&votes, bytes.data(), bytes.size());
-  if (votes != 0)
+  if (std::exchange(isDecided, false) && hearDecision())
     return false;
-  votes = wants() ? 1 : 0;
-  std::memcpy(bytes.data(), &votes, bytes.size());
-  underWay =
-      transport.startAllReduce(everyone, ElementType::UInt64, {bytes}, bytes);
+  if (hasVoted) {
+    decide();
+    isDecided = true;
+  }
+  if (control.rank() == 0)
+    isWanted |= wants();
+  else
+    sendValue(control, 0, uint8_t(wants()), timeout);
+  hasVoted = true;
   return true;
 }
 
+/// Rank 0 hears the votes of the step before, and tells the others.
+void StopVote::decide() {
+  if (control.rank() != 0)
+    return;
+  hearVotes();
+  decision = isWanted;
+  for (uint32_t rank = 1; rank < control.ranks(); ++rank)
+    sendValue(control, rank, uint8_t(decision), timeout);
+}
+
+void StopVote::hearVotes() {
+  for (uint32_t rank = 1; rank < control.ranks(); ++rank)
+    isWanted |= receiveValue<uint8_t>(control, rank, timeout) != 0;
+}
+
+bool StopVote::hearDecision() {
+  return control.rank() == 0 ? decision
+                             : receiveValue<uint8_t>(control, 0, timeout) != 0;
+}
+
 void StopVote::finish() {
-  if (underWay)
-    transport.wait(std::move(underWay), timeout);
+  if (std::exchange(isDecided, false))
+    hearDecision();
+  if (std::exchange(hasVoted, false) && control.rank() == 0)
+    hearVotes();
 }

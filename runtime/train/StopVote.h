@@ -5,16 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranks of several hosts share no status page, so they vote. While a step runs,
-// an all-reduce counts the ranks that want to stop. All ranks see the same
-// count, a step later.
+// Ranks of several hosts share no status page, so they vote. Before each step
+// every rank tells rank 0 whether it was asked to stop; rank 0 tells the others
+// in the next one whether any was, and they hear that in the one after. By then
+// the words have long arrived: nobody waits for them.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_TRAIN_STOPVOTE_H
 #define CHIMERA_RUNTIME_TRAIN_STOPVOTE_H
 
-#include "runtime/transport/Transport.h"
+#include "runtime/control/Control.h"
 
 #include <functional>
 
@@ -22,28 +23,32 @@ namespace chimera::runtime {
 
 class StopVote {
 public:
-  /// `group` is a number that no other all-reduce of the transport has; `wants`
-  /// tells whether this rank was asked to stop. The arguments must outlive
-  /// this.
-  StopVote(Transport &transport, uint32_t group, std::function<bool()> wants,
+  /// `wants` tells whether this rank was asked to stop. The arguments must
+  /// outlive this.
+  StopVote(Control &control, std::function<bool()> wants,
            std::chrono::milliseconds timeout);
 
   /// Whether the next step may begin. Every rank asks before it begins a step,
   /// and gets the same answers. Throws what waits throw.
   bool mayBegin();
 
-  /// Completes the vote that is under way. Every rank must call it after the
-  /// same number of steps.
+  /// Receives what was sent and not received yet. Every rank must call it,
+  /// once, after the same number of steps.
   void finish();
 
 private:
-  Transport &transport;
-  ReduceGroup everyone;
+  void decide();
+  void hearVotes();
+  bool hearDecision();
+
+  Control &control;
   const std::function<bool()> wants;
   const std::chrono::milliseconds timeout;
-  /// This rank's vote, a number, and after the wait the sum of all.
-  Block sum = makeBlock(sizeof(uint64_t));
-  std::unique_ptr<Request> underWay;
+  bool hasVoted = false;  ///< since the votes were heard
+  bool isDecided = false; ///< since the decision was heard
+  // At rank 0: whether any rank was heard to want it, and what the others were
+  // told last.
+  bool isWanted = false, decision = false;
 };
 
 } // namespace chimera::runtime

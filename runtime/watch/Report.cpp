@@ -7,7 +7,7 @@
 
 #include "runtime/watch/Report.h"
 
-#include "runtime/transport/Deadline.h"
+#include "runtime/system/Deadline.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Processes.h"
 

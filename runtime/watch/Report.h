@@ -13,6 +13,7 @@
 #ifndef CHIMERA_RUNTIME_WATCH_REPORT_H
 #define CHIMERA_RUNTIME_WATCH_REPORT_H
 
+#include "runtime/program/Program.h"
 #include "runtime/watch/StatusPage.h"
 
 namespace chimera::runtime {

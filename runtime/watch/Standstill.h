@@ -14,7 +14,7 @@
 #ifndef CHIMERA_RUNTIME_WATCH_STANDSTILL_H
 #define CHIMERA_RUNTIME_WATCH_STANDSTILL_H
 
-#include "runtime/transport/Deadline.h"
+#include "runtime/system/Deadline.h"
 #include "runtime/watch/StatusPage.h"
 
 #include <optional>

@@ -7,7 +7,7 @@
 
 #include "runtime/watch/StatusPage.h"
 
-#include "runtime/transport/Exchange.h"
+#include "runtime/control/Messages.h"
 #include "runtime/watch/SharedFile.h"
 
 #include <algorithm>
@@ -42,12 +42,11 @@ StatusPage::StatusPage(uint32_t ranks)
   std::iota(sharers.begin(), sharers.end(), 0);
 }
 
-StatusPage::StatusPage(Transport &transport,
-                       const std::vector<uint32_t> &hostRanks,
+StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
                        std::chrono::milliseconds timeout)
-    : count(transport.ranks()),
-      bytes(sizeof(Head) + transport.ranks() * sizeof(Status)) {
-  uint32_t self = transport.rank(), lowest = hostRanks.front();
+    : count(control.ranks()),
+      bytes(sizeof(Head) + control.ranks() * sizeof(Status)) {
+  uint32_t self = control.rank(), lowest = hostRanks.front();
   auto others = hostRanks | std::views::drop(1);
   // Whether each of hostRanks has the page.
   std::vector<uint8_t> has(hostRanks.size(), 1);
@@ -56,17 +55,18 @@ StatusPage::StatusPage(Transport &transport,
     SharedFile file = SharedFile::make(bytes);
     publish(file.number(), self);
     for (uint32_t rank : others)
-      sendValue(transport, rank, file.place(), timeout);
+      sendValue(control, rank, file.place(), timeout);
     for (size_t i = 1; i < hostRanks.size(); ++i)
-      has[i] = receiveValue<uint8_t>(transport, hostRanks[i], timeout);
+      has[i] = receiveValue<uint8_t>(control, hostRanks[i], timeout);
     for (uint32_t rank : others)
-      send(transport, rank, std::as_bytes(std::span(has)), timeout);
+      sendAll(control, rank, std::as_bytes(std::span(has)), timeout);
   } else {
     std::optional<SharedFile> file = SharedFile::open(
-        receiveValue<SharedFile::Place>(transport, lowest, timeout));
+        receiveValue<SharedFile::Place>(control, lowest, timeout));
     publish(file ? file->number() : -1, self);
-    sendValue(transport, lowest, uint8_t(file.has_value()), timeout);
-    receive(transport, lowest, std::as_writable_bytes(std::span(has)), timeout);
+    sendValue(control, lowest, uint8_t(file.has_value()), timeout);
+    receiveAll(control, lowest, std::as_writable_bytes(std::span(has)),
+               timeout);
     if (!file)
       std::ranges::fill(has, 0);
   }

@@ -17,8 +17,8 @@
 #ifndef CHIMERA_RUNTIME_WATCH_STATUSPAGE_H
 #define CHIMERA_RUNTIME_WATCH_STATUSPAGE_H
 
+#include "runtime/control/Control.h"
 #include "runtime/interpreter/Status.h"
-#include "runtime/transport/Transport.h"
 
 #include <cstdint>
 #include <vector>
@@ -31,11 +31,11 @@ public:
   explicit StatusPage(uint32_t ranks);
 
   /// The page of this host's processes. The lowest of `hostRanks` makes it and
-  /// tells the others over `transport`; all of them must call this. A rank that
+  /// tells the others over `control`; all of them must call this. A rank that
   /// cannot open the page, for example in a container, gets a page of its own,
   /// as if it were alone on its host. Throws std::runtime_error where there is
   /// no memory for the page, and whatever waits throw.
-  StatusPage(Transport &transport, const std::vector<uint32_t> &hostRanks,
+  StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
              std::chrono::milliseconds timeout);
 
   ~StatusPage();

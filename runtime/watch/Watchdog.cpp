@@ -7,7 +7,7 @@
 
 #include "runtime/watch/Watchdog.h"
 
-#include "runtime/transport/Deadline.h"
+#include "runtime/system/Deadline.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 

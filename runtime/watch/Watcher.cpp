@@ -7,7 +7,7 @@
 
 #include "runtime/watch/Watcher.h"
 
-#include "runtime/transport/Deadline.h"
+#include "runtime/system/Deadline.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Processes.h"
 #include "runtime/watch/Report.h"

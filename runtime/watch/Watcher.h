@@ -21,6 +21,7 @@
 #ifndef CHIMERA_RUNTIME_WATCH_WATCHER_H
 #define CHIMERA_RUNTIME_WATCH_WATCHER_H
 
+#include "runtime/program/Program.h"
 #include "runtime/watch/StatusPage.h"
 
 #include <condition_variable>

@@ -18,9 +18,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/control/Messages.h"
+#include "runtime/control/mpi/Control.h"
+#include "runtime/device/Host.h"
 #include "runtime/interpreter/Profile.h"
 #include "runtime/train/Gather.h"
-#include "runtime/transport/mpi/Session.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -54,23 +56,20 @@ struct Times {
   std::vector<int64_t> receive; ///< the receiver's thread
 };
 
-void measure(Transport &transport, uint64_t bytes, int rounds, Times &times) {
+void measure(Control &control, Channels &channels, uint64_t bytes, int rounds,
+             Times &times) {
   // As a pipeline has several micro-batches under way.
   constexpr size_t kBuffers = 4;
   std::vector<std::vector<std::byte>> buffers(kBuffers,
                                               std::vector<std::byte>(bytes));
-  uint32_t self = transport.rank(), ranks = transport.ranks();
+  uint32_t self = channels.rank(), ranks = channels.ranks();
   int64_t begin = 0;
   if (self == 0) {
     begin = steadyNanoseconds() + 50 * kMillisecond;
     for (uint32_t rank = 1; rank < ranks; ++rank)
-      transport.wait(
-          transport.postSend(rank, std::as_bytes(std::span(&begin, 1))),
-          kForever);
+      sendValue(control, rank, begin, kForever);
   } else {
-    transport.wait(
-        transport.postReceive(0, std::as_writable_bytes(std::span(&begin, 1))),
-        kForever);
+    begin = receiveValue<int64_t>(control, 0, kForever);
   }
   for (int round = 0; round < rounds; ++round, begin += kRound) {
     uint32_t first = static_cast<uint32_t>(round) % 2;
@@ -91,17 +90,17 @@ void measure(Transport &transport, uint64_t bytes, int rounds, Times &times) {
       sleepUntil(send);
       int64_t posted = steadyNanoseconds();
       std::memcpy(buffer.data(), &posted, sizeof(posted));
-      auto request = transport.postSend(peer, buffer);
+      auto request = channels.postSend(peer, buffer);
       int64_t own = steadyNanoseconds() - posted;
       sleepUntil(begin + kLook);
       int64_t looked = steadyNanoseconds();
-      transport.wait(std::move(request), kForever);
+      channels.wait(hostQueue(), std::move(request), kForever);
       times.send.push_back(own + steadyNanoseconds() - looked);
     } else {
-      auto request = transport.postReceive(peer, buffer);
+      auto request = channels.postReceive(peer, buffer);
       sleepUntil(isLate ? send + kApart : send - kApart);
       int64_t came = steadyNanoseconds();
-      transport.wait(std::move(request), kForever);
+      channels.wait(hostQueue(), std::move(request), kForever);
       int64_t went = steadyNanoseconds(), posted = 0;
       std::memcpy(&posted, buffer.data(), sizeof(posted));
       // A sleep may have been too long by all that they are apart.
@@ -114,21 +113,18 @@ void measure(Transport &transport, uint64_t bytes, int rounds, Times &times) {
 }
 
 /// Those of all ranks, at rank 0.
-std::vector<int64_t> gather(Transport &transport,
-                            const std::vector<int64_t> &own) {
+std::vector<int64_t> gather(Control &control, const std::vector<int64_t> &own) {
   std::vector<uint64_t> counts =
-      gatherValues(transport, 0, uint64_t(own.size()), kForever);
-  if (transport.rank() != 0) {
-    transport.wait(transport.postSend(0, std::as_bytes(std::span(own))),
-                   kForever);
+      gatherValues(control, 0, uint64_t(own.size()), kForever);
+  if (control.rank() != 0) {
+    sendAll(control, 0, std::as_bytes(std::span(own)), kForever);
     return {};
   }
   std::vector<int64_t> all = own;
-  for (uint32_t rank = 1; rank < transport.ranks(); ++rank) {
+  for (uint32_t rank = 1; rank < control.ranks(); ++rank) {
     std::vector<int64_t> more(counts[rank]);
-    transport.wait(
-        transport.postReceive(rank, std::as_writable_bytes(std::span(more))),
-        kForever);
+    receiveAll(control, rank, std::as_writable_bytes(std::span(more)),
+               kForever);
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -156,15 +152,17 @@ int main(int argc, char **argv) {
                          "host\n");
     _exit(1);
   }
-  std::unique_ptr<Transport> transport = session.makeTransport();
+  std::shared_ptr<mpi::News> news = session.makeNews();
+  std::unique_ptr<Channels> channels = session.makeChannels(news);
+  std::unique_ptr<Control> control = makeMpiControl(news);
   Times times;
-  measure(*transport, bytes, rounds, times);
+  measure(*control, *channels, bytes, rounds, times);
   nlohmann::ordered_json result{{"ranks", session.ranks()}, {"bytes", bytes}};
   for (const auto &[name, own] : {std::pair("send", &times.send),
                                   {"whole", &times.whole},
                                   {"receive", &times.receive}}) {
     Durations durations;
-    for (int64_t ns : gather(*transport, *own))
+    for (int64_t ns : gather(*control, *own))
       durations.add(ns);
     if (durations.count())
       result[name] = {{"count", durations.count()},

@@ -4,7 +4,7 @@
 """Prints, as Markdown tables, what messages between two ranks of this host cost
 over MPI:
 
-- a message to and fro through the transport, beside MPI_Isend and MPI_Irecv in
+- a message to and fro over channels, beside MPI_Isend and MPI_Irecv in
   the same run with the better of two ways to wait (MPI_Wait, a loop of
   MPI_Test);
 - the share of an exchange that hides behind work, 1 - (both - work) / exchange,
@@ -55,12 +55,12 @@ def print_ping_pong(args, progress):
     print(
         f"Progress threads {'on' if progress else 'off'}; other load "
         f"{load.cores:.2f} cores.\n\n"
-        "| message | plain MPI, µs | transport, µs | difference, µs "
-        "| plain MPI, GB/s | transport, GB/s | bandwidth, share of plain |\n"
+        "| message | plain MPI, µs | channels, µs | difference, µs "
+        "| plain MPI, GB/s | channels, GB/s | bandwidth, share of plain |\n"
         "|---|---|---|---|---|---|---|"
     )
     for row in rows:
-        size, ours = row["bytes"], row["transport"]
+        size, ours = row["bytes"], row["channels"]
         plain = min(row["wait"], row["test"], key=statistics.median)
         theirs, own = statistics.median(plain), statistics.median(ours)
         later = statistics.median(o - p for o, p in zip(ours, plain))

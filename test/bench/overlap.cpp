@@ -13,7 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/transport/mpi/Session.h"
+#include "runtime/channel/mpi/Session.h"
+#include "runtime/device/Host.h"
 #include "tools/Within.h"
 
 #include <CLI/CLI.hpp>
@@ -51,20 +52,20 @@ double compute(uint64_t turns) {
 enum class Exchange { Message, AllReduce };
 
 struct Rank {
-  Transport &transport;
+  Channels &channels;
   Exchange kind;
   std::vector<float> out, in;
 
-  uint32_t peer() const { return 1 - transport.rank(); }
+  uint32_t peer() const { return 1 - channels.rank(); }
 
   /// The larger of what the two ranks have; also a barrier.
   double larger(double own) {
     double other = 0;
-    auto receive = transport.postReceive(
+    auto receive = channels.postReceive(
         peer(), std::as_writable_bytes(std::span(&other, 1)));
-    auto send = transport.postSend(peer(), std::as_bytes(std::span(&own, 1)));
-    transport.wait(std::move(receive), kTimeout);
-    transport.wait(std::move(send), kTimeout);
+    auto send = channels.postSend(peer(), std::as_bytes(std::span(&own, 1)));
+    channels.wait(hostQueue(), std::move(receive), kTimeout);
+    channels.wait(hostQueue(), std::move(send), kTimeout);
     return std::max(own, other);
   }
 
@@ -73,11 +74,11 @@ struct Rank {
     std::vector<std::unique_ptr<Request>> requests;
     Bytes here = std::as_writable_bytes(std::span(in));
     if (kind == Exchange::Message) {
-      requests.push_back(transport.postReceive(peer(), here));
+      requests.push_back(channels.postReceive(peer(), here));
       requests.push_back(
-          transport.postSend(peer(), std::as_bytes(std::span(out))));
+          channels.postSend(peer(), std::as_bytes(std::span(out))));
     } else {
-      requests.push_back(transport.startAllReduce(
+      requests.push_back(channels.startAllReduce(
           kEveryone, ElementType::Float32, {here}, here));
     }
     return requests;
@@ -101,10 +102,10 @@ struct Rank {
     meet();
     Clock::time_point begin = Clock::now();
     std::vector<std::unique_ptr<Request>> requests = post();
-    transport.computing();
+    channels.computing();
     work();
     for (std::unique_ptr<Request> &request : requests)
-      transport.wait(std::move(request), kTimeout);
+      channels.wait(hostQueue(), std::move(request), kTimeout);
     return larger(millisecondsSince(begin));
   }
 
@@ -175,16 +176,17 @@ int main(int argc, char **argv) {
                     {"ordered all-reduce", Exchange::AllReduce, false},
                     {"all-reduce of MPI", Exchange::AllReduce, true}};
 
-  std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<std::unique_ptr<Channels>> channels;
   std::vector<Rank> ranks;
   nlohmann::json rows;
   for (const auto &exchange : kExchanges)
     for (bool progress : {false, true}) {
-      transports.push_back(session.makeTransport(
+      channels.push_back(session.makeChannels(
+          session.makeNews(),
           {.progressThread = progress, .ownAllReduce = exchange.byMpi}));
-      transports.back()->prepare(std::span(&kEveryone, 1));
+      channels.back()->prepare({.pairs = {}, .groups = {kEveryone}});
       size_t elements = bytes / sizeof(float);
-      ranks.push_back({*transports.back(), exchange.kind,
+      ranks.push_back({*channels.back(), exchange.kind,
                        std::vector<float>(elements, 1),
                        std::vector<float>(elements)});
       for (const char *work : {"sleeping", "busy"})

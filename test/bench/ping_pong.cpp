@@ -1,18 +1,19 @@
-//===- ping_pong.cpp - Messages of a transport beside plain MPI's ---------===//
+//===- ping_pong.cpp - Messages over channels beside plain MPI's ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Two ranks send a message to and fro, through the transport and with MPI's own
+// Two ranks send a message to and fro, through the channels and with MPI's own
 // calls; the latter wait once by MPI_Wait and once by MPI_Test in a loop. The
 // three take turns, so that what else the machine does befalls them alike.
 // Prints, as JSON, of each size and round the microseconds of one message.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/transport/mpi/Session.h"
+#include "runtime/channel/mpi/Session.h"
+#include "runtime/device/Host.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -35,14 +36,14 @@ struct Ends {
   uint32_t peer() const { return 1 - self; }
 };
 
-void throughTransport(Transport &transport, Ends &ends) {
-  auto receive = transport.postReceive(ends.peer(), ends.in);
+void overChannels(Channels &channels, Ends &ends) {
+  auto receive = channels.postReceive(ends.peer(), ends.in);
   if (!ends.begins())
-    transport.wait(std::move(receive), kTimeout);
-  auto send = transport.postSend(ends.peer(), ends.out);
+    channels.wait(hostQueue(), std::move(receive), kTimeout);
+  auto send = channels.postSend(ends.peer(), ends.out);
   if (ends.begins())
-    transport.wait(std::move(receive), kTimeout);
-  transport.wait(std::move(send), kTimeout);
+    channels.wait(hostQueue(), std::move(receive), kTimeout);
+  channels.wait(hostQueue(), std::move(send), kTimeout);
 }
 
 /// `wait` is for one request.
@@ -72,9 +73,9 @@ double measure(MPI_Comm communicator, int repetitions, Exchange exchange) {
   return took.count() / repetitions / 2;
 }
 
-nlohmann::json measureSize(Transport &transport, MPI_Comm communicator,
+nlohmann::json measureSize(Channels &channels, MPI_Comm communicator,
                            uint64_t bytes, int rounds) {
-  Ends ends{transport.rank(), std::vector<std::byte>(bytes, std::byte(1)),
+  Ends ends{channels.rank(), std::vector<std::byte>(bytes, std::byte(1)),
             std::vector<std::byte>(bytes)};
   auto byWait = [&] {
     plainly(communicator, ends, [](MPI_Request &request) {
@@ -87,7 +88,7 @@ nlohmann::json measureSize(Transport &transport, MPI_Comm communicator,
         MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
     });
   };
-  auto ours = [&] { throughTransport(transport, ends); };
+  auto ours = [&] { overChannels(channels, ends); };
 
   ours();
   constexpr double kBatch = 4000; // µs
@@ -98,7 +99,7 @@ nlohmann::json measureSize(Transport &transport, MPI_Comm communicator,
   nlohmann::json row{{"bytes", bytes}};
   for (int round = 0; round < rounds; ++round) {
     row["wait"].push_back(measure(communicator, repetitions, byWait));
-    row["transport"].push_back(measure(communicator, repetitions, ours));
+    row["channels"].push_back(measure(communicator, repetitions, ours));
     row["test"].push_back(measure(communicator, repetitions, byTest));
   }
   if (ends.in != ends.out) {
@@ -110,7 +111,7 @@ nlohmann::json measureSize(Transport &transport, MPI_Comm communicator,
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Measures messages between two ranks, through the transport and "
+  CLI::App app("Measures messages between two ranks, through the channels and "
                "with MPI's own calls, as JSON in microseconds.",
                "ping_pong");
   std::vector<uint64_t> sizes;
@@ -131,13 +132,13 @@ int main(int argc, char **argv) {
                  session.ranks());
     _exit(1);
   }
-  std::unique_ptr<Transport> transport =
-      session.makeTransport({.progressThread = progress});
+  std::unique_ptr<Channels> channels =
+      session.makeChannels(session.makeNews(), {.progressThread = progress});
   MPI_Comm communicator;
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
   nlohmann::json rows;
   for (uint64_t bytes : sizes)
-    rows.push_back(measureSize(*transport, communicator, bytes, rounds));
+    rows.push_back(measureSize(*channels, communicator, bytes, rounds));
   MPI_Comm_free(&communicator);
   if (session.rank() == 0)
     std::printf("%s\n", rows.dump().c_str());

@@ -7,6 +7,8 @@
 
 #include "test/runtime/hostile/Run.h"
 
+#include "runtime/device/Host.h"
+#include "runtime/interpreter/Communication.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/train/Run.h"
@@ -69,9 +71,9 @@ private:
     each.keepGradients = true;
     for (uint32_t rank = 0; rank < count; ++rank) {
       current = rank;
-      ranks.push_back(
-          std::make_unique<Interpreter>(program, groups, makeExactStage, data,
-                                        world.of(rank), page.of(rank), each));
+      ranks.push_back(std::make_unique<Interpreter>(
+          program, groups, makeExactStage, data, *device, world.of(rank),
+          page.of(rank), each));
     }
     for (uint32_t rank = 0; rank < count; ++rank)
       ranks[rank]->begin(options.steps,
@@ -151,7 +153,7 @@ private:
     auto copy = [](const Replicas &replicas) {
       std::vector<Outcome::Replica> copies;
       for (const auto &[key, bytes] : replicas)
-        copies.push_back({key, Memory(bytes.begin(), bytes.end())});
+        copies.push_back({key, Memory(bytes.get().begin(), bytes.get().end())});
       return copies;
     };
     for (const std::unique_ptr<Interpreter> &rank : ranks) {
@@ -161,13 +163,14 @@ private:
   }
 
   const program::ProgramT &program;
-  const std::vector<ReduceGroup> groups = groupsOf(program);
+  const std::vector<ReduceGroup> groups = communicationOf(program).groups;
   const RunOptions options;
   Random random;
   SyntheticData data;
   uint32_t count;
   StatusPage page;
   World world;
+  const std::unique_ptr<Device> device = makeHostDevice();
   std::vector<std::unique_ptr<Interpreter>> ranks;
   std::vector<Time> clocks; // by rank, when it is done with its last
   std::vector<Time> slowness;

@@ -1,4 +1,4 @@
-//===- World.cpp - Transports that keep every promise, barely -------------===//
+//===- World.cpp - Channels that keep every promise, barely -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,7 @@
 
 #include "test/runtime/hostile/World.h"
 
-#include "runtime/transport/Fold.h"
+#include "runtime/device/Fold.h"
 
 #include <algorithm>
 
@@ -35,14 +35,15 @@ struct World::OperationRequest final : Request {
   Shared operation;
 };
 
-class World::Endpoint final : public Transport {
+class World::Endpoint final : public Channels {
 public:
   Endpoint(World &world, uint32_t self) : world(world), self(self) {}
 
   uint32_t rank() const override { return self; }
   uint32_t ranks() const override { return world.options.ranks; }
 
-  std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes) override {
+  std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
+                                    Event) override {
     Shared operation = make("the send to rank " + std::to_string(to));
     give(*operation, {bytes});
     Channel &channel = world.channels[{self, to}];
@@ -54,15 +55,16 @@ public:
     return request;
   }
 
-  std::unique_ptr<Request> handOver(uint32_t to, Block &memory,
-                                    uint64_t size) override {
+  std::unique_ptr<Request> handOver(uint32_t to, Block &memory, uint64_t size,
+                                    Event) override {
     Bytes bytes(memory.get(), size);
-    auto request = postSend(to, bytes);
+    auto request = postSend(to, bytes, {});
     dynamic_cast<OperationRequest &>(*request).operation->away = bytes;
     return request;
   }
 
-  std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes) override {
+  std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
+                                       Event) override {
     Shared operation = make("the receive from rank " + std::to_string(from));
     operation->taken = bytes;
     world.poison(*operation);
@@ -76,7 +78,7 @@ public:
   std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
                                           ElementType type,
                                           std::vector<ConstBytes> contributions,
-                                          Bytes sum) override {
+                                          Bytes sum, Event) override {
     checkAllReduce(group, self, type, contributions, sum);
     Shared operation =
         make("the all-reduce of group " + std::to_string(group.id));
@@ -97,7 +99,7 @@ public:
     return request;
   }
 
-  void wait(std::unique_ptr<Request> request,
+  void wait(Queue &, std::unique_ptr<Request> request,
             std::chrono::milliseconds) override {
     if (!request)
       throw std::logic_error("waits for what was not posted");
@@ -134,7 +136,7 @@ World::World(const Options &options, Random &random)
 
 World::~World() = default;
 
-Transport &World::of(uint32_t rank) { return *endpoints[rank]; }
+Channels &World::of(uint32_t rank) { return *endpoints[rank]; }
 
 void World::enter(uint32_t rank, uint32_t index, Time time) {
   instructions[rank] = index;

@@ -1,4 +1,4 @@
-//===- World.h - Transports that keep every promise, barely -----*- C++ -*-===//
+//===- World.h - Channels that keep every promise, barely -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Channels and all-reduces of ranks that one thread steps in virtual time. They
-// do what Transport.h promises and not a bit more, so a program that relies on
+// do what Channels.h promises and not a bit more, so a program that relies on
 // more than that shows it:
 // - Bytes arrive at the wait, not before. From its post to its wait a buffer
 //   that is received or summed into holds garbage, and must still hold that
@@ -21,7 +21,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_HOSTILE_WORLD_H
 #define CHIMERA_TEST_RUNTIME_HOSTILE_WORLD_H
 
-#include "runtime/transport/Transport.h"
+#include "runtime/channel/Channels.h"
 #include "test/runtime/hostile/Random.h"
 
 #include <deque>
@@ -50,7 +50,7 @@ public:
   /// What `rank` is to use; lives as long as the world. Its posts and waits
   /// throw std::logic_error where a promise is broken: sizes that differ,
   /// buffers touched while they are in flight.
-  Transport &of(uint32_t rank);
+  Channels &of(uint32_t rank);
 
   /// To be told before a rank is stepped: what it posts now is posted by its
   /// instruction `index` at `now`, which never decreases.

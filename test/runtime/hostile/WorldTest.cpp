@@ -7,6 +7,8 @@
 
 #include "test/runtime/hostile/World.h"
 
+#include "runtime/device/Host.h"
+
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -33,7 +35,7 @@ struct Pair {
   }
   void wait(uint32_t rank, uint32_t index, std::unique_ptr<Request> request) {
     world.enter(rank, 99, *world.completion(rank, index));
-    world.of(rank).wait(std::move(request), kAny);
+    world.of(rank).wait(hostQueue(), std::move(request), kAny);
   }
   std::string failureOf(const std::function<void()> &action) {
     try {
@@ -137,9 +139,10 @@ TEST(HostileWorld, AnAllReduceNeedsEveryMemberAndKeepsWhatItSums) {
   auto second = world.of(1).startAllReduce(group, ElementType::UInt64,
                                            {bytes(given[1])}, sum(1));
   world.enter(0, 7, *world.completion(0, 5));
-  world.of(0).wait(std::move(first), kAny);
+  world.of(0).wait(hostQueue(), std::move(first), kAny);
   EXPECT_EQ(sums[0], 321u);
   given[1] = 0;
-  EXPECT_THROW(world.of(1).wait(std::move(second), kAny), std::logic_error);
+  EXPECT_THROW(world.of(1).wait(hostQueue(), std::move(second), kAny),
+               std::logic_error);
 }
 } // namespace

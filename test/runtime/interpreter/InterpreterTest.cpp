@@ -1,4 +1,4 @@
-//===- InterpreterTest.cpp - What the interpreter tells its transport -----===//
+//===- InterpreterTest.cpp - What the interpreter tells its channels -----===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,6 +7,8 @@
 
 #include "runtime/interpreter/Interpreter.h"
 
+#include "runtime/device/Host.h"
+#include "runtime/interpreter/Communication.h"
 #include "runtime/stage/ExactStage.h"
 #include "test/runtime/program/SamplePrograms.h"
 
@@ -18,24 +20,25 @@ using namespace chimera::runtime;
 
 namespace {
 /// A rank on its own: what it sends is lost, what it gets stays as it was.
-class Alone final : public Transport {
+class Alone final : public Channels {
 public:
   Alone(uint32_t self, uint32_t size) : self(self), size(size) {}
 
   uint32_t rank() const override { return self; }
   uint32_t ranks() const override { return size; }
-  std::unique_ptr<Request> postSend(uint32_t, ConstBytes) override {
+  std::unique_ptr<Request> postSend(uint32_t, ConstBytes, Event) override {
     return call();
   }
-  std::unique_ptr<Request> postReceive(uint32_t, Bytes) override {
+  std::unique_ptr<Request> postReceive(uint32_t, Bytes, Event) override {
     return call();
   }
   std::unique_ptr<Request> startAllReduce(const ReduceGroup &, ElementType,
-                                          std::vector<ConstBytes>,
-                                          Bytes) override {
+                                          std::vector<ConstBytes>, Bytes,
+                                          Event) override {
     return call();
   }
-  void wait(std::unique_ptr<Request>, std::chrono::milliseconds) override {
+  void wait(Queue &, std::unique_ptr<Request>,
+            std::chrono::milliseconds) override {
     computes = false;
   }
   void abort(const std::string &) override {}
@@ -53,12 +56,12 @@ private:
   const uint32_t self, size;
 };
 
-/// An exact stage that counts its calls, and expects the transport to have been
+/// An exact stage that counts its calls, and expects the channels to have been
 /// told of each.
 class Watched final : public Stage {
 public:
-  Watched(std::unique_ptr<Stage> stage, const Alone &transport, int &calls)
-      : stage(std::move(stage)), transport(transport), calls(calls) {}
+  Watched(std::unique_ptr<Stage> stage, const Alone &channels, int &calls)
+      : stage(std::move(stage)), channels(channels), calls(calls) {}
 
   ElementType weightType() const override { return stage->weightType(); }
   ElementType lossType() const override { return stage->lossType(); }
@@ -101,12 +104,12 @@ public:
 
 private:
   void look() {
-    EXPECT_TRUE(transport.computes);
+    EXPECT_TRUE(channels.computes);
     ++calls;
   }
 
   const std::unique_ptr<Stage> stage;
-  const Alone &transport;
+  const Alone &channels;
   int &calls;
 };
 
@@ -117,9 +120,10 @@ TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
         {.workers = 2,
          .splitBackward = splitBackward,
          .recompute = program::SampleOptions::Recompute::All});
-    std::vector<ReduceGroup> groups = groupsOf(program);
+    std::vector<ReduceGroup> groups = communicationOf(program).groups;
+    std::unique_ptr<Device> device = makeHostDevice();
     for (uint32_t rank : {0, 1}) {
-      Alone transport(rank, 2);
+      Alone channels(rank, 2);
       int calls = 0;
       SyntheticData data(program.seed);
       Status status{};
@@ -127,9 +131,9 @@ TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
           program, groups,
           [&](const program::ProgramT &program, uint32_t stage) {
             return std::make_unique<Watched>(makeExactStage(program, stage),
-                                             transport, calls);
+                                             channels, calls);
           },
-          data, transport, status, {});
+          data, *device, channels, status, {});
       interpreter.run(2, [](uint64_t, std::optional<Loss>) {});
       // Of 8 micro-batches a forward, a recompute and a backward or its halves,
       // and an update.

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/Agreement.h"
-#include "runtime/transport/InProcess.h"
+#include "runtime/control/InProcess.h"
 
 #include <gtest/gtest.h>
 
@@ -19,19 +19,18 @@ namespace {
 /// What rank 0 says if rank r gives `shared[r]`.
 std::string faultOf(const std::vector<std::vector<Shared>> &shared) {
   auto ranks = static_cast<uint32_t>(shared.size());
-  std::vector<std::unique_ptr<Transport>> transports =
-      makeInProcessTransports(ranks);
+  std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(ranks);
   std::vector<std::string> faults(ranks);
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
       try {
-        checkAgreement(*transports[rank], shared[rank], 10s);
-      } catch (const TransportError &) {
+        checkAgreement(*controls[rank], shared[rank], 10s);
+      } catch (const WaitError &) {
         // Rank 0 takes no more after the first that differs.
       } catch (const std::exception &error) {
         faults[rank] = error.what();
-        transports[rank]->abort("done");
+        controls[rank]->abort("done");
       }
     });
   for (std::thread &thread : threads)

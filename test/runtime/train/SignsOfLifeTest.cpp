@@ -7,8 +7,8 @@
 
 #include "runtime/train/SignsOfLife.h"
 
-#include "runtime/transport/Exchange.h"
-#include "runtime/transport/InProcess.h"
+#include "runtime/control/InProcess.h"
+#include "runtime/control/Messages.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -30,23 +30,23 @@ void compute(std::chrono::milliseconds time) {
 }
 
 /// What a rank that waits for rank 0 is told, or "".
-std::string awaitRoot(Transport &transport) {
+std::string awaitRoot(Control &control) {
   try {
-    awaitLastSign(transport, 0, kTimeout);
-  } catch (const TransportError &error) {
+    awaitLastSign(control, 0, kTimeout);
+  } catch (const WaitError &error) {
     return error.what();
   }
   return "";
 }
 
 TEST(SignsOfLife, KeepTheOthersWaitingForLongerThanTheTimeout) {
-  auto transports = makeInProcessTransports(3);
+  auto controls = makeInProcessControls(3);
   std::vector<std::string> told(3, "nothing");
   std::vector<std::thread> threads;
   for (uint32_t rank : {1, 2})
     threads.emplace_back(
-        [&, rank] { told[rank] = awaitRoot(*transports[rank]); });
-  SignsOfLife signs(*transports[0], kTimeout);
+        [&, rank] { told[rank] = awaitRoot(*controls[rank]); });
+  SignsOfLife signs(*controls[0], kTimeout);
   signs.during([] { compute(3 * kTimeout); }, expectNoHang);
   signs.sendLast();
   for (std::thread &thread : threads)
@@ -56,16 +56,16 @@ TEST(SignsOfLife, KeepTheOthersWaitingForLongerThanTheTimeout) {
 }
 
 TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
-  auto transports = makeInProcessTransports(2);
+  auto controls = makeInProcessControls(2);
   std::string told;
   auto begin = std::chrono::steady_clock::now();
   std::chrono::duration<double> took{};
   std::thread other([&] {
-    told = awaitRoot(*transports[1]);
+    told = awaitRoot(*controls[1]);
     took = std::chrono::steady_clock::now() - begin;
   });
   // A few signs, then none, as of a process that got a SIGSTOP.
-  SignsOfLife signs(*transports[0], kTimeout);
+  SignsOfLife signs(*controls[0], kTimeout);
   while (std::chrono::steady_clock::now() - begin < kTimeout) {
     signs.sendIfDue();
     std::this_thread::sleep_for(5ms);
@@ -77,58 +77,58 @@ TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
 }
 
 TEST(SignsOfLife, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {
-  auto transports = makeInProcessTransports(3);
+  auto controls = makeInProcessControls(3);
   std::string told, ofRoot;
   std::atomic<bool> rootHasTold = false;
   std::thread other([&] {
-    told = awaitRoot(*transports[1]);
+    told = awaitRoot(*controls[1]);
     EXPECT_TRUE(rootHasTold);
   });
   // The root gathers from rank 2, which sends nothing.
   std::byte value{};
   try {
-    receive(*transports[0], 2, {&value, 1}, kTimeout);
-  } catch (const TransportError &error) {
+    receiveAll(*controls[0], 2, {&value, 1}, kTimeout);
+  } catch (const WaitError &error) {
     ofRoot = error.what();
   }
   rootHasTold = true;
-  transports[0]->abort("rank 0 failed");
+  controls[0]->abort("rank 0 failed");
   other.join();
   EXPECT_NE(ofRoot.find("timed out"), std::string::npos) << ofRoot;
   EXPECT_EQ(told.find("timed out"), std::string::npos) << told;
 }
 
 TEST(SignsOfLife, WaitForNobodyWhoDoesNotListenYet) {
-  auto transports = makeInProcessTransports(2);
-  SignsOfLife signs(*transports[0], kTimeout);
+  auto controls = makeInProcessControls(2);
+  SignsOfLife signs(*controls[0], kTimeout);
   signs.during([] { compute(2 * kTimeout); }, expectNoHang);
   std::string told = "nothing";
-  std::thread late([&] { told = awaitRoot(*transports[1]); });
+  std::thread late([&] { told = awaitRoot(*controls[1]); });
   signs.sendLast();
   late.join();
   EXPECT_EQ(told, "");
 }
 
 TEST(SignsOfLife, TheLastOneMustBeHeard) {
-  auto transports = makeInProcessTransports(2);
-  SignsOfLife signs(*transports[0], 50ms);
+  auto controls = makeInProcessControls(2);
+  SignsOfLife signs(*controls[0], 50ms);
   bool done = false;
   signs.during([&] { done = true; }, expectNoHang);
   EXPECT_TRUE(done);
-  EXPECT_THROW(signs.sendLast(), TransportError);
+  EXPECT_THROW(signs.sendLast(), WaitError);
 }
 
 TEST(SignsOfLife, WhatTheWorkThrowsIsThrown) {
-  auto transports = makeInProcessTransports(1);
-  SignsOfLife signs(*transports[0], kTimeout);
+  auto controls = makeInProcessControls(1);
+  SignsOfLife signs(*controls[0], kTimeout);
   EXPECT_THROW(
       signs.during([] { throw std::runtime_error("full"); }, expectNoHang),
       std::runtime_error);
 }
 
 TEST(SignsOfLife, WorkThatHangsIsToldOnce) {
-  auto transports = makeInProcessTransports(1);
-  SignsOfLife signs(*transports[0], 100ms);
+  auto controls = makeInProcessControls(1);
+  SignsOfLife signs(*controls[0], 100ms);
   std::vector<std::string> told;
   // As one that writes to a pipe that nobody reads.
   signs.during([] { std::this_thread::sleep_for(400ms); },
@@ -139,8 +139,8 @@ TEST(SignsOfLife, WorkThatHangsIsToldOnce) {
 }
 
 TEST(SignsOfLife, ASlowDeviceIsNoHang) {
-  auto transports = makeInProcessTransports(1);
-  SignsOfLife signs(*transports[0], 100ms);
+  auto controls = makeInProcessControls(1);
+  SignsOfLife signs(*controls[0], 100ms);
   signs.during(
       [] {
         // The kernel counts this wait like that for a disk.

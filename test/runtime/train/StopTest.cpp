@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/control/InProcess.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
 #include "runtime/train/StopVote.h"
-#include "runtime/transport/InProcess.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/StatusPage.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
@@ -75,14 +75,14 @@ TEST(StatusPage, StopsNobodyUnasked) {
   EXPECT_FALSE(page.mayBegin(4));
 }
 
-TEST(StopVote, StopsAllRanksAStepLater) {
+TEST(StopVote, StopsAllRanksTwoStepsLater) {
   for (unsigned seed = 0; seed < 20; ++seed) {
-    auto transports = makeInProcessTransports(4);
+    auto controls = makeInProcessControls(4);
     std::atomic<bool> asked = false;
     std::vector<std::unique_ptr<StopVote>> votes;
     for (uint32_t rank = 0; rank < 4; ++rank)
       votes.push_back(std::make_unique<StopVote>(
-          *transports[rank], 7,
+          *controls[rank],
           // Only one rank's host was asked.
           [&asked, rank] { return rank == 2 && asked.load(); }, 10s));
     std::vector<uint64_t> steps = stepsOf(
@@ -91,18 +91,18 @@ TEST(StopVote, StopsAllRanksAStepLater) {
         [&] { asked.store(true); });
     for (auto &vote : votes)
       vote->finish();
-    EXPECT_EQ(steps, std::vector<uint64_t>(4, 22)) << "seed " << seed;
+    EXPECT_EQ(steps, std::vector<uint64_t>(4, 23)) << "seed " << seed;
   }
 }
 
 TEST(StopVote, EndsTheVoteUnderWay) {
-  auto transports = makeInProcessTransports(2);
+  auto controls = makeInProcessControls(2);
   StopVote first(
-      *transports[0], 7, [] { return false; }, 100ms);
+      *controls[0], [] { return false; }, 100ms);
   StopVote second(
-      *transports[1], 7, [] { return true; }, 100ms);
+      *controls[1], [] { return true; }, 100ms);
   EXPECT_TRUE(first.mayBegin());
-  EXPECT_THROW(first.mayBegin(), TransportError) << "the other has not voted";
+  EXPECT_THROW(first.mayBegin(), WaitError) << "the other has not voted";
 }
 
 /// Waits until `signals` has told everything sent so far.

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/Tied.h"
+#include "runtime/device/Fold.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
-#include "runtime/transport/Fold.h"
 #include "test/runtime/program/TiedPrograms.h"
 
 #include <gtest/gtest.h>

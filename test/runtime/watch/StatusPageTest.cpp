@@ -7,8 +7,8 @@
 
 #include "runtime/watch/StatusPage.h"
 
-#include "runtime/transport/Exchange.h"
-#include "runtime/transport/InProcess.h"
+#include "runtime/control/InProcess.h"
+#include "runtime/control/Messages.h"
 #include "runtime/watch/SharedFile.h"
 
 #include <gtest/gtest.h>
@@ -25,21 +25,21 @@ using Ranks = std::vector<uint32_t>;
 /// Makes the pages of ranks 0, 1 and 2 of a host, of which rank `alone` cannot
 /// open rank 0's; a fourth rank is on another host.
 std::vector<std::unique_ptr<StatusPage>> makePages(uint32_t alone) {
-  auto transports = makeInProcessTransports(4);
+  auto controls = makeInProcessControls(4);
   std::vector<std::unique_ptr<StatusPage>> pages(3);
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < 3; ++rank)
     threads.emplace_back([&, rank] {
-      Transport &transport = *transports[rank];
+      Control &control = *controls[rank];
       if (rank != alone) {
         pages[rank] =
-            std::make_unique<StatusPage>(transport, Ranks{0, 1, 2}, kTimeout);
+            std::make_unique<StatusPage>(control, Ranks{0, 1, 2}, kTimeout);
         return;
       }
-      receiveValue<SharedFile::Place>(transport, 0, kTimeout);
-      sendValue(transport, 0, uint8_t(0), kTimeout);
+      receiveValue<SharedFile::Place>(control, 0, kTimeout);
+      sendValue(control, 0, uint8_t(0), kTimeout);
       std::vector<std::byte> has(3);
-      receive(transport, 0, has, kTimeout);
+      receiveAll(control, 0, has, kTimeout);
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -66,16 +66,16 @@ TEST(StatusPage, IsSharedByThoseThatCanOpenIt) {
 }
 
 TEST(StatusPage, OfARankThatCannotOpenItIsItsOwn) {
-  auto transports = makeInProcessTransports(2);
+  auto controls = makeInProcessControls(2);
   std::unique_ptr<StatusPage> page;
   std::thread rank1([&] {
-    page = std::make_unique<StatusPage>(*transports[1], Ranks{0, 1}, kTimeout);
+    page = std::make_unique<StatusPage>(*controls[1], Ranks{0, 1}, kTimeout);
   });
   // As from another container, where that is no file.
   SharedFile::Place place = SharedFile::make(4096).place();
-  sendValue(*transports[0], 1, place, kTimeout);
-  EXPECT_EQ(receiveValue<uint8_t>(*transports[0], 1, kTimeout), 0);
-  send(*transports[0], 1, std::vector<std::byte>(2, std::byte(1)), kTimeout);
+  sendValue(*controls[0], 1, place, kTimeout);
+  EXPECT_EQ(receiveValue<uint8_t>(*controls[0], 1, kTimeout), 0);
+  sendAll(*controls[0], 1, std::vector<std::byte>(2, std::byte(1)), kTimeout);
   rank1.join();
   EXPECT_EQ(page->sharing(), Ranks{1});
   EXPECT_EQ(page->of(0).pid.load(), 0);

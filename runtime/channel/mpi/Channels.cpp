@@ -1,0 +1,401 @@
+//===- Channels.cpp - Ranks as processes of an MPI job --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// MPI moves nothing unless someone is inside it, and its blocking calls spin.
+// So waits test, yield and nap, and each of them drives all outstanding
+// all-reduces of the rank; while the rank computes its progress thread, if it
+// has one, drives all that is in flight.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/mpi/AllReduce.h"
+#include "runtime/channel/mpi/Collective.h"
+#include "runtime/channel/mpi/News.h"
+#include "runtime/channel/mpi/Pace.h"
+#include "runtime/channel/mpi/ProgressThread.h"
+#include "runtime/channel/mpi/Session.h"
+#include "runtime/channel/mpi/Turns.h"
+#include "runtime/system/Deadline.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <optional>
+
+using namespace chimera::runtime;
+
+namespace {
+class MpiChannels;
+
+/// Counted as open until its wait has succeeded or it is destroyed.
+struct Operation : Request {
+  explicit Operation(MpiChannels &channels);
+  ~Operation() override { close(); }
+
+  /// For what the rank waits.
+  virtual std::string awaited() const = 0;
+
+  void close();
+
+  MpiChannels &channels;
+  std::atomic<bool> done{false}; ///< with all its bytes where they belong
+
+private:
+  bool open = true;
+};
+
+/// Of the rank's thread alone.
+struct Message final : Operation {
+  Message(MpiChannels &channels, uint64_t size, bool isSend, uint32_t peer)
+      : Operation(channels), size(size), isSend(isSend), peer(peer) {}
+  ~Message() override {
+    auto turn = mpi::enter();
+    mpi::abandon(requests, !isSend);
+  }
+
+  std::string awaited() const override {
+    return "rank " + std::to_string(peer) + " to " +
+           (isSend ? "receive" : "send");
+  }
+  void advance();
+
+  std::vector<MPI_Request> requests;
+  const uint64_t size;
+  const bool isSend;
+  const uint32_t peer;
+
+private:
+  uint64_t received = 0;
+};
+
+struct Reduction final : Operation {
+  using Operation::Operation;
+  ~Reduction() override;
+
+  std::string awaited() const override {
+    return "the all-reduce of group " + std::to_string(sum->group());
+  }
+
+  std::unique_ptr<mpi::Sum> sum;
+};
+
+class MpiChannels final : public Channels {
+public:
+  MpiChannels(std::shared_ptr<mpi::News> news, const MpiOptions &options);
+  ~MpiChannels() override;
+
+  uint32_t rank() const override { return self; }
+  uint32_t ranks() const override { return size; }
+
+  std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
+                                    Event) override {
+    auto message =
+        std::make_unique<Message>(*this, bytes.size(), true, checked(to));
+    auto turn = mpi::enter();
+    mpi::send(bytes, to, 0, messages, message->requests);
+    unattended = true;
+    return message;
+  }
+  std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
+                                       Event) override {
+    auto message =
+        std::make_unique<Message>(*this, bytes.size(), false, checked(from));
+    auto turn = mpi::enter();
+    mpi::receive(bytes, from, 0, messages, message->requests);
+    unattended = true;
+    return message;
+  }
+
+  std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
+                                          ElementType type,
+                                          std::vector<ConstBytes> given,
+                                          Bytes sum, Event) override {
+    checkAllReduce(group, self, type, given, sum);
+    if (group.id > largestTag || std::ranges::max(group.contributions) >= size)
+      throw std::invalid_argument("expected a group number up to " +
+                                  std::to_string(largestTag) +
+                                  " and ranks of this run");
+    auto reduction = std::make_unique<Reduction>(*this);
+    {
+      mpi::Turn lock(reducing);
+      if (auto own = collectives.find(group.id); own != collectives.end())
+        reduction->sum = std::make_unique<mpi::Collective>(
+            group, type, std::move(given), sum, own->second);
+      else
+        reduction->sum = std::make_unique<mpi::AllReduce>(
+            group, self, type, std::move(given), sum, scatter, gather, scratch);
+      // MPI may copy for milliseconds before it returns: the thread's affair.
+      if (!thread) {
+        auto turn = mpi::enter();
+        reduction->sum->advance(false);
+      }
+      reductions.push_back(reduction.get());
+    }
+    unattended = true;
+    return reduction;
+  }
+
+  void computing() override {
+    if (thread && open.load() > 0 && std::exchange(unattended, false))
+      thread->wake();
+  }
+
+  void prepare(const Communication &communication) override;
+
+  void wait(Queue &, std::unique_ptr<Request> request,
+            std::chrono::milliseconds timeout) override;
+
+  void abort(const std::string &reason) override { news->abort(reason); }
+
+  /// Takes a reduction off the list, if need be, and ends it.
+  void end(Reduction &reduction) {
+    mpi::Turn lock, turn;
+    if (std::ranges::count(reductions, &reduction)) {
+      lock = mpi::Turn(reducing);
+      turn = mpi::enter();
+      std::erase(reductions, &reduction);
+    }
+    reduction.sum.reset();
+  }
+
+  std::atomic<uint32_t> open{0};
+
+private:
+  uint32_t checked(uint32_t peer) const {
+    if (peer >= size)
+      throw std::invalid_argument("expected a rank below " +
+                                  std::to_string(size) + ", got " +
+                                  std::to_string(peer));
+    return peer;
+  }
+  void advanceReductions();
+  bool drive();
+  bool finished(Operation &operation, Message *message);
+
+  uint32_t self = 0;
+  uint32_t size = 0;
+  uint32_t largestTag = 0;
+  const std::shared_ptr<mpi::News> news;
+  // Separate communicators keep messages and the two exchanges of all-reduces
+  // apart.
+  MPI_Comm messages, scatter, gather;
+  // Where MPI sums itself: the members of each group that was prepared.
+  const bool ownAllReduce;
+  std::map<uint32_t, MPI_Comm> collectives;
+  // Guards the reductions, what they are made of, and the failure. Only the
+  // rank's thread changes the list, so it may ask whether it is empty.
+  mpi::RankFirst reducing;
+  mpi::Scratch scratch;
+  std::vector<Reduction *> reductions; ///< not known to be done, oldest first
+  std::exception_ptr failure;          ///< of the progress thread
+  // Any test makes MPI go round for all requests. The progress thread's own
+  // request, which nothing matches, leaves the rank's to the rank.
+  MPI_Request pulse = MPI_REQUEST_NULL;
+
+  std::optional<mpi::ProgressThread> thread;
+  bool unattended = true; ///< by the thread: something that was posted, or all
+};
+} // namespace
+
+Operation::Operation(MpiChannels &channels) : channels(channels) {
+  channels.open.fetch_add(1);
+}
+
+void Operation::close() {
+  if (std::exchange(open, false))
+    channels.open.fetch_sub(1);
+}
+
+/// A receive must get as many bytes as it expects, not fewer.
+void Message::advance() {
+  while (!requests.empty()) {
+    int flag = 0;
+    MPI_Status status;
+    mpi::check(MPI_Test(&requests.front(), &flag, &status), "MPI_Test");
+    if (!flag)
+      return;
+    int got = 0;
+    if (!isSend)
+      mpi::check(MPI_Get_count(&status, MPI_BYTE, &got), "MPI_Get_count");
+    received += static_cast<uint64_t>(got);
+    requests.erase(requests.begin());
+  }
+  if (!isSend && received != size)
+    throw std::invalid_argument("receive from rank " + std::to_string(peer) +
+                                ": expected " + std::to_string(size) +
+                                " bytes at the other end, got " +
+                                std::to_string(received));
+  done = true;
+}
+
+Reduction::~Reduction() { channels.end(*this); }
+
+MpiChannels::MpiChannels(std::shared_ptr<mpi::News> known,
+                         const MpiOptions &options)
+    : news(std::move(known)), ownAllReduce(options.ownAllReduce) {
+  auto turn = mpi::enter();
+  int number = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &number);
+  self = static_cast<uint32_t>(number);
+  MPI_Comm_size(MPI_COMM_WORLD, &number);
+  size = static_cast<uint32_t>(number);
+  for (MPI_Comm *communicator : {&messages, &scatter, &gather})
+    *communicator = mpi::duplicateWorld();
+  void *value = nullptr;
+  int found = 0;
+  MPI_Comm_get_attr(scatter, MPI_TAG_UB, &value, &found);
+  largestTag =
+      found ? static_cast<uint32_t>(*static_cast<int *>(value)) : 32767;
+  if (!options.progressThread)
+    return;
+  constexpr int kNeverSent = 1;
+  mpi::check(MPI_Irecv(nullptr, 0, MPI_BYTE, static_cast<int>(self), kNeverSent,
+                       messages, &pulse),
+             "MPI_Irecv");
+  thread.emplace([this] { return drive(); });
+}
+
+MpiChannels::~MpiChannels() {
+  thread.reset();
+  auto turn = mpi::enter();
+  std::vector<MPI_Request> last{pulse};
+  mpi::abandon(last, true);
+  // Freeing is collective; after an abort the others may not come.
+  if (news->aborted())
+    return;
+  for (auto &[group, communicator] : collectives)
+    MPI_Comm_free(&communicator);
+  for (MPI_Comm *communicator : {&messages, &scatter, &gather})
+    MPI_Comm_free(communicator);
+}
+
+void MpiChannels::prepare(const Communication &communication) {
+  if (!ownAllReduce)
+    return;
+  auto turn = mpi::enter();
+  MPI_Group all;
+  MPI_Comm_group(gather, &all);
+  for (const ReduceGroup &group : communication.groups) {
+    std::vector<uint32_t> ranks = membersOf(group);
+    std::vector<int> members(ranks.begin(), ranks.end());
+    if (members.size() < 2 || !std::ranges::count(ranks, self))
+      continue;
+    MPI_Group some;
+    mpi::check(MPI_Group_incl(all, static_cast<int>(members.size()),
+                              members.data(), &some),
+               "MPI_Group_incl");
+    MPI_Comm communicator;
+    mpi::check(MPI_Comm_create_group(gather, some, 0, &communicator),
+               "MPI_Comm_create_group");
+    MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+    collectives.emplace(group.id, communicator);
+    MPI_Group_free(&some);
+  }
+  MPI_Group_free(&all);
+}
+
+/// With the lock and in turn.
+void MpiChannels::advanceReductions() {
+  // Of each group only the oldest that has messages left to post may go on to
+  // them.
+  std::vector<uint32_t> blocked;
+  for (Reduction *reduction : reductions) {
+    mpi::Sum &sum = *reduction->sum;
+    bool inTurn =
+        std::find(blocked.begin(), blocked.end(), sum.group()) == blocked.end();
+    sum.advance(inTurn);
+    if (!sum.postedAll())
+      blocked.push_back(sum.group());
+    if (sum.done())
+      reduction->done.store(true);
+  }
+}
+
+/// A turn of the progress thread.
+bool MpiChannels::drive() {
+  mpi::Turn turn;
+  if (!mpi::tryToEnter(turn))
+    return true;
+  int flag = 0;
+  MPI_Test(&pulse, &flag, MPI_STATUS_IGNORE);
+  turn = {};
+
+  if (!reducing.tryLockAsGuest())
+    return true;
+  mpi::Turn lock(reducing, std::adopt_lock);
+  if (failure)
+    return false;
+  if (!reductions.empty() && mpi::tryToEnter(turn))
+    try {
+      advanceReductions();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  return open.load() > 0;
+}
+
+/// `message` is the operation, if it is one.
+bool MpiChannels::finished(Operation &operation, Message *message) {
+  // Where the progress thread is at the reductions, it is not for long.
+  if (mpi::Turn lock;
+      !reductions.empty() && (lock = mpi::Turn(reducing, std::try_to_lock))) {
+    if (failure)
+      std::rethrow_exception(failure);
+    auto turn = mpi::enter();
+    advanceReductions();
+    std::erase_if(reductions, [](const Reduction *reduction) {
+      return reduction->done.load();
+    });
+  }
+  if (message) {
+    auto turn = mpi::enter();
+    message->advance();
+  }
+  return operation.done.load();
+}
+
+void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
+                       std::chrono::milliseconds timeout) {
+  auto *operation = dynamic_cast<Operation *>(request.get());
+  if (!operation || &operation->channels != this)
+    throw std::invalid_argument("expected a request of these channels");
+  auto *message = dynamic_cast<Message *>(operation);
+  news->throwIfAborted();
+  if (finished(*operation, message))
+    return;
+
+  if (thread)
+    thread->pause();
+  unattended = true;
+  Deadline deadline(timeout);
+  mpi::Pace pace;
+  for (unsigned turn = 1;; ++turn) {
+    pace.pause();
+    if (pace.during([&] { return finished(*operation, message); })) {
+      operation->close();
+      return;
+    }
+    if (turn % 16 != 0)
+      continue;
+    news->throwIfAborted();
+    if (deadline.passed())
+      throw WaitError(WaitError::Reason::TimedOut,
+                      timedOut(timeout, operation->awaited()));
+  }
+}
+
+std::unique_ptr<Channels>
+MpiSession::makeChannels(std::shared_ptr<mpi::News> news,
+                         const MpiOptions &options) const {
+  if (options.progressThread && !allowsProgress())
+    throw std::runtime_error("expected an MPI that several threads may call "
+                             "(MPI_THREAD_MULTIPLE, or in turn "
+                             "MPI_THREAD_SERIALIZED) for a progress thread: "
+                             "run without one");
+  return std::make_unique<MpiChannels>(std::move(news), options);
+}

@@ -1,0 +1,78 @@
+//===- Collective.cpp - MPI's own all-reduce ------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/mpi/Collective.h"
+
+#include "runtime/device/Fold.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::mpi;
+
+namespace {
+MPI_Datatype datatypeOf(ElementType type) {
+  switch (type) {
+  case ElementType::Float32:
+    return MPI_FLOAT;
+  case ElementType::Float64:
+    return MPI_DOUBLE;
+  case ElementType::UInt64:
+    break;
+  }
+  return MPI_UINT64_T;
+}
+} // namespace
+
+void Collective::start() {
+  ConstBytes own = given.front();
+  if (given.size() > 1) {
+    std::vector<const std::byte *> sources;
+    for (ConstBytes contribution : given)
+      sources.push_back(contribution.data());
+    fold(type, sources, sum.data(), sum.size());
+    own = sum;
+  }
+
+  auto startPiece = [&](const void *from, void *to, uint64_t count) {
+    requests.push_back(MPI_REQUEST_NULL);
+    check(MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to,
+                         static_cast<int>(count), datatypeOf(type), MPI_SUM,
+                         communicator, &requests.back()),
+          "MPI_Iallreduce");
+  };
+  // MPI counts in int.
+  constexpr uint64_t kPiece = uint64_t(1) << 28;
+  uint64_t elements = sum.size() / elementBytes(type);
+  for (uint64_t at = 0; at < elements; at += kPiece)
+    startPiece(own.data() + at * elementBytes(type),
+               sum.data() + at * elementBytes(type),
+               std::min(kPiece, elements - at));
+  // Of a number's low bytes the sum has the low bytes of the sum.
+  tailBytes = sum.size() - elements * elementBytes(type);
+  if (tailBytes == 0)
+    return;
+  tail = makeBlock(sizeof(uint64_t));
+  std::memset(tail.get(), 0, sizeof(uint64_t));
+  std::memcpy(tail.get(), own.last(tailBytes).data(), tailBytes);
+  startPiece(tail.get(), tail.get(), 1);
+}
+
+Collective::~Collective() { abandon(requests, false); }
+
+void Collective::advance(bool) {
+  if (!given.empty()) {
+    start();
+    given.clear();
+  }
+  if (finished || !test(requests))
+    return;
+  if (tailBytes)
+    std::memcpy(sum.last(tailBytes).data(), tail.get(), tailBytes);
+  finished = true;
+}

@@ -1,0 +1,64 @@
+//===- ProgressThread.cpp - Moves messages while a rank computes ----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/mpi/ProgressThread.h"
+
+#include "runtime/channel/mpi/Pace.h"
+
+#include <algorithm>
+#include <sched.h>
+#include <utility>
+
+using namespace chimera::runtime::mpi;
+using namespace std::chrono_literals;
+
+ProgressThread::ProgressThread(std::function<bool()> drive)
+    : drive(std::move(drive)), thread([this] { run(); }) {}
+
+ProgressThread::~ProgressThread() {
+  stopping.store(true);
+  bell.ring();
+  thread.join();
+}
+
+void ProgressThread::run() {
+  // A wake-up costs the rank some microseconds, on a virtual machine tens. So
+  // once awake the thread rests before it sleeps, without being woken, the
+  // longer the oftener it was woken for nothing.
+  constexpr std::chrono::microseconds kRest = 500us, kLongestRest = 4ms;
+  // Where ranks share cores it makes way for them sooner.
+  Pace pace(0us, Pace::everyRankHasACore ? 300us : 50us, 500us);
+  std::chrono::microseconds rest = kRest;
+  bool rested = true;
+  bool inFlight = false;
+  while (!stopping.load()) {
+    uint32_t seen = bell.count();
+    if (fresh.exchange(false)) {
+      // Where they share a core, the rank goes computing, or to sleep, first:
+      // one call may copy a whole large message and hold the core for as long.
+      sched_yield();
+      pace.restart();
+      inFlight = true;
+    }
+    if (paused.load() || !inFlight) {
+      if (!std::exchange(rested, true)) {
+        std::this_thread::sleep_for(rest);
+        rest = std::min(2 * rest, kLongestRest);
+        continue;
+      }
+      bell.sleep(seen, 900ms);
+      rested = false;
+      continue;
+    }
+    rested = false;
+    rest = kRest;
+    inFlight = pace.during(drive);
+    std::chrono::nanoseconds nap = pace.next();
+    if (nap.count() > 0)
+      bell.sleep(seen, nap);
+  }
+}

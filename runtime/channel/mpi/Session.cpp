@@ -1,0 +1,75 @@
+//===- Session.cpp - This process as a rank of an MPI job -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/mpi/Session.h"
+
+#include "runtime/channel/mpi/Calls.h"
+#include "runtime/channel/mpi/News.h"
+#include "runtime/channel/mpi/Pace.h"
+#include "runtime/channel/mpi/Turns.h"
+#include "runtime/system/Cores.h"
+
+#include <algorithm>
+#include <sys/prctl.h>
+
+using namespace chimera::runtime;
+
+MpiSession::MpiSession(MpiThreads threads) {
+  int wanted = threads == MpiThreads::One      ? MPI_THREAD_FUNNELED
+               : threads == MpiThreads::InTurn ? MPI_THREAD_SERIALIZED
+                                               : MPI_THREAD_MULTIPLE;
+  int provided = 0;
+  mpi::check(MPI_Init_thread(nullptr, nullptr, wanted, &provided),
+             "MPI_Init_thread");
+  if (provided < MPI_THREAD_FUNNELED)
+    throw std::runtime_error("expected an MPI that lets other threads of a "
+                             "process run (MPI_THREAD_FUNNELED)");
+  severalThreads =
+      threads != MpiThreads::One && provided >= MPI_THREAD_SERIALIZED;
+  mpi::takeTurns(severalThreads && provided < MPI_THREAD_MULTIPLE);
+  int number = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &number);
+  self = static_cast<uint32_t>(number);
+  MPI_Comm_size(MPI_COMM_WORLD, &number);
+  size = static_cast<uint32_t>(number);
+  mpi::Pace::everyRankHasACore = hostRanks().size() <= findCores().host;
+  // Short naps are asked for: without this the kernel may add 50 µs.
+  prctl(PR_SET_TIMERSLACK, 1000);
+}
+
+MpiSession::~MpiSession() {
+  // MPI_Finalize spins until all ranks are there; this does not.
+  MPI_Request barrier;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &barrier) == MPI_SUCCESS) {
+    int flag = 0;
+    mpi::Pace pace;
+    while (MPI_Test(&barrier, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag)
+      pace.pause();
+  }
+  MPI_Finalize();
+}
+
+std::shared_ptr<mpi::News> MpiSession::makeNews() const {
+  return std::make_shared<mpi::News>();
+}
+
+std::vector<uint32_t> MpiSession::hostRanks() const {
+  auto turn = mpi::enter();
+  MPI_Comm host;
+  mpi::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+                                 MPI_INFO_NULL, &host),
+             "MPI_Comm_split_type");
+  int onHost = 0;
+  MPI_Comm_size(host, &onHost);
+  std::vector<uint32_t> ranks(onHost);
+  mpi::check(MPI_Allgather(&self, 1, MPI_UINT32_T, ranks.data(), 1,
+                           MPI_UINT32_T, host),
+             "MPI_Allgather");
+  MPI_Comm_free(&host);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}

@@ -1,0 +1,56 @@
+//===- Turns.h - Who calls MPI when -----------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A rank's thread and its progress thread both call MPI. Under
+// MPI_THREAD_MULTIPLE they do so at any time: a post must not wait while the
+// other copies megabytes within MPI. Where MPI allows threads in turn only
+// (MPI_THREAD_SERIALIZED) whoever calls it holds the lock of `enter`: there
+// posts may wait for a copy.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_TURNS_H
+#define CHIMERA_RUNTIME_CHANNEL_MPI_TURNS_H
+
+#include <atomic>
+#include <mutex>
+
+namespace chimera::runtime::mpi {
+
+/// A mutex of a rank and guests: a guest gets it only where no rank waits. The
+/// lock goes to whoever is awake, so a rank could else wait for long while a
+/// guest takes it again and again.
+class RankFirst {
+public:
+  // For ranks; with the names that std::unique_lock wants.
+  void lock();
+  bool try_lock() { return mutex.try_lock(); }
+  void unlock() { mutex.unlock(); }
+
+  bool tryLockAsGuest() { return ranksWaiting.load() == 0 && try_lock(); }
+
+private:
+  std::mutex mutex;
+  std::atomic<int> ranksWaiting{0};
+};
+using Turn = std::unique_lock<RankFirst>;
+
+/// Whether MPI wants to be called by one thread at a time. For this process, to
+/// be set before there is a second thread.
+void takeTurns(bool wanted);
+
+/// For the thread of a rank: its turn to call MPI. Holds nothing where no turns
+/// are taken.
+Turn enter();
+
+/// For a progress thread: the same, if it can be had at once. Returns whether
+/// MPI may be called.
+bool tryToEnter(Turn &turn);
+
+} // namespace chimera::runtime::mpi
+
+#endif // CHIMERA_RUNTIME_CHANNEL_MPI_TURNS_H

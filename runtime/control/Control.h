@@ -1,0 +1,58 @@
+//===- Control.h - What ranks tell each other -------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Host bytes between ranks, outside of the program: what they must agree on,
+// votes, results, and the news that one of them has failed. Messages.h and
+// Meeting.h are made of it.
+//
+// One object serves one rank and is called by one thread at a time, but for
+// abort. Implementations: InProcess.h and mpi/. One conformance suite runs on
+// all.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CONTROL_CONTROL_H
+#define CHIMERA_RUNTIME_CONTROL_CONTROL_H
+
+#include "runtime/device/Bytes.h"
+#include "runtime/system/WaitError.h"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace chimera::runtime {
+
+class Control {
+public:
+  virtual ~Control() = default;
+
+  virtual uint32_t rank() const = 0;
+  virtual uint32_t ranks() const = 0;
+
+  /// The k-th message to a rank, which may be this one, is received by its k-th
+  /// receive from this one, which must have the same size. `bytes` may be
+  /// changed afterwards. Returns at once as long as no more than kUnread bytes
+  /// of this rank's wait for that one to receive them; else waits until that is
+  /// so. Throws WaitError when `timeout` passes first or the run is aborted.
+  virtual void send(uint32_t to, ConstBytes bytes,
+                    std::chrono::milliseconds timeout) = 0;
+  static constexpr uint64_t kUnread = uint64_t(64) << 10;
+
+  /// Waits for the message. Throws as send does, and std::invalid_argument
+  /// where it has another size.
+  virtual void receive(uint32_t from, Bytes bytes,
+                       std::chrono::milliseconds timeout) = 0;
+
+  /// Makes every wait of every rank that can be reached throw, of its channels
+  /// too. Any thread may call it, more than once; the first reason counts.
+  virtual void abort(const std::string &reason) = 0;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CONTROL_CONTROL_H

@@ -1,0 +1,127 @@
+//===- InProcess.cpp - Control among threads ------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/control/InProcess.h"
+
+#include "runtime/system/Deadline.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+
+using namespace chimera::runtime;
+
+namespace {
+/// The messages from one rank to another that were not received yet.
+struct Box {
+  std::deque<std::vector<std::byte>> messages;
+  uint64_t bytes = 0;
+};
+
+/// What the ranks share. All is guarded by `mutex` but for what is constant.
+struct Hub {
+  Hub(uint32_t ranks, std::function<void(const std::string &)> onAbort)
+      : ranks(ranks), onAbort(std::move(onAbort)) {}
+
+  const uint32_t ranks;
+  const std::function<void(const std::string &)> onAbort;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::pair<uint32_t, uint32_t>, Box> boxes; ///< by sender, receiver
+  bool aborted = false;
+  std::string reason;
+};
+
+class InProcess final : public Control {
+public:
+  InProcess(std::shared_ptr<Hub> hub, uint32_t self)
+      : hub(std::move(hub)), self(self) {}
+
+  uint32_t rank() const override { return self; }
+  uint32_t ranks() const override { return hub->ranks; }
+
+  void send(uint32_t to, ConstBytes bytes,
+            std::chrono::milliseconds timeout) override {
+    std::unique_lock lock(hub->mutex);
+    Box &box = hub->boxes[{self, checked(to)}];
+    box.messages.emplace_back(bytes.begin(), bytes.end());
+    box.bytes += bytes.size();
+    hub->changed.notify_all();
+    waitUntil(
+        lock, [&] { return box.bytes <= kUnread; }, timeout,
+        [&] { return "rank " + std::to_string(to) + " to receive"; });
+  }
+
+  void receive(uint32_t from, Bytes bytes,
+               std::chrono::milliseconds timeout) override {
+    std::unique_lock lock(hub->mutex);
+    Box &box = hub->boxes[{checked(from), self}];
+    waitUntil(
+        lock, [&] { return !box.messages.empty(); }, timeout,
+        [&] { return "rank " + std::to_string(from) + " to send"; });
+    std::vector<std::byte> message = std::move(box.messages.front());
+    box.messages.pop_front();
+    box.bytes -= message.size();
+    hub->changed.notify_all();
+    if (message.size() != bytes.size())
+      throw std::invalid_argument("receive from rank " + std::to_string(from) +
+                                  ": expected " + std::to_string(bytes.size()) +
+                                  " bytes at the other end, got " +
+                                  std::to_string(message.size()));
+    std::ranges::copy(message, bytes.begin());
+  }
+
+  void abort(const std::string &reason) override {
+    {
+      std::lock_guard lock(hub->mutex);
+      if (hub->aborted)
+        return;
+      hub->aborted = true;
+      hub->reason = reason;
+    }
+    hub->changed.notify_all();
+    if (hub->onAbort)
+      hub->onAbort(reason);
+  }
+
+private:
+  uint32_t checked(uint32_t peer) const {
+    if (peer >= hub->ranks)
+      throw std::invalid_argument("expected a rank below " +
+                                  std::to_string(hub->ranks) + ", got " +
+                                  std::to_string(peer));
+    return peer;
+  }
+
+  template <typename Done, typename What>
+  void waitUntil(std::unique_lock<std::mutex> &lock, Done done,
+                 std::chrono::milliseconds timeout, What what) {
+    constexpr std::chrono::milliseconds kLook(50);
+    Deadline deadline(timeout);
+    while (!hub->changed.wait_for(lock, kLook,
+                                  [&] { return hub->aborted || done(); }))
+      if (deadline.passed())
+        throw WaitError(WaitError::Reason::TimedOut, timedOut(timeout, what()));
+    if (hub->aborted)
+      throw WaitError(WaitError::Reason::Aborted, "aborted: " + hub->reason);
+  }
+
+  std::shared_ptr<Hub> hub;
+  uint32_t self;
+};
+} // namespace
+
+std::vector<std::unique_ptr<Control>> chimera::runtime::makeInProcessControls(
+    uint32_t ranks, std::function<void(const std::string &)> onAbort) {
+  auto hub = std::make_shared<Hub>(ranks, std::move(onAbort));
+  std::vector<std::unique_ptr<Control>> controls;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    controls.push_back(std::make_unique<InProcess>(hub, rank));
+  return controls;
+}

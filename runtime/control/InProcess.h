@@ -1,0 +1,28 @@
+//===- InProcess.h - Control among threads ----------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CONTROL_INPROCESS_H
+#define CHIMERA_RUNTIME_CONTROL_INPROCESS_H
+
+#include "runtime/control/Control.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace chimera::runtime {
+
+/// The control of `ranks` threads of this process, in rank order. Each is for
+/// one thread; they may be destroyed in any order. The first abort calls
+/// `onAbort` with the reason, on the thread that aborts.
+std::vector<std::unique_ptr<Control>>
+makeInProcessControls(uint32_t ranks,
+                      std::function<void(const std::string &)> onAbort = {});
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CONTROL_INPROCESS_H

@@ -1,0 +1,71 @@
+//===- Messages.h - Messages of any size ------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CONTROL_MESSAGES_H
+#define CHIMERA_RUNTIME_CONTROL_MESSAGES_H
+
+#include "runtime/control/Control.h"
+
+#include <functional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace chimera::runtime {
+
+/// Sends `bytes` to rank `to`, which calls receiveAll with as many. Large ones
+/// go in pieces, each waited for at most for `timeout`. Throws what waits
+/// throw.
+void sendAll(Control &control, uint32_t to, ConstBytes bytes,
+             std::chrono::milliseconds timeout);
+/// Calls `onPiece` after each piece.
+void receiveAll(Control &control, uint32_t from, Bytes bytes,
+                std::chrono::milliseconds timeout,
+                const std::function<void()> &onPiece = {});
+
+/// The same of one value, which is plain memory.
+template <typename Value>
+void sendValue(Control &control, uint32_t to, const Value &value,
+               std::chrono::milliseconds timeout) {
+  static_assert(std::is_trivially_copyable_v<Value>);
+  sendAll(control, to, std::as_bytes(std::span(&value, 1)), timeout);
+}
+template <typename Value>
+Value receiveValue(Control &control, uint32_t from,
+                   std::chrono::milliseconds timeout) {
+  static_assert(std::is_trivially_copyable_v<Value>);
+  Value value{};
+  receiveAll(control, from, std::as_writable_bytes(std::span(&value, 1)),
+             timeout);
+  return value;
+}
+
+/// Returns the `value` of every rank, in rank order, at `root`, and nothing
+/// elsewhere. `Value` is plain memory.
+template <typename Value>
+std::vector<Value> gatherValues(Control &control, uint32_t root,
+                                const Value &value,
+                                std::chrono::milliseconds timeout) {
+  if (control.rank() != root) {
+    sendValue(control, root, value, timeout);
+    return {};
+  }
+  std::vector<Value> values(control.ranks());
+  for (uint32_t rank = 0; rank < control.ranks(); ++rank)
+    values[rank] =
+        rank == root ? value : receiveValue<Value>(control, rank, timeout);
+  return values;
+}
+
+/// Returns when every rank has called it. A wait that times out says that it
+/// waited for `what`.
+void meet(Control &control, std::chrono::milliseconds timeout,
+          const char *what);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CONTROL_MESSAGES_H

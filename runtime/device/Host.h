@@ -1,0 +1,24 @@
+//===- Host.h - The device that is the host itself --------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_DEVICE_HOST_H
+#define CHIMERA_RUNTIME_DEVICE_HOST_H
+
+#include "runtime/device/Device.h"
+
+namespace chimera::runtime {
+
+/// Memory is the host's. Its queues execute everything at once, so every event
+/// has passed and nothing blocks. What work throws, the call throws.
+std::unique_ptr<Device> makeHostDevice();
+
+/// A queue of the host. Any thread may use it at any time.
+Queue &hostQueue();
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_DEVICE_HOST_H

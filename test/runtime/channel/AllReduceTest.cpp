@@ -1,0 +1,163 @@
+//===- AllReduceTest.cpp - MPI's own all-reduce beside the ordered one ----===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/mpi/Session.h"
+#include "runtime/device/Fold.h"
+#include "runtime/device/Host.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+
+using namespace chimera::runtime;
+
+namespace {
+constexpr std::chrono::seconds kTimeout(30);
+
+MpiSession &session() {
+  static MpiSession session(MpiThreads::Several);
+  return session;
+}
+
+std::vector<uint32_t> allRanks() {
+  std::vector<uint32_t> ranks(session().ranks());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+/// All; all twice, backwards the second time; the first and the last.
+std::vector<ReduceGroup> groups() {
+  std::vector<uint32_t> all = allRanks(), twice = all;
+  twice.insert(twice.end(), all.rbegin(), all.rend());
+  return {{0, all}, {1, twice}, {2, {0, session().ranks() - 1}}};
+}
+
+/// Contribution `i` of a group: the same at every rank that asks.
+template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
+  std::mt19937_64 random(i * 1000003 + elements);
+  std::vector<T> values(elements);
+  for (T &value : values)
+    if constexpr (std::is_integral_v<T>)
+      value = static_cast<T>(random());
+    else
+      value = std::ldexp(static_cast<T>(random() >> 40),
+                         static_cast<int>(random() % 40) - 20) *
+              (random() % 2 ? 1 : -1);
+  return values;
+}
+
+/// A sum of this rank's that is under way, over `channels`. `T` is what the
+/// contributions consist of, `type` what is summed.
+template <typename T> struct Summing {
+  std::vector<std::vector<T>> given;
+  std::vector<T> sum; ///< unused where it overwrites the last contribution
+  std::unique_ptr<Request> request;
+
+  Summing(Channels &channels, const ReduceGroup &group, ElementType type,
+          size_t elements, bool inPlace = false)
+      : sum(inPlace ? 0 : elements) {
+    std::vector<ConstBytes> bytes;
+    for (size_t i = 0; i < group.contributions.size(); ++i)
+      if (group.contributions[i] == channels.rank())
+        given.push_back(contribution<T>(i, elements));
+    for (const std::vector<T> &values : given)
+      bytes.push_back(std::as_bytes(std::span(values)));
+    request = channels.startAllReduce(
+        group, type, bytes,
+        std::as_writable_bytes(std::span(inPlace ? given.back() : sum)));
+  }
+
+  const std::vector<T> &result() const {
+    return sum.empty() ? given.back() : sum;
+  }
+};
+
+/// Calls `compare` with the ordered sum and MPI's own of each group and size,
+/// the latter with a progress thread and without.
+template <typename T, typename Compare>
+void compareSums(ElementType type, Compare compare) {
+  for (bool progress : {false, true}) {
+    auto ordered = session().makeChannels(session().makeNews());
+    auto own = session().makeChannels(
+        session().makeNews(),
+        {.progressThread = progress, .ownAllReduce = true});
+    own->prepare({.pairs = {}, .groups = groups()});
+    for (const ReduceGroup &group : groups()) {
+      std::vector<uint32_t> members = membersOf(group);
+      if (!std::count(members.begin(), members.end(), own->rank()))
+        continue;
+      for (size_t elements : {1, 3, 1000, 70001})
+        for (bool inPlace : {false, true}) {
+          // Two of a group under way, waited for in another order; the second
+          // of nothing at times.
+          Summing<T> first(*own, group, type, elements, inPlace),
+              second(*own, group, type, elements / 2, !inPlace),
+              expected(*ordered, group, type, elements);
+          own->wait(hostQueue(), std::move(second.request), kTimeout);
+          own->wait(hostQueue(), std::move(first.request), kTimeout);
+          ordered->wait(hostQueue(), std::move(expected.request), kTimeout);
+          compare(expected.result(), first.result(), group);
+        }
+    }
+  }
+}
+
+template <typename T>
+void expectNear(const std::vector<T> &expected, const std::vector<T> &got,
+                const ReduceGroup &group) {
+  std::vector<T> magnitude(expected.size());
+  size_t count = group.contributions.size();
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<T> one = contribution<T>(i, expected.size());
+    for (size_t j = 0; j < one.size(); ++j)
+      magnitude[j] += std::abs(one[j]);
+  }
+  for (size_t j = 0; j < expected.size(); ++j)
+    ASSERT_LE(std::abs(expected[j] - got[j]),
+              static_cast<T>(2 * count) * std::numeric_limits<T>::epsilon() *
+                  magnitude[j])
+        << "element " << j << " of group " << group.id;
+}
+
+TEST(OwnAllReduce, Float32DiffersByRoundingAtMost) {
+  compareSums<float>(ElementType::Float32, expectNear<float>);
+}
+
+TEST(OwnAllReduce, Float64DiffersByRoundingAtMost) {
+  compareSums<double>(ElementType::Float64, expectNear<double>);
+}
+
+TEST(OwnAllReduce, IntegersAreEqual) {
+  compareSums<uint64_t>(ElementType::UInt64,
+                        [](const auto &expected, const auto &got,
+                           const auto &) { EXPECT_EQ(expected, got); });
+}
+
+// Sizes that are no multiple of an element's.
+TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
+  compareSums<uint8_t>(ElementType::UInt64,
+                       [](const auto &expected, const auto &got, const auto &) {
+                         EXPECT_EQ(expected, got);
+                       });
+}
+
+// As meetings are, which every channels must serve.
+TEST(OwnAllReduce, GroupsThatWereNotPreparedAreSummed) {
+  auto own =
+      session().makeChannels(session().makeNews(), {.ownAllReduce = true});
+  own->prepare({.pairs = {}, .groups = groups()});
+  ReduceGroup other{9, allRanks()};
+  Summing<double> sum(*own, other, ElementType::Float64, 100);
+  own->wait(hostQueue(), std::move(sum.request), kTimeout);
+  std::vector<double> expected(100);
+  for (size_t i = 0; i < other.contributions.size(); ++i)
+    for (size_t j = 0; j < expected.size(); ++j)
+      expected[j] += contribution<double>(i, 100)[j];
+  EXPECT_EQ(sum.sum, expected);
+}
+} // namespace

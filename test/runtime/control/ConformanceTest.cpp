@@ -1,0 +1,159 @@
+//===- ConformanceTest.cpp - What every control must do -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/control/World.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+#include <thread>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr auto kTimeout = 30s;
+
+class ControlConformance : public testing::TestWithParam<uint32_t> {};
+
+/// What rank `from` sends to rank `to` as its `k`-th message.
+std::vector<std::byte> payload(uint32_t from, uint32_t to, uint32_t k) {
+  static const size_t sizes[] = {0, 1, 7, 64, 4096, 65537, 3, 1 << 20};
+  std::vector<std::byte> bytes(sizes[(k + from + 2 * to) % std::size(sizes)]);
+  uint32_t x = from * 7919 + to * 104729 + k * 31 + 1;
+  for (std::byte &byte : bytes)
+    byte = static_cast<std::byte>((x = x * 1664525 + 1013904223) >> 24);
+  return bytes;
+}
+
+// Large ones too, so each rank receives while the one before it sends.
+TEST_P(ControlConformance, MessagesArriveInOrder) {
+  onEachRank(GetParam(), [&](Control &control) {
+    ASSERT_EQ(control.ranks(), GetParam());
+    uint32_t self = control.rank();
+    for (uint32_t from = 0; from < GetParam(); ++from)
+      for (uint32_t k = 0; k < 16; ++k) {
+        if (from == self) {
+          for (uint32_t to = 0; to < GetParam(); ++to)
+            if (to != self)
+              control.send(to, payload(self, to, k), kTimeout);
+          continue;
+        }
+        std::vector<std::byte> expected = payload(from, self, k);
+        std::vector<std::byte> got(expected.size());
+        control.receive(from, got, kTimeout);
+        EXPECT_EQ(got, expected) << from << " " << k;
+      }
+  });
+}
+
+// All ranks send to all, themselves too, before any receives.
+TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
+  constexpr uint32_t kMessages = 500;
+  onEachRank(GetParam(), [&](Control &control) {
+    for (uint32_t k = 0; k < kMessages; ++k)
+      for (uint32_t to = 0; to < GetParam(); ++to) {
+        std::vector<std::byte> word(16, static_cast<std::byte>(k));
+        control.send(to, word, 0ms);
+        std::ranges::fill(word, std::byte(99)); // it is the sender's again
+      }
+    for (uint32_t from = 0; from < GetParam(); ++from)
+      for (uint32_t k = 0; k < kMessages; ++k) {
+        std::vector<std::byte> word(16);
+        control.receive(from, word, kTimeout);
+        ASSERT_EQ(word, std::vector<std::byte>(16, static_cast<std::byte>(k)));
+      }
+  });
+}
+
+TEST_P(ControlConformance, AReceiveTimesOut) {
+  onEachRank(GetParam(), [&](Control &control) {
+    std::vector<std::byte> word(8);
+    uint32_t peer = (control.rank() + 1) % GetParam();
+    auto begin = std::chrono::steady_clock::now();
+    try {
+      control.receive(peer, word, 200ms);
+      FAIL() << "received what nobody sent";
+    } catch (const WaitError &error) {
+      EXPECT_EQ(error.reason, WaitError::Reason::TimedOut);
+      EXPECT_NE(std::string(error.what())
+                    .find("timed out after 0.2 s waiting for rank " +
+                          std::to_string(peer)),
+                std::string::npos)
+          << error.what();
+    }
+    auto took = std::chrono::steady_clock::now() - begin;
+    EXPECT_GE(took, 200ms);
+    EXPECT_LT(took, 3s);
+  });
+}
+
+TEST_P(ControlConformance, ALargeSendThatNobodyReceivesTimesOut) {
+  if (GetParam() < 2)
+    return;
+  onEachRank(GetParam(), [&](Control &control) {
+    std::vector<std::byte> large(32 << 20);
+    if (control.rank() == 0) {
+      EXPECT_THROW(control.send(1, large, 200ms), WaitError);
+      // The job goes on to its end when the message has been received.
+      control.send(1, std::vector<std::byte>(1), kTimeout);
+    } else if (control.rank() == 1) {
+      std::this_thread::sleep_for(600ms);
+      control.receive(0, large, kTimeout);
+      control.receive(0, std::span(large).first(1), kTimeout);
+    }
+  });
+}
+
+TEST_P(ControlConformance, AbortEndsEveryWait) {
+  onEachRank(GetParam(), [&](Control &control) {
+    if (control.rank() + 1 == GetParam()) {
+      std::this_thread::sleep_for(100ms);
+      control.abort("the test says so");
+      control.abort("a later reason");
+    }
+    std::vector<std::byte> word(8);
+    try {
+      control.receive(control.rank() / 2, word, kTimeout);
+      FAIL() << "the wait of rank " << control.rank() << " succeeded";
+    } catch (const WaitError &error) {
+      EXPECT_EQ(error.reason, WaitError::Reason::Aborted);
+      EXPECT_NE(std::string(error.what()).find("the test says so"),
+                std::string::npos)
+          << error.what();
+    }
+    EXPECT_THROW(control.receive(0, word, kTimeout), WaitError) << "again";
+  });
+}
+
+TEST_P(ControlConformance, SizesMustAgree) {
+  onEachRank(GetParam(), [&](Control &control) {
+    uint32_t next = (control.rank() + 1) % GetParam();
+    uint32_t before = (control.rank() + GetParam() - 1) % GetParam();
+    control.send(next, std::vector<std::byte>(16), kTimeout);
+    control.send(next, std::vector<std::byte>(8), kTimeout);
+    std::vector<std::byte> word(24);
+    EXPECT_THROW(control.receive(before, word, kTimeout),
+                 std::invalid_argument);
+    control.receive(before, std::span(word).first(8), kTimeout);
+  });
+}
+
+TEST_P(ControlConformance, RanksMustExist) {
+  onEachRank(GetParam(), [&](Control &control) {
+    std::vector<std::byte> word(1);
+    EXPECT_THROW(control.send(GetParam(), word, kTimeout),
+                 std::invalid_argument);
+    EXPECT_THROW(control.receive(GetParam(), word, kTimeout),
+                 std::invalid_argument);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, ControlConformance,
+                         testing::ValuesIn(worldSizes()),
+                         testing::PrintToStringParamName());
+} // namespace

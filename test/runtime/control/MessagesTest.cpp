@@ -1,0 +1,88 @@
+//===- MessagesTest.cpp - Messages of any size ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/control/Messages.h"
+
+#include "test/runtime/control/World.h"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr auto kTimeout = 30s;
+
+class Messages : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(Messages, ValuesOfAllRanksAreGatheredAtOne) {
+  onEachRank(GetParam(), [&](Control &control) {
+    for (uint32_t root = 0; root < GetParam(); ++root) {
+      std::vector<uint32_t> values =
+          gatherValues(control, root, 7 * control.rank(), kTimeout);
+      std::vector<uint32_t> expected;
+      for (uint32_t rank = 0; rank < GetParam() && control.rank() == root;
+           ++rank)
+        expected.push_back(7 * rank);
+      EXPECT_EQ(values, expected);
+    }
+  });
+}
+
+TEST_P(Messages, LargeOnesGoInPieces) {
+  onEachRank(GetParam(), [&](Control &control) {
+    std::vector<std::byte> large((33 << 20) + 5, std::byte(control.rank()));
+    if (control.rank() > 1 || GetParam() < 2)
+      return;
+    if (control.rank() == 1)
+      return sendAll(control, 0, large, kTimeout);
+    int pieces = 0;
+    receiveAll(control, 1, large, kTimeout, [&] { ++pieces; });
+    EXPECT_EQ(pieces, 3);
+    EXPECT_EQ(large, std::vector<std::byte>(large.size(), std::byte(1)));
+  });
+}
+
+TEST_P(Messages, NobodyLeavesAMeetingBeforeAllAreThere) {
+  onEachRank(GetParam(), [&](Control &control) {
+    // Each rank once comes last.
+    for (uint32_t last = 0; last < GetParam(); ++last) {
+      auto begin = std::chrono::steady_clock::now();
+      if (control.rank() == last)
+        std::this_thread::sleep_for(20ms);
+      meet(control, kTimeout, "all ranks");
+      auto took = std::chrono::steady_clock::now() - begin;
+      if (last > 0 || control.rank() == last) {
+        // All began with the meeting before.
+        EXPECT_GE(took, 10ms);
+      }
+    }
+  });
+}
+
+TEST_P(Messages, AMeetingThatTimesOutSaysWhatFor) {
+  if (GetParam() < 2)
+    return;
+  onEachRank(GetParam(), [&](Control &control) {
+    if (control.rank() == 0)
+      return;
+    try {
+      meet(control, 200ms, "all ranks to start");
+      FAIL() << "met without rank 0";
+    } catch (const WaitError &error) {
+      EXPECT_STREQ(error.what(),
+                   "timed out after 0.2 s waiting for all ranks to start");
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Messages, testing::ValuesIn(worldSizes()),
+                         testing::PrintToStringParamName());
+} // namespace

@@ -1,0 +1,61 @@
+//===- FoldTest.cpp - The sum that every channels computes ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/Fold.h"
+
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace chimera::runtime;
+
+namespace {
+template <typename T>
+std::vector<T> foldOf(ElementType type, std::vector<std::vector<T>> values) {
+  std::vector<const std::byte *> pointers;
+  for (const std::vector<T> &value : values)
+    pointers.push_back(reinterpret_cast<const std::byte *>(value.data()));
+  std::vector<T> sum(values[0].size());
+  fold(type, pointers, reinterpret_cast<std::byte *>(sum.data()),
+       sum.size() * sizeof(T));
+  return sum;
+}
+
+TEST(Fold, AddsFromTheLeft) {
+  // (1e16 + 1) + -1e16 is 0, 1 + (1e16 + -1e16) is 1.
+  EXPECT_EQ(foldOf<double>(ElementType::Float64, {{1e16}, {1.0}, {-1e16}})[0],
+            0.0);
+  EXPECT_EQ(foldOf<double>(ElementType::Float64, {{1e16}, {-1e16}, {1.0}})[0],
+            1.0);
+}
+
+TEST(Fold, StartsWithTheFirstContribution) {
+  // Not with zero: 0 + -0 would lose the sign.
+  EXPECT_TRUE(std::signbit(foldOf<float>(ElementType::Float32, {{-0.0f}})[0]));
+}
+
+TEST(Fold, WrapsIntegersAndSumsIncompleteWords) {
+  std::vector<uint8_t> first(11, 0xff), second(11, 0);
+  second[0] = 1;
+  second[8] = 2;
+  std::vector<uint8_t> sum =
+      foldOf(ElementType::UInt64, std::vector{first, second});
+  std::vector<uint8_t> expected(11, 0);
+  expected[8] = 1;
+  EXPECT_EQ(sum, expected);
+}
+
+TEST(Fold, MayWriteOverAContribution) {
+  std::vector<double> a(3000, 1.0), b(3000, 2.0);
+  std::vector<const std::byte *> pointers{
+      reinterpret_cast<std::byte *>(a.data()),
+      reinterpret_cast<std::byte *>(b.data())};
+  fold(ElementType::Float64, pointers, reinterpret_cast<std::byte *>(b.data()),
+       b.size() * sizeof(double));
+  EXPECT_EQ(b, std::vector<double>(3000, 3.0));
+}
+} // namespace
