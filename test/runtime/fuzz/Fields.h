@@ -9,7 +9,7 @@
 #define CHIMERA_TEST_RUNTIME_FUZZ_FIELDS_H
 
 #include "runtime/program/Program.h"
-#include "test/runtime/hostile/Random.h"
+#include "runtime/device/simulated/Random.h"
 
 #include <vector>
 

@@ -95,13 +95,9 @@ bool isSmall(const ProgramT &program) {
 void runAndCompare(const ProgramT &program) {
   SequentialResult expected = runSequentially(program, kSteps);
   std::string found;
-  for (bool buffered : {false, true})
+  for (const RunOptions &options : runsOf(counts.accepted, kSteps))
     if (found.empty())
-      found = difference(
-          program,
-          run(program,
-              {.seed = counts.accepted, .steps = kSteps, .buffered = buffered}),
-          expected);
+      found = difference(program, run(program, options), expected);
   if (found.empty() && counts.accepted % 3 == 0)
     found = differenceOnThreads(program, expected);
   if (!found.empty())

@@ -81,16 +81,18 @@ Judge::Judge(std::vector<ProgramT> programs) : counts(mutations().size() + 1) {
 
 bool Judge::isEqual(const ProgramT &mutant, const Base &base, uint64_t seed,
                     std::string &found) const {
-  for (bool buffered : {false, true}) {
-    Outcome outcome =
-        run(mutant, {.seed = seed, .steps = kSteps, .buffered = buffered});
+  for (const RunOptions &options : runsOf(seed, kSteps)) {
+    Outcome outcome = run(mutant, options);
     found = difference(mutant, outcome, base.expected);
     // A mutant may describe another training, say with more bytes of tokens.
     if (!found.empty() && outcome.failure.empty())
       found = difference(mutant, outcome, runSequentially(mutant, kSteps));
     if (!found.empty()) {
       found = "seed " + std::to_string(seed) +
-              (buffered ? " buffered: " : ": ") + found;
+              (options.model       ? " buffered: "
+               : options.hostsWait ? ": "
+                                   : " without waiting: ") +
+              found;
       return false;
     }
   }

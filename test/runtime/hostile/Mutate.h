@@ -14,13 +14,15 @@
 #ifndef CHIMERA_TEST_RUNTIME_HOSTILE_MUTATE_H
 #define CHIMERA_TEST_RUNTIME_HOSTILE_MUTATE_H
 
+#include "runtime/device/simulated/Random.h"
 #include "runtime/program/Program.h"
-#include "test/runtime/hostile/Random.h"
 
 #include <functional>
 #include <span>
 
 namespace chimera::runtime::hostile {
+
+using simulated::Random;
 
 struct Mutation {
   const char *name;

@@ -12,8 +12,8 @@
 #ifndef CHIMERA_TEST_RUNTIME_HOSTILE_PICK_H
 #define CHIMERA_TEST_RUNTIME_HOSTILE_PICK_H
 
+#include "runtime/device/simulated/Random.h"
 #include "runtime/program/Program.h"
-#include "test/runtime/hostile/Random.h"
 #include "test/runtime/program/BucketPrograms.h"
 
 namespace chimera::runtime::hostile {

@@ -5,10 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every rank's real interpreter, on exact stages, stepped an instruction at a
-// time. The seed decides how fast each rank is, when and for how long it
-// stalls, how long messages and all-reduces take, and who goes first where two
-// could; nothing else does, so a seed is a run.
+// Every rank's real interpreter, with exact stages on simulated devices (see
+// runtime/device/simulated). A seed is a run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,24 +14,39 @@
 #define CHIMERA_TEST_RUNTIME_HOSTILE_RUN_H
 
 #include "runtime/train/Sequential.h"
-#include "test/runtime/hostile/World.h"
+
+#include <optional>
 
 namespace chimera::runtime::hostile {
+
+using Memory = std::vector<std::byte>;
 
 struct RunOptions {
   uint64_t seed = 0;
   uint64_t steps = 3;
-  /// Whether a send completes without its receive; else as the program says.
-  bool buffered = false;
+  /// How messages behave; else as the program was proven.
+  std::optional<program::MessageModel> model = {};
+  /// Whether hosts wait as on a device that executes at once.
+  bool hostsWait = true;
 };
 
+/// A run of each kind: on hosts that wait, with messages as the program was
+/// proven and buffered; on hosts that do not wait.
+inline std::vector<RunOptions> runsOf(uint64_t seed, uint64_t steps) {
+  return {
+      {.seed = seed, .steps = steps},
+      {.seed = seed, .steps = steps, .model = program::MessageModel::Buffered},
+      {.seed = seed, .steps = steps, .hostsWait = false}};
+}
+
 struct Outcome {
-  /// Empty if all ranks ended; else the reason, a deadlock or what a rank
-  /// threw, and a line for each rank that says what it was at.
+  /// Empty if all ranks ended and every two uses of memory were ordered; else
+  /// what was found, or that nothing could happen any more.
   std::string failure;
-  Time time = 0; ///< at the end
   uint64_t instructions = 0;
-  /// Of the order in which ranks were stepped.
+  /// How often a host waited for its device within a step.
+  uint64_t hostBlocks = 0;
+  /// Of the order in which things happened.
   uint64_t order = 0;
 
   std::vector<std::vector<Loss>> losses; ///< by rank, then step
@@ -42,8 +55,8 @@ struct Outcome {
   std::vector<std::vector<Replica>> gradients; ///< by rank, of the last update
 };
 
-/// Requires a program that verifyProgram accepts, or accepts under the buffered
-/// model if that is asked for. Never blocks.
+/// Requires a program that verifyProgram accepts under the model, or all of
+/// whose accesses stay within its memory. Never blocks.
 Outcome run(const program::ProgramT &program, const RunOptions &options);
 
 /// The program's description on one device, with the same stages and data.

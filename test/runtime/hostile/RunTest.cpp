@@ -27,14 +27,12 @@ void expectEqualUnderSeeds(const ProgramT &program, uint64_t seeds) {
     FAIL() << violation.message;
   SequentialResult expected = hostile::runSequentially(program, 3);
   for (uint64_t seed = 0; seed < seeds; ++seed)
-    ASSERT_EQ(
-        hostile::difference(
-            program,
-            hostile::run(program,
-                         {.seed = seed, .steps = 3, .buffered = seed % 2 == 1}),
-            expected),
-        "")
-        << "seed " << seed;
+    for (const hostile::RunOptions &options : hostile::runsOf(seed, 3)) {
+      hostile::Outcome outcome = hostile::run(program, options);
+      ASSERT_EQ(hostile::difference(program, outcome, expected), "")
+          << "seed " << seed;
+      ASSERT_EQ(outcome.hostBlocks, 0u);
+    }
 }
 
 TEST(HostileRun, SamplesEqualTheSequentialRun) {
@@ -116,7 +114,6 @@ TEST(HostileRun, ASeedIsARun) {
     hostile::Outcome first = hostile::run(program, {.seed = seed});
     hostile::Outcome second = hostile::run(program, {.seed = seed});
     EXPECT_EQ(first.order, second.order);
-    EXPECT_EQ(first.time, second.time);
     orders.insert(first.order);
   }
   EXPECT_EQ(orders.size(), 20u);
@@ -142,25 +139,27 @@ TEST(HostileRun, ADeadlockIsToldWithEveryRank) {
   EXPECT_FALSE(program::verifyProgram(program).empty());
   for (uint64_t seed = 0; seed < 5; ++seed) {
     std::string failure = hostile::run(program, {.seed = seed}).failure;
-    for (const char *part : {"deadlock\n  rank 0: step 0, instruction ",
-                             " (wait ", "\n  rank 1: step 0, instruction "})
+    for (const char *part :
+         {"nothing can happen any more:\n  rank 0, queue compute: at the wait "
+          "of rank 0 instruction ",
+          " (wait ", "\n  rank 1, queue compute: at the wait of rank 1 ",
+          "the send of rank 0 instruction "})
       EXPECT_NE(failure.find(part), std::string::npos) << failure << part;
   }
   program.message_model = program::MessageModel::Buffered;
   expectEqualUnderSeeds(program, 10);
 }
 
-TEST(HostileRun, ReadingBeforeTheWaitGivesOtherNumbers) {
+TEST(HostileRun, ReadingBeforeTheWaitIsReported) {
   ProgramT program = program::samplePipeline({.workers = 2, .microBatches = 2});
-  SequentialResult expected = hostile::runSequentially(program, 3);
   // The samples wait straight behind the post.
   uint32_t wait = indexOf(program, 1, Opcode::PostRecv) + 1;
   uint32_t forward = indexOf(program, 1, Opcode::Forward);
   move(program, 1, wait, forward + 1);
   for (uint64_t seed = 0; seed < 5; ++seed) {
-    hostile::Outcome outcome = hostile::run(program, {.seed = seed});
-    EXPECT_EQ(outcome.failure, "");
-    EXPECT_NE(hostile::difference(program, outcome, expected), "");
+    std::string failure = hostile::run(program, {.seed = seed}).failure;
+    EXPECT_NE(failure.find("no event orders the two"), std::string::npos)
+        << failure;
   }
 }
 } // namespace

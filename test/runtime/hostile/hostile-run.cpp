@@ -47,8 +47,8 @@ int main(int argc, char **argv) {
     }
     SequentialResult expected = hostile::runSequentially(*program, steps);
     for (uint64_t seed = first; seed < first + seeds; ++seed) {
-      hostile::Outcome outcome = hostile::run(
-          *program, {.seed = seed, .steps = steps, .buffered = seed % 2 == 1});
+      hostile::Outcome outcome =
+          hostile::run(*program, hostile::runsOf(seed, steps)[seed % 3]);
       std::string found = hostile::difference(*program, outcome, expected);
       ++runs;
       instructions += outcome.instructions;

@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_TEST_RUNTIME_HOSTILE_RANDOM_H
-#define CHIMERA_TEST_RUNTIME_HOSTILE_RANDOM_H
+#ifndef CHIMERA_RUNTIME_DEVICE_SIMULATED_RANDOM_H
+#define CHIMERA_RUNTIME_DEVICE_SIMULATED_RANDOM_H
 
 #include <cstdint>
 #include <random>
 #include <vector>
 
-namespace chimera::runtime::hostile {
+namespace chimera::runtime::simulated {
 
 /// The same numbers for a seed on every machine, which the distributions of the
 /// standard library do not promise.
@@ -32,6 +32,6 @@ private:
   std::mt19937_64 engine;
 };
 
-} // namespace chimera::runtime::hostile
+} // namespace chimera::runtime::simulated
 
-#endif // CHIMERA_TEST_RUNTIME_HOSTILE_RANDOM_H
+#endif // CHIMERA_RUNTIME_DEVICE_SIMULATED_RANDOM_H

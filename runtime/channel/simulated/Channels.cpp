@@ -1,0 +1,320 @@
+//===- Channels.cpp - Channels between simulated devices ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/simulated/Channels.h"
+
+#include "runtime/device/Fold.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace chimera::runtime::simulated;
+using program::MessageModel;
+
+namespace {
+/// An end of a message.
+struct End {
+  SharedOperation operation;
+  uint32_t rank;
+  ConstBytes bytes;
+};
+
+/// The ends between two ranks that have no other end yet, oldest first. They
+/// are all sends or all receives. Of a buffered send there is what it left.
+struct Pair {
+  struct Send {
+    End end;
+    std::shared_ptr<Transfer> leaving; ///< where messages are buffered
+    std::shared_ptr<std::vector<std::byte>> left;
+  };
+  std::deque<Send> sends;
+  std::deque<End> receives;
+};
+
+/// A member's part of an all-reduce.
+struct Part {
+  SharedOperation operation;
+  ElementType type;
+  std::vector<ConstBytes> given;
+  Bytes sum;
+};
+
+struct Reductions {
+  std::vector<uint32_t> contributions;
+  std::map<uint32_t, std::deque<Part>> parts; ///< by member
+};
+
+/// What the ranks share.
+struct Net {
+  explicit Net(Simulation &simulation, uint32_t ranks)
+      : simulation(simulation), ranks(ranks) {}
+
+  Simulation &simulation;
+  const uint32_t ranks;
+  std::mutex mutex; ///< guards the rest
+  MessageModel model = MessageModel::Rendezvous;
+  std::map<std::pair<uint32_t, uint32_t>, Pair> pairs; ///< by sender, receiver
+  std::map<uint32_t, Reductions> reductions;           ///< by group
+};
+
+struct SimulatedRequest final : Request {
+  SimulatedRequest(std::shared_ptr<Net> net, SharedOperation operation)
+      : net(std::move(net)), operation(std::move(operation)) {}
+  ~SimulatedRequest() override {
+    if (operation)
+      net->simulation.abandon(operation);
+  }
+  std::shared_ptr<Net> net;
+  SharedOperation operation;
+};
+
+class SimulatedChannels final : public Channels {
+public:
+  SimulatedChannels(std::shared_ptr<Net> net, uint32_t self)
+      : net(std::move(net)), self(self) {}
+
+  uint32_t rank() const override { return self; }
+  uint32_t ranks() const override { return net->ranks; }
+
+  void prepare(const Communication &communication) override {
+    std::lock_guard lock(net->mutex);
+    net->model = communication.model;
+  }
+
+  std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
+                                    Event after) override {
+    std::lock_guard lock(net->mutex);
+    Pair &pair = net->pairs[{self, checked(to)}];
+    SharedOperation operation =
+        post("the send", {reads(bytes)}, after, streamTo(to, true));
+    Pair::Send send{{operation, self, bytes}, {}, {}};
+    if (net->model == MessageModel::Buffered) {
+      send.left = std::make_shared<std::vector<std::byte>>(bytes.size());
+      send.leaving = std::make_shared<Transfer>();
+      send.leaving->parties = {{operation, false, true}};
+      send.leaving->move = [net = net.get(), end = send.end, left = send.left] {
+        if (!end.bytes.empty())
+          std::memcpy(left->data(), net->simulation.find(end.rank, end.bytes),
+                      left->size());
+      };
+      net->simulation.add(send.leaving);
+    }
+    pair.sends.push_back(std::move(send));
+    match(pair);
+    return request(std::move(operation));
+  }
+
+  std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
+                                       Event after) override {
+    std::lock_guard lock(net->mutex);
+    Pair &pair = net->pairs[{checked(from), self}];
+    SharedOperation operation =
+        post("the receive", {writes(bytes)}, after, streamTo(from, false));
+    pair.receives.push_back({operation, self, bytes});
+    match(pair);
+    return request(std::move(operation));
+  }
+
+  std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
+                                          ElementType type,
+                                          std::vector<ConstBytes> given,
+                                          Bytes sum, Event after) override {
+    checkAllReduce(group, self, type, given, sum);
+    std::lock_guard lock(net->mutex);
+    std::vector<uint32_t> members = membersOf(group);
+    std::vector<Access> accesses;
+    for (ConstBytes bytes : given)
+      accesses.push_back(reads(bytes));
+    accesses.push_back(writes(sum));
+    SharedOperation operation =
+        post("the all-reduce", std::move(accesses), after, streamOf(members));
+    Reductions &reductions = net->reductions[group.id];
+    if (reductions.contributions.empty()) {
+      reductions.contributions = group.contributions;
+      for (uint32_t member : members)
+        reductions.parts[member];
+    }
+    if (reductions.contributions != group.contributions)
+      throw std::invalid_argument("group " + std::to_string(group.id) +
+                                  ": expected the members that it had before");
+    reductions.parts.at(self).push_back(
+        {operation, type, std::move(given), sum});
+    join(reductions);
+    return request(std::move(operation));
+  }
+
+  void beginGroup() override {
+    inGroup = true;
+    group.reset();
+  }
+  void endGroup() override {
+    inGroup = false;
+    if (group)
+      net->simulation.close(group);
+    group.reset();
+  }
+
+  void wait(Queue &queue, std::unique_ptr<Request> request,
+            std::chrono::milliseconds) override {
+    auto &own = dynamic_cast<SimulatedRequest &>(*request);
+    net->simulation.putWait(queue, std::exchange(own.operation, nullptr));
+  }
+
+  void abort(const std::string &reason) override {
+    net->simulation.abort(reason);
+  }
+
+private:
+  using Stream = std::vector<uint32_t>;
+
+  uint32_t checked(uint32_t peer) const {
+    if (peer >= net->ranks)
+      throw std::invalid_argument("expected a rank below " +
+                                  std::to_string(net->ranks) + ", got " +
+                                  std::to_string(peer));
+    return peer;
+  }
+
+  /// The stream of a message; none under a model without streams. Two ranks
+  /// have one more than a group of them for sums, hence the first number.
+  std::optional<Stream> streamTo(uint32_t peer, bool isSend) const {
+    switch (net->model) {
+    case MessageModel::Rendezvous:
+    case MessageModel::Buffered:
+      return std::nullopt;
+    case MessageModel::StreamPerDirection:
+      return Stream{1, peer, isSend};
+    case MessageModel::StreamPerPair:
+      return Stream{1, peer};
+    case MessageModel::StreamPerDevice:
+      return Stream{};
+    }
+    return std::nullopt;
+  }
+  std::optional<Stream> streamOf(const std::vector<uint32_t> &members) const {
+    if (!program::isStreamed(net->model))
+      return std::nullopt;
+    if (net->model == MessageModel::StreamPerDevice)
+      return Stream{};
+    Stream stream{0};
+    stream.insert(stream.end(), members.begin(), members.end());
+    return stream;
+  }
+
+  SharedOperation post(const char *what, std::vector<Access> accesses,
+                       Event after, const std::optional<Stream> &stream) {
+    // A group is one operation to every stream that it has a part of.
+    if (stream && inGroup && !group)
+      group = net->simulation.makeBatch();
+    SharedBatch batch = stream && inGroup ? group : net->simulation.makeBatch();
+    if (stream) {
+      net->simulation.follow(batch, last[*stream]);
+      last[*stream] = batch;
+    }
+    SharedOperation operation =
+        net->simulation.post(self, what, std::move(accesses), after, batch);
+    if (batch != group)
+      net->simulation.close(batch);
+    return operation;
+  }
+
+  std::unique_ptr<Request> request(SharedOperation operation) {
+    return std::make_unique<SimulatedRequest>(net, std::move(operation));
+  }
+
+  void match(Pair &pair) {
+    while (!pair.sends.empty() && !pair.receives.empty()) {
+      Pair::Send send = std::move(pair.sends.front());
+      End receive = std::move(pair.receives.front());
+      pair.sends.pop_front();
+      pair.receives.pop_front();
+      if (send.end.bytes.size() != receive.bytes.size())
+        throw std::invalid_argument(
+            "message from rank " + std::to_string(send.end.rank) + " to rank " +
+            std::to_string(receive.rank) + ": expected " +
+            std::to_string(receive.bytes.size()) +
+            " bytes at the other end, got " +
+            std::to_string(send.end.bytes.size()));
+      auto transfer = std::make_shared<Transfer>();
+      transfer->parties = {{send.end.operation, false, !send.leaving},
+                           {receive.operation, true, true}};
+      transfer->behind = send.leaving;
+      transfer->move = [net = net.get(), from = send.end, left = send.left,
+                        to = receive] {
+        if (to.bytes.empty())
+          return;
+        std::memcpy(net->simulation.find(to.rank, to.bytes),
+                    left ? left->data()
+                         : net->simulation.find(from.rank, from.bytes),
+                    to.bytes.size());
+      };
+      net->simulation.add(std::move(transfer));
+    }
+  }
+
+  void join(Reductions &reductions) {
+    for (auto &[member, parts] : reductions.parts)
+      if (parts.empty())
+        return;
+    std::map<uint32_t, Part> joined;
+    for (auto &[member, parts] : reductions.parts) {
+      joined[member] = std::move(parts.front());
+      parts.pop_front();
+    }
+    auto transfer = std::make_shared<Transfer>();
+    const Part &first = joined.begin()->second;
+    for (auto &[member, part] : joined) {
+      if (part.type != first.type || part.sum.size() != first.sum.size())
+        throw std::invalid_argument("all-reduce of rank " +
+                                    std::to_string(member) +
+                                    ": expected the type and size that other "
+                                    "members have");
+      transfer->parties.push_back({part.operation, true, true});
+    }
+    transfer->move = [net = net.get(), contributions = reductions.contributions,
+                      joined] {
+      std::map<uint32_t, size_t> next;
+      std::vector<const std::byte *> summands;
+      for (uint32_t rank : contributions)
+        summands.push_back(
+            net->simulation.find(rank, joined.at(rank).given[next[rank]++]));
+      const Part &any = joined.begin()->second;
+      std::vector<std::byte> sum(any.sum.size());
+      fold(any.type, summands, sum.data(), sum.size());
+      for (const auto &[member, part] : joined)
+        if (!sum.empty())
+          std::memcpy(net->simulation.find(member, part.sum), sum.data(),
+                      sum.size());
+    };
+    net->simulation.add(std::move(transfer));
+  }
+
+  const std::shared_ptr<Net> net;
+  const uint32_t self;
+  std::map<Stream, SharedBatch> last; ///< by stream
+  bool inGroup = false;
+  SharedBatch group; ///< the open one, once it has an operation
+};
+} // namespace
+
+std::vector<std::unique_ptr<Channels>>
+chimera::runtime::makeSimulatedChannels(Simulation &simulation,
+                                        uint32_t ranks) {
+  auto net = std::make_shared<Net>(simulation, ranks);
+  std::vector<std::unique_ptr<Channels>> channels;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    channels.push_back(std::make_unique<SimulatedChannels>(net, rank));
+  return channels;
+}

@@ -1,0 +1,99 @@
+//===- State.h - What a simulation consists of ------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_DEVICE_SIMULATED_STATE_H
+#define CHIMERA_RUNTIME_DEVICE_SIMULATED_STATE_H
+
+#include "runtime/device/simulated/Simulation.h"
+
+namespace chimera::runtime::simulated {
+
+struct Batch {
+  std::vector<SharedBatch> after;
+  std::vector<SharedBatch> followers; ///< that begin after this
+  std::vector<SharedOperation> operations;
+  /// What it begins after: batches, events, and that it is closed.
+  uint32_t missing = 1;
+  uint32_t running = 0; ///< operations that have not ended
+  Clock clock;          ///< of the ends of its operations
+};
+
+struct Operation {
+  enum State { Posted, Begun, Moved, Ended } state = Posted;
+  Label label;
+  std::vector<Access> accesses;
+  Event after;
+  SharedBatch batch;
+  Stamp stamp;
+  /// Without its own stamp: that is known after its end only. Of its beginning,
+  /// and when it has moved of its end.
+  Clock clock;
+  bool isAbandoned = false;
+  std::vector<std::shared_ptr<Transfer>> transfers; ///< until it begins
+};
+
+/// An operation of a queue.
+struct Simulation::Item {
+  Label label;
+  std::vector<Access> accesses = {};
+  std::function<void(const AddressMap &)> work = {};
+  std::optional<Event> event = {}; ///< to be waited for
+  SharedOperation operation = {};  ///< likewise
+};
+
+struct Simulation::QueueState {
+  uint32_t rank;
+  std::string name;
+  uint32_t number;
+  uint32_t thread;
+  std::deque<Item> items;
+  uint64_t put = 0, done = 0;
+  Clock clock;
+  std::map<uint64_t, Clock> recorded;           ///< by position
+  std::multimap<uint64_t, SharedBatch> awaited; ///< by position
+};
+
+/// What the rank's host holds of its device.
+class Simulation::SimulatedDevice final : public Device {
+public:
+  SimulatedDevice(Simulation &simulation, uint32_t rank)
+      : simulation(simulation), memory(rank) {
+    now.rank = rank;
+  }
+
+  bool executesAtOnce() const override { return false; }
+  Block allocate(uint64_t bytes) override;
+  void free(std::byte *address) noexcept override;
+  std::unique_ptr<Queue> makeQueue(const std::string &name) override;
+  bool isDone(Event event) override;
+  void waitFor(Event event, std::chrono::milliseconds timeout) override;
+  uint64_t hostBlocks() const override { return blocks; }
+  HostBytes readBack(ConstBytes bytes, Event event,
+                     std::chrono::milliseconds timeout) override;
+  void enter(uint64_t step, uint32_t instruction) override {
+    now.step = step;
+    now.instruction = instruction;
+  }
+
+  /// Of what the host puts on queues or posts now.
+  Label label(const char *what) const {
+    Label label = now;
+    label.what = what;
+    return label;
+  }
+
+  Simulation &simulation;
+  Memory memory;
+
+private:
+  Label now;
+  uint64_t blocks = 0;
+};
+
+} // namespace chimera::runtime::simulated
+
+#endif // CHIMERA_RUNTIME_DEVICE_SIMULATED_STATE_H
