@@ -240,13 +240,16 @@ private:
       End receive = std::move(pair.receives.front());
       pair.sends.pop_front();
       pair.receives.pop_front();
-      if (send.end.bytes.size() != receive.bytes.size())
-        throw std::invalid_argument(
-            "message from rank " + std::to_string(send.end.rank) + " to rank " +
-            std::to_string(receive.rank) + ": expected " +
-            std::to_string(receive.bytes.size()) +
-            " bytes at the other end, got " +
-            std::to_string(send.end.bytes.size()));
+      if (send.end.bytes.size() != receive.bytes.size()) {
+        std::string fault = "message from rank " +
+                            std::to_string(send.end.rank) + " to rank " +
+                            std::to_string(receive.rank) + ": expected " +
+                            std::to_string(receive.bytes.size()) +
+                            " bytes at the other end, got " +
+                            std::to_string(send.end.bytes.size());
+        net->simulation.abort(fault);
+        throw std::invalid_argument(fault);
+      }
       auto transfer = std::make_shared<Transfer>();
       transfer->parties = {{send.end.operation, false, !send.leaving},
                            {receive.operation, true, true}};

@@ -1,4 +1,4 @@
-//===- World.cpp - Ranks for a test ---------------------------------------===//
+//===- World.cpp - Ranks for a test of channels ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,6 +8,8 @@
 #include "test/runtime/channel/World.h"
 
 #include "runtime/channel/InProcess.h"
+#include "runtime/channel/simulated/Channels.h"
+#include "runtime/device/Host.h"
 #ifdef CHIMERA_HAVE_MPI
 #include "runtime/channel/mpi/Session.h"
 #endif
@@ -40,12 +42,29 @@ MpiSession &session() {
 #endif
 } // namespace
 
-std::vector<uint32_t> test::worldSizes() {
+void test::PrintTo(const World &world, std::ostream *stream) {
+  constexpr const char *kNames[] = {"InProcess", "Simulated", "Mpi"};
+  *stream << kNames[world.kind] << world.ranks;
+}
+
+std::vector<test::World> test::worlds() {
+  std::vector<World> all = worldsOfHosts();
+  if (all.front().kind == World::Mpi)
+    return all;
+  for (uint32_t ranks : {1, 2, 3, 8})
+    all.push_back({World::Simulated, ranks});
+  return all;
+}
+
+std::vector<test::World> test::worldsOfHosts() {
 #ifdef CHIMERA_HAVE_MPI
   if (inMpiJob())
-    return {session().ranks()};
+    return {{World::Mpi, session().ranks()}};
 #endif
-  return {1, 2, 3, 8};
+  std::vector<World> all;
+  for (uint32_t ranks : {1, 2, 3, 8})
+    all.push_back({World::InProcess, ranks});
+  return all;
 }
 
 bool test::oneRankSuffices() {
@@ -55,20 +74,35 @@ bool test::oneRankSuffices() {
   return true;
 }
 
-void test::onEachRank(uint32_t ranks,
-                      const std::function<void(Channels &)> &body) {
+void test::onEachRank(const World &world,
+                      const std::function<void(Rank &)> &body) {
+  auto run = [&](Channels &channels, Device &device) {
+    std::unique_ptr<Queue> queue = device.makeQueue("compute");
+    Rank rank{channels, device, *queue};
+    body(rank);
+  };
 #ifdef CHIMERA_HAVE_MPI
-  if (inMpiJob()) {
-    std::unique_ptr<Channels> channels =
-        session().makeChannels(session().makeNews(), options());
-    body(*channels);
-    return;
-  }
+  if (world.kind == World::Mpi)
+    return run(*session().makeChannels(session().makeNews(), options()),
+               *makeHostDevice());
 #endif
-  std::vector<std::unique_ptr<Channels>> all = makeInProcessChannels(ranks);
+  std::unique_ptr<simulated::Simulation> simulation;
+  std::vector<std::unique_ptr<Channels>> all;
+  std::vector<std::unique_ptr<Device>> hosts(world.ranks);
+  if (world.kind == World::Simulated) {
+    simulation = std::make_unique<simulated::Simulation>(simulated::Options{
+        .ranks = world.ranks, .seed = world.ranks, .oneThread = false});
+    all = makeSimulatedChannels(*simulation, world.ranks);
+  } else {
+    all = makeInProcessChannels(world.ranks);
+    for (std::unique_ptr<Device> &device : hosts)
+      device = makeHostDevice();
+  }
   std::vector<std::thread> threads;
-  for (std::unique_ptr<Channels> &channels : all)
-    threads.emplace_back([&] { body(*channels); });
+  for (uint32_t rank = 0; rank < world.ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      run(*all[rank], simulation ? simulation->device(rank) : *hosts[rank]);
+    });
   for (std::thread &thread : threads)
     thread.join();
 }

@@ -1,4 +1,4 @@
-//===- World.h - Ranks for a test -------------------------------*- C++ -*-===//
+//===- World.h - Ranks for a test of channels -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,12 +11,22 @@
 #include "runtime/channel/Channels.h"
 
 #include <functional>
+#include <ostream>
 
 namespace chimera::runtime::test {
 
-/// The numbers of ranks to test with: several in one process, or the one of the
-/// MPI job that this process is part of.
-std::vector<uint32_t> worldSizes();
+/// Channels of one kind between so many ranks.
+struct World {
+  enum Kind { InProcess, Simulated, Mpi } kind;
+  uint32_t ranks;
+};
+void PrintTo(const World &world, std::ostream *stream);
+
+/// The worlds to test with: several in one process, or that of the MPI job that
+/// this process is part of.
+std::vector<World> worlds();
+/// Those whose memory is the host's.
+std::vector<World> worldsOfHosts();
 
 /// Whether what every rank has started completes when one of them waits, the
 /// others being busy. In an MPI job it takes progress threads, which
@@ -24,9 +34,56 @@ std::vector<uint32_t> worldSizes();
 /// an MPI that wants to be called by one thread at a time.
 bool oneRankSuffices();
 
-/// Runs `body` once for each of `ranks` ranks, with a channels of its own: on
-/// threads, or in an MPI job once, for this process's rank.
-void onEachRank(uint32_t ranks, const std::function<void(Channels &)> &body);
+/// A rank of a world, with a device and a queue of its own.
+struct Rank {
+  Channels &channels;
+  Device &device;
+  Queue &queue;
+
+  uint32_t rank() const { return channels.rank(); }
+  /// Has the host wait for a request, whatever the device.
+  void wait(std::unique_ptr<Request> request,
+            std::chrono::milliseconds timeout) {
+    channels.wait(queue, std::move(request), timeout);
+    device.waitFor(queue.record(), timeout);
+  }
+};
+
+/// Runs `body` once for each rank of a world, on threads, or in an MPI job
+/// once, for this process's rank.
+void onEachRank(const World &world, const std::function<void(Rank &)> &body);
+
+/// Values in memory of a rank's device.
+template <typename T> class Values {
+public:
+  Values(Rank &rank, std::vector<T> values)
+      : rank(&rank), block(rank.device.allocate(values.size() * sizeof(T))),
+        count(values.size()) {
+    rank.queue.load(bytes(), [&](Bytes host) {
+      std::ranges::copy(std::as_bytes(std::span(values)), host.begin());
+    });
+    loaded = rank.queue.record();
+  }
+
+  Bytes bytes() { return {block.get(), count * sizeof(T)}; }
+  /// The point from which on they are there.
+  Event after() const { return loaded; }
+  /// The values now.
+  std::vector<T> get() {
+    std::vector<T> values(count);
+    HostBytes host = rank->device.readBack(bytes(), rank->queue.record(),
+                                           std::chrono::seconds(30));
+    std::ranges::copy(host.get(),
+                      std::as_writable_bytes(std::span(values)).begin());
+    return values;
+  }
+
+private:
+  Rank *rank;
+  Block block;
+  size_t count;
+  Event loaded;
+};
 
 } // namespace chimera::runtime::test
 

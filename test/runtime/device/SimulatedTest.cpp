@@ -1,0 +1,196 @@
+//===- SimulatedTest.cpp - What a simulated device does not forgive -------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/simulated/Simulation.h"
+
+#include <algorithm>
+#include <csignal>
+#include <gtest/gtest.h>
+
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+using simulated::Simulation;
+
+namespace {
+constexpr auto kTimeout = 1s;
+
+/// Runs `body` under many seeds; the violations of each must be `expected`.
+void expectViolations(const std::function<void(Device &)> &body,
+                      std::vector<std::string> expected) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Simulation simulation({.seed = seed});
+    body(simulation.device(0));
+    std::vector<std::string> found = simulation.violations();
+    for (std::string &text : found) {
+      // Which of two was first is the seed's affair.
+      size_t at = text.find(", and no event orders");
+      if (at != std::string::npos)
+        text = text.substr(at + 2);
+    }
+    std::ranges::sort(found);
+    EXPECT_EQ(found, expected) << "seed " << seed;
+  }
+}
+
+void drain(Device &device, Queue &queue) {
+  device.waitFor(queue.record(), kTimeout);
+}
+
+TEST(Simulated, TheHostFaultsAtItsAddresses) {
+  Simulation simulation({});
+  Block block = simulation.device(0).allocate(64);
+  const volatile std::byte *address = block.get();
+  EXPECT_EXIT((void)*address, testing::KilledBySignal(SIGSEGV), "");
+}
+
+const std::string kUnordered = "and no event orders the two";
+
+TEST(Simulated, TwoQueuesThatWriteTheSameMemoryAreReported) {
+  for (bool ordered : {false, true})
+    expectViolations(
+        [&](Device &device) {
+          Block block = device.allocate(64);
+          Bytes bytes(block.get(), 64);
+          auto first = device.makeQueue("first"),
+               second = device.makeQueue("second");
+          first->zero(bytes.first(40));
+          if (ordered)
+            second->wait(first->record());
+          second->zero(bytes.last(40));
+          drain(device, *first);
+          drain(device, *second);
+        },
+        ordered ? std::vector<std::string>() : std::vector{kUnordered});
+}
+
+TEST(Simulated, AReadDuringAWriteIsReportedAndTwoReadsAreNot) {
+  for (bool writes : {false, true})
+    expectViolations(
+        [&](Device &device) {
+          Block block = device.allocate(64), other = device.allocate(64);
+          Bytes bytes(block.get(), 64), to(other.get(), 64);
+          auto first = device.makeQueue("first"),
+               second = device.makeQueue("second");
+          first->zero(bytes);
+          second->wait(first->record());
+          second->copy(bytes, to);
+          if (writes)
+            first->zero(bytes.first(1));
+          else
+            first->launch({reads(bytes)}, [](const AddressMap &) {});
+          drain(device, *first);
+          drain(device, *second);
+        },
+        writes ? std::vector{kUnordered} : std::vector<std::string>());
+}
+
+// That the host has seen the end of the one before it put the other on its
+// queue orders them for that timing only.
+TEST(Simulated, AnOrderThatTheTimingGaveIsNone) {
+  expectViolations(
+      [&](Device &device) {
+        Block block = device.allocate(64);
+        Bytes bytes(block.get(), 64);
+        auto first = device.makeQueue("first"),
+             second = device.makeQueue("second");
+        first->zero(bytes);
+        drain(device, *first);
+        second->zero(bytes);
+        drain(device, *second);
+      },
+      {kUnordered});
+}
+
+TEST(Simulated, WhatNothingHasWrittenIsReportedWhereItIsRead) {
+  Simulation simulation({});
+  Device &device = simulation.device(0);
+  Block block = device.allocate(64), other = device.allocate(64);
+  auto queue = device.makeQueue("q");
+  Bytes bytes(block.get(), 64);
+  queue->zero(bytes.first(32));
+  queue->copy(bytes, {other.get(), 64});
+  drain(device, *queue);
+  EXPECT_EQ(simulation.violations(),
+            std::vector<std::string>{"the copy of rank 0 instruction 0 in step "
+                                     "0 reads 32 bytes that nothing has "
+                                     "written"});
+}
+
+/// What a call on a queue ends with.
+std::string
+failureOf(const std::function<void(Device &, Queue &, Bytes, Bytes)> &body) {
+  Simulation simulation({});
+  Device &device = simulation.device(0);
+  Block block = device.allocate(64), other = device.allocate(64);
+  auto queue = device.makeQueue("q");
+  queue->zero({block.get(), 64});
+  queue->zero({other.get(), 64});
+  try {
+    body(device, *queue, {block.get(), 64}, {other.get(), 64});
+    device.waitFor(queue->record(), kTimeout);
+  } catch (const std::exception &error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Simulated, WorkUsesWhatItDeclared) {
+  EXPECT_EQ(failureOf([](Device &, Queue &queue, Bytes a, Bytes b) {
+              queue.launch({reads(a)}, [=](const AddressMap &at) { at(b); });
+            }),
+            "the action of rank 0 instruction 0 in step 0: uses bytes that it "
+            "has not declared");
+  EXPECT_EQ(failureOf([](Device &, Queue &queue, Bytes a, Bytes) {
+              queue.launch({reads(a)}, [=](const AddressMap &at) {
+                at(a)[63] = std::byte(1);
+              });
+            }),
+            "the action of rank 0 instruction 0 in step 0: writes to memory "
+            "that it said it only reads");
+}
+
+TEST(Simulated, MemoryEndsWhereItEndsAndWhenItIsFreed) {
+  const std::string kNone = "the zeroing of rank 0 instruction 0 in step 0: "
+                            "uses 65 bytes that are not in memory of this "
+                            "device, or no longer";
+  EXPECT_EQ(failureOf([](Device &, Queue &queue, Bytes a, Bytes) {
+              queue.zero({a.data(), 65});
+            }),
+            kNone);
+  EXPECT_NE(failureOf([](Device &device, Queue &queue, Bytes, Bytes) {
+              queue.zero({device.allocate(64).get(), 64});
+            }).find("or no longer"),
+            std::string::npos);
+}
+
+TEST(Simulated, AHostThatWaitsForWhatNeverHappensIsTold) {
+  std::string failure =
+      failureOf([](Device &device, Queue &queue, Bytes, Bytes) {
+        auto other = device.makeQueue("other");
+        Event never = other->record();
+        never.position += 1;
+        queue.wait(never);
+        device.waitFor(queue.record(), kTimeout);
+      });
+  EXPECT_EQ(failure, "nothing can happen any more:\n  rank 0, queue q: at the "
+                     "wait for an event of rank 0 instruction 0 in step 0\n");
+}
+
+TEST(Simulated, BlocksOfTheHostAreCounted) {
+  Simulation simulation({});
+  Device &device = simulation.device(0);
+  Block block = device.allocate(64);
+  auto queue = device.makeQueue("q");
+  queue->zero({block.get(), 64});
+  EXPECT_EQ(device.hostBlocks(), 0u);
+  Event zeroed = queue->record();
+  EXPECT_FALSE(device.isDone(zeroed));
+  device.waitFor(zeroed, kTimeout);
+  device.waitFor(zeroed, kTimeout);
+  EXPECT_EQ(device.hostBlocks(), 1u);
+}
+} // namespace
