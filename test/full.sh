@@ -21,6 +21,7 @@ python3 test/e2e/kill.py $bin/chimera-run "$folder/training" --kills 100 \
   --data LICENSE
 
 test/e2e/streams.py --tools $bin
+test/e2e/orderings.py --tools $bin
 test/e2e/mutation.py --tools $bin --full
 test/e2e/fuzz.py --tools $bin --fuzzers build/fuzz/bin --work build/fuzz/work \
   --seconds 3600 --coverage 90

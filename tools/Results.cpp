@@ -148,6 +148,7 @@ nlohmann::json chimera::summarize(const program::ProgramT &program,
          {"arena_bytes", use.arenaBytes},
          {"stash_bytes", use.stashBytes},
          {"peak_bytes", use.peakBytes},
+         {"host_blocks_in_steps", use.hostBlocks},
          {"stated_peak_bytes",
           program.workers[rank % program.workers.size()]->peak_bytes}});
   }

@@ -246,8 +246,13 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     std::vector<uint32_t> all(program::rankCount(program));
     std::iota(all.begin(), all.end(), 0);
     checkCapacity(all);
-    prepare("ranks are threads of this process");
-    runInProcess(run);
+    if (settings.device == kSimulated) {
+      prepare("on simulated devices");
+      runSimulated(run, settings.deviceSeed);
+    } else {
+      prepare("ranks are threads of this process");
+      runInProcess(run);
+    }
     return results->exitStatus();
   }
 #ifdef CHIMERA_HAVE_MPI
@@ -304,6 +309,20 @@ void checkSettings(const RunSettings &settings) {
   if (settings.sequential && !settings.profile.empty())
     throw std::invalid_argument(
         "--profile is for pipelines: leave out --sequential");
+  bool isSimulated = settings.device == kSimulated;
+  if (isSimulated && settings.sequential)
+    throw std::invalid_argument(
+        "--device simulated is for pipelines: leave out "
+        "--sequential");
+  if (isSimulated && settings.transport == kMpi)
+    throw std::invalid_argument("--device simulated runs all ranks in one "
+                                "process: leave out --transport mpi");
+  if (isSimulated && !settings.profile.empty())
+    throw std::invalid_argument("--profile is of hosts: simulated devices have "
+                                "no durations, leave it out");
+  if (!isSimulated && settings.given.count("--device-seed"))
+    throw std::invalid_argument(
+        "--device-seed is for --device simulated: give that too");
   if (settings.steps == 0 && !settings.profile.empty())
     throw std::invalid_argument("--profile needs at least one step");
   uint32_t cores = findCores().host;
@@ -355,18 +374,21 @@ int chimera::runCommand(const RunSettings &settings) {
     throw std::runtime_error(error);
 
   bool overMpi = settings.transport == kMpi ||
-                 (settings.transport == kAuto && job && !settings.sequential);
+                 (settings.transport == kAuto && job && !settings.sequential &&
+                  settings.device == kHost);
 #ifndef CHIMERA_HAVE_MPI
   if (overMpi)
     throw std::runtime_error("this chimera-run was built without MPI: install "
                              "it and build again, or run in one process");
 #endif
   if (job && !overMpi && job->ranks > 1)
-    throw std::invalid_argument(
-        std::string(settings.sequential ? "--sequential"
-                                        : "--transport in-process") +
-        " needs one process, got " + std::to_string(job->ranks) + " from " +
-        job->launcher);
+    throw std::invalid_argument(std::string(settings.sequential ? "--sequential"
+                                            : settings.device == kSimulated
+                                                ? "--device simulated"
+                                                : "--transport in-process") +
+                                " needs one process, got " +
+                                std::to_string(job->ranks) + " from " +
+                                job->launcher);
   if (!overMpi && settings.progress == kOn)
     throw std::invalid_argument(
         "--progress on is for runs over MPI: within a process messages move "

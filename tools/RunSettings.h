@@ -21,15 +21,17 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kExact = "exact", *kSynthetic = "synthetic",
                             *kInProcess = "in-process", *kMpi = "mpi",
                             *kOn = "on", *kOff = "off", *kOrdered = "ordered",
-                            *kTransport = "transport";
+                            *kTransport = "transport", *kHost = "host",
+                            *kSimulated = "simulated";
 
-/// What --stages, --transport, --progress and --all-reduce take.
+/// What --stages, --transport, --device, --progress and --all-reduce take.
 inline std::vector<std::string> stageKinds() {
   return {kAuto, kTransformer, kExact, kSynthetic};
 }
 inline std::vector<std::string> transportKinds() {
   return {kAuto, kInProcess, kMpi};
 }
+inline std::vector<std::string> deviceKinds() { return {kHost, kSimulated}; }
 inline std::vector<std::string> progressKinds() { return {kAuto, kOn, kOff}; }
 inline std::vector<std::string> allReduceKinds() {
   return {kOrdered, kTransport};
@@ -45,6 +47,8 @@ struct RunSettings {
   std::string log;
   std::string profile;
   std::string transport = kAuto;
+  std::string device = kHost;
+  uint64_t deviceSeed = 0;
   std::string progress = kAuto;
   std::string allReduce = kOrdered;
   uint64_t steps = 10;

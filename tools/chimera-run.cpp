@@ -114,6 +114,16 @@ static int run(int argc, char **argv) {
                  "What moves bytes; auto: mpi in a job, else in-process")
       ->check(oneOf(transportKinds()))
       ->capture_default_str();
+  app.add_option("--device", settings.device,
+                 "Where ranks compute: host, or simulated (one thread runs all "
+                 "ranks on devices that execute later, in an order that a seed "
+                 "decides, and reports uses of memory that nothing orders)")
+      ->check(oneOf(deviceKinds()))
+      ->capture_default_str();
+  app.add_option("--device-seed", settings.deviceSeed,
+                 "The seed of simulated devices")
+      ->transform(wholeWithin(0, UINT64_MAX))
+      ->capture_default_str();
   app.add_option("--progress", settings.progress,
                  "A thread of each rank over MPI that moves its messages while "
                  "it computes; auto: where each rank has a core more than the "

@@ -14,8 +14,7 @@
 #include "runtime/interpreter/Communication.h"
 #include "runtime/program/File.h"
 #include "runtime/system/Deadline.h"
-#include "runtime/train/Gather.h"
-#include "runtime/train/SignsOfLife.h"
+#include "runtime/train/FinishRank.h"
 #include "runtime/train/StopVote.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
@@ -65,8 +64,6 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
   return shared;
 }
 
-using Fail = std::function<void(const std::string &)>;
-
 /// Runs one rank from start to end. Calls `mayBegin` before each step but the
 /// first, `afterSteps`, if there is one, after the last step, and `fail` with
 /// the reason, from any thread, where the run fails and this thread cannot say
@@ -107,52 +104,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
-  meet(control, run.timeout, "all ranks to end their last step");
-
-  std::optional<SignsOfLife> signs;
-  if (isRoot)
-    signs.emplace(control, run.timeout);
-  auto sign = [&] {
-    if (signs)
-      signs->sendIfDue();
-  };
-  RunResult result;
-  result.seconds = seconds();
-  result.steps = interpreter.stepsRun();
-  result.ranks = gatherValues(
-      control, root,
-      RankUse{interpreter.instructionsRun(), interpreter.arenaBytes(),
-              interpreter.peakStashBytes(), interpreter.peakBytes()},
-      run.timeout);
-  sign();
-  if (run.profile)
-    result.profiles = gatherProfiles(control, root, profile, run.timeout);
-  sign();
-  if (run.checkReplicas)
-    checkReplicas(run.program, control, root, interpreter.weights(),
-                  run.timeout);
-  sign();
-  if (run.gatherWeights)
-    result.weights = gatherStages(run.program, control, root,
-                                  interpreter.weights(), run.timeout, sign);
-  if (run.gatherGradients)
-    result.gradients = gatherStages(run.program, control, root,
-                                    interpreter.gradients(), run.timeout, sign);
-  if (!isRoot) {
-    awaitLastSign(control, root, run.timeout);
-  } else {
-    status.enter(Status::Saving);
-    if (run.onResult)
-      signs->during(
-          [&] {
-            if (run.onThread)
-              run.onThread();
-            run.onResult(result);
-          },
-          fail);
-    signs->sendLast();
-  }
-  status.enter(Status::Done);
+  finishRank(run, control, interpreter, seconds(), profile, status, fail);
 }
 
 /// Says, at the lowest of `hostRanks`, which of them are not watched.

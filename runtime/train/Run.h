@@ -32,6 +32,7 @@ struct RankUse {
   uint64_t arenaBytes;
   uint64_t stashBytes; ///< the most at any time
   uint64_t peakBytes;  ///< of values in the arena and stashes together
+  uint64_t hostBlocks; ///< waits of the host for its device within a step
 };
 
 struct RunResult {
@@ -95,6 +96,12 @@ inline constexpr uint32_t kMostThreads = 1024;
 /// expects that the caller has asked faultOfCapacity: the system may kill a
 /// process that takes more memory than there is.
 void runInProcess(const TrainingRun &run);
+
+/// Runs all ranks on simulated devices, by one thread in an order that the seed
+/// decides (see runtime/device/simulated), and gathers as runInProcess does.
+/// Throws RunFailure where operations of ranks wait for each other, or use the
+/// same memory without an order; the message names the seed. Has no timeout.
+void runSimulated(const TrainingRun &run, uint64_t seed);
 
 /// Runs this process's rank of a job. Requires as many ranks as the program
 /// has. If any rank of the host fails or dies, the process ends (endProcess)

@@ -37,6 +37,33 @@ class Test(Runs):
             self.assertEqual(summary["weights_digest"],
                              alone["weights_digest"])
 
+    def test_simulated_devices_equal_sequential(self):
+        for options in ([], ["--bidirectional", "--split"],
+                        ["--data-parallel", "2", "--micro-batches", "4"]):
+            program = self.sample(*options)
+            expected, alone = self.log_of(program, "--steps", "3",
+                                          "--sequential")
+            for seed in ("0", "1", "2"):
+                losses, summary = self.log_of(
+                    program, "--steps", "3", "--check-replicas", "--device",
+                    "simulated", "--device-seed", seed)
+                self.assertEqual(losses, expected)
+                self.assertEqual(summary["weights_digest"],
+                                 alone["weights_digest"])
+                for rank in summary["ranks"]:
+                    self.assertEqual(rank["host_blocks_in_steps"], 0)
+
+    def test_what_simulated_devices_do_not_have(self):
+        for options, needle in (
+                (["--sequential"], "leave out --sequential"),
+                (["--transport", "mpi"], "leave out --transport mpi"),
+                (["--profile", "p.json"], "simulated devices have no durations"),
+        ):
+            self.expect_error(needle, self.sample(), "--device", "simulated",
+                              *options)
+        self.expect_error("--device-seed is for --device simulated", self.sample(),
+                          "--device-seed", "7")
+
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_mpi_equals_sequential(self):
         for ranks, options in ((4, ["--bidirectional"]),

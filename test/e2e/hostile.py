@@ -34,10 +34,10 @@ def main():
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--full", action="store_true", help="the whole grid")
     parser.add_argument("--programs", type=int, default=300, help="of a sample")
-    parser.add_argument("--seeds", type=int, help="a program; 3, or 10 in full")
+    parser.add_argument("--seeds", type=int, help="a program; 3, or 6 in full")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
-    seeds = options.seeds or (10 if options.full else 3)
+    seeds = options.seeds or (6 if options.full else 3)
     descriptions = list(grid.grid(8))
     whole = len(descriptions)
     if not options.full:

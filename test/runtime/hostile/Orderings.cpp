@@ -8,6 +8,7 @@
 #include "test/runtime/hostile/Orderings.h"
 
 #include "runtime/interpreter/SimulatedRanks.h"
+#include "runtime/program/Pieces.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/watch/StatusPage.h"
 
@@ -42,7 +43,8 @@ bool isPost(Opcode opcode) {
 /// all ranks and steps.
 class Graph {
 public:
-  explicit Graph(const program::ProgramT &program) : program(program) {
+  explicit Graph(const program::ProgramT &program)
+      : program(program), pieces(program) {
     for (uint32_t rank = 0; rank < program::rankCount(program); ++rank)
       addRank(rank);
     for (auto &[channel, sends] : sent) {
@@ -57,9 +59,9 @@ public:
             edge(starts[k], others.at(k) + 1);
   }
 
-  /// Whether every two uses of the same memory are connected when an ordering
-  /// is left out, or none.
-  bool isOrdered(const LeftOut *leftOut) const {
+  /// Two uses of the same memory that no path connects when an ordering is left
+  /// out, or none is; empty if all are connected.
+  std::string unordered(const LeftOut *leftOut) const {
     for (const Use &use : uses) {
       std::vector<bool> reached = reachedFrom(use.last, leftOut);
       for (const Use &other : uses)
@@ -67,9 +69,13 @@ public:
             (use.writes || other.writes) && use.begin < other.end &&
             other.begin < use.end && use.first != other.first &&
             use.position < other.position && !reached[other.first])
-          return false;
+          return "rank " + std::to_string(use.rank) + " instructions " +
+                 std::to_string(use.index) + " and " +
+                 std::to_string(other.index) + ", run as number " +
+                 std::to_string(use.position) + " and " +
+                 std::to_string(other.position);
     }
-    return true;
+    return {};
   }
 
 private:
@@ -82,7 +88,8 @@ private:
     uint32_t rank, first, last;
     uint64_t begin, end;
     bool writes;
-    size_t position; ///< in the program of its rank
+    size_t position; ///< among all that its rank runs
+    uint32_t index;  ///< of the instruction
   };
 
   uint32_t node() {
@@ -119,7 +126,8 @@ private:
                  place.offset(),
                  isStash ? place.offset() : place.offset() + place.bytes(),
                  writes,
-                 position};
+                 position,
+                 position ? order[position - 1] : 0};
     };
     auto usesOf = [&](const Instruction &instruction, uint32_t first,
                       uint32_t last, size_t position) {
@@ -175,10 +183,11 @@ private:
                    operation[instruction.target()], queue, position);
           continue;
         }
-        for (const Use &use : usesOf(instruction, queue, queue, position)) {
-          ofQueue.push_back(use);
-          uses.push_back(use);
-        }
+        own = usesOf(instruction, queue, queue, position);
+        ofQueue.insert(ofQueue.end(), own.begin(), own.end());
+        if (instruction.opcode() == Opcode::Recompute)
+          cutToPiece(instruction, own);
+        uses.insert(uses.end(), own.begin(), own.end());
         continue;
       }
       uint32_t begin = node(), end = node();
@@ -213,6 +222,23 @@ private:
     }
   }
 
+  /// A recompute reads its piece of what the forward covers, though the
+  /// interpreter orders all of that.
+  void cutToPiece(const Instruction &recompute, std::vector<Use> &own) const {
+    program::Range range = pieces.forwardOf(recompute.micro_batch());
+    uint64_t cuts = uint64_t(range.count) * recompute.parts();
+    uint64_t cut =
+        uint64_t(pieces.inStep(recompute.micro_batch()) - range.first) *
+            recompute.parts() +
+        recompute.part();
+    for (size_t i = 0; i < recompute.operands(); ++i)
+      if (i != 1) { // the weights
+        uint64_t size = (own[i].end - own[i].begin) / cuts;
+        own[i].begin += cut * size;
+        own[i].end = own[i].begin + size;
+      }
+  }
+
   /// The host gets a copy of the sum of the losses behind its wait.
   void readLoss(const Instruction &waited, const std::vector<Use> &used,
                 uint32_t queue, size_t position) {
@@ -223,6 +249,7 @@ private:
     use.first = use.last = queue;
     use.writes = false;
     use.position = position;
+    ++use.index; // its wait, mostly
     uses.push_back(use);
   }
 
@@ -318,6 +345,7 @@ private:
   }
 
   const program::ProgramT &program;
+  const program::Pieces pieces;
   std::vector<std::vector<Edge>> edges; // by node
   std::vector<Use> uses;
   // Beginnings, by sender and receiver; by group and member.
@@ -353,14 +381,15 @@ std::string hostile::checkOrderings(const program::ProgramT &program,
   auto differs = [&](const LeftOut *leftOut) -> std::string {
     std::string failure = failureWithout(program, leftOut);
     bool isReported = failure.find("no event orders") != std::string::npos;
-    bool isOrdered = graph.isOrdered(leftOut);
+    std::string unordered = graph.unordered(leftOut);
+    bool isOrdered = unordered.empty();
     if (leftOut)
       counts.needed += !isOrdered;
     if (isReported != isOrdered)
       return {};
-    return (isOrdered ? "all uses are ordered, but " + failure
-                      : std::string("some uses are not ordered, but nothing is "
-                                    "reported")) +
+    return (isOrdered
+                ? "all uses are ordered, but " + failure
+                : unordered + " are not ordered, but nothing is reported") +
            (leftOut ? " without " +
                           std::string(leftOut->ordering == Ordering::After
                                           ? "the event of"

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs each file under each seed (odd ones buffered), with --threads once more
-// as chimera-run does, and holds losses, weights and gradients against one
-// device. The last line counts; a file and a seed that give anything else are
-// told with what every rank was at.
+// Runs each file under each seed, a third of them in each way that Run.h has,
+// with --threads once more as chimera-run does, and holds losses, weights and
+// gradients against one device. The last line counts; a file and a seed that
+// give anything else are told with what was found.
 //
 //===----------------------------------------------------------------------===//
 

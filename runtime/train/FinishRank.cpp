@@ -1,0 +1,70 @@
+//===- FinishRank.cpp - From the last step to the result ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/FinishRank.h"
+
+#include "runtime/control/Messages.h"
+#include "runtime/train/Gather.h"
+#include "runtime/train/SignsOfLife.h"
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+void chimera::runtime::finishRank(const TrainingRun &run, Control &control,
+                                  const Interpreter &interpreter,
+                                  double seconds, const Profile &profile,
+                                  Status &status, const Fail &fail) {
+  uint32_t root = rootOf(run.program);
+  bool isRoot = control.rank() == root;
+  meet(control, run.timeout, "all ranks to end their last step");
+
+  std::optional<SignsOfLife> signs;
+  if (isRoot)
+    signs.emplace(control, run.timeout);
+  auto sign = [&] {
+    if (signs)
+      signs->sendIfDue();
+  };
+  RunResult result;
+  result.seconds = seconds;
+  result.steps = interpreter.stepsRun();
+  result.ranks = gatherValues(
+      control, root,
+      RankUse{interpreter.instructionsRun(), interpreter.arenaBytes(),
+              interpreter.peakStashBytes(), interpreter.peakBytes(),
+              interpreter.hostBlocksInSteps()},
+      run.timeout);
+  sign();
+  if (run.profile)
+    result.profiles = gatherProfiles(control, root, profile, run.timeout);
+  sign();
+  if (run.checkReplicas)
+    checkReplicas(run.program, control, root, interpreter.weights(),
+                  run.timeout);
+  sign();
+  if (run.gatherWeights)
+    result.weights = gatherStages(run.program, control, root,
+                                  interpreter.weights(), run.timeout, sign);
+  if (run.gatherGradients)
+    result.gradients = gatherStages(run.program, control, root,
+                                    interpreter.gradients(), run.timeout, sign);
+  if (!isRoot) {
+    awaitLastSign(control, root, run.timeout);
+  } else {
+    status.enter(Status::Saving);
+    if (run.onResult)
+      signs->during(
+          [&] {
+            if (run.onThread)
+              run.onThread();
+            run.onResult(result);
+          },
+          fail);
+    signs->sendLast();
+  }
+  status.enter(Status::Done);
+}

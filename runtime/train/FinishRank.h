@@ -1,0 +1,28 @@
+//===- FinishRank.h - From the last step to the result ----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_FINISHRANK_H
+#define CHIMERA_RUNTIME_TRAIN_FINISHRANK_H
+
+#include "runtime/control/Control.h"
+#include "runtime/train/Run.h"
+
+namespace chimera::runtime {
+
+using Fail = std::function<void(const std::string &)>;
+
+/// What each rank does after its last step: it sends what `run` asks for to the
+/// root, which calls run.onResult while the others wait. `seconds` is how long
+/// the steps took. Calls `fail` with the reason, from any thread, where the
+/// root hangs; throws all else.
+void finishRank(const TrainingRun &run, Control &control,
+                const Interpreter &interpreter, double seconds,
+                const Profile &profile, Status &status, const Fail &fail);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_FINISHRANK_H

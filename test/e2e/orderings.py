@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles programs of the grid for each model of messages, and runs each on
+simulated devices without any one of the events and waits by which the interpreter
+orders its queues: `hostile-orderings` holds what is reported against a graph of
+its own."""
+
+import argparse
+import pathlib
+import random
+import re
+import sys
+import tempfile
+
+import grid
+from hostile import MODELS
+
+COUNTS = re.compile(r"each of (\d+) orderings left out, (\d+) of them needed")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--programs", type=int, default=400)
+    parser.add_argument("--stages", type=int, default=4, help="the most")
+    options = parser.parse_args()
+    # Where opposite channels share a stream there are no windows.
+    descriptions = sorted(
+        {re.sub(r"receive_window\(\d+\)", "", each) for each in grid.grid(options.stages)}
+    )
+    random.Random(2).shuffle(descriptions)
+    with tempfile.TemporaryDirectory() as name:
+
+        def one(numbered):
+            number, description = numbered
+            program = pathlib.Path(name) / f"{number}.chimera"
+            model = MODELS[number % len(MODELS)]
+            grid.compile_to(
+                options.tools, description, program, "--messages", model
+            )
+            text = grid.run(options.tools / "hostile-orderings", program)
+            program.unlink()
+            return tuple(map(int, COUNTS.search(text).groups()))
+
+        work = list(enumerate(descriptions[: options.programs]))
+        counts = list(grid.in_parallel(one, work))
+    orderings, needed = map(sum, zip(*counts))
+    print(
+        f"{len(work)} programs: each of {orderings} orderings left out, {needed} "
+        f"of them needed and reported"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
