@@ -15,7 +15,7 @@
 
 namespace chimera::fuzz {
 
-using runtime::hostile::Random;
+using runtime::simulated::Random;
 
 /// Changes one field of one table of `program`, or removes, repeats or
 /// exchanges entries of one list, or changes a size wherever it is stated, or
