@@ -9,7 +9,9 @@
 
 #include "runtime/channel/InProcess.h"
 #include "runtime/channel/simulated/Channels.h"
+#include "runtime/channel/tcp/Channels.h"
 #include "runtime/device/Host.h"
+#include "test/runtime/channel/LocalBooks.h"
 #ifdef CHIMERA_HAVE_MPI
 #include "runtime/channel/mpi/Session.h"
 #endif
@@ -43,7 +45,7 @@ MpiSession &session() {
 } // namespace
 
 void test::PrintTo(const World &world, std::ostream *stream) {
-  constexpr const char *kNames[] = {"InProcess", "Simulated", "Mpi"};
+  constexpr const char *kNames[] = {"InProcess", "Simulated", "Tcp", "Mpi"};
   *stream << kNames[world.kind] << world.ranks;
 }
 
@@ -62,8 +64,9 @@ std::vector<test::World> test::worldsOfHosts() {
     return {{World::Mpi, session().ranks()}};
 #endif
   std::vector<World> all;
-  for (uint32_t ranks : {1, 2, 3, 8})
-    all.push_back({World::InProcess, ranks});
+  for (World::Kind kind : {World::InProcess, World::Tcp})
+    for (uint32_t ranks : {1, 2, 3, 8})
+      all.push_back({kind, ranks});
   return all;
 }
 
@@ -86,6 +89,8 @@ void test::onEachRank(const World &world,
     return run(*session().makeChannels(session().makeNews(), options()),
                *makeHostDevice());
 #endif
+  LocalBooks books(world.kind == World::Tcp ? world.ranks : 0);
+  std::vector<std::unique_ptr<tcp::Mesh>> meshes;
   std::unique_ptr<simulated::Simulation> simulation;
   std::vector<std::unique_ptr<Channels>> all;
   std::vector<std::unique_ptr<Device>> hosts(world.ranks);
@@ -94,7 +99,14 @@ void test::onEachRank(const World &world,
         .ranks = world.ranks, .seed = world.ranks, .oneThread = false});
     all = makeSimulatedChannels(*simulation, world.ranks);
   } else {
-    all = makeInProcessChannels(world.ranks);
+    if (world.kind == World::InProcess)
+      all = makeInProcessChannels(world.ranks);
+    for (uint32_t rank = 0; rank < books.listeners.size(); ++rank) {
+      meshes.push_back(std::make_unique<tcp::Mesh>(
+          books.of(rank), std::move(books.listeners[rank]),
+          std::chrono::hours(1), [](uint32_t, const std::string &) {}));
+      all.push_back(makeTcpChannels(*meshes.back()));
+    }
     for (std::unique_ptr<Device> &device : hosts)
       device = makeHostDevice();
   }

@@ -17,7 +17,7 @@ namespace chimera::runtime::test {
 
 /// Channels of one kind between so many ranks.
 struct World {
-  enum Kind { InProcess, Simulated, Mpi } kind;
+  enum Kind { InProcess, Simulated, Tcp, Mpi } kind;
   uint32_t ranks;
 };
 void PrintTo(const World &world, std::ostream *stream);

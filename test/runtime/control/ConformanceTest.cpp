@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 constexpr auto kTimeout = 30s;
 
-class ControlConformance : public testing::TestWithParam<uint32_t> {};
+class ControlConformance : public testing::TestWithParam<World> {};
 
 /// What rank `from` sends to rank `to` as its `k`-th message.
 std::vector<std::byte> payload(uint32_t from, uint32_t to, uint32_t k) {
@@ -33,12 +33,12 @@ std::vector<std::byte> payload(uint32_t from, uint32_t to, uint32_t k) {
 // Large ones too, so each rank receives while the one before it sends.
 TEST_P(ControlConformance, MessagesArriveInOrder) {
   onEachRank(GetParam(), [&](Control &control) {
-    ASSERT_EQ(control.ranks(), GetParam());
+    ASSERT_EQ(control.ranks(), GetParam().ranks);
     uint32_t self = control.rank();
-    for (uint32_t from = 0; from < GetParam(); ++from)
+    for (uint32_t from = 0; from < GetParam().ranks; ++from)
       for (uint32_t k = 0; k < 16; ++k) {
         if (from == self) {
-          for (uint32_t to = 0; to < GetParam(); ++to)
+          for (uint32_t to = 0; to < GetParam().ranks; ++to)
             if (to != self)
               control.send(to, payload(self, to, k), kTimeout);
           continue;
@@ -56,12 +56,12 @@ TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
   constexpr uint32_t kMessages = 500;
   onEachRank(GetParam(), [&](Control &control) {
     for (uint32_t k = 0; k < kMessages; ++k)
-      for (uint32_t to = 0; to < GetParam(); ++to) {
+      for (uint32_t to = 0; to < GetParam().ranks; ++to) {
         std::vector<std::byte> word(16, static_cast<std::byte>(k));
         control.send(to, word, 0ms);
         std::ranges::fill(word, std::byte(99)); // it is the sender's again
       }
-    for (uint32_t from = 0; from < GetParam(); ++from)
+    for (uint32_t from = 0; from < GetParam().ranks; ++from)
       for (uint32_t k = 0; k < kMessages; ++k) {
         std::vector<std::byte> word(16);
         control.receive(from, word, kTimeout);
@@ -73,7 +73,7 @@ TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
 TEST_P(ControlConformance, AReceiveTimesOut) {
   onEachRank(GetParam(), [&](Control &control) {
     std::vector<std::byte> word(8);
-    uint32_t peer = (control.rank() + 1) % GetParam();
+    uint32_t peer = (control.rank() + 1) % GetParam().ranks;
     auto begin = std::chrono::steady_clock::now();
     try {
       control.receive(peer, word, 200ms);
@@ -93,7 +93,7 @@ TEST_P(ControlConformance, AReceiveTimesOut) {
 }
 
 TEST_P(ControlConformance, ALargeSendThatNobodyReceivesTimesOut) {
-  if (GetParam() < 2)
+  if (GetParam().ranks < 2)
     return;
   onEachRank(GetParam(), [&](Control &control) {
     std::vector<std::byte> large(32 << 20);
@@ -111,7 +111,7 @@ TEST_P(ControlConformance, ALargeSendThatNobodyReceivesTimesOut) {
 
 TEST_P(ControlConformance, AbortEndsEveryWait) {
   onEachRank(GetParam(), [&](Control &control) {
-    if (control.rank() + 1 == GetParam()) {
+    if (control.rank() + 1 == GetParam().ranks) {
       std::this_thread::sleep_for(100ms);
       control.abort("the test says so");
       control.abort("a later reason");
@@ -132,8 +132,9 @@ TEST_P(ControlConformance, AbortEndsEveryWait) {
 
 TEST_P(ControlConformance, SizesMustAgree) {
   onEachRank(GetParam(), [&](Control &control) {
-    uint32_t next = (control.rank() + 1) % GetParam();
-    uint32_t before = (control.rank() + GetParam() - 1) % GetParam();
+    uint32_t next = (control.rank() + 1) % GetParam().ranks;
+    uint32_t before =
+        (control.rank() + GetParam().ranks - 1) % GetParam().ranks;
     control.send(next, std::vector<std::byte>(16), kTimeout);
     control.send(next, std::vector<std::byte>(8), kTimeout);
     std::vector<std::byte> word(24);
@@ -146,14 +147,14 @@ TEST_P(ControlConformance, SizesMustAgree) {
 TEST_P(ControlConformance, RanksMustExist) {
   onEachRank(GetParam(), [&](Control &control) {
     std::vector<std::byte> word(1);
-    EXPECT_THROW(control.send(GetParam(), word, kTimeout),
+    EXPECT_THROW(control.send(GetParam().ranks, word, kTimeout),
                  std::invalid_argument);
-    EXPECT_THROW(control.receive(GetParam(), word, kTimeout),
+    EXPECT_THROW(control.receive(GetParam().ranks, word, kTimeout),
                  std::invalid_argument);
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, ControlConformance,
-                         testing::ValuesIn(worldSizes()),
+INSTANTIATE_TEST_SUITE_P(Worlds, ControlConformance,
+                         testing::ValuesIn(worlds()),
                          testing::PrintToStringParamName());
 } // namespace

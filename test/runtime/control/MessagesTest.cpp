@@ -20,15 +20,15 @@ using namespace std::chrono_literals;
 namespace {
 constexpr auto kTimeout = 30s;
 
-class Messages : public testing::TestWithParam<uint32_t> {};
+class Messages : public testing::TestWithParam<World> {};
 
 TEST_P(Messages, ValuesOfAllRanksAreGatheredAtOne) {
   onEachRank(GetParam(), [&](Control &control) {
-    for (uint32_t root = 0; root < GetParam(); ++root) {
+    for (uint32_t root = 0; root < GetParam().ranks; ++root) {
       std::vector<uint32_t> values =
           gatherValues(control, root, 7 * control.rank(), kTimeout);
       std::vector<uint32_t> expected;
-      for (uint32_t rank = 0; rank < GetParam() && control.rank() == root;
+      for (uint32_t rank = 0; rank < GetParam().ranks && control.rank() == root;
            ++rank)
         expected.push_back(7 * rank);
       EXPECT_EQ(values, expected);
@@ -39,7 +39,7 @@ TEST_P(Messages, ValuesOfAllRanksAreGatheredAtOne) {
 TEST_P(Messages, LargeOnesGoInPieces) {
   onEachRank(GetParam(), [&](Control &control) {
     std::vector<std::byte> large((33 << 20) + 5, std::byte(control.rank()));
-    if (control.rank() > 1 || GetParam() < 2)
+    if (control.rank() > 1 || GetParam().ranks < 2)
       return;
     if (control.rank() == 1)
       return sendAll(control, 0, large, kTimeout);
@@ -53,7 +53,7 @@ TEST_P(Messages, LargeOnesGoInPieces) {
 TEST_P(Messages, NobodyLeavesAMeetingBeforeAllAreThere) {
   onEachRank(GetParam(), [&](Control &control) {
     // Each rank once comes last.
-    for (uint32_t last = 0; last < GetParam(); ++last) {
+    for (uint32_t last = 0; last < GetParam().ranks; ++last) {
       auto begin = std::chrono::steady_clock::now();
       if (control.rank() == last)
         std::this_thread::sleep_for(20ms);
@@ -68,7 +68,7 @@ TEST_P(Messages, NobodyLeavesAMeetingBeforeAllAreThere) {
 }
 
 TEST_P(Messages, AMeetingThatTimesOutSaysWhatFor) {
-  if (GetParam() < 2)
+  if (GetParam().ranks < 2)
     return;
   onEachRank(GetParam(), [&](Control &control) {
     if (control.rank() == 0)
@@ -83,6 +83,6 @@ TEST_P(Messages, AMeetingThatTimesOutSaysWhatFor) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Messages, testing::ValuesIn(worldSizes()),
+INSTANTIATE_TEST_SUITE_P(Worlds, Messages, testing::ValuesIn(worlds()),
                          testing::PrintToStringParamName());
 } // namespace

@@ -8,6 +8,8 @@
 #include "test/runtime/control/World.h"
 
 #include "runtime/control/InProcess.h"
+#include "runtime/control/tcp/Control.h"
+#include "test/runtime/channel/LocalBooks.h"
 #ifdef CHIMERA_HAVE_MPI
 #include "runtime/control/mpi/Control.h"
 #endif
@@ -28,24 +30,44 @@ MpiSession &session() {
 } // namespace
 #endif
 
-std::vector<uint32_t> test::worldSizes() {
-#ifdef CHIMERA_HAVE_MPI
-  if (inMpiJob())
-    return {session().ranks()};
-#endif
-  return {1, 2, 3, 8};
+void test::PrintTo(const World &world, std::ostream *stream) {
+  constexpr const char *kNames[] = {"InProcess", "Tcp", "Mpi"};
+  *stream << kNames[world.kind] << world.ranks;
 }
 
-void test::onEachRank(uint32_t ranks,
-                      const std::function<void(Control &)> &body) {
+std::vector<test::World> test::worlds() {
 #ifdef CHIMERA_HAVE_MPI
   if (inMpiJob())
+    return {{World::Mpi, session().ranks()}};
+#endif
+  std::vector<World> all;
+  for (World::Kind kind : {World::InProcess, World::Tcp})
+    for (uint32_t ranks : {1, 2, 3, 8})
+      all.push_back({kind, ranks});
+  return all;
+}
+
+void test::onEachRank(const World &world,
+                      const std::function<void(Control &)> &body) {
+#ifdef CHIMERA_HAVE_MPI
+  if (world.kind == World::Mpi)
     return body(*makeMpiControl(session().makeNews()));
 #endif
-  std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(ranks);
+  LocalBooks books(world.kind == World::Tcp ? world.ranks : 0);
+  std::vector<std::unique_ptr<Control>> controls;
+  if (world.kind == World::InProcess)
+    controls = makeInProcessControls(world.ranks);
+  controls.resize(world.ranks);
   std::vector<std::thread> threads;
-  for (std::unique_ptr<Control> &control : controls)
-    threads.emplace_back([&] { body(*control); });
+  for (uint32_t rank = 0; rank < world.ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      // They wait for each other's.
+      if (world.kind == World::Tcp)
+        controls[rank] = std::make_unique<TcpControl>(
+            books.of(rank), std::move(books.listeners[rank]),
+            std::chrono::hours(1));
+      body(*controls[rank]);
+    });
   for (std::thread &thread : threads)
     thread.join();
 }

@@ -11,17 +11,25 @@
 #include "runtime/control/Control.h"
 
 #include <functional>
+#include <ostream>
 #include <vector>
 
 namespace chimera::runtime::test {
 
-/// The numbers of ranks to test with: several in one process, or the one of the
-/// MPI job that this process is part of.
-std::vector<uint32_t> worldSizes();
+/// Control of one kind among so many ranks.
+struct World {
+  enum Kind { InProcess, Tcp, Mpi } kind;
+  uint32_t ranks;
+};
+void PrintTo(const World &world, std::ostream *stream);
 
-/// Runs `body` once for each of `ranks` ranks, with a control of its own: on
+/// The worlds to test with: several in one process, or that of the MPI job that
+/// this process is part of.
+std::vector<World> worlds();
+
+/// Runs `body` once for each rank of a world, with a control of its own: on
 /// threads, or in an MPI job once, for this process's rank.
-void onEachRank(uint32_t ranks, const std::function<void(Control &)> &body);
+void onEachRank(const World &world, const std::function<void(Control &)> &body);
 
 } // namespace chimera::runtime::test
 

@@ -1,0 +1,24 @@
+//===- Channels.h - Channels over TCP ---------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CHANNEL_TCP_CHANNELS_H
+#define CHIMERA_RUNTIME_CHANNEL_TCP_CHANNELS_H
+
+#include "runtime/channel/Channels.h"
+#include "runtime/channel/tcp/Mesh.h"
+
+namespace chimera::runtime {
+
+/// Channels of memory of the host over a mesh, which outlives them and serves
+/// nothing else but control. The thread of the mesh moves messages and folds
+/// sums. An all-reduce is exchanged as over MPI: each member folds the chunk
+/// that it owns.
+std::unique_ptr<Channels> makeTcpChannels(tcp::Mesh &mesh);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CHANNEL_TCP_CHANNELS_H

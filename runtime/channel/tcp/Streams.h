@@ -1,0 +1,30 @@
+//===- Streams.h - Who uses which stream of a mesh --------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CHANNEL_TCP_STREAMS_H
+#define CHIMERA_RUNTIME_CHANNEL_TCP_STREAMS_H
+
+#include "runtime/channel/tcp/Mesh.h"
+
+namespace chimera::runtime::tcp {
+
+struct Streams {
+  static constexpr Mesh::Stream kMessages = 0, kControl = 1, kReceived = 2,
+                                kNews = 3;
+
+  /// The two exchanges of all-reduce `number` of a group.
+  static Mesh::Stream scatter(uint32_t group, uint64_t number) {
+    return (Mesh::Stream(group) << 32 | (number & 0x3FFFFFFF)) * 2 + 4;
+  }
+  static Mesh::Stream gather(uint32_t group, uint64_t number) {
+    return scatter(group, number) + 1;
+  }
+};
+
+} // namespace chimera::runtime::tcp
+
+#endif // CHIMERA_RUNTIME_CHANNEL_TCP_STREAMS_H

@@ -1,0 +1,154 @@
+//===- Control.cpp - Control over TCP -------------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/control/tcp/Control.h"
+
+#include "runtime/channel/tcp/Streams.h"
+#include "runtime/system/Utf8.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::tcp;
+
+namespace {
+/// Terminated text.
+constexpr size_t kNews = 512;
+
+/// What a rank owes an answer for: bytes that another has not received.
+struct Unread {
+  std::atomic<uint64_t> bytes{0};
+  uint64_t received = 0; ///< the size that comes next
+};
+} // namespace
+
+struct TcpControl::State {
+  State(const Book &book, Listener listener, std::chrono::milliseconds silence,
+        std::function<void(const std::string &)> onAbort)
+      : onAbort(std::move(onAbort)), unread(book.addresses.size()),
+        news(book.addresses.size()),
+        mesh(book, std::move(listener), silence,
+             [this](uint32_t rank, const std::string &how) {
+               // The others cannot know, but for rank 0's loss.
+               tell("rank " + std::to_string(rank) + " " + how);
+             }) {}
+
+  bool isRoot() const { return mesh.rank() == 0; }
+
+  void listenTo(uint32_t rank) {
+    listenForNews(rank);
+    listenForReceipts(rank);
+  }
+  void listenForNews(uint32_t rank) {
+    mesh.receive(rank, Streams::kNews, news[rank], [this, rank] {
+      const char *text = reinterpret_cast<const char *>(news[rank].data());
+      tell(std::string(text, strnlen(text, kNews - 1)));
+      listenForNews(rank);
+    });
+  }
+  void listenForReceipts(uint32_t rank) {
+    Unread &own = unread[rank];
+    mesh.receive(rank, Streams::kReceived,
+                 std::as_writable_bytes(std::span(&own.received, 1)),
+                 [this, rank, &own] {
+                   own.bytes.fetch_sub(own.received);
+                   listenForReceipts(rank);
+                 });
+  }
+
+  /// Ends the waits of this rank, and of all if it is rank 0; else rank 0 is
+  /// told, which tells the others.
+  void tell(const std::string &reason) {
+    if (hasTold.exchange(true))
+      return;
+    std::vector<std::byte> text(kNews);
+    size_t size = beginningWithin(reason, kNews - 1);
+    std::memcpy(text.data(), reason.data(), size);
+    for (uint32_t rank = 0; rank < (isRoot() ? mesh.ranks() : 1); ++rank)
+      try {
+        if (rank != mesh.rank())
+          sendCopy(rank, Streams::kNews, text);
+      } catch (const std::runtime_error &) {
+        // It is the one that is gone.
+      }
+    mesh.abort(reason);
+    if (onAbort)
+      onAbort(reason);
+  }
+
+  void sendCopy(uint32_t to, Mesh::Stream stream,
+                std::vector<std::byte> bytes) {
+    auto held = std::make_shared<std::vector<std::byte>>(std::move(bytes));
+    mesh.send(to, stream, *held, [held] {});
+  }
+
+  const std::function<void(const std::string &)> onAbort;
+  std::atomic<bool> hasTold{false};
+  std::vector<Unread> unread;                     ///< by rank
+  std::vector<std::array<std::byte, kNews>> news; ///< by rank
+  Mesh mesh;                                      // last: it uses the others
+};
+
+TcpControl::TcpControl(const Book &book, Listener listener,
+                       std::chrono::milliseconds silence,
+                       std::function<void(const std::string &)> onAbort)
+    : state(std::make_unique<State>(book, std::move(listener), silence,
+                                    std::move(onAbort))) {
+  for (uint32_t rank = 0; rank < ranks(); ++rank)
+    state->listenTo(rank);
+  for (uint32_t rank = 0; rank < ranks(); ++rank)
+    if (rank != this->rank() && (this->rank() == 0 || rank == 0))
+      state->mesh.watch(rank);
+}
+
+TcpControl::~TcpControl() = default;
+
+uint32_t TcpControl::rank() const { return state->mesh.rank(); }
+uint32_t TcpControl::ranks() const { return state->mesh.ranks(); }
+Mesh &TcpControl::mesh() { return state->mesh; }
+
+void TcpControl::send(uint32_t to, ConstBytes bytes,
+                      std::chrono::milliseconds timeout) {
+  if (to >= ranks())
+    throw std::invalid_argument("expected a rank below " +
+                                std::to_string(ranks()) + ", got " +
+                                std::to_string(to));
+  Unread &own = state->unread[to];
+  own.bytes.fetch_add(bytes.size());
+  state->sendCopy(to, Streams::kControl, {bytes.begin(), bytes.end()});
+  state->mesh.waitUntil(
+      [&] { return own.bytes.load() <= kUnread; }, timeout,
+      [&] { return "rank " + std::to_string(to) + " to receive"; });
+}
+
+void TcpControl::receive(uint32_t from, Bytes bytes,
+                         std::chrono::milliseconds timeout) {
+  SharedOperation operation =
+      state->mesh.receive(from, Streams::kControl, bytes);
+  struct Abandon {
+    Mesh &mesh;
+    const SharedOperation &operation;
+    ~Abandon() { mesh.abandon(operation); }
+  } abandon{state->mesh, operation};
+  auto answer = [&] {
+    uint64_t size = Mesh::sizeOf(*operation);
+    auto word = std::as_bytes(std::span(&size, 1));
+    state->sendCopy(from, Streams::kReceived, {word.begin(), word.end()});
+  };
+  try {
+    state->mesh.wait(operation, timeout);
+  } catch (const std::invalid_argument &) {
+    answer();
+    throw;
+  }
+  answer();
+}
+
+void TcpControl::abort(const std::string &reason) { state->tell(reason); }

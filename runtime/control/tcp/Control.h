@@ -1,0 +1,50 @@
+//===- Control.h - Control over TCP -----------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All ranks watch rank 0, and rank 0 watches all. So each rank learns within
+// moments that a process has ended, on whatever host, and within the timeout
+// that one is stopped or cut off: rank 0 tells the others.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CONTROL_TCP_CONTROL_H
+#define CHIMERA_RUNTIME_CONTROL_TCP_CONTROL_H
+
+#include "runtime/channel/tcp/Mesh.h"
+#include "runtime/control/Control.h"
+
+namespace chimera::runtime {
+
+/// Makes the mesh and the control of a rank. Ranks may be silent for `silence`.
+/// The first abort, of whatever rank, calls `onAbort` with the reason, on any
+/// thread. Throws std::runtime_error where rank 0 cannot be reached.
+class TcpControl final : public Control {
+public:
+  TcpControl(const tcp::Book &book, Listener listener,
+             std::chrono::milliseconds silence,
+             std::function<void(const std::string &)> onAbort = {});
+  ~TcpControl() override;
+
+  uint32_t rank() const override;
+  uint32_t ranks() const override;
+  void send(uint32_t to, ConstBytes bytes,
+            std::chrono::milliseconds timeout) override;
+  void receive(uint32_t from, Bytes bytes,
+               std::chrono::milliseconds timeout) override;
+  void abort(const std::string &reason) override;
+
+  /// For channels.
+  tcp::Mesh &mesh();
+
+private:
+  struct State;
+  const std::unique_ptr<State> state;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CONTROL_TCP_CONTROL_H

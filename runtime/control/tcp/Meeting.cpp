@@ -1,0 +1,74 @@
+//===- Meeting.cpp - How ranks find each other ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/control/tcp/Meeting.h"
+
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+
+Entry Entry::own(uint16_t port, const std::string &reachable) {
+  Entry entry;
+  // Containers of one machine have names of their own, and reboots change the
+  // number.
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  entry.host = std::string(name) + "/" + boot;
+  entry.address = {addressesOfHost(reachable), port};
+  std::random_device random;
+  entry.secret = uint64_t(random()) << 32 | random();
+  return entry;
+}
+
+std::string Entry::text() const {
+  std::ostringstream stream;
+  stream << "1 " << host << ' ' << secret << ' ' << address.port;
+  for (const std::string &each : address.hosts)
+    stream << ' ' << each;
+  stream << '\n';
+  return stream.str();
+}
+
+Entry Entry::parse(const std::string &text) {
+  std::istringstream stream(text);
+  Entry entry;
+  int version = 0;
+  if (!(stream >> version >> entry.host >> entry.secret >>
+        entry.address.port) ||
+      version != 1)
+    throw std::runtime_error("expected the address of a rank of this version "
+                             "of chimera, got '" +
+                             text.substr(0, text.find('\n')) + "'");
+  for (std::string host; stream >> host;)
+    entry.address.hosts.push_back(host);
+  return entry;
+}
+
+Meeting::Meeting(uint32_t rank, const std::vector<std::string> &entries) {
+  book.rank = rank;
+  for (const std::string &text : entries) {
+    Entry entry = Entry::parse(text);
+    if (book.addresses.empty())
+      book.secret = entry.secret;
+    book.addresses.push_back(std::move(entry.address));
+    hosts.push_back(std::move(entry.host));
+  }
+}
+
+std::vector<uint32_t> Meeting::hostRanks() const {
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < hosts.size(); ++rank)
+    if (hosts[rank] == hosts[book.rank])
+      ranks.push_back(rank);
+  return ranks;
+}

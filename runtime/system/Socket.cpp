@@ -1,0 +1,217 @@
+//===- Socket.cpp - Connections between hosts -----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/system/Socket.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <memory>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+using std::chrono::milliseconds;
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+[[noreturn]] void fail(const std::string &what, int code = errno) {
+  throw std::runtime_error(what + ": " + std::strerror(code));
+}
+
+/// Waits until the socket has `events`. Throws where `end` passes first.
+void await(const Socket &socket, short events, Clock::time_point end,
+           const char *what) {
+  pollfd entry{socket.number(), events, 0};
+  for (;;) {
+    auto left =
+        std::chrono::duration_cast<milliseconds>(end - Clock::now()).count();
+    int found =
+        poll(&entry, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1000)));
+    if (found > 0)
+      return;
+    if (found < 0 && errno != EINTR)
+      fail(what);
+    if (left <= 0)
+      fail(what, ETIMEDOUT);
+  }
+}
+
+std::string numberOf(const sockaddr *address) {
+  char text[NI_MAXHOST];
+  socklen_t size = address->sa_family == AF_INET ? sizeof(sockaddr_in)
+                                                 : sizeof(sockaddr_in6);
+  if (getnameinfo(address, size, text, sizeof(text), nullptr, 0,
+                  NI_NUMERICHOST) != 0)
+    return {};
+  return text;
+}
+
+struct FreeAddresses {
+  void operator()(addrinfo *list) const { freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+Addresses resolve(const std::string &name, uint16_t port, int type) {
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = type;
+  addrinfo *list = nullptr;
+  int code =
+      getaddrinfo(name.c_str(), std::to_string(port).c_str(), &wanted, &list);
+  if (code != 0)
+    throw std::runtime_error(name + ": " + gai_strerror(code));
+  return Addresses(list);
+}
+
+/// By which address of its own this host sends to another; empty if unknown.
+std::string sourceTo(const std::string &name) try {
+  constexpr uint16_t kAnyPort = 9;
+  Addresses found = resolve(name, kAnyPort, SOCK_DGRAM);
+  Socket socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  // Sends nothing.
+  if (!socket ||
+      connect(socket.number(), found->ai_addr, found->ai_addrlen) != 0)
+    return {};
+  sockaddr_storage own{};
+  socklen_t size = sizeof(own);
+  if (getsockname(socket.number(), reinterpret_cast<sockaddr *>(&own), &size))
+    return {};
+  return numberOf(reinterpret_cast<sockaddr *>(&own));
+} catch (const std::runtime_error &) {
+  return {};
+}
+} // namespace
+
+Socket::~Socket() {
+  if (fd >= 0)
+    close(fd);
+}
+
+Listener::Listener() {
+  // One socket for both versions of IP, where the system has version 6.
+  sockaddr_in6 any6{};
+  any6.sin6_family = AF_INET6;
+  sockaddr_in any4{};
+  any4.sin_family = AF_INET;
+  int no = 0;
+  socket = Socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  bool isBound = socket &&
+                 setsockopt(socket.number(), IPPROTO_IPV6, IPV6_V6ONLY, &no,
+                            sizeof(no)) == 0 &&
+                 bind(socket.number(), reinterpret_cast<sockaddr *>(&any6),
+                      sizeof(any6)) == 0;
+  if (!isBound) {
+    socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!socket || bind(socket.number(), reinterpret_cast<sockaddr *>(&any4),
+                        sizeof(any4)) != 0)
+      fail("cannot open a port for other ranks");
+  }
+  sockaddr_storage own{};
+  socklen_t size = sizeof(own);
+  if (listen(socket.number(), SOMAXCONN) != 0 ||
+      getsockname(socket.number(), reinterpret_cast<sockaddr *>(&own), &size))
+    fail("cannot listen for other ranks");
+  port = ntohs(own.ss_family == AF_INET
+                   ? reinterpret_cast<sockaddr_in &>(own).sin_port
+                   : reinterpret_cast<sockaddr_in6 &>(own).sin6_port);
+}
+
+std::vector<std::string>
+chimera::runtime::addressesOfHost(const std::string &reachable) {
+  std::vector<std::string> all;
+  if (!reachable.empty())
+    all.push_back(sourceTo(reachable));
+  ifaddrs *list = nullptr;
+  if (getifaddrs(&list) == 0) {
+    for (bool loopback : {false, true})
+      for (const ifaddrs *entry = list; entry; entry = entry->ifa_next) {
+        bool isIp = entry->ifa_addr && (entry->ifa_addr->sa_family == AF_INET ||
+                                        entry->ifa_addr->sa_family == AF_INET6);
+        bool isLoopback = (entry->ifa_flags & IFF_LOOPBACK) != 0;
+        if (isIp && (entry->ifa_flags & IFF_UP) && isLoopback == loopback)
+          all.push_back(numberOf(entry->ifa_addr));
+      }
+    freeifaddrs(list);
+  }
+  std::vector<std::string> once;
+  for (std::string &address : all)
+    if (!address.empty() && !std::ranges::count(once, address))
+      once.push_back(std::move(address));
+  return once;
+}
+
+Socket chimera::runtime::connectTo(const std::string &address, uint16_t port,
+                                   milliseconds timeout) {
+  std::string what = address + " port " + std::to_string(port);
+  Addresses found = resolve(address, port, SOCK_STREAM);
+  Socket socket(::socket(found->ai_family,
+                         SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket)
+    fail(what);
+  if (connect(socket.number(), found->ai_addr, found->ai_addrlen) != 0) {
+    if (errno != EINPROGRESS)
+      fail(what);
+    await(socket, POLLOUT, Clock::now() + timeout, what.c_str());
+    int code = 0;
+    socklen_t size = sizeof(code);
+    getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &code, &size);
+    if (code != 0)
+      fail(what, code);
+  }
+  makeImmediate(socket);
+  return socket;
+}
+
+void chimera::runtime::sendBytes(const Socket &socket,
+                                 std::span<const std::byte> bytes,
+                                 milliseconds timeout) {
+  auto end = Clock::now() + timeout;
+  while (!bytes.empty()) {
+    ssize_t sent =
+        send(socket.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0)
+      bytes = bytes.subspan(static_cast<size_t>(sent));
+    else if (errno == EAGAIN)
+      await(socket, POLLOUT, end, "send");
+    else if (errno != EINTR)
+      fail("send");
+  }
+}
+
+void chimera::runtime::receiveBytes(const Socket &socket,
+                                    std::span<std::byte> bytes,
+                                    milliseconds timeout) {
+  auto end = Clock::now() + timeout;
+  while (!bytes.empty()) {
+    ssize_t got = recv(socket.number(), bytes.data(), bytes.size(), 0);
+    if (got > 0)
+      bytes = bytes.subspan(static_cast<size_t>(got));
+    else if (got == 0)
+      throw std::runtime_error("receive: the other end closed the connection");
+    else if (errno == EAGAIN)
+      await(socket, POLLIN, end, "receive");
+    else if (errno != EINTR)
+      fail("receive");
+  }
+}
+
+void chimera::runtime::makeImmediate(const Socket &socket) {
+  fcntl(socket.number(), F_SETFL, fcntl(socket.number(), F_GETFL) | O_NONBLOCK);
+  int yes = 1;
+  setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+}

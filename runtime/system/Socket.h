@@ -1,0 +1,69 @@
+//===- Socket.h - Connections between hosts ---------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_SYSTEM_SOCKET_H
+#define CHIMERA_RUNTIME_SYSTEM_SOCKET_H
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace chimera::runtime {
+
+/// A socket of TCP, closed with the object.
+class Socket {
+public:
+  Socket() = default;
+  explicit Socket(int number) : fd(number) {}
+  Socket(Socket &&other) noexcept : fd(std::exchange(other.fd, -1)) {}
+  Socket &operator=(Socket &&other) noexcept {
+    std::swap(fd, other.fd);
+    return *this;
+  }
+  ~Socket();
+
+  int number() const { return fd; }
+  explicit operator bool() const { return fd >= 0; }
+
+private:
+  int fd = -1;
+};
+
+/// Listens at a port that the system chooses, at all addresses of this host.
+/// Throws std::runtime_error.
+struct Listener {
+  Listener();
+  Socket socket;
+  uint16_t port = 0;
+};
+
+/// The addresses of this host, as numbers: that by which it reaches
+/// `reachable` first, if a host is named, those of its loopback last.
+std::vector<std::string> addressesOfHost(const std::string &reachable = "");
+
+/// Connects to an address, a number or a name. Throws std::runtime_error, which
+/// says why not, after `timeout` at the latest.
+Socket connectTo(const std::string &address, uint16_t port,
+                 std::chrono::milliseconds timeout);
+
+/// Sends or receives all bytes of a connection that is not shared with another
+/// thread. Throws std::runtime_error.
+void sendBytes(const Socket &socket, std::span<const std::byte> bytes,
+               std::chrono::milliseconds timeout);
+void receiveBytes(const Socket &socket, std::span<std::byte> bytes,
+                  std::chrono::milliseconds timeout);
+
+/// Makes calls return at once, and bytes leave at once.
+void makeImmediate(const Socket &socket);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_SYSTEM_SOCKET_H
