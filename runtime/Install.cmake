@@ -8,7 +8,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(libraries options program proof system device stage torch_stage channel
-  channel_mpi control control_mpi interpreter watch train)
+  channel_mpi control control_tcp control_store control_join interpreter watch train)
 set(targets)
 foreach(library IN LISTS libraries)
   if(TARGET chimera_${library})
@@ -40,7 +40,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/chimera)
 install(EXPORT chimera NAMESPACE chimera:: DESTINATION ${package}
   FILE chimera-targets.cmake)
 set(has_mpi NO)
-if(TARGET chimera_control_mpi)
+if(TARGET chimera_channel_mpi)
   set(has_mpi YES)
 endif()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/chimera-config.cmake.in

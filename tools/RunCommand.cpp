@@ -13,6 +13,7 @@
 #include "tools/RunCommand.h"
 
 #include "runtime/control/InProcess.h"
+#include "runtime/control/join/Join.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/proof/Verify.h"
 #include "runtime/stage/Mix.h"
@@ -30,9 +31,6 @@
 #include "tools/Results.h"
 #include "tools/RunFiles.h"
 #include "tools/Workload.h"
-#ifdef CHIMERA_HAVE_MPI
-#include "runtime/control/mpi/Control.h"
-#endif
 
 #include <algorithm>
 #include <cmath>
@@ -185,10 +183,11 @@ void checkRanks(const program::ProgramT &program, uint32_t got) {
         program::counted(program.workers.size(), "worker") + " x " +
         program::counted(program.data_parallel, "copy") + "), got " +
         std::to_string(got) + ": run mpirun -n " + std::to_string(expected) +
+        " chimera-run …, torchrun --no-python --nproc-per-node " +
+        std::to_string(expected) +
         " chimera-run …, or chimera-run alone for ranks in one process");
 }
 
-#ifdef CHIMERA_HAVE_MPI
 std::vector<Shared> sharedSettings(const RunSettings &settings,
                                    const Workload &load) {
   auto digest = [](const std::string &text) {
@@ -204,10 +203,28 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
           {"--profile", digest(settings.profile)},
           {"--evaluate-batches", settings.evaluateBatches}};
 }
-#endif
+
+JoinOptions joinOptions(JobTransport transport, const std::optional<Job> &job,
+                        const RankThreads &threads) {
+  JoinOptions options{.transport = transport, .mayProgress = threads.progress};
+  if (transport == JobTransport::Mpi)
+    return options;
+  if (!job || !job->place)
+    throw std::invalid_argument(
+        "--transport tcp needs to know of the other ranks: start it by "
+        "torchrun, "
+        "or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+  options.store = {job->place->host, job->place->port, job->place->isServed,
+                   job->place->run};
+  options.rank = job->rank;
+  options.ranks = job->ranks;
+  return options;
+}
 
 int runPipeline(const RunSettings &settings, const program::ProgramT &program,
-                Workload &load, const std::optional<Job> &job, bool overMpi) {
+                Workload &load, const std::optional<Job> &job,
+                std::optional<JobTransport> transport) {
+  bool overMpi = transport == JobTransport::Mpi;
   uint32_t onHost = job ? job->ranksOnHost : program::rankCount(program);
   auto share = [&](ProgressWish wish) {
     return threadsOf(settings, load.kind, onHost, wish);
@@ -233,7 +250,7 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
       Cores cores = findCores();
       results->finish(result, summarize(program, result,
                                         // A launcher binds each rank to some.
-                                        overMpi ? cores.host : cores.usable));
+                                        transport ? cores.host : cores.usable));
     };
   };
   auto checkCapacity = [&](std::span<const uint32_t> ranks) {
@@ -242,7 +259,7 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
   // Every rank must know what will be gathered.
   run.gatherWeights = !settings.save.empty() || load.kind == kExact ||
                       evaluates(settings, load);
-  if (!overMpi) {
+  if (!transport) {
     std::vector<uint32_t> all(program::rankCount(program));
     std::iota(all.begin(), all.end(), 0);
     checkCapacity(all);
@@ -255,36 +272,38 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     }
     return results->exitStatus();
   }
-#ifdef CHIMERA_HAVE_MPI
   std::optional<Watchdog> limit(std::in_place, run.timeout,
                                 "all ranks to start");
-  MpiSession session(threads.progress ? MpiThreads::Several : MpiThreads::One);
-  checkRanks(program, session.ranks());
-  if (settings.progress == kAuto && !session.allowsProgress())
-    threads = share(ProgressWish::Off);
-  std::unique_ptr<Control> control;
-  std::unique_ptr<Channels> channels;
-  uint32_t firstToTell = 0; // until there is a control
+  std::optional<JoinedJob> joined(std::in_place,
+                                  joinOptions(*transport, job, threads));
+  checkRanks(program, joined->ranks());
+  uint32_t firstToTell = 0; // until ranks can tell each other
+  bool canTell = false;
   try {
-    // The ranks of a host have its memory in common.
-    std::vector<uint32_t> hostRanks = session.hostRanks();
+    joined->meet(run.timeout);
+    // The ranks of a host have its memory and its cores in common.
+    std::vector<uint32_t> hostRanks = joined->hostRanks();
+    onHost = static_cast<uint32_t>(hostRanks.size());
+    threads = share(
+        !overMpi || (settings.progress == kAuto && !joined->allowsProgress())
+            ? ProgressWish::Off
+            : progressWish(settings));
     firstToTell = hostRanks.front();
     checkCapacity(hostRanks);
     firstToTell = 0;
-    std::shared_ptr<mpi::News> news = session.makeNews();
-    channels = session.makeChannels(
-        news, {.progressThread = threads.progress,
-               .ownAllReduce = settings.allReduce == kTransport});
-    control = makeMpiControl(news);
+    std::unique_ptr<Channels> channels = joined->makeChannels(
+        threads.progress, settings.allReduce == kTransport);
+    canTell = true;
     limit.reset();
     run.shared = sharedSettings(settings, load);
-    if (session.rank() == rootOf(program))
-      prepare(threads.progress
-                  ? "a process with a progress thread a rank over MPI"
-                  : "a process a rank over MPI");
-    runInJob(run, *control, *channels, hostRanks);
+    if (joined->rank() == rootOf(program))
+      prepare(!overMpi           ? "a process a rank over TCP"
+              : threads.progress ? "a process with a progress thread a rank "
+                                   "over MPI"
+                                 : "a process a rank over MPI");
+    runInJob(run, joined->control(), *channels, hostRanks);
   } catch (const std::exception &error) {
-    if (!control)
+    if (!canTell)
       giveWay(firstToTell);
     // The other ranks may be well: leave without meeting them again.
     std::fprintf(stderr, "chimera-run: %s\n", error.what());
@@ -292,17 +311,34 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     _exit(1);
   }
   limit.emplace(run.timeout, "all ranks to leave, when all was done");
-#endif
+  joined.reset();
   return results ? results->exitStatus() : 0;
+}
+
+/// What moves values between the processes of a job; nothing where ranks are
+/// threads of this one.
+std::optional<JobTransport> transportOf(const RunSettings &settings,
+                                        const std::optional<Job> &job) {
+  if (settings.transport == kMpi)
+    return JobTransport::Mpi;
+  if (settings.transport == kTcp)
+    return JobTransport::Tcp;
+  if (settings.transport != kAuto || !job || settings.sequential ||
+      settings.device != kHost)
+    return std::nullopt;
+  return std::string_view(job->launcher) == "torchrun" ? JobTransport::Tcp
+                                                       : JobTransport::Mpi;
 }
 
 /// What can be known to fail is refused before anything is trained.
 void checkSettings(const RunSettings &settings) {
   if (!settings.saveGradients.empty() && settings.steps == 0)
     throw std::invalid_argument("--save-gradients needs at least one step");
-  if (settings.sequential && settings.transport == kMpi)
+  bool hasProcesses = settings.transport == kMpi || settings.transport == kTcp;
+  if (settings.sequential && hasProcesses)
     throw std::invalid_argument(
-        "--sequential runs on one device: leave out --transport mpi");
+        "--sequential runs on one device: leave out --transport " +
+        settings.transport);
   if (settings.sequential && settings.checkReplicas)
     throw std::invalid_argument("--check-replicas is for pipelines: leave out "
                                 "--sequential, which has one replica");
@@ -314,9 +350,10 @@ void checkSettings(const RunSettings &settings) {
     throw std::invalid_argument(
         "--device simulated is for pipelines: leave out "
         "--sequential");
-  if (isSimulated && settings.transport == kMpi)
+  if (isSimulated && hasProcesses)
     throw std::invalid_argument("--device simulated runs all ranks in one "
-                                "process: leave out --transport mpi");
+                                "process: leave out --transport " +
+                                settings.transport);
   if (isSimulated && !settings.profile.empty())
     throw std::invalid_argument("--profile is of hosts: simulated devices have "
                                 "no durations, leave it out");
@@ -373,15 +410,8 @@ int chimera::runCommand(const RunSettings &settings) {
   if (!program)
     throw std::runtime_error(error);
 
-  bool overMpi = settings.transport == kMpi ||
-                 (settings.transport == kAuto && job && !settings.sequential &&
-                  settings.device == kHost);
-#ifndef CHIMERA_HAVE_MPI
-  if (overMpi)
-    throw std::runtime_error("this chimera-run was built without MPI: install "
-                             "it and build again, or run in one process");
-#endif
-  if (job && !overMpi && job->ranks > 1)
+  std::optional<JobTransport> transport = transportOf(settings, job);
+  if (job && !transport && job->ranks > 1)
     throw std::invalid_argument(std::string(settings.sequential ? "--sequential"
                                             : settings.device == kSimulated
                                                 ? "--device simulated"
@@ -389,20 +419,20 @@ int chimera::runCommand(const RunSettings &settings) {
                                 " needs one process, got " +
                                 std::to_string(job->ranks) + " from " +
                                 job->launcher);
-  if (!overMpi && settings.progress == kOn)
+  if (transport != JobTransport::Mpi && settings.progress == kOn)
     throw std::invalid_argument(
-        "--progress on is for runs over MPI: within a process messages move "
-        "without help, leave it out");
-  if (!overMpi && settings.allReduce == kTransport)
+        "--progress on is for runs over MPI: elsewhere messages move without "
+        "help, leave it out");
+  if (transport != JobTransport::Mpi && settings.allReduce == kTransport)
     throw std::invalid_argument(
-        "--all-reduce transport is for runs over MPI: within a process there "
-        "is only the ordered one, leave it out");
-  if (overMpi)
+        "--all-reduce transport is for runs over MPI: elsewhere there is only "
+        "the ordered one, leave it out");
+  if (transport)
     checkRanks(*program, job ? job->ranks : 1);
 
   Workload load = makeWorkload(settings, *program);
   if (settings.sequential)
     return runSequentially(settings, *program, load);
   checkMessages(settings.program, *program);
-  return runPipeline(settings, *program, load, job, overMpi);
+  return runPipeline(settings, *program, load, job, transport);
 }

@@ -20,16 +20,16 @@ namespace chimera {
 inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kExact = "exact", *kSynthetic = "synthetic",
                             *kInProcess = "in-process", *kMpi = "mpi",
-                            *kOn = "on", *kOff = "off", *kOrdered = "ordered",
-                            *kTransport = "transport", *kHost = "host",
-                            *kSimulated = "simulated";
+                            *kTcp = "tcp", *kOn = "on", *kOff = "off",
+                            *kOrdered = "ordered", *kTransport = "transport",
+                            *kHost = "host", *kSimulated = "simulated";
 
 /// What --stages, --transport, --device, --progress and --all-reduce take.
 inline std::vector<std::string> stageKinds() {
   return {kAuto, kTransformer, kExact, kSynthetic};
 }
 inline std::vector<std::string> transportKinds() {
-  return {kAuto, kInProcess, kMpi};
+  return {kAuto, kInProcess, kMpi, kTcp};
 }
 inline std::vector<std::string> deviceKinds() { return {kHost, kSimulated}; }
 inline std::vector<std::string> progressKinds() { return {kAuto, kOn, kOff}; }

@@ -10,7 +10,7 @@
 // Meeting.h are made of it.
 //
 // One object serves one rank and is called by one thread at a time, but for
-// abort. Implementations: InProcess.h and mpi/. One conformance suite runs on
+// abort. Implementations: InProcess.h and tcp/. One conformance suite runs on
 // all.
 //
 //===----------------------------------------------------------------------===//
@@ -23,6 +23,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace chimera::runtime {
@@ -48,9 +49,15 @@ public:
   virtual void receive(uint32_t from, Bytes bytes,
                        std::chrono::milliseconds timeout) = 0;
 
-  /// Makes every wait of every rank that can be reached throw, of its channels
-  /// too. Any thread may call it, more than once; the first reason counts.
+  /// Makes every wait of every rank that can be reached throw. Any thread may
+  /// call it, more than once; the first reason counts.
   virtual void abort(const std::string &reason) = 0;
+
+  /// Has `handler` called with the reason when this rank or another aborts, or
+  /// ends without a word: at once if that has happened, else on any thread,
+  /// once. It replaces the one before, which is no longer called when this
+  /// returns.
+  virtual void onAbort(std::function<void(const std::string &)> handler) = 0;
 };
 
 } // namespace chimera::runtime

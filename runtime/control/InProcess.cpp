@@ -7,6 +7,7 @@
 
 #include "runtime/control/InProcess.h"
 
+#include "runtime/control/AbortNews.h"
 #include "runtime/system/Deadline.h"
 
 #include <algorithm>
@@ -26,11 +27,10 @@ struct Box {
 
 /// What the ranks share. All is guarded by `mutex` but for what is constant.
 struct Hub {
-  Hub(uint32_t ranks, std::function<void(const std::string &)> onAbort)
-      : ranks(ranks), onAbort(std::move(onAbort)) {}
+  explicit Hub(uint32_t ranks) : ranks(ranks), news(ranks) {}
 
   const uint32_t ranks;
-  const std::function<void(const std::string &)> onAbort;
+  std::vector<AbortNews> news; ///< by rank; has locks of its own
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<uint32_t, uint32_t>, Box> boxes; ///< by sender, receiver
@@ -86,8 +86,12 @@ public:
       hub->reason = reason;
     }
     hub->changed.notify_all();
-    if (hub->onAbort)
-      hub->onAbort(reason);
+    for (AbortNews &each : hub->news)
+      each.tell(reason);
+  }
+
+  void onAbort(AbortNews::Handler handler) override {
+    hub->news[self].setHandler(std::move(handler));
   }
 
 private:
@@ -117,9 +121,9 @@ private:
 };
 } // namespace
 
-std::vector<std::unique_ptr<Control>> chimera::runtime::makeInProcessControls(
-    uint32_t ranks, std::function<void(const std::string &)> onAbort) {
-  auto hub = std::make_shared<Hub>(ranks, std::move(onAbort));
+std::vector<std::unique_ptr<Control>>
+chimera::runtime::makeInProcessControls(uint32_t ranks) {
+  auto hub = std::make_shared<Hub>(ranks);
   std::vector<std::unique_ptr<Control>> controls;
   for (uint32_t rank = 0; rank < ranks; ++rank)
     controls.push_back(std::make_unique<InProcess>(hub, rank));

@@ -10,18 +10,14 @@
 
 #include "runtime/control/Control.h"
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 namespace chimera::runtime {
 
 /// The control of `ranks` threads of this process, in rank order. Each is for
-/// one thread; they may be destroyed in any order. The first abort calls
-/// `onAbort` with the reason, on the thread that aborts.
-std::vector<std::unique_ptr<Control>>
-makeInProcessControls(uint32_t ranks,
-                      std::function<void(const std::string &)> onAbort = {});
+/// one thread; they may be destroyed in any order.
+std::vector<std::unique_ptr<Control>> makeInProcessControls(uint32_t ranks);
 
 } // namespace chimera::runtime
 

@@ -38,6 +38,23 @@ constexpr struct {
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
 };
+
+std::string textOf(const char *name) {
+  const char *text = std::getenv(name);
+  return text ? text : "";
+}
+
+std::optional<MeetingPlace> findPlace() {
+  std::optional<uint32_t> port = number("MASTER_PORT");
+  std::string host = textOf("MASTER_ADDR");
+  if (host.empty() || !port || *port == 0 || *port > UINT16_MAX)
+    return std::nullopt;
+  // A store of torchrun's own serves all attempts of a run.
+  return MeetingPlace{host, static_cast<uint16_t>(*port),
+                      textOf("TORCHELASTIC_USE_AGENT_STORE") == "True",
+                      textOf("TORCHELASTIC_RUN_ID") + "/" +
+                          textOf("TORCHELASTIC_RESTART_COUNT") + "/"};
+}
 } // namespace
 
 std::optional<Job> chimera::runtime::findJob() {
@@ -47,7 +64,8 @@ std::optional<Job> chimera::runtime::findJob() {
     if (rank && ranks && *rank < *ranks)
       return Job{
           names.launcher, *rank, *ranks,
-          std::clamp(number(names.ranksOnHost).value_or(*ranks), 1u, *ranks)};
+          std::clamp(number(names.ranksOnHost).value_or(*ranks), 1u, *ranks),
+          findPlace()};
   }
   return std::nullopt;
 }

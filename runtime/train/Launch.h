@@ -12,8 +12,18 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace chimera::runtime {
+
+/// Where ranks meet that MPI does not bring together, as torchrun tells them
+/// and as a user may tell processes that are started by other means.
+struct MeetingPlace {
+  std::string host;      ///< MASTER_ADDR
+  uint16_t port = 0;     ///< MASTER_PORT
+  bool isServed = false; ///< by torchrun; else by rank 0
+  std::string run;       ///< tells apart what meets there one after the other
+};
 
 /// What a launcher (mpirun, srun, torchrun) tells its processes.
 struct Job {
@@ -21,6 +31,7 @@ struct Job {
   uint32_t rank;
   uint32_t ranks;
   uint32_t ranksOnHost; ///< all, where the launcher does not say
+  std::optional<MeetingPlace> place = {};
 };
 
 /// The job of which this process is a rank, according to its environment; none

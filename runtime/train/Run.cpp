@@ -143,10 +143,10 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   const Communication communication = communicationOf(run.program);
   std::vector<std::unique_ptr<Channels>> channels =
       makeInProcessChannels(ranks);
-  std::vector<std::unique_ptr<Control>> controls =
-      makeInProcessControls(ranks, [&](const std::string &reason) {
-        channels.front()->abort(reason);
-      });
+  std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(ranks);
+  // The channels of one abort those of all.
+  controls.front()->onAbort(
+      [&](const std::string &reason) { channels.front()->abort(reason); });
   Standstill standstill(page, run.timeout);
   Failure failure;
   failure.running = ranks;
@@ -244,6 +244,14 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
   Listening listening(run.signals, [&](int signal) {
     signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
   });
+  control.onAbort([&](const std::string &reason) {
+    channels.abort(reason);
+    watcher.hear(reason);
+  });
+  struct Deaf {
+    Control &control;
+    ~Deaf() { control.onAbort({}); }
+  } deaf{control};
   auto fail = [&](const std::string &reason) {
     // Tells the ranks of other hosts, which cannot see the page.
     watcher.fail(reason, [&] {

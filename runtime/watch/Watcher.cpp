@@ -77,6 +77,8 @@ bool Watcher::anyFailed() const {
 void Watcher::watch() {
   // Begins again whenever the next rank is seen not stopped.
   Deadline patience(timeout + kAfterWaits);
+  constexpr unsigned kTurnsToEnd = 20;
+  unsigned turnsSinceHeard = 0;
   std::unique_lock lock(mutex);
   for (unsigned turn = 0;
        !condition.wait_for(lock, kPeriod, [this] { return stopping; });
@@ -91,7 +93,16 @@ void Watcher::watch() {
     std::vector<uint32_t> dead = findDead();
     if (!dead.empty() || anyFailed())
       endProcess(tell(1, dead, ""));
+    // Its thread may compute for long.
+    if (heard && ++turnsSinceHeard > kTurnsToEnd)
+      endProcess(tell(1, dead, *heard));
   }
+}
+
+void Watcher::hear(const std::string &reason) {
+  std::lock_guard lock(mutex);
+  if (!heard)
+    heard = reason;
 }
 
 void Watcher::fail(const std::string &reason,

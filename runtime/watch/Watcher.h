@@ -26,6 +26,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace chimera::runtime {
@@ -51,6 +52,11 @@ public:
   /// like fail, but leaves it to the watcher to report what this host knows.
   [[noreturn]] void leave(const std::string &reason);
 
+  /// This rank was told that the run was aborted: ends the process as `leave`
+  /// does, if it has not ended by itself a second later. Any thread may call
+  /// it.
+  void hear(const std::string &reason);
+
   /// `signal` tells this process to end: sees to a report, which names the dead
   /// if there are any, and ends it with status 128 + signal. Any thread may
   /// call it.
@@ -73,6 +79,7 @@ private:
   std::mutex mutex;
   std::condition_variable condition;
   bool stopping = false;
+  std::optional<std::string> heard; ///< why the run was aborted
   std::thread thread;
 };
 

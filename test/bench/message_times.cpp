@@ -18,8 +18,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/channel/mpi/Session.h"
 #include "runtime/control/Messages.h"
-#include "runtime/control/mpi/Control.h"
+#include "runtime/control/tcp/Control.h"
+#include "runtime/control/tcp/Meeting.h"
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Profile.h"
 #include "runtime/train/Gather.h"
@@ -152,17 +154,19 @@ int main(int argc, char **argv) {
                          "host\n");
     _exit(1);
   }
-  std::shared_ptr<mpi::News> news = session.makeNews();
-  std::unique_ptr<Channels> channels = session.makeChannels(news);
-  std::unique_ptr<Control> control = makeMpiControl(news);
+  std::unique_ptr<Channels> channels = session.makeChannels();
+  Listener listener;
+  Meeting meeting(session.rank(),
+                  session.exchange(Entry::own(listener.port, "").text()));
+  TcpControl control(meeting.book, std::move(listener), kForever);
   Times times;
-  measure(*control, *channels, bytes, rounds, times);
+  measure(control, *channels, bytes, rounds, times);
   nlohmann::ordered_json result{{"ranks", session.ranks()}, {"bytes", bytes}};
   for (const auto &[name, own] : {std::pair("send", &times.send),
                                   {"whole", &times.whole},
                                   {"receive", &times.receive}}) {
     Durations durations;
-    for (int64_t ns : gather(*control, *own))
+    for (int64_t ns : gather(control, *own))
       durations.add(ns);
     if (durations.count())
       result[name] = {{"count", durations.count()},

@@ -182,7 +182,6 @@ int main(int argc, char **argv) {
   for (const auto &exchange : kExchanges)
     for (bool progress : {false, true}) {
       channels.push_back(session.makeChannels(
-          session.makeNews(),
           {.progressThread = progress, .ownAllReduce = exchange.byMpi}));
       channels.back()->prepare({.pairs = {}, .groups = {kEveryone}});
       size_t elements = bytes / sizeof(float);

@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
     _exit(1);
   }
   std::unique_ptr<Channels> channels =
-      session.makeChannels(session.makeNews(), {.progressThread = progress});
+      session.makeChannels({.progressThread = progress});
   MPI_Comm communicator;
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
   nlohmann::json rows;

@@ -14,7 +14,6 @@
 
 #include "runtime/channel/mpi/AllReduce.h"
 #include "runtime/channel/mpi/Collective.h"
-#include "runtime/channel/mpi/News.h"
 #include "runtime/channel/mpi/Pace.h"
 #include "runtime/channel/mpi/ProgressThread.h"
 #include "runtime/channel/mpi/Session.h"
@@ -86,7 +85,7 @@ struct Reduction final : Operation {
 
 class MpiChannels final : public Channels {
 public:
-  MpiChannels(std::shared_ptr<mpi::News> news, const MpiOptions &options);
+  explicit MpiChannels(const MpiOptions &options);
   ~MpiChannels() override;
 
   uint32_t rank() const override { return self; }
@@ -150,7 +149,7 @@ public:
   void wait(Queue &, std::unique_ptr<Request> request,
             std::chrono::milliseconds timeout) override;
 
-  void abort(const std::string &reason) override { news->abort(reason); }
+  void abort(const std::string &reason) override;
 
   /// Takes a reduction off the list, if need be, and ends it.
   void end(Reduction &reduction) {
@@ -176,11 +175,11 @@ private:
   void advanceReductions();
   bool drive();
   bool finished(Operation &operation, Message *message);
+  void throwIfAborted();
 
   uint32_t self = 0;
   uint32_t size = 0;
   uint32_t largestTag = 0;
-  const std::shared_ptr<mpi::News> news;
   // Separate communicators keep messages and the two exchanges of all-reduces
   // apart.
   MPI_Comm messages, scatter, gather;
@@ -196,6 +195,10 @@ private:
   // Any test makes MPI go round for all requests. The progress thread's own
   // request, which nothing matches, leaves the rank's to the rank.
   MPI_Request pulse = MPI_REQUEST_NULL;
+
+  std::mutex mutex;
+  std::string reason; // guarded by mutex
+  std::atomic<bool> isAborted{false};
 
   std::optional<mpi::ProgressThread> thread;
   bool unattended = true; ///< by the thread: something that was posted, or all
@@ -235,9 +238,8 @@ void Message::advance() {
 
 Reduction::~Reduction() { channels.end(*this); }
 
-MpiChannels::MpiChannels(std::shared_ptr<mpi::News> known,
-                         const MpiOptions &options)
-    : news(std::move(known)), ownAllReduce(options.ownAllReduce) {
+MpiChannels::MpiChannels(const MpiOptions &options)
+    : ownAllReduce(options.ownAllReduce) {
   auto turn = mpi::enter();
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
@@ -266,7 +268,7 @@ MpiChannels::~MpiChannels() {
   std::vector<MPI_Request> last{pulse};
   mpi::abandon(last, true);
   // Freeing is collective; after an abort the others may not come.
-  if (news->aborted())
+  if (isAborted)
     return;
   for (auto &[group, communicator] : collectives)
     MPI_Comm_free(&communicator);
@@ -359,13 +361,27 @@ bool MpiChannels::finished(Operation &operation, Message *message) {
   return operation.done.load();
 }
 
+void MpiChannels::abort(const std::string &text) {
+  std::lock_guard lock(mutex);
+  if (!isAborted.load())
+    reason = text;
+  isAborted.store(true);
+}
+
+void MpiChannels::throwIfAborted() {
+  if (!isAborted.load())
+    return;
+  std::lock_guard lock(mutex);
+  throw WaitError(WaitError::Reason::Aborted, "aborted: " + reason);
+}
+
 void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
                        std::chrono::milliseconds timeout) {
   auto *operation = dynamic_cast<Operation *>(request.get());
   if (!operation || &operation->channels != this)
     throw std::invalid_argument("expected a request of these channels");
   auto *message = dynamic_cast<Message *>(operation);
-  news->throwIfAborted();
+  throwIfAborted();
   if (finished(*operation, message))
     return;
 
@@ -382,7 +398,7 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
     }
     if (turn % 16 != 0)
       continue;
-    news->throwIfAborted();
+    throwIfAborted();
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
                       timedOut(timeout, operation->awaited()));
@@ -390,12 +406,11 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
 }
 
 std::unique_ptr<Channels>
-MpiSession::makeChannels(std::shared_ptr<mpi::News> news,
-                         const MpiOptions &options) const {
+MpiSession::makeChannels(const MpiOptions &options) const {
   if (options.progressThread && !allowsProgress())
     throw std::runtime_error("expected an MPI that several threads may call "
                              "(MPI_THREAD_MULTIPLE, or in turn "
                              "MPI_THREAD_SERIALIZED) for a progress thread: "
                              "run without one");
-  return std::make_unique<MpiChannels>(std::move(news), options);
+  return std::make_unique<MpiChannels>(options);
 }

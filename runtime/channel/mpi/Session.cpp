@@ -8,7 +8,6 @@
 #include "runtime/channel/mpi/Session.h"
 
 #include "runtime/channel/mpi/Calls.h"
-#include "runtime/channel/mpi/News.h"
 #include "runtime/channel/mpi/Pace.h"
 #include "runtime/channel/mpi/Turns.h"
 #include "runtime/system/Cores.h"
@@ -53,8 +52,21 @@ MpiSession::~MpiSession() {
   MPI_Finalize();
 }
 
-std::shared_ptr<mpi::News> MpiSession::makeNews() const {
-  return std::make_shared<mpi::News>();
+std::vector<std::string> MpiSession::exchange(const std::string &text) const {
+  if (text.size() > kText)
+    throw std::invalid_argument("expected a text of at most " +
+                                std::to_string(kText) + " bytes, got " +
+                                std::to_string(text.size()));
+  auto turn = mpi::enter();
+  std::vector<char> own(kText + 1), all((kText + 1) * size);
+  std::copy(text.begin(), text.end(), own.begin());
+  mpi::check(MPI_Allgather(own.data(), kText + 1, MPI_CHAR, all.data(),
+                           kText + 1, MPI_CHAR, MPI_COMM_WORLD),
+             "MPI_Allgather");
+  std::vector<std::string> texts;
+  for (uint32_t rank = 0; rank < size; ++rank)
+    texts.emplace_back(all.data() + rank * (kText + 1));
+  return texts;
 }
 
 std::vector<uint32_t> MpiSession::hostRanks() const {

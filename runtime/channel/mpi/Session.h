@@ -16,10 +16,6 @@
 
 namespace chimera::runtime {
 
-namespace mpi {
-class News;
-}
-
 struct MpiOptions {
   /// Moves messages and drives all-reduces while the rank computes. Requires
   /// allowsProgress.
@@ -56,14 +52,15 @@ public:
   /// The ranks on this host, ascending, this one included.
   std::vector<uint32_t> hostRanks() const;
 
-  /// The news that the channels and the control of this rank share.
-  std::shared_ptr<mpi::News> makeNews() const;
+  /// The texts of all ranks, in rank order. Every rank gives one, of at most
+  /// kText bytes. Throws std::invalid_argument for a longer one.
+  std::vector<std::string> exchange(const std::string &text) const;
+  static constexpr size_t kText = 4096;
 
   /// Channels over all ranks, of memory of the host. Every rank makes (and
-  /// destroys) its channels, news and controls in the same order; each has
-  /// message streams of its own. Requests end before their channels.
-  std::unique_ptr<Channels> makeChannels(std::shared_ptr<mpi::News> news,
-                                         const MpiOptions &options = {}) const;
+  /// destroys) its channels in the same order; each has message streams of its
+  /// own. Requests end before their channels.
+  std::unique_ptr<Channels> makeChannels(const MpiOptions &options = {}) const;
 
 private:
   uint32_t self = 0, size = 0;

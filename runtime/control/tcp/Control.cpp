@@ -8,6 +8,7 @@
 #include "runtime/control/tcp/Control.h"
 
 #include "runtime/channel/tcp/Streams.h"
+#include "runtime/control/AbortNews.h"
 #include "runtime/system/Utf8.h"
 
 #include <algorithm>
@@ -30,10 +31,8 @@ struct Unread {
 } // namespace
 
 struct TcpControl::State {
-  State(const Book &book, Listener listener, std::chrono::milliseconds silence,
-        std::function<void(const std::string &)> onAbort)
-      : onAbort(std::move(onAbort)), unread(book.addresses.size()),
-        news(book.addresses.size()),
+  State(const Book &book, Listener listener, std::chrono::milliseconds silence)
+      : unread(book.addresses.size()), news(book.addresses.size()),
         mesh(book, std::move(listener), silence,
              [this](uint32_t rank, const std::string &how) {
                // The others cannot know, but for rank 0's loss.
@@ -79,8 +78,7 @@ struct TcpControl::State {
         // It is the one that is gone.
       }
     mesh.abort(reason);
-    if (onAbort)
-      onAbort(reason);
+    aborted.tell(reason);
   }
 
   void sendCopy(uint32_t to, Mesh::Stream stream,
@@ -89,7 +87,7 @@ struct TcpControl::State {
     mesh.send(to, stream, *held, [held] {});
   }
 
-  const std::function<void(const std::string &)> onAbort;
+  AbortNews aborted;
   std::atomic<bool> hasTold{false};
   std::vector<Unread> unread;                     ///< by rank
   std::vector<std::array<std::byte, kNews>> news; ///< by rank
@@ -97,10 +95,8 @@ struct TcpControl::State {
 };
 
 TcpControl::TcpControl(const Book &book, Listener listener,
-                       std::chrono::milliseconds silence,
-                       std::function<void(const std::string &)> onAbort)
-    : state(std::make_unique<State>(book, std::move(listener), silence,
-                                    std::move(onAbort))) {
+                       std::chrono::milliseconds silence)
+    : state(std::make_unique<State>(book, std::move(listener), silence)) {
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     state->listenTo(rank);
   for (uint32_t rank = 0; rank < ranks(); ++rank)
@@ -152,3 +148,7 @@ void TcpControl::receive(uint32_t from, Bytes bytes,
 }
 
 void TcpControl::abort(const std::string &reason) { state->tell(reason); }
+
+void TcpControl::onAbort(AbortNews::Handler handler) {
+  state->aborted.setHandler(std::move(handler));
+}

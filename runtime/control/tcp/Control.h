@@ -19,14 +19,12 @@
 
 namespace chimera::runtime {
 
-/// Makes the mesh and the control of a rank. Ranks may be silent for `silence`.
-/// The first abort, of whatever rank, calls `onAbort` with the reason, on any
-/// thread. Throws std::runtime_error where rank 0 cannot be reached.
+/// The mesh and the control of a rank. Other ranks may be silent for `silence`.
+/// The constructor throws std::runtime_error where rank 0 cannot be reached.
 class TcpControl final : public Control {
 public:
   TcpControl(const tcp::Book &book, Listener listener,
-             std::chrono::milliseconds silence,
-             std::function<void(const std::string &)> onAbort = {});
+             std::chrono::milliseconds silence);
   ~TcpControl() override;
 
   uint32_t rank() const override;
@@ -36,6 +34,7 @@ public:
   void receive(uint32_t from, Bytes bytes,
                std::chrono::milliseconds timeout) override;
   void abort(const std::string &reason) override;
+  void onAbort(std::function<void(const std::string &)> handler) override;
 
   /// For channels.
   tcp::Mesh &mesh();

@@ -82,9 +82,8 @@ template <typename T> struct Summing {
 template <typename T, typename Compare>
 void compareSums(ElementType type, Compare compare) {
   for (bool progress : {false, true}) {
-    auto ordered = session().makeChannels(session().makeNews());
+    auto ordered = session().makeChannels();
     auto own = session().makeChannels(
-        session().makeNews(),
         {.progressThread = progress, .ownAllReduce = true});
     own->prepare({.pairs = {}, .groups = groups()});
     for (const ReduceGroup &group : groups()) {
@@ -148,8 +147,7 @@ TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
 
 // As meetings are, which every channels must serve.
 TEST(OwnAllReduce, GroupsThatWereNotPreparedAreSummed) {
-  auto own =
-      session().makeChannels(session().makeNews(), {.ownAllReduce = true});
+  auto own = session().makeChannels({.ownAllReduce = true});
   own->prepare({.pairs = {}, .groups = groups()});
   ReduceGroup other{9, allRanks()};
   Summing<double> sum(*own, other, ElementType::Float64, 100);

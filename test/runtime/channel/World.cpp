@@ -86,8 +86,7 @@ void test::onEachRank(const World &world,
   };
 #ifdef CHIMERA_HAVE_MPI
   if (world.kind == World::Mpi)
-    return run(*session().makeChannels(session().makeNews(), options()),
-               *makeHostDevice());
+    return run(*session().makeChannels(options()), *makeHostDevice());
 #endif
   LocalBooks books(world.kind == World::Tcp ? world.ranks : 0);
   std::vector<std::unique_ptr<tcp::Mesh>> meshes;

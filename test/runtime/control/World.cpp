@@ -10,36 +10,18 @@
 #include "runtime/control/InProcess.h"
 #include "runtime/control/tcp/Control.h"
 #include "test/runtime/channel/LocalBooks.h"
-#ifdef CHIMERA_HAVE_MPI
-#include "runtime/control/mpi/Control.h"
-#endif
 
 #include <cstdlib>
 #include <thread>
 
 using namespace chimera::runtime;
 
-#ifdef CHIMERA_HAVE_MPI
-namespace {
-bool inMpiJob() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
-
-MpiSession &session() {
-  static MpiSession session;
-  return session;
-}
-} // namespace
-#endif
-
 void test::PrintTo(const World &world, std::ostream *stream) {
-  constexpr const char *kNames[] = {"InProcess", "Tcp", "Mpi"};
+  constexpr const char *kNames[] = {"InProcess", "Tcp"};
   *stream << kNames[world.kind] << world.ranks;
 }
 
 std::vector<test::World> test::worlds() {
-#ifdef CHIMERA_HAVE_MPI
-  if (inMpiJob())
-    return {{World::Mpi, session().ranks()}};
-#endif
   std::vector<World> all;
   for (World::Kind kind : {World::InProcess, World::Tcp})
     for (uint32_t ranks : {1, 2, 3, 8})
@@ -49,10 +31,6 @@ std::vector<test::World> test::worlds() {
 
 void test::onEachRank(const World &world,
                       const std::function<void(Control &)> &body) {
-#ifdef CHIMERA_HAVE_MPI
-  if (world.kind == World::Mpi)
-    return body(*makeMpiControl(session().makeNews()));
-#endif
   LocalBooks books(world.kind == World::Tcp ? world.ranks : 0);
   std::vector<std::unique_ptr<Control>> controls;
   if (world.kind == World::InProcess)

@@ -18,17 +18,16 @@ namespace chimera::runtime::test {
 
 /// Control of one kind among so many ranks.
 struct World {
-  enum Kind { InProcess, Tcp, Mpi } kind;
+  enum Kind { InProcess, Tcp } kind;
   uint32_t ranks;
 };
 void PrintTo(const World &world, std::ostream *stream);
 
-/// The worlds to test with: several in one process, or that of the MPI job that
-/// this process is part of.
+/// The worlds to test with.
 std::vector<World> worlds();
 
-/// Runs `body` once for each rank of a world, with a control of its own: on
-/// threads, or in an MPI job once, for this process's rank.
+/// Runs `body` once for each rank of a world, on a thread with a control of its
+/// own.
 void onEachRank(const World &world, const std::function<void(Control &)> &body);
 
 } // namespace chimera::runtime::test

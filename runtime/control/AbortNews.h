@@ -1,0 +1,47 @@
+//===- AbortNews.h - Who hears that a run was aborted -----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CONTROL_ABORTNEWS_H
+#define CHIMERA_RUNTIME_CONTROL_ABORTNEWS_H
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace chimera::runtime {
+
+/// The news of an abort and who is to hear them, whichever comes first.
+class AbortNews {
+public:
+  using Handler = std::function<void(const std::string &)>;
+
+  void tell(const std::string &reason) {
+    std::lock_guard lock(mutex);
+    if (news)
+      return;
+    news = reason;
+    if (handler)
+      handler(reason);
+  }
+
+  void setHandler(Handler next) {
+    std::lock_guard lock(mutex);
+    handler = std::move(next);
+    if (handler && news)
+      handler(*news);
+  }
+
+private:
+  std::mutex mutex; ///< held during calls: who replaces a handler waits for it
+  Handler handler;
+  std::optional<std::string> news;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CONTROL_ABORTNEWS_H

@@ -1,0 +1,91 @@
+//===- Join.cpp - A process becomes a rank of a job -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/control/join/Join.h"
+
+#include "runtime/channel/tcp/Channels.h"
+#ifdef CHIMERA_HAVE_MPI
+#include "runtime/channel/mpi/Session.h"
+#endif
+
+#include <stdexcept>
+
+using namespace chimera::runtime;
+
+struct JoinedJob::State {
+  explicit State(const JoinOptions &options) : options(options) {
+    if (options.transport == JobTransport::Tcp)
+      return;
+#ifdef CHIMERA_HAVE_MPI
+    session.emplace(options.mayProgress ? MpiThreads::Several
+                                        : MpiThreads::One);
+    this->options.rank = session->rank();
+    this->options.ranks = session->ranks();
+#else
+    throw std::runtime_error("this chimera-run was built without MPI: install "
+                             "it and build again, or run with --transport tcp "
+                             "or in one process");
+#endif
+  }
+
+  std::vector<std::string> exchange(const std::string &own,
+                                    std::chrono::milliseconds timeout) {
+#ifdef CHIMERA_HAVE_MPI
+    if (session)
+      return session->exchange(own);
+#endif
+    return exchangeAtStore(options.store, options.rank, options.ranks, own,
+                           timeout);
+  }
+
+  JoinOptions options;
+  std::optional<Meeting> meeting;
+#ifdef CHIMERA_HAVE_MPI
+  std::optional<MpiSession> session; // ends after the control
+#endif
+  std::optional<TcpControl> control;
+};
+
+JoinedJob::JoinedJob(const JoinOptions &options)
+    : state(std::make_unique<State>(options)) {}
+
+JoinedJob::~JoinedJob() = default;
+
+uint32_t JoinedJob::rank() const { return state->options.rank; }
+uint32_t JoinedJob::ranks() const { return state->options.ranks; }
+
+bool JoinedJob::allowsProgress() const {
+#ifdef CHIMERA_HAVE_MPI
+  if (state->session)
+    return state->session->allowsProgress();
+#endif
+  return true;
+}
+
+void JoinedJob::meet(std::chrono::milliseconds timeout) {
+  Listener listener;
+  Entry own = Entry::own(listener.port, state->options.store.host);
+  state->meeting.emplace(rank(), state->exchange(own.text(), timeout));
+  state->control.emplace(state->meeting->book, std::move(listener), timeout);
+}
+
+std::vector<uint32_t> JoinedJob::hostRanks() const {
+  return state->meeting->hostRanks();
+}
+
+Control &JoinedJob::control() { return *state->control; }
+
+std::unique_ptr<Channels> JoinedJob::makeChannels(bool progressThread,
+                                                  bool ownAllReduce) {
+#ifdef CHIMERA_HAVE_MPI
+  if (state->session)
+    return state->session->makeChannels(
+        {.progressThread = progressThread, .ownAllReduce = ownAllReduce});
+#endif
+  (void)progressThread, (void)ownAllReduce;
+  return makeTcpChannels(state->control->mesh());
+}

@@ -1,0 +1,112 @@
+//===- MeetingTest.cpp - How ranks find each other ------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/control/tcp/Meeting.h"
+
+#include "runtime/control/tcp/Control.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+TEST(Entry, IsReadAsItWasWritten) {
+  Entry entry{"host/7", {{"10.0.0.1", "fe80::1"}, 4711}, 12345678901234567890u};
+  Entry read = Entry::parse(entry.text());
+  EXPECT_EQ(read.host, entry.host);
+  EXPECT_EQ(read.address.hosts, entry.address.hosts);
+  EXPECT_EQ(read.address.port, 4711);
+  EXPECT_EQ(read.secret, entry.secret);
+}
+
+TEST(Entry, OfAnotherVersionIsRefused) {
+  for (const char *text : {"", "2 host 1 1\n", "1 host x\n"})
+    EXPECT_THROW(Entry::parse(text), std::runtime_error) << text;
+}
+
+TEST(Entry, OfThisHostHasAnAddress) {
+  EXPECT_FALSE(Entry::own(1, "").address.hosts.empty());
+  // By which it reaches itself.
+  EXPECT_EQ(Entry::own(1, "127.0.0.1").address.hosts.front(), "127.0.0.1");
+}
+
+TEST(Meeting, TellsTheRanksOfAHost) {
+  std::vector<std::string> entries;
+  for (const char *host : {"a", "b", "a", "c", "b"})
+    entries.push_back(Entry{host, {{"::1"}, 1}, 9}.text());
+  EXPECT_EQ(Meeting(2, entries).hostRanks(), (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(Meeting(4, entries).hostRanks(), (std::vector<uint32_t>{1, 4}));
+  EXPECT_EQ(Meeting(4, entries).book.addresses.size(), 5u);
+}
+
+StoreAddress anyStore() {
+  // Free a moment ago.
+  return {"127.0.0.1", Listener().port, false, "test/"};
+}
+
+// The store of a process is one, so each rank is one here.
+TEST(Store, GivesEachRankAllEntries) {
+  EXPECT_EQ(exchangeAtStore(anyStore(), 0, 1, "alone\n", 5s),
+            std::vector<std::string>{"alone\n"});
+}
+
+TEST(Store, RanksThatDoNotComeAreNamed) {
+  try {
+    exchangeAtStore(anyStore(), 0, 3, "alone\n", 300ms);
+    FAIL() << "met nobody";
+  } catch (const std::runtime_error &error) {
+    EXPECT_NE(std::string(error.what()).find("did not come to 127.0.0.1 port"),
+              std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find(": 1, 2"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Store, ThatNobodyServesIsToldWithItsAddress) {
+  try {
+    exchangeAtStore(anyStore(), 1, 2, "alone\n", 300ms);
+    FAIL() << "met nobody";
+  } catch (const std::runtime_error &error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("cannot meet the other ranks at 127.0.0.1 port"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+/// A control of each of two ranks, the other with a book of its own.
+std::string connectWith(tcp::Book ofOther) {
+  std::vector<Listener> listeners(2);
+  tcp::Book book{0, {}, 1};
+  for (const Listener &listener : listeners)
+    book.addresses.push_back({{"127.0.0.1"}, listener.port});
+  ofOther.addresses = book.addresses;
+  std::string fault;
+  std::thread other([&] {
+    try {
+      TcpControl control(ofOther, std::move(listeners[1]), 1s);
+    } catch (const std::exception &) {
+    }
+  });
+  try {
+    TcpControl control(book, std::move(listeners[0]), 1s);
+  } catch (const std::exception &error) {
+    fault = error.what();
+  }
+  other.join();
+  return fault;
+}
+
+TEST(TcpControl, DoesNotListenToAnotherRun) {
+  EXPECT_EQ(connectWith({1, {}, 1}), "");
+  EXPECT_NE(connectWith({1, {}, 2}).find("cannot reach rank 1: "),
+            std::string::npos);
+}
+} // namespace
