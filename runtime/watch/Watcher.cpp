@@ -139,6 +139,11 @@ int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
   if (page.claimReport(exitStatus)) {
     writeReport(program, page, ranks, dead, headline);
     page.setReported();
+    // A process that is stopped ends when it goes on, and a launcher may leave
+    // it as it is.
+    for (uint32_t rank : ranks)
+      if (pid_t pid = page.of(rank).pid.load(); rank != self && isStopped(pid))
+        kill(pid, SIGCONT);
     return exitStatus;
   }
   // The first process that ends makes mpirun end the others, so wait until the

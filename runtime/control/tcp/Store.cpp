@@ -7,6 +7,7 @@
 
 #include "runtime/control/tcp/Meeting.h"
 
+#include <cstdlib>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -45,6 +46,8 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
   options.isServer = rank == 0 && !address.isServed;
   options.waitWorkers = false;
   options.timeout = timeout;
+  // It warns of hosts without a name, which is no fault of the run.
+  setenv("TORCH_CPP_LOG_LEVEL", "ERROR", /*overwrite=*/0);
   // Others may ask it when this rank has gone on, to its end even.
   static c10::intrusive_ptr<c10d::TCPStore> store;
   auto keyOf = [&](uint32_t of) {
