@@ -126,6 +126,7 @@ void emitTraining(PipelineOp pipeline, program::ProgramT &out) {
   out.optimizer->epsilon = pipeline.getEpsilon().convertToDouble();
   out.optimizer->weight_decay = pipeline.getWeightDecay().convertToDouble();
   out.data_type = dataTypeOf(pipeline);
+  out.buffer_alignment = program::kBufferAlignment;
   out.micro_batch_size = static_cast<uint32_t>(pipeline.getMicroBatchSize());
   out.seed = pipeline.getSeed();
   out.micro_batches = static_cast<uint32_t>(pipeline.getMicroBatches());

@@ -19,6 +19,7 @@
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
+#include "runtime/system/Deadline.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Launch.h"
@@ -204,6 +205,7 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
           {"--evaluate-batches", settings.evaluateBatches}};
 }
 
+/// Throws std::invalid_argument where nothing tells how to find the others.
 JoinOptions joinOptions(JobTransport transport, const std::optional<Job> &job,
                         const RankThreads &threads) {
   JoinOptions options{.transport = transport, .mayProgress = threads.progress};
@@ -272,8 +274,11 @@ int runPipeline(const RunSettings &settings, const program::ProgramT &program,
     }
     return results->exitStatus();
   }
-  std::optional<Watchdog> limit(std::in_place, run.timeout,
-                                "all ranks to start");
+  // Without MPI who waits for the others knows which are missing.
+  std::optional<Watchdog> limit(
+      std::in_place,
+      run.timeout + (overMpi ? std::chrono::milliseconds(0) : 2 * kAfterWaits),
+      "all ranks to start");
   std::optional<JoinedJob> joined(std::in_place,
                                   joinOptions(*transport, job, threads));
   checkRanks(program, joined->ranks());
@@ -427,8 +432,10 @@ int chimera::runCommand(const RunSettings &settings) {
     throw std::invalid_argument(
         "--all-reduce transport is for runs over MPI: elsewhere there is only "
         "the ordered one, leave it out");
-  if (transport)
+  if (transport) {
+    joinOptions(*transport, job, {});
     checkRanks(*program, job ? job->ranks : 1);
+  }
 
   Workload load = makeWorkload(settings, *program);
   if (settings.sequential)

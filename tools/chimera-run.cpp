@@ -111,7 +111,8 @@ static int run(int argc, char **argv) {
       "Fail unless all replicas' weights are bit-identical at the end");
   app.add_flag("--quiet", settings.quiet, "Print results and errors only");
   app.add_option("--transport", settings.transport,
-                 "What moves bytes; auto: mpi in a job, else in-process")
+                 "What moves values; auto: tcp under torchrun, mpi in "
+                 "another job, else in-process")
       ->check(oneOf(transportKinds()))
       ->capture_default_str();
   app.add_option("--device", settings.device,

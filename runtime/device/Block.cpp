@@ -19,8 +19,6 @@
 using namespace chimera::runtime;
 
 namespace {
-constexpr uint64_t kAlignment = 64;
-
 std::atomic<bool> keeping{false};
 } // namespace
 
@@ -40,16 +38,17 @@ void FreeMemory::operator()(std::byte *memory) const noexcept {
   }
 }
 
-uint64_t chimera::runtime::blockBytes(uint64_t bytes) {
-  uint64_t size = std::max(bytes, kAlignment);
-  if (size > UINT64_MAX - kAlignment)
+uint64_t chimera::runtime::blockBytes(uint64_t bytes, uint64_t alignment) {
+  alignment = std::max(alignment, kBlockAlignment);
+  uint64_t size = std::max(bytes, alignment);
+  if (size > UINT64_MAX - alignment)
     throw std::bad_alloc();
-  return (size + kAlignment - 1) / kAlignment * kAlignment;
+  return (size + alignment - 1) / alignment * alignment;
 }
 
-Block chimera::runtime::makeBlock(uint64_t bytes) {
-  auto *memory = static_cast<std::byte *>(
-      std::aligned_alloc(kAlignment, blockBytes(bytes)));
+Block chimera::runtime::makeBlock(uint64_t bytes, uint64_t alignment) {
+  auto *memory = static_cast<std::byte *>(std::aligned_alloc(
+      std::max(alignment, kBlockAlignment), blockBytes(bytes, alignment)));
   if (!memory)
     throw std::bad_alloc();
   return Block(memory);

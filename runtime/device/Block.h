@@ -39,13 +39,16 @@ struct FreeMemory {
 /// can be exchanged for each other.
 using Block = std::unique_ptr<std::byte, FreeMemory>;
 
-/// At least `bytes` bytes of the host, aligned to 64, with anything in them.
-/// Throws std::bad_alloc.
-Block makeBlock(uint64_t bytes);
+/// Where blocks begin that nobody wants elsewhere: a multiple of a cache line.
+inline constexpr uint64_t kBlockAlignment = 64;
 
-/// How many bytes makeBlock(bytes) takes. Throws std::bad_alloc where no number
-/// is large enough.
-uint64_t blockBytes(uint64_t bytes);
+/// At least `bytes` bytes of the host with anything in them, which begin at a
+/// multiple of `alignment`, a power of two. Throws std::bad_alloc.
+Block makeBlock(uint64_t bytes, uint64_t alignment = kBlockAlignment);
+
+/// How many bytes makeBlock takes. Throws std::bad_alloc where no number is
+/// large enough.
+uint64_t blockBytes(uint64_t bytes, uint64_t alignment = kBlockAlignment);
 
 /// For the rest of the process's life blocks are not freed. Any thread may call
 /// it, more than once.

@@ -128,9 +128,10 @@ public:
   /// is nothing to order by events.
   virtual bool executesAtOnce() const = 0;
 
-  /// At least `bytes` bytes of memory, aligned to 64, with anything in them.
-  /// Throws std::bad_alloc.
-  virtual Block allocate(uint64_t bytes) = 0;
+  /// At least `bytes` bytes of memory with anything in them, which begin at a
+  /// multiple of `alignment`, a power of two. Throws std::bad_alloc.
+  virtual Block allocate(uint64_t bytes,
+                         uint64_t alignment = kBlockAlignment) = 0;
   virtual void free(std::byte *memory) noexcept = 0;
 
   /// `name` is for reports.

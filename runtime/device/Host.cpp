@@ -51,10 +51,10 @@ public:
 class Host final : public Device {
 public:
   bool executesAtOnce() const override { return true; }
-  Block allocate(uint64_t bytes) override {
-    Block block = makeBlock(bytes);
+  Block allocate(uint64_t bytes, uint64_t alignment) override {
+    Block block = makeBlock(bytes, alignment);
     // Touches every page now, so that the first step is no slower than others.
-    std::memset(block.get(), 0, blockBytes(bytes));
+    std::memset(block.get(), 0, blockBytes(bytes, alignment));
     return block;
   }
   // Blocks of the host know how they are freed.

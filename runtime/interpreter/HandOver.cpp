@@ -126,7 +126,8 @@ private:
 };
 } // namespace
 
-Blocks chimera::runtime::blocksOf(const program::WorkerT &worker) {
+Blocks chimera::runtime::blocksOf(const program::ProgramT &program,
+                                  const program::WorkerT &worker) {
   Blocks blocks;
   blocks.places.resize(worker.buffers.size());
   std::vector<uint32_t> order;
@@ -142,7 +143,7 @@ Blocks chimera::runtime::blocksOf(const program::WorkerT &worker) {
       blocks.bytes.push_back(0);
       end = buffer.offset();
       // A piece of a gradient begins anywhere, and others may lie over it.
-      begin = end - end % program::kBufferAlignment;
+      begin = end - end % program.buffer_alignment;
     }
     end = std::max(end, buffer.offset() + buffer.bytes());
     blocks.bytes.back() = end - begin;

@@ -20,7 +20,7 @@
 namespace chimera::runtime {
 
 /// A worker's arena, cut wherever no buffer lies. Each block can be anywhere in
-/// memory.
+/// memory where buffers may begin.
 struct Blocks {
   struct Place {
     uint32_t block;
@@ -30,7 +30,8 @@ struct Blocks {
   std::vector<Place> places;   ///< by buffer; a stash's means nothing
 };
 
-Blocks blocksOf(const program::WorkerT &worker);
+Blocks blocksOf(const program::ProgramT &program,
+                const program::WorkerT &worker);
 
 /// For each instruction whether it is a post whose message fills a block that
 /// may be exchanged for another one of its size. No state may lie in that

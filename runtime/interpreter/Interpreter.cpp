@@ -27,8 +27,8 @@ AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
   return bytes.subspan(k * size, size);
 }
 
-Block allocate(Device &device, uint64_t bytes) try {
-  return device.allocate(bytes);
+Block allocate(Device &device, uint64_t bytes, uint64_t alignment) try {
+  return device.allocate(bytes, alignment);
 } catch (const std::bad_alloc &) {
   throw std::runtime_error("cannot allocate " + std::to_string(bytes) +
                            " bytes of the worker's memory");
@@ -76,12 +76,12 @@ Interpreter::Interpreter(const program::ProgramT &program,
       copy(channels.rank() / static_cast<uint32_t>(program.workers.size())),
       firstRank(copy * static_cast<uint32_t>(program.workers.size())),
       pieces(program), compute(device.makeQueue("compute")),
-      blocks(blocksOf(worker)), lastUses(worker) {
+      blocks(blocksOf(program, worker)), lastUses(worker) {
   status.enter(Status::Starting);
   findRecomputes();
   for (uint64_t bytes : blocks.bytes) {
-    arena.push_back(allocate(device, bytes));
-    allocated += blockBytes(bytes);
+    arena.push_back(allocate(device, bytes, program.buffer_alignment));
+    allocated += blockBytes(bytes, program.buffer_alignment);
   }
   // Exchanged at once: no device that executes later may still use the block.
   handsOver = device.executesAtOnce()
@@ -96,7 +96,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
   uint32_t parts = 1;
   for (const auto &pipeline : program.pipelines)
     parts = std::max(parts, pipeline->backward_parts);
-  shares = allocate(device, parts * kLossBytes);
+  shares = allocate(device, parts * kLossBytes, program.buffer_alignment);
 
   std::optional<ElementType> weightType, lossType;
   for (const program::State &state : worker.states) {
@@ -554,7 +554,7 @@ void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum,
                                double scale) {
   Kept &copy = kept[{instruction.pipeline(), instruction.stage()}];
   if (!copy.block) {
-    copy.block = allocate(device, sum.size());
+    copy.block = allocate(device, sum.size(), program.buffer_alignment);
     copy.bytes = {copy.block.get(), sum.size()};
   }
   compute->copy(sum, copy.bytes);

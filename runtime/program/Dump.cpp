@@ -202,7 +202,8 @@ std::string dumpJson(const ProgramT &program) {
                    {"communicators", communicators},
                    {"workers", workers},
                    {"files", program.files},
-                   {"locations", locations}};
+                   {"locations", locations},
+                   {"buffer_alignment", program.buffer_alignment}};
   // Strings come from files that anyone may have written: bytes that are no
   // UTF-8 are replaced, not fatal.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -108,9 +108,12 @@ inline std::optional<unsigned> tiedPiece(const Tied *tied, size_t stages,
 /// stages, of which only the last may be short.
 inline constexpr uint64_t kBucketAlignment = 8;
 
-/// Where buffers begin in the arena: any value can lie there. A piece of a
-/// gradient begins where it begins in the gradient.
-inline constexpr uint64_t kBufferAlignment = 64;
+/// The `buffer_alignment` of compiled programs: where buffers begin in the
+/// arena. A piece of a gradient begins where it begins in the gradient.
+inline constexpr uint32_t kBufferAlignment = 64;
+/// Others that a file may have. A page is the most that anything asks for.
+inline constexpr uint32_t kLeastBufferAlignment = 8,
+                          kMostBufferAlignment = 4096;
 
 // What no program reaches (see runtime/proof/Verify.h): more is a mistake, or
 // malice.

@@ -1623,6 +1623,7 @@ struct ProgramT : public flatbuffers::NativeTable {
   std::vector<std::unique_ptr<chimera::program::WorkerT>> workers{};
   std::vector<std::string> files{};
   std::vector<chimera::program::Location> locations{};
+  uint32_t buffer_alignment = 64;
   ProgramT() = default;
   ProgramT(const ProgramT &o);
   ProgramT(ProgramT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -1653,7 +1654,8 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_COMMUNICATORS = 36,
     VT_WORKERS = 38,
     VT_FILES = 40,
-    VT_LOCATIONS = 42
+    VT_LOCATIONS = 42,
+    VT_BUFFER_ALIGNMENT = 44
   };
   const flatbuffers::String *producer() const {
     return GetPointer<const flatbuffers::String *>(VT_PRODUCER);
@@ -1775,6 +1777,12 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Vector<const chimera::program::Location *> *mutable_locations() {
     return GetPointer<flatbuffers::Vector<const chimera::program::Location *> *>(VT_LOCATIONS);
   }
+  uint32_t buffer_alignment() const {
+    return GetField<uint32_t>(VT_BUFFER_ALIGNMENT, 64);
+  }
+  bool mutate_buffer_alignment(uint32_t _buffer_alignment = 64) {
+    return SetField<uint32_t>(VT_BUFFER_ALIGNMENT, _buffer_alignment, 64);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_PRODUCER) &&
@@ -1813,6 +1821,7 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVectorOfStrings(files()) &&
            VerifyOffsetRequired(verifier, VT_LOCATIONS) &&
            verifier.VerifyVector(locations()) &&
+           VerifyField<uint32_t>(verifier, VT_BUFFER_ALIGNMENT, 4) &&
            verifier.EndTable();
   }
   ProgramT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1884,6 +1893,9 @@ struct ProgramBuilder {
   void add_locations(flatbuffers::Offset<flatbuffers::Vector<const chimera::program::Location *>> locations) {
     fbb_.AddOffset(Program::VT_LOCATIONS, locations);
   }
+  void add_buffer_alignment(uint32_t buffer_alignment) {
+    fbb_.AddElement<uint32_t>(Program::VT_BUFFER_ALIGNMENT, buffer_alignment, 64);
+  }
   explicit ProgramBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1927,9 +1939,11 @@ inline flatbuffers::Offset<Program> CreateProgram(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Communicator>>> communicators = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Worker>>> workers = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> files = 0,
-    flatbuffers::Offset<flatbuffers::Vector<const chimera::program::Location *>> locations = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<const chimera::program::Location *>> locations = 0,
+    uint32_t buffer_alignment = 64) {
   ProgramBuilder builder_(_fbb);
   builder_.add_seed(seed);
+  builder_.add_buffer_alignment(buffer_alignment);
   builder_.add_locations(locations);
   builder_.add_files(files);
   builder_.add_workers(workers);
@@ -1978,7 +1992,8 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
     const std::vector<flatbuffers::Offset<chimera::program::Communicator>> *communicators = nullptr,
     const std::vector<flatbuffers::Offset<chimera::program::Worker>> *workers = nullptr,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *files = nullptr,
-    const std::vector<chimera::program::Location> *locations = nullptr) {
+    const std::vector<chimera::program::Location> *locations = nullptr,
+    uint32_t buffer_alignment = 64) {
   auto producer__ = producer ? _fbb.CreateString(producer) : 0;
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto schedule__ = schedule ? _fbb.CreateString(schedule) : 0;
@@ -2010,7 +2025,8 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
       communicators__,
       workers__,
       files__,
-      locations__);
+      locations__,
+      buffer_alignment);
 }
 
 flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder &_fbb, const ProgramT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2240,7 +2256,8 @@ inline ProgramT::ProgramT(const ProgramT &o)
         tied((o.tied) ? new chimera::program::Tied(*o.tied) : nullptr),
         message_model(o.message_model),
         files(o.files),
-        locations(o.locations) {
+        locations(o.locations),
+        buffer_alignment(o.buffer_alignment) {
   pipelines.reserve(o.pipelines.size());
   for (const auto &pipelines_ : o.pipelines) { pipelines.emplace_back((pipelines_) ? new chimera::program::PipelineT(*pipelines_) : nullptr); }
   communicators.reserve(o.communicators.size());
@@ -2270,6 +2287,7 @@ inline ProgramT &ProgramT::operator=(ProgramT o) FLATBUFFERS_NOEXCEPT {
   std::swap(workers, o.workers);
   std::swap(files, o.files);
   std::swap(locations, o.locations);
+  std::swap(buffer_alignment, o.buffer_alignment);
   return *this;
 }
 
@@ -2302,6 +2320,7 @@ inline void Program::UnPackTo(ProgramT *_o, const flatbuffers::resolver_function
   { auto _e = workers(); if (_e) { _o->workers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->workers[_i] = std::unique_ptr<chimera::program::WorkerT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = files(); if (_e) { _o->files.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->files[_i] = _e->Get(_i)->str(); } } }
   { auto _e = locations(); if (_e) { _o->locations.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->locations[_i] = *_e->Get(_i); } } }
+  { auto _e = buffer_alignment(); _o->buffer_alignment = _e; }
 }
 
 inline flatbuffers::Offset<Program> Program::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ProgramT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2332,6 +2351,7 @@ inline flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder
   auto _workers = _fbb.CreateVector<flatbuffers::Offset<chimera::program::Worker>> (_o->workers.size(), [](size_t i, _VectorArgs *__va) { return CreateWorker(*__va->__fbb, __va->__o->workers[i].get(), __va->__rehasher); }, &_va );
   auto _files = _fbb.CreateVectorOfStrings(_o->files);
   auto _locations = _fbb.CreateVectorOfStructs(_o->locations);
+  auto _buffer_alignment = _o->buffer_alignment;
   return chimera::program::CreateProgram(
       _fbb,
       _producer,
@@ -2353,7 +2373,8 @@ inline flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder
       _communicators,
       _workers,
       _files,
-      _locations);
+      _locations,
+      _buffer_alignment);
 }
 
 inline const chimera::program::Program *GetProgram(const void *buf) {

@@ -164,7 +164,7 @@ private:
         failHere("expected its " + text(buffer.bytes()) +
                  " bytes inside the arena of " + text(worker.arena_bytes) +
                  ", got offset " + text(buffer.offset()));
-      else if (std::string fault = alignmentFault(buffer);
+      else if (std::string fault = alignmentFault(program, buffer);
                buffer.kind() != ValueKind::WeightGradient && !fault.empty())
         // A weight gradient may be a piece of another, which may begin
         // anywhere.

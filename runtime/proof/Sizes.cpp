@@ -20,12 +20,12 @@ Sizes::Sizes(const ProgramT &program, const Pieces &pieces)
         program::tokenBytes(*program.model, program.micro_batch_size));
 }
 
-std::string alignmentFault(const Buffer &buffer) {
-  if (buffer.offset() % kBufferAlignment == 0)
+std::string alignmentFault(const ProgramT &program, const Buffer &buffer) {
+  if (buffer.offset() % program.buffer_alignment == 0)
     return "";
   return std::string("expected ") + nameOf(buffer.kind()) +
-         " at a multiple of " + text(kBufferAlignment) + " bytes, got offset " +
-         text(buffer.offset());
+         " at a multiple of " + text(program.buffer_alignment) +
+         " bytes, got offset " + text(buffer.offset());
 }
 
 std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
@@ -77,7 +77,8 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
     return "expected " + text(expected) + " bytes of " + nameOf(kind) +
            ", got " + text(got);
   // verifyLimits has checked the other kinds.
-  return kind == ValueKind::WeightGradient ? alignmentFault(buffer) : "";
+  return kind == ValueKind::WeightGradient ? alignmentFault(program, buffer)
+                                           : "";
 }
 
 } // namespace chimera::program::verify

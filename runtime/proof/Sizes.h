@@ -18,7 +18,7 @@ namespace chimera::program::verify {
 
 /// Says what is wrong with the place of a buffer that is no piece of a
 /// gradient; empty if nothing is.
-std::string alignmentFault(const Buffer &buffer);
+std::string alignmentFault(const ProgramT &program, const Buffer &buffer);
 
 /// The sizes that Verify.h asks of buffers. They follow from the table of
 /// stages and, where there is one, from the model.

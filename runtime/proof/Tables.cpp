@@ -9,6 +9,7 @@
 #include "runtime/proof/Facts.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace chimera::program::verify {
 
@@ -39,6 +40,14 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   if (program.message_model > MessageModel::MAX)
     structure(report,
               "unknown message model " + text(uint64_t(program.message_model)));
+  if (!std::has_single_bit(program.buffer_alignment) ||
+      program.buffer_alignment < kLeastBufferAlignment ||
+      program.buffer_alignment > kMostBufferAlignment)
+    structure(report, "expected a buffer alignment of " +
+                          text(kLeastBufferAlignment) + ", " +
+                          text(2 * kLeastBufferAlignment) + ", ... or " +
+                          text(kMostBufferAlignment) + " bytes, got " +
+                          text(program.buffer_alignment));
   if (program.updates > Updates::MAX)
     structure(report, "unknown updates " + text(uint64_t(program.updates)));
   else if (program.updates != Updates::Flush && program.pipelines.size() > 1)

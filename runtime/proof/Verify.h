@@ -153,7 +153,7 @@ struct Violation {
 /// tokens, and of labels, which the parts of any of them divide. Where there is
 /// a model, it says what those and stages have (Layout.h), and each of its
 /// layers is in one stage. A buffer begins at a multiple of 64 bytes
-/// (kBufferAlignment) but for pieces of gradients.
+/// (buffer_alignment) but for pieces of gradients.
 ///
 /// The bytes that a worker holds at an instruction are those of
 /// - both buffers of each of its states, always;

@@ -73,7 +73,7 @@ std::string chimera::runtime::faultOfCapacity(const program::ProgramT &program,
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
     double &sum = ofWorker.emplace_back(0);
-    for (uint64_t block : blocksOf(*worker).bytes)
+    for (uint64_t block : blocksOf(program, *worker).bytes)
       sum += static_cast<double>(block);
   }
   double bytes = 0;

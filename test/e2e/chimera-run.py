@@ -6,6 +6,7 @@ usage: chimera-run.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 import fcntl
 import json
 import os
+import socket
 import subprocess
 import sys
 import unittest
@@ -52,6 +53,58 @@ class Test(Runs):
                                  alone["weights_digest"])
                 for rank in summary["ranks"]:
                     self.assertEqual(rank["host_blocks_in_steps"], 0)
+
+    def test_tcp_equals_sequential(self):
+        for options in (["--bidirectional"],
+                        ["--workers", "2", "--data-parallel", "2",
+                         "--boundary-bytes", "262144"]):
+            program = self.sample(*options)
+            expected, alone = self.log_of(program, "--steps", "3",
+                                          "--sequential")
+            log = self.path("tcp.jsonl")
+            for status, output in self.over_tcp(4, program, "--steps", "3",
+                                                "--check-replicas", "--log",
+                                                log):
+                self.assertEqual(status, 0, output)
+            with open(log) as lines:
+                *steps, last = [json.loads(line) for line in lines]
+            self.assertEqual([step["loss"] for step in steps], expected)
+            self.assertEqual(last["summary"]["weights_digest"],
+                             alone["weights_digest"])
+
+    def test_tcp_tells_what_is_missing(self):
+        program = self.sample("--workers", "2")
+        self.expect_error("--transport tcp needs to know of the other ranks",
+                          program, "--transport", "tcp")
+        # Rank 1 does not come.
+        [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
+                                           only=[0])
+        self.assertEqual(status, 1)
+        self.assertRegex(output, r"these ranks did not come to 127.0.0.1 port "
+                                 r"\d+: 1|timed out .* all ranks to start")
+        # Nobody is there.
+        [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
+                                           only=[1])
+        self.assertEqual(status, 1)
+        self.assertRegex(output, r"cannot meet the other ranks at 127.0.0.1|"
+                                 r"timed out .* all ranks to start")
+
+    def over_tcp(self, ranks, *arguments, only=None):
+        """Status and output of each of some processes, of so many ranks."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        processes = [
+            subprocess.Popen([CHIMERA_RUN, *arguments], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             env={**ENVIRONMENT, "RANK": str(rank),
+                                  "WORLD_SIZE": str(ranks),
+                                  "MASTER_ADDR": "127.0.0.1",
+                                  "MASTER_PORT": port})
+            for rank in only or range(ranks)]
+        outputs = [process.communicate(timeout=60)[0] for process in processes]
+        return [(process.returncode, output)
+                for process, output in zip(processes, outputs)]
 
     def test_what_simulated_devices_do_not_have(self):
         for options, needle in (

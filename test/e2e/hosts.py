@@ -43,7 +43,8 @@ class Host:
         self.address = f"10.77.0.{number + 1}"
         # fmt: off
         self.keeper = subprocess.Popen(
-            ["unshare", "--net", "--uts", "--mount", "--pid", "--fork",
+            # They end with this script, however it ends.
+            ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--mount", "--pid", "--fork",
              "--kill-child", "--mount-proc", "--propagation", "private", "sh",
              "-c", f"hostname node{number} && mount -t tmpfs tmpfs /dev/shm && "
              f"mount --bind {folder}/hosts /etc/hosts && ip link set lo up && "
@@ -315,8 +316,8 @@ def main():
     parser.add_argument("--only", help="the launcher")
     options = parser.parse_args()
     options.tools = options.tools.resolve()
-    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "nsenter"))):
-        print("skipped: needs root, ip, unshare and nsenter to make hosts of")
+    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "nsenter", "setpriv"))):
+        print("skipped: needs root, ip, unshare, setpriv and nsenter for hosts")
         return
     launchers = ["processes"]
     launchers += ["torchrun"] * bool(options.torchrun) + ["mpirun"] * options.mpirun

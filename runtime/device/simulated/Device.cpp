@@ -110,9 +110,10 @@ private:
   QueueState &state;
 };
 
-Block Simulation::SimulatedDevice::allocate(uint64_t bytes) {
+Block Simulation::SimulatedDevice::allocate(uint64_t bytes,
+                                            uint64_t alignment) {
   std::lock_guard lock(simulation.mutex);
-  return Block(memory.allocate(bytes), FreeMemory{this});
+  return Block(memory.allocate(bytes, alignment), FreeMemory{this});
 }
 
 void Simulation::SimulatedDevice::free(std::byte *address) noexcept {

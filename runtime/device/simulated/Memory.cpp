@@ -26,11 +26,14 @@ constexpr int kGarbage = 0xA5; // as a float -2.9e-16, and no small integer
 Memory::Memory(uint32_t rank)
     : base(kNowhere | (uint64_t(rank) << kRankShift)) {}
 
-std::byte *Memory::allocate(uint64_t bytes) {
-  uint64_t size = blockBytes(bytes);
+std::byte *Memory::allocate(uint64_t bytes, uint64_t alignment) {
+  uint64_t size = blockBytes(bytes, alignment);
+  // An odd multiple, where the bytes are too.
+  next =
+      (next + 2 * alignment - 1) / (2 * alignment) * 2 * alignment + alignment;
   Allocation &allocation = allocations[next];
   allocation.size = size;
-  allocation.bytes = makeBlock(size);
+  allocation.bytes = makeBlock(size, alignment);
   std::memset(allocation.bytes.get(), kGarbage, size);
   allocation.cells[0].end = size;
   uint64_t address = base + next;

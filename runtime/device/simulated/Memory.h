@@ -46,8 +46,9 @@ class Memory {
 public:
   explicit Memory(uint32_t rank);
 
-  /// Returns an address that is a multiple of 64. What lies there is garbage.
-  std::byte *allocate(uint64_t bytes);
+  /// Returns an address that is a multiple of `alignment`, and of nothing more
+  /// than it has to be. What lies there is garbage.
+  std::byte *allocate(uint64_t bytes, uint64_t alignment);
   void free(const std::byte *address);
 
   /// Where the bytes are. Throws std::logic_error unless they are all in memory
@@ -84,7 +85,7 @@ private:
   template <typename Visit> void eachCell(ConstBytes bytes, Visit visit);
 
   const uint64_t base;
-  uint64_t next = 64; ///< where the next allocation may begin
+  uint64_t next = 0; ///< where the next allocation may begin
   std::map<uint64_t, Allocation> allocations; ///< by address less base
 };
 

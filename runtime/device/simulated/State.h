@@ -66,7 +66,7 @@ public:
   }
 
   bool executesAtOnce() const override { return false; }
-  Block allocate(uint64_t bytes) override;
+  Block allocate(uint64_t bytes, uint64_t alignment) override;
   void free(std::byte *address) noexcept override;
   std::unique_ptr<Queue> makeQueue(const std::string &name) override;
   bool isDone(Event event) override;

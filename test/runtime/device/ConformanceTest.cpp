@@ -74,8 +74,10 @@ TEST_P(DeviceConformance, WhatIsLoadedIsReadBack) {
 
 TEST_P(DeviceConformance, MemoryIsAligned) {
   for (size_t size : {1, 65, 4097})
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(allocate<uint8_t>(size).data()) % 64,
-              0u);
+    for (size_t alignment : {8, 64, 256, 4096}) {
+      Block block = device->allocate(size, alignment);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(block.get()) % alignment, 0u);
+    }
 }
 
 TEST_P(DeviceConformance, AQueueKeepsItsOrder) {

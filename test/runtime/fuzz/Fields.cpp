@@ -222,7 +222,7 @@ void changeTraining(ProgramT &program, Random &random) {
   double *numbers[] = {&optimizer.learning_rate, &optimizer.beta1,
                        &optimizer.beta2, &optimizer.epsilon,
                        &optimizer.weight_decay};
-  switch (random.below(8)) {
+  switch (random.below(9)) {
   case 0:
     return changeNumber(program.data_type, random);
   case 1:
@@ -239,6 +239,8 @@ void changeTraining(ProgramT &program, Random &random) {
   case 6:
     program.message_model = program::MessageModel(random.below(6));
     return;
+  case 7:
+    return changeNumber(program.buffer_alignment, random);
   default:
     changeNumber(*numbers[random.below(std::size(numbers))], random);
   }

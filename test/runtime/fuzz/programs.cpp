@@ -61,8 +61,8 @@ struct Counts {
 }
 
 /// Bytes that a rank would allocate for the blocks of its arena.
-uint64_t allocatedBy(const program::WorkerT &worker) {
-  Blocks blocks = blocksOf(worker);
+uint64_t allocatedBy(const ProgramT &program, const program::WorkerT &worker) {
+  Blocks blocks = blocksOf(program, worker);
   for (size_t b = 0; b < worker.buffers.size(); ++b) {
     const program::Buffer &buffer = worker.buffers[b];
     Blocks::Place place = blocks.places[b];
@@ -83,7 +83,7 @@ bool isSmall(const ProgramT &program) {
   uint64_t instructions = 0, bytes = 0;
   for (const auto &worker : program.workers) {
     instructions += worker->instructions.size();
-    bytes += allocatedBy(*worker);
+    bytes += allocatedBy(program, *worker);
     // A block takes some bytes whatever its buffers have.
     bytes += worker->buffers.size() * 256;
   }

@@ -77,7 +77,7 @@ TEST(ArenaUse, BlocksTakeNoMoreThanTheArena) {
         samplePipeline({.doubledForwards = true, .backwardParts = 2})})
     for (const auto &worker : program.workers) {
       uint64_t allocated = 0;
-      for (uint64_t bytes : runtime::blocksOf(*worker).bytes)
+      for (uint64_t bytes : runtime::blocksOf(program, *worker).bytes)
         allocated += (bytes + 63) / 64 * 64;
       EXPECT_LE(allocated, worker->arena_bytes);
     }

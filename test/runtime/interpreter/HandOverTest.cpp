@@ -51,8 +51,8 @@ struct Stream {
                        Updates updates = Updates::Flush) const {
     ProgramT program;
     program.updates = updates;
-    std::vector<bool> all =
-        runtime::findHandOvers(program, worker, runtime::blocksOf(worker));
+    std::vector<bool> all = runtime::findHandOvers(
+        program, worker, runtime::blocksOf(program, worker));
     std::vector<bool> asked;
     for (uint32_t post : posts)
       asked.push_back(all[post]);
@@ -73,7 +73,7 @@ TEST(HandOver, CutsTheArenaWhereNoBufferIs) {
                     {ValueKind::Weights, 0, 100},
                     {ValueKind::Gradient, 160, 64},
                     {ValueKind::Activation, 256, 32}};
-  Blocks blocks = runtime::blocksOf(worker);
+  Blocks blocks = runtime::blocksOf(ProgramT(), worker);
   EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{100, 96, 32}));
   auto expectPlace = [&](uint32_t buffer, uint32_t block, uint64_t offset) {
     EXPECT_EQ(blocks.places[buffer].block, block) << buffer;
@@ -90,10 +90,20 @@ TEST(HandOver, CutsTheArenaWhereAnyValueCanLie) {
   // A gradient may begin anywhere, the activation over it may not.
   worker.buffers = {{ValueKind::WeightGradient, 68, 100},
                     {ValueKind::Activation, 128, 64}};
-  Blocks blocks = runtime::blocksOf(worker);
+  Blocks blocks = runtime::blocksOf(ProgramT(), worker);
   EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{128}));
   EXPECT_EQ(blocks.places[0].offset, 4u);
   EXPECT_EQ(blocks.places[1].offset, 64u);
+}
+
+TEST(HandOver, BlocksBeginWhereTheFileSays) {
+  ProgramT program;
+  program.buffer_alignment = 32;
+  WorkerT worker;
+  worker.buffers = {{ValueKind::WeightGradient, 100, 20}};
+  Blocks blocks = runtime::blocksOf(program, worker);
+  EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{24}));
+  EXPECT_EQ(blocks.places[0].offset, 4u);
 }
 
 TEST(HandOver, WhatIsOverwrittenNextMayGo) {
@@ -211,8 +221,8 @@ TEST(HandOver, AllMessagesOfSamplesMayGo) {
   ProgramT program =
       samplePipeline({.bidirectional = true, .splitBackward = true});
   for (const auto &worker : program.workers) {
-    std::vector<bool> found =
-        runtime::findHandOvers(program, *worker, runtime::blocksOf(*worker));
+    std::vector<bool> found = runtime::findHandOvers(
+        program, *worker, runtime::blocksOf(program, *worker));
     for (size_t i = 0; i < found.size(); ++i) {
       Opcode opcode = worker->instructions[i].opcode();
       EXPECT_EQ(found[i],

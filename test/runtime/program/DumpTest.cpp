@@ -29,16 +29,20 @@ TEST(Dump, SpellsOutTheProgram) {
                                      .bidirectional = true,
                                      .dataParallel = 3});
   Json json = Json::parse(dumpJson(program));
-  EXPECT_EQ(
-      keys(json),
-      (std::vector<std::string>{
-          "version",       "producer",      "name",          "schedule",
-          "model",         "optimizer",     "data_type",     "micro_batch_size",
-          "seed",          "time_unit",     "micro_batches", "data_parallel",
-          "updates",       "stages",        "tied",          "pipelines",
-          "message_model", "communicators", "workers",       "files",
-          "locations"}));
-  EXPECT_EQ(json["version"], "2.0");
+  EXPECT_EQ(keys(json),
+            (std::vector<std::string>{"version",       "producer",
+                                      "name",          "schedule",
+                                      "model",         "optimizer",
+                                      "data_type",     "micro_batch_size",
+                                      "seed",          "time_unit",
+                                      "micro_batches", "data_parallel",
+                                      "updates",       "stages",
+                                      "tied",          "pipelines",
+                                      "message_model", "communicators",
+                                      "workers",       "files",
+                                      "locations",     "buffer_alignment"}));
+  EXPECT_EQ(json["version"], "2.1");
+  EXPECT_EQ(json["buffer_alignment"], 64);
   EXPECT_EQ(json["data_type"], "float64");
   EXPECT_EQ(json["message_model"], "rendezvous");
   EXPECT_EQ(json["updates"], "flush");

@@ -144,7 +144,7 @@ TEST_F(File, OtherMajorVersionIsRefused) {
   std::vector<std::byte> bytes = serialize(samplePipeline());
   bytes[8] = std::byte(3);
   EXPECT_EQ(refusalOf(bytes),
-            "version 3.0: this reader understands major version 2");
+            "version 3.1: this reader understands major version 2");
 }
 
 TEST_F(File, OtherMinorVersionIsAccepted) {

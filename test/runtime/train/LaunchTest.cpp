@@ -19,7 +19,9 @@ protected:
     for (const char *name :
          {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",
           "PMI_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "RANK",
-          "WORLD_SIZE", "LOCAL_WORLD_SIZE"})
+          "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+          "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID",
+          "TORCHELASTIC_RESTART_COUNT"})
       unsetenv(name);
   }
   void TearDown() override { SetUp(); }
@@ -37,6 +39,30 @@ TEST_F(Launch, FindsTorchrun) {
   EXPECT_EQ(job->rank, 3u);
   EXPECT_EQ(job->ranks, 8u);
   EXPECT_EQ(job->ranksOnHost, 4u);
+}
+
+TEST_F(Launch, FindsWhereRanksMeet) {
+  setenv("RANK", "0", 1);
+  setenv("WORLD_SIZE", "2", 1);
+  EXPECT_FALSE(findJob()->place);
+  setenv("MASTER_ADDR", "node7", 1);
+  EXPECT_FALSE(findJob()->place) << "at which port?";
+  setenv("MASTER_PORT", "29500", 1);
+  std::optional<MeetingPlace> place = findJob()->place;
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->host, "node7");
+  EXPECT_EQ(place->port, 29500);
+  EXPECT_FALSE(place->isServed);
+  setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
+  EXPECT_TRUE(findJob()->place->isServed);
+  // A store that torchrun keeps from one attempt to the next.
+  std::string first = findJob()->place->run;
+  setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
+  EXPECT_NE(findJob()->place->run, first);
+  for (const char *port : {"0", "65536", "port"}) {
+    setenv("MASTER_PORT", port, 1);
+    EXPECT_FALSE(findJob()->place) << port;
+  }
 }
 
 TEST_F(Launch, FindsASlurmStepButNotABatchScript) {
