@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Prints, as a Markdown table, how many tokens a second two ranks of one thread
+train in a pipeline, beside two processes of one thread that each train the whole
+model alone (`chimera-run --sequential`), at the same time and without a word to
+each other. The tokens/s of those two are added; with two free cores their sum is
+what the cores can do, and the ratio to it is what the pipeline keeps of that.
+
+    test/bench/two_ranks.py [--tools build/release/bin] [--rounds 9]
+        [--before BIN] [--python build/venv/bin/python]
+
+The ranks are threads of a process, or processes over MPI or TCP. With --before
+the chimera-run of another build takes part in the same rounds. With --python,
+which needs torch, the schedules of torch.distributed.pipelining do too, over gloo
+with two processes of one thread, and so do two independent PyTorch processes
+(two_ranks_pytorch.py). All train the same sizes of GPT-2 with the same batches.
+
+In each round every row is measured once, next to a measurement of the two
+sequential processes; the ratio is that of this pair. Every second round goes
+through the rows backwards. The first step of a run does not count.
+"""
+
+import argparse
+import contextlib
+import json
+import math
+import os
+import pathlib
+import random
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import machine
+
+HERE = pathlib.Path(__file__).resolve().parent
+RANKS = 2
+PYTORCH = {
+    "sequential": "two independent processes",
+    "gpipe": "GPipe",
+    "1f1b": "1F1B",
+    "interleaved-1f1b": "interleaved 1F1B",
+    "interleaved-zero-bubble": "interleaved zero-bubble",
+}
+SIZES = {
+    "layers": 8,
+    "heads": 4,
+    "width": 256,
+    "context": 128,
+    "vocabulary": 256,
+    "micro-batch-size": 4,
+    "micro-batches": 8,
+}
+
+
+def write_text(path):
+    """Some 400 KB of a thousand made-up words, the first ones most often."""
+    source = random.Random(1)
+    words = [
+        "".join(source.choices("etaoinshrdlu", k=source.randint(2, 9)))
+        for _ in range(1000)
+    ]
+    weights = [1 / rank for rank in range(1, len(words) + 1)]
+    path.write_text(" ".join(source.choices(words, weights, k=60_000)))
+
+
+def execute_together(folder, *jobs):
+    """Starts all jobs, each a command and its additions to the environment, and
+    returns when all have ended. If one fails, the script ends with their texts."""
+    with contextlib.ExitStack() as stack:
+        processes, outputs = [], []
+        for number, (command, additions) in enumerate(jobs):
+            outputs.append(folder / f"output{number}")
+            with outputs[-1].open("w") as output:
+                process = subprocess.Popen(
+                    [str(word) for word in command],
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, **additions},
+                )
+            # Does nothing to a process that has ended.
+            stack.callback(process.terminate)
+            processes.append(process)
+        for process in processes:
+            if process.wait(timeout=600) != 0:
+                texts = "\n".join(path.read_text() for path in outputs)
+                sys.exit(f"{' '.join(map(str, process.args))}:\n{texts}")
+
+
+def rank_environments():
+    """What torchrun tells each rank of a job on this host."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return [
+        {
+            "RANK": str(rank),
+            "WORLD_SIZE": str(RANKS),
+            "LOCAL_RANK": str(rank),
+            "LOCAL_WORLD_SIZE": str(RANKS),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+        }
+        for rank in range(RANKS)
+    ]
+
+
+class Bench:
+    """Each function that is named after what it runs returns tokens/s."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        self.sizes = {name: getattr(args, name.replace("-", "_")) for name in SIZES}
+        self.tokens = math.prod(
+            self.sizes[name]
+            for name in ("context", "micro-batch-size", "micro-batches")
+        )
+        self.text = folder / "text"
+        write_text(self.text)
+        self.logs = [folder / f"log{rank}" for rank in range(RANKS)]
+        # Two sequential processes do together what two ranks do in twice as many
+        # steps. The last step of each only keeps its core busy until the other
+        # process has done the steps that count.
+        self.steps = 1 + args.steps
+        self.sequential_steps = 1 + math.ceil(args.steps / RANKS) + 1
+
+    def compile(self, tools, name):
+        """A program file by the compiler of that folder, if there is one."""
+        source, program = self.folder / "description.mlir", self.folder / name
+        source.write_text(
+            "chimera.model @model gpt2 layers({layers}) heads({heads}) "
+            "width({width}) context({context}) vocabulary({vocabulary})\n"
+            "chimera.pipeline @bench of @model stages({ranks}) "
+            "micro_batches({micro-batches}) "
+            'schedule("chimera") micro_batch_size({micro-batch-size})\n'.format(
+                ranks=RANKS, **self.sizes
+            )
+        )
+        compiler = tools / "chimera-compile"
+        if not compiler.exists():
+            compiler = self.args.tools / "chimera-compile"
+        machine.execute(compiler, source, "-o", program)
+        return program
+
+    def read(self, log, steps, tail):
+        """The tokens/s of all steps of a log but the first and the last `tail`."""
+        entries = [json.loads(line) for line in log.read_text().splitlines()]
+        log.unlink()
+        entries = [entry for entry in entries if "summary" not in entry]
+        losses = [entry["loss"] for entry in entries]
+        if len(losses) != steps:
+            sys.exit(f"expected {steps} steps, got {len(losses)}")
+        if not all(map(math.isfinite, losses)) or not losses[-1] < losses[0]:
+            sys.exit(f"expected finite losses that fall, got {losses}")
+        ends = [entry["seconds"] for entry in entries[: steps - tail]]
+        return self.tokens * (len(ends) - 1) / (ends[-1] - ends[0])
+
+    def chimera_command(self, tools, program, steps, log, *options):
+        # fmt: off
+        return [
+            tools / "chimera-run", program, "--data", self.text, "--threads", 1,
+            "--steps", steps, "--evaluate-batches", 0, "--quiet", "--log", log,
+            *options,
+        ]
+        # fmt: on
+
+    def chimera(self, tools, program, transport):
+        command = self.chimera_command(
+            tools, program, self.steps, self.logs[0], "--transport", transport
+        )
+        if transport == "tcp":
+            jobs = [(command, more) for more in rank_environments()]
+        elif transport == "mpi":
+            jobs = [([*machine.mpirun(RANKS), *command], {})]
+        else:
+            jobs = [(command, {})]
+        execute_together(self.folder, *jobs)
+        return self.read(self.logs[0], self.steps, 0)
+
+    def chimera_sequential(self, tools, program):
+        return self.sequential(
+            lambda log: self.chimera_command(
+                tools, program, self.sequential_steps, log, "--sequential"
+            )
+        )
+
+    def pytorch_command(self, schedule, steps, log):
+        # fmt: off
+        return [
+            self.args.python, HERE / "two_ranks_pytorch.py", "--schedule", schedule,
+            "--data", self.text, "--steps", steps, "--log", log,
+            *(word for name, size in self.sizes.items()
+              for word in (f"--{name}", size)),
+        ]
+        # fmt: on
+
+    def pytorch(self, schedule):
+        command = self.pytorch_command(schedule, self.steps, self.logs[0])
+        local = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+        execute_together(
+            self.folder, *((command, {**local, **e}) for e in rank_environments())
+        )
+        return self.read(self.logs[0], self.steps, 0)
+
+    def pytorch_sequential(self):
+        return self.sequential(
+            lambda log: self.pytorch_command("sequential", self.sequential_steps, log)
+        )
+
+    def sequential(self, command):
+        """The sum of independent processes that run at the same time."""
+        one_thread = {"OMP_NUM_THREADS": "1"}
+        execute_together(
+            self.folder, *((command(log), one_thread) for log in self.logs)
+        )
+        return sum(self.read(log, self.sequential_steps, 1) for log in self.logs)
+
+
+def rows_of_build(bench, tools, name, program):
+    """(name, function) of each transport that the chimera-run of a build has."""
+    usage = machine.execute(tools / "chimera-run", "--help").stdout
+    transports = {"in-process": "in-process"}
+    if shutil.which("mpirun"):
+        transports["mpi"] = "over MPI"
+    if "tcp" in usage:
+        transports["tcp"] = "over TCP"
+    return [
+        (f"{name}, {words}", lambda t=transport: bench.chimera(tools, program, t))
+        for transport, words in transports.items()
+    ]
+
+
+def rows_of_pytorch(bench):
+    return [
+        (
+            f"PyTorch, {words}",
+            bench.pytorch_sequential
+            if schedule == "sequential"
+            else lambda s=schedule: bench.pytorch(s),
+        )
+        for schedule, words in PYTORCH.items()
+    ]
+
+
+def measure(rows, yardstick, rounds):
+    """(tokens/s of each row, those of its pairs, all of the yardstick)."""
+    speeds = {name: [] for name, _ in rows}
+    beside = {name: [] for name, _ in rows}
+    yardsticks = []
+    for number in range(rounds):
+        order = rows[::-1] if number % 2 else rows
+        # A yardstick between two rows is next to both.
+        for first in range(0, len(order), 2):
+            pair = order[first : first + 2]
+            results = [pair[0][1]()]
+            yardsticks.append(yardstick())
+            results += [run() for _, run in pair[1:]]
+            for (name, _), result in zip(pair, results):
+                speeds[name].append(result)
+                beside[name].append(yardsticks[-1])
+        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+    return speeds, beside, yardsticks
+
+
+def print_table(speeds, beside, yardsticks):
+    print(
+        "| what | tokens/s | ratio to two sequential processes (least–most) |\n"
+        "|---|---|---|\n"
+        "| chimera, two sequential processes "
+        f"| {statistics.median(yardsticks):,.0f} | 1 |"
+    )
+    for name, values in speeds.items():
+        ratios = [value / base for value, base in zip(values, beside[name])]
+        print(
+            f"| {name} | {statistics.median(values):,.0f} "
+            f"| {statistics.median(ratios):.3f} "
+            f"({min(ratios):.3f}–{max(ratios):.3f}) |"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tools", type=pathlib.Path, default=machine.TOOLS)
+    parser.add_argument(
+        "--before",
+        type=pathlib.Path,
+        help="another folder with a chimera-run, and if need be a chimera-compile",
+    )
+    parser.add_argument(
+        "--python", type=pathlib.Path, help="a Python with torch, to compare with"
+    )
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument(
+        "--steps", type=int, default=4, help="of a run of two ranks that count"
+    )
+    for name, size in SIZES.items():
+        parser.add_argument(f"--{name}", type=int, default=size)
+    args = parser.parse_args()
+    if min(args.rounds, args.steps) < 1:
+        parser.error("expected at least 1 round and 1 step")
+    with tempfile.TemporaryDirectory() as name, machine.OtherLoad() as load:
+        bench = Bench(args, pathlib.Path(name))
+        program = bench.compile(args.tools, "program")
+        rows = rows_of_build(bench, args.tools, "chimera", program)
+        if args.before:
+            before = bench.compile(args.before, "before")
+            rows += rows_of_build(bench, args.before, "chimera before", before)
+        if args.python:
+            rows += rows_of_pytorch(bench)
+        results = measure(
+            rows, lambda: bench.chimera_sequential(args.tools, program), args.rounds
+        )
+    print(
+        f"{os.cpu_count()} cores, median of {args.rounds} rounds; other load "
+        f"{load.cores:.2f} cores.\n"
+    )
+    print_table(*results)
+
+
+if __name__ == "__main__":
+    main()
