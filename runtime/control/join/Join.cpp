@@ -8,6 +8,7 @@
 #include "runtime/control/join/Join.h"
 
 #include "runtime/channel/tcp/Channels.h"
+#include "runtime/system/Deadline.h"
 #ifdef CHIMERA_HAVE_MPI
 #include "runtime/channel/mpi/Session.h"
 #endif
@@ -70,7 +71,9 @@ void JoinedJob::meet(std::chrono::milliseconds timeout) {
   Listener listener;
   Entry own = Entry::own(listener.port, state->options.store.host);
   state->meeting.emplace(rank(), state->exchange(own.text(), timeout));
-  state->control.emplace(state->meeting->book, std::move(listener), timeout);
+  // A wait for a rank that is silent times out before, and has more to say.
+  state->control.emplace(state->meeting->book, std::move(listener),
+                         timeout + kAfterWaits);
 }
 
 std::vector<uint32_t> JoinedJob::hostRanks() const {
