@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Submits the scripts of examples/slurm to a Slurm of its own, whose three hosts are
+namespaces of this machine (see hosts.py). Each script trains to the weights of one
+process. Where Slurm sends SIGUSR1, as it does before a job's time is up, the job
+stops after a step and saves. When a rank dies, or the job is cancelled, all ranks
+end in time, and the job's output says why. Prints how long that took. Needs root and
+Slurm, and says so where they are missing.
+
+usage: slurm.py --tools BIN [--torchrun TORCHRUN] [--mpirun] [--rounds N]
+                [--only SCRIPT]
+"""
+
+import argparse
+import contextlib
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from hosts import HOSTS, LIMIT, MODEL, RANKS, three_hosts
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm"
+# What happens to jobs of each script. A torchrun takes seconds to start, and ends by
+# the SIGUSR1 that Slurm sends.
+DISTURBANCES = {
+    "tcp.sh": ("stop", "kill", "kill-root", "cancel"),
+    "torchrun.sh": ("kill", "cancel"),
+    "mpi.sh": ("stop", "kill", "kill-root", "cancel"),
+}
+COMMANDS = ("slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol", "sinfo")
+ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
+# Authentication by names alone, so that no key and no munge is needed. TmpFS is the
+# one folder that each of these hosts has for itself: PMIx makes folders there whose
+# names are those of the other hosts' as well.
+CONFIGURATION = """
+ClusterName=test
+SlurmctldHost=node0(10.77.0.1)
+AuthType=auth/none
+CredType=cred/none
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+TmpFS=/dev/shm
+MailProg=/bin/true
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerParameters=batch_sched_delay=1
+SlurmdParameters=config_overrides
+NodeName=node[0-{last}] CPUs=4
+PartitionName=all Nodes=ALL Default=YES State=UP
+"""
+
+
+class Cluster:
+    """Slurm on `hosts`. Its processes end with the namespaces of the hosts."""
+
+    def __init__(self, hosts, options, folder):
+        self.hosts = hosts
+        self.folder = folder
+        self.daemons = []
+        configuration = folder / "slurm.conf"
+        configuration.write_text(CONFIGURATION.format(folder=folder, last=HOSTS - 1))
+        path = [str(options.tools), os.environ["PATH"]]
+        if options.torchrun:
+            path.insert(1, str(pathlib.Path(options.torchrun).resolve().parent))
+        self.environment = dict(
+            os.environ,
+            SLURM_CONF=str(configuration),
+            PATH=":".join(path),
+            TMPDIR=str(folder),
+        )
+
+    def start(self):
+        (self.folder / "state").mkdir()
+        self.begin(self.hosts[0], "slurmctld", "-D")
+        for host in self.hosts:
+            (self.folder / f"spool-node{host.number}").mkdir()
+            self.begin(host, "slurmd", "-D")
+        end = time.monotonic() + 20
+        while self.call("sinfo", "-h", "-o", "%D %t", check=False) != f"{HOSTS} idle\n":
+            if time.monotonic() > end:
+                raise OSError("its hosts are not ready after 20 s\n" + self.logs())
+            time.sleep(0.1)
+
+    def begin(self, host, *command):
+        self.daemons.append(
+            subprocess.Popen(
+                host.command(*command),
+                env=self.environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+
+    def call(self, *command, check=True):
+        """What a command prints on the first host."""
+        result = subprocess.run(
+            self.hosts[0].command(*map(str, command)),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+        )
+        if check and result.returncode != 0:
+            raise RuntimeError(f"{command[0]}: {result.stderr}")
+        return result.stdout
+
+    def logs(self):
+        return "".join(
+            f"{path.name}:\n{path.read_text(errors='replace')[-2000:]}"
+            for path in sorted(self.folder.glob("slurm*.log"))
+        )
+
+    def wait_for_end(self):
+        """Requires that the namespaces of the hosts were killed. They hold all
+        processes, which may write into the folder until they have ended."""
+        for daemon in self.daemons:
+            daemon.wait()
+        while any(state_of(host.pid) not in "ZX" for host in self.hosts):
+            time.sleep(0.01)
+
+
+def state_of(pid):
+    try:
+        stat = pathlib.Path("/proc", str(pid), "stat").read_text()
+    except OSError:
+        return "X"
+    return stat.rsplit(")", 1)[1].split()[0]
+
+
+class Job:
+    """A script that was submitted."""
+
+    def __init__(self, cluster, script, *arguments):
+        self.cluster = cluster
+        self.output = cluster.folder / f"{script}.log"
+        self.output.unlink(missing_ok=True)
+        # fmt: off
+        self.number = cluster.call(
+            "sbatch", "--parsable", "--chdir", cluster.folder, "--output",
+            self.output, "--nodes", HOSTS, SCRIPTS / script, "p.chimera", "--data",
+            "text", *arguments).strip()
+        # fmt: on
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """A job that failed must not keep its hosts from the next one."""
+        self.cluster.call("scancel", "--signal", "KILL", self.number, check=False)
+
+    def ranks(self):
+        """The processes of the ranks that live, by rank."""
+        found = {}
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if (
+                    pathlib.Path("/proc", entry, "comm").read_text() != "chimera-run\n"
+                    or state_of(entry) in "ZX"
+                ):
+                    continue
+                pairs = pathlib.Path("/proc", entry, "environ").read_bytes()
+            except OSError:
+                continue
+            environment = dict(
+                pair.split("=", 1)
+                for pair in pairs.decode(errors="replace").split("\0")
+                if "=" in pair
+            )
+            # The name of the configuration tells this Slurm from any other.
+            if (
+                environment.get("SLURM_CONF") == self.cluster.environment["SLURM_CONF"]
+                and environment.get("SLURM_JOB_ID") == self.number
+            ):
+                rank = environment.get("RANK", environment.get("SLURM_PROCID"))
+                found[int(rank)] = int(entry)
+        return found
+
+    def text(self):
+        return self.output.read_text() if self.output.exists() else ""
+
+    def check(self, condition, message):
+        if not condition:
+            raise RuntimeError(f"{message}\n{self.text()}\n{self.cluster.logs()}")
+
+    def state(self):
+        shown = self.cluster.call("scontrol", "show", "job", self.number)
+        return re.search(r"JobState=(\w+)", shown)[1]
+
+    def wait(self, expected, seconds=60):
+        """Until the job is over, in the state that is expected."""
+        end = time.monotonic() + seconds
+        while (state := self.state()) not in ENDS:
+            self.check(time.monotonic() < end, f"the job is still {state}")
+            time.sleep(0.05)
+        self.check(state == expected, f"expected {expected}, the job is {state}")
+
+    def wait_for_steps(self, seconds=60):
+        end = time.monotonic() + seconds
+        while "step " not in self.text():
+            self.check(time.monotonic() < end, "the job did not start")
+            time.sleep(0.05)
+        ranks = self.ranks()
+        self.check(len(ranks) == RANKS, f"found only the ranks {sorted(ranks)}")
+        return ranks
+
+    def wait_until_gone(self, begin):
+        """The seconds from `begin` until no rank lives."""
+        while left := self.ranks():
+            took = time.monotonic() - begin
+            self.check(took < LIMIT, f"ranks {sorted(left)} live after {took:.1f} s")
+            time.sleep(0.01)
+        return time.monotonic() - begin
+
+
+def same_weights(cluster, script):
+    def digest(name):
+        return hashlib.sha256((cluster.folder / name).read_bytes()).hexdigest()
+
+    (cluster.folder / "there").unlink(missing_ok=True)
+    with Job(cluster, script, "--steps", 3, "--save", "there") as job:
+        job.wait("COMPLETED")
+        job.check(digest("there") == digest("alone"), "other weights")
+
+
+def stop(cluster, script):
+    saved = cluster.folder / "stopped"
+    saved.unlink(missing_ok=True)
+    with Job(cluster, script, "--steps", 1000000, "--save", saved) as job:
+        job.wait_for_steps()
+        cluster.call("scancel", "--signal", "USR1", job.number)
+        job.wait("COMPLETED")
+        job.check(saved.exists(), "expected weights")
+
+
+def disturb(cluster, script, how):
+    """Returns the seconds that the ranks lived on."""
+    with Job(cluster, script, "--steps", 1000000) as job:
+        ranks = job.wait_for_steps()
+        begin = time.monotonic()
+        if how == "cancel":
+            cluster.call("scancel", job.number)
+            told = "ended by SIGTERM"
+        else:
+            rank = 0 if how == "kill-root" else 4
+            os.kill(ranks[rank], signal.SIGKILL)
+            told = rf"rank {rank} .*(died|has ended)|rank {rank} is lost"
+        took = job.wait_until_gone(begin)
+        job.wait("CANCELLED" if how == "cancel" else "FAILED")
+        job.check(re.search(told, job.text()), f"expected a report of {told}")
+        return took
+
+
+def show(cluster, script, hows, rounds):
+    same_weights(cluster, script)
+    print(f"{script}: {RANKS} ranks on {HOSTS} hosts have the weights of one process")
+    for how in hows:
+        if how == "stop":
+            stop(cluster, script)
+            print(f"{script}: SIGUSR1 by Slurm: stopped after a step and saved")
+            continue
+        times = [disturb(cluster, script, how) for _ in range(rounds)]
+        print(
+            f"{script}: {how}: all ranks ended after {statistics.median(times):.1f} s, "
+            f"{max(times):.1f} s at most, {len(times)} times",
+            flush=True,
+        )
+
+
+def prepare(options, folder):
+    (folder / "p.mlir").write_text(MODEL)
+    (folder / "text").write_bytes(bytes(range(32, 127)) * 400)
+    for command in (
+        ["chimera-compile", "p.mlir", "-o", "p.chimera"],
+        # fmt: off
+        ["chimera-run", "p.chimera", "--data", "text", "--threads", "1", "--steps",
+         "3", "--save", "alone"],
+        # fmt: on
+    ):
+        command[0] = str(options.tools / command[0])
+        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+
+
+def speaks_pmix(cluster):
+    return re.search(r"\bpmix\b", cluster.call("srun", "--mpi=list"))
+
+
+def run(options, folder):
+    """Returns why something was skipped, or None."""
+    wanted = {"tcp.sh": True, "torchrun.sh": options.torchrun, "mpi.sh": options.mpirun}
+    with contextlib.ExitStack() as stack:
+        try:
+            hosts = stack.enter_context(three_hosts(folder))
+        except (OSError, subprocess.CalledProcessError) as error:
+            detail = getattr(error, "stderr", "") or error
+            return f"cannot make hosts of namespaces here: {detail}"
+        cluster = Cluster(hosts, options, folder)
+        try:
+            try:
+                cluster.start()
+            except OSError as error:
+                return f"Slurm does not start here: {error}"
+            reason = None
+            for script, hows in DISTURBANCES.items():
+                if not wanted[script] or options.only not in (None, script):
+                    continue
+                if script == "mpi.sh" and not speaks_pmix(cluster):
+                    reason = "mpi.sh: this Slurm has no plugin for PMIx"
+                    continue
+                show(cluster, script, hows, options.rounds)
+            return reason
+        finally:
+            stack.close()
+            cluster.wait_for_end()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--torchrun", help="its path, to try torchrun.sh too")
+    parser.add_argument("--mpirun", action="store_true", help="try mpi.sh too")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--only", help="the script")
+    options = parser.parse_args()
+    options.tools = options.tools.resolve()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # cleans up
+    needed = ("ip", "unshare", "nsenter", *COMMANDS)
+    missing = [command for command in needed if not shutil.which(command)]
+    if os.geteuid() != 0 or missing:
+        print("skipped: needs", ", ".join(missing) or "root")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        prepare(options, folder)
+        reason = run(options, folder)
+    # Last, for whoever reads it takes the whole test as skipped.
+    if reason:
+        print("skipped:", reason)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except RuntimeError as error:
+        sys.exit(f"slurm.py: {error}")
