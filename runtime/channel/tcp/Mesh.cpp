@@ -196,7 +196,7 @@ void Mesh::wait(const SharedOperation &operation, milliseconds timeout) {
         if (operation->isDone())
           return true;
         // With the lock.
-        if (auto found = lost.find(operation->peer); found != lost.end())
+        if (auto found = gone.find(operation->peer); found != gone.end())
           throw WaitError(WaitError::Reason::Aborted,
                           "rank " + std::to_string(operation->peer) + " " +
                               found->second);
@@ -266,9 +266,16 @@ void Mesh::abort(const std::string &reason) {
   changed.notify_all();
 }
 
+bool Mesh::hears(uint32_t peer) const {
+  return std::ranges::any_of(incoming, [&](const Incoming &connection) {
+    return connection.from == peer;
+  });
+}
+
 void Mesh::lose(uint32_t peer, const std::string &how) {
-  if (isLeaving || !lost.try_emplace(peer, how).second)
+  if (isLeaving || gone.count(peer))
     return;
+  gone.emplace(peer, how);
   newlyLost.emplace_back(peer, how);
   watched.erase(peer);
   changed.notify_all();
@@ -303,8 +310,12 @@ void Mesh::flush(Outgoing &connection, uint32_t peer, Done &done) {
         if (errno == EAGAIN || errno == EINTR)
           return;
         connection.isBroken = true;
-        return lose(peer, std::string("has closed its connection (") +
-                              std::strerror(errno) + ")");
+        connection.frames.clear();
+        // What it sent says how it ended, and may not be read yet.
+        if (!hears(peer))
+          lose(peer, std::string("has closed its connection (") +
+                         std::strerror(errno) + ")");
+        return;
       }
       connection.sent += static_cast<uint64_t>(sent);
       if (connection.sent < size)
@@ -392,7 +403,7 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
       if (got <= 0) {
-        if (connection.from && !connection.saidBye)
+        if (connection.from)
           lose(*connection.from,
                got == 0
                    ? "has ended (its connection was closed)"
@@ -417,8 +428,9 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       std::memcpy(&connection.header, connection.head.data(), sizeof(Header));
       connection.got = 0;
       if (connection.header.kind == Bye) {
-        connection.saidBye = true;
+        gone.emplace(*connection.from, "has left the run");
         watched.erase(*connection.from);
+        changed.notify_all();
       }
       if (connection.header.kind == Payload)
         beginPayload(connection);

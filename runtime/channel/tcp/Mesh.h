@@ -142,7 +142,6 @@ private:
     std::vector<std::byte> kept; ///< payload that nobody asked for yet
     bool isUnwanted = false;     ///< that nobody will ask for
     uint64_t got = 0;            ///< of the greeting, header or payload
-    bool saidBye = false;
   };
   struct Inbox {
     std::deque<std::vector<std::byte>> kept;
@@ -160,6 +159,7 @@ private:
   void beginPayload(Incoming &incoming);
   void endPayload(Incoming &incoming, Done &done);
   void finish(Operation &operation, Done &done);
+  bool hears(uint32_t peer) const;
   void lose(uint32_t peer, const std::string &how);
   void keepAlive();
   void wake();
@@ -176,7 +176,7 @@ private:
   std::map<uint32_t, Outgoing> outgoing;
   std::vector<Incoming> incoming;
   std::map<std::pair<uint32_t, Stream>, Inbox> inboxes;
-  std::map<uint32_t, std::string> lost;
+  std::map<uint32_t, std::string> gone; ///< ranks that left or were lost
   std::vector<std::pair<uint32_t, std::string>> newlyLost;
   std::map<uint32_t, Deadline> watched; ///< until when each may be silent
   std::chrono::steady_clock::time_point nextSign;

@@ -136,7 +136,11 @@ void TcpControl::receive(uint32_t from, Bytes bytes,
   auto answer = [&] {
     uint64_t size = Mesh::sizeOf(*operation);
     auto word = std::as_bytes(std::span(&size, 1));
-    state->sendCopy(from, Streams::kReceived, {word.begin(), word.end()});
+    try {
+      state->sendCopy(from, Streams::kReceived, {word.begin(), word.end()});
+    } catch (const std::runtime_error &) {
+      // It has left, and needs no answer.
+    }
   };
   try {
     state->mesh.wait(operation, timeout);

@@ -20,7 +20,8 @@
 namespace chimera::runtime {
 
 /// The mesh and the control of a rank. Other ranks may be silent for `silence`.
-/// The constructor throws std::runtime_error where rank 0 cannot be reached.
+/// The constructor throws std::runtime_error where rank 0 cannot be reached, at
+/// rank 0 where any cannot: none may leave before all have met.
 class TcpControl final : public Control {
 public:
   TcpControl(const tcp::Book &book, Listener listener,

@@ -7,6 +7,7 @@
 
 #include "test/runtime/control/World.h"
 
+#include <atomic>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <thread>
@@ -68,6 +69,38 @@ TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
         ASSERT_EQ(word, std::vector<std::byte>(16, static_cast<std::byte>(k)));
       }
   });
+}
+
+// What they send arrives, and nobody takes it for a failure. Answers to it, and
+// signs of life, find that they have left.
+TEST_P(ControlConformance, RanksLeaveBeforeOthersReceive) {
+  constexpr uint32_t kMessages = 16;
+  auto leavesEarly = [](uint32_t rank) { return rank % 2 == 1; };
+  std::atomic<int> news = 0;
+  onEachRank(
+      GetParam(),
+      [&](Control &control) {
+        control.onAbort([&](const std::string &) { ++news; });
+        uint32_t self = control.rank();
+        if (leavesEarly(self)) {
+          for (uint32_t k = 0; k < kMessages; ++k)
+            for (uint32_t to = 0; to < GetParam().ranks; ++to)
+              if (!leavesEarly(to))
+                control.send(to, payload(self, to, 8 * k), kTimeout);
+          return;
+        }
+        for (uint32_t from = 0; from < GetParam().ranks; ++from)
+          for (uint32_t k = 0; leavesEarly(from) && k < kMessages; ++k) {
+            if (k % 4 == 0)
+              std::this_thread::sleep_for(10ms);
+            std::vector<std::byte> expected = payload(from, self, 8 * k);
+            std::vector<std::byte> got(expected.size());
+            control.receive(from, got, kTimeout);
+            EXPECT_EQ(got, expected) << from << " " << k;
+          }
+      },
+      Leave::AtOnce);
+  EXPECT_EQ(news, 0);
 }
 
 TEST_P(ControlConformance, AReceiveTimesOut) {

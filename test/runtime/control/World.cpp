@@ -8,6 +8,7 @@
 #include "test/runtime/control/World.h"
 
 #include "runtime/control/InProcess.h"
+#include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
 #include "test/runtime/channel/LocalBooks.h"
 
@@ -30,7 +31,7 @@ std::vector<test::World> test::worlds() {
 }
 
 void test::onEachRank(const World &world,
-                      const std::function<void(Control &)> &body) {
+                      const std::function<void(Control &)> &body, Leave leave) {
   LocalBooks books(world.kind == World::Tcp ? world.ranks : 0);
   std::vector<std::unique_ptr<Control>> controls;
   if (world.kind == World::InProcess)
@@ -44,7 +45,11 @@ void test::onEachRank(const World &world,
         controls[rank] = std::make_unique<TcpControl>(
             books.of(rank), std::move(books.listeners[rank]),
             std::chrono::hours(1));
+      // None leaves before rank 0 has found it.
+      meet(*controls[rank], std::chrono::minutes(1), "all ranks");
       body(*controls[rank]);
+      if (leave == Leave::AtOnce)
+        controls[rank].reset();
     });
   for (std::thread &thread : threads)
     thread.join();

@@ -27,8 +27,10 @@ void PrintTo(const World &world, std::ostream *stream);
 std::vector<World> worlds();
 
 /// Runs `body` once for each rank of a world, on a thread with a control of its
-/// own.
-void onEachRank(const World &world, const std::function<void(Control &)> &body);
+/// own, which leaves when `body` has returned everywhere, or at once.
+enum class Leave { Together, AtOnce };
+void onEachRank(const World &world, const std::function<void(Control &)> &body,
+                Leave leave = Leave::Together);
 
 } // namespace chimera::runtime::test
 
