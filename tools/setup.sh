@@ -5,7 +5,8 @@
 #
 #   tools/setup.sh                light: enough to build and to train
 #   tools/setup.sh --full         and what only tests need: Python's torch, which
-#                                 some compare with, and clang, which fuzzes
+#                                 some compare with, clang, which fuzzes, and
+#                                 Slurm, which starts jobs on hosts of namespaces
 #   tools/setup.sh --compiler     what the compiler alone needs: no LibTorch
 #   tools/setup.sh --runtime      what the runtime alone needs: no MLIR
 #   CHIMERA_TORCH_DIR=DIR tools/setup.sh    use the LibTorch in DIR
@@ -23,6 +24,7 @@ compiler=(llvm-19-dev libmlir-19-dev mlir-19-tools llvm-19-tools
           libbenchmark-dev)
 runtime=(libopenmpi-dev openmpi-bin fortunes)
 fuzzing=(clang-19 libclang-rt-19-dev llvm-19)
+jobs=(slurmctld slurmd slurm-client iproute2)
 
 full=no part=all
 for argument in "$@"; do
@@ -30,7 +32,7 @@ for argument in "$@"; do
   --full) full=yes ;;
   --compiler) part=compiler ;;
   --runtime) part=runtime ;;
-  -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "setup: unknown argument '$argument' (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -39,6 +41,7 @@ packages=("${common[@]}")
 [ $part = runtime ] || packages+=("${compiler[@]}")
 [ $part = compiler ] || packages+=("${runtime[@]}")
 [ $full = no ] || packages+=("${fuzzing[@]}")
+[ $full = no ] || [ $part = compiler ] || packages+=("${jobs[@]}")
 
 missing=()
 for package in "${packages[@]}"; do

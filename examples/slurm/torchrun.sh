@@ -33,7 +33,7 @@ host=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 port=$((20000 + SLURM_JOB_ID % 10000))
 
 exec srun --mpi=none --cpus-per-task="$SLURM_CPUS_PER_TASK" \
-  env --unset=SLURM_PROCID torchrun --no-python --nnodes "$SLURM_JOB_NUM_NODES" \
+  torchrun --no-python --nnodes "$SLURM_JOB_NUM_NODES" \
   --nproc-per-node "$ranks_on_host" --rdzv-id "$SLURM_JOB_ID" \
   --rdzv-backend c10d --rdzv-endpoint "$host:$port" \
   chimera-run --transport tcp \

@@ -28,10 +28,14 @@ std::optional<uint32_t> number(const char *name) {
   return value;
 }
 
-/// Slurm's are those of a job step: a batch script itself is no rank.
+/// The first that is complete counts. Others may have started a torchrun, which
+/// makes its own ranks. Slurm's are those of a job step: a batch script itself
+/// is no rank.
 constexpr struct {
-  const char *launcher, *rank, *ranks, *ranksOnHost;
+  const char *launcher, *rank, *ranks, *ranksOnHost, *mark = nullptr;
 } kLaunchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+     "TORCHELASTIC_RUN_ID"},
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
@@ -59,6 +63,8 @@ std::optional<MeetingPlace> findPlace() {
 
 std::optional<Job> chimera::runtime::findJob() {
   for (const auto &names : kLaunchers) {
+    if (names.mark && !std::getenv(names.mark))
+      continue;
     std::optional<uint32_t> rank = number(names.rank);
     std::optional<uint32_t> ranks = number(names.ranks);
     if (rank && ranks && *rank < *ranks)

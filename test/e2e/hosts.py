@@ -13,95 +13,19 @@ usage: hosts.py --tools BIN [--torchrun TORCHRUN] [--mpirun] [--rounds N]
 
 import argparse
 import contextlib
-import hashlib
 import os
 import pathlib
-import re
-import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 
-HOSTS = 3
-RANKS = 6
-LIMIT = 5  # seconds that the others may live on
-MODEL = """chimera.model @m gpt2 layers(6) heads(2) width(32) context(32) vocabulary(256)
-chimera.pipeline @train of @m stages(3) micro_batches(4) schedule("1f1b")
-    micro_batch_size(2) data_parallel(2)
-"""
+from many_hosts import HOSTS, RANKS, Job, digest, missing, prepare, processes
+from many_hosts import show_times, three_hosts
 
 
-class Host:
-    """Namespaces that end, with all that runs in them, with a process."""
-
-    def __init__(self, number, folder):
-        self.number = number
-        self.address = f"10.77.0.{number + 1}"
-        # fmt: off
-        self.keeper = subprocess.Popen(
-            # They end with this script, however it ends.
-            ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--mount", "--pid", "--fork",
-             "--kill-child", "--mount-proc", "--propagation", "private", "sh",
-             "-c", f"hostname node{number} && mount -t tmpfs tmpfs /dev/shm && "
-             f"mount --bind {folder}/hosts /etc/hosts && ip link set lo up && "
-             "echo up && exec sleep 100000"],
-            stdout=subprocess.PIPE, text=True)
-        # fmt: on
-        if self.keeper.stdout.readline() != "up\n":
-            raise OSError("cannot make namespaces")
-        children = pathlib.Path(
-            f"/proc/{self.keeper.pid}/task/{self.keeper.pid}/children"
-        )
-        self.pid = int(children.read_text().split()[0])
-
-    def command(self, *arguments):
-        # fmt: off
-        return ["nsenter", "-t", str(self.pid), "--net", "--uts", "--mount",
-                "--pid", *arguments]
-        # fmt: on
-
-    def set_link(self, state):
-        call(*self.command("ip", "link", "set", "eth0", state))
-
-
-def call(*command):
-    subprocess.run(command, check=True, capture_output=True, text=True)
-
-
-@contextlib.contextmanager
-def three_hosts(folder):
-    lines = [f"10.77.0.{n + 1} node{n}" for n in range(HOSTS)]
-    pathlib.Path(folder, "hosts").write_text(
-        "127.0.0.1 localhost\n" + "\n".join(lines) + "\n"
-    )
-    with contextlib.ExitStack() as stack:
-        hosts = []
-        for number in range(HOSTS):
-            hosts.append(Host(number, folder))
-            stack.callback(hosts[-1].keeper.wait)
-            stack.callback(hosts[-1].keeper.kill)
-        # The bridge is on the first host.
-        call(*hosts[0].command("ip", "link", "add", "br0", "type", "bridge"))
-        for host in hosts:
-            port = f"p{host.number}"
-            # fmt: off
-            call("ip", "link", "add", "eth0", "netns", str(host.pid), "type",
-                 "veth", "peer", "name", port, "netns", str(hosts[0].pid))
-            call(*hosts[0].command("ip", "link", "set", port, "master", "br0"))
-            call(*hosts[0].command("ip", "link", "set", port, "up"))
-            call(*host.command("ip", "address", "add", f"{host.address}/24",
-                               "dev", "eth0"))
-            # fmt: on
-            host.set_link("up")
-        call(*hosts[0].command("ip", "link", "set", "br0", "up"))
-        yield hosts
-
-
-class Job:
+class HostsJob(Job):
     """A job over all hosts, by `launcher`."""
 
     def __init__(self, launcher, hosts, options, folder, *arguments):
@@ -183,60 +107,27 @@ class Job:
             launcher.wait()
 
     def ranks(self):
-        """The processes of the ranks that live, by rank."""
         found = {}
-        for entry in os.listdir("/proc"):
-            try:
-                if not entry.isdigit() or (
-                    pathlib.Path("/proc", entry, "comm").read_text()
-                    != "chimera-run\n"
-                ):
-                    continue
-                stat = pathlib.Path("/proc", entry, "stat").read_text()
-                pairs = pathlib.Path("/proc", entry, "environ").read_bytes()
-            except OSError:
-                continue
-            environment = dict(
-                pair.split("=", 1)
-                for pair in pairs.decode(errors="replace").split("\0")
-                if "=" in pair
-            )
-            if (
-                environment.get("CHIMERA_TEST_JOB") != self.mark
-                or stat.rsplit(")", 1)[1].split()[0] in "ZX"
-            ):
-                continue
+        for pid, environment in processes("chimera-run"):
             rank = environment.get("OMPI_COMM_WORLD_RANK", environment.get("RANK"))
-            if rank is not None:
-                found[int(rank)] = int(entry)
+            if environment.get("CHIMERA_TEST_JOB") == self.mark and rank is not None:
+                found[int(rank)] = pid
         return found
 
     def text(self):
         self.output.seek(0)
         return self.output.read()
 
-    def check(self, condition, message):
-        if not condition:
-            raise RuntimeError(f"{message}\n{self.text()}")
-
-    def wait_for_steps(self, seconds=60):
-        end = time.monotonic() + seconds
-        while "step " not in self.text():
-            self.check(time.monotonic() < end, "the job did not start")
-            self.check(self.launchers[0].poll() is None, "the job has ended")
-            time.sleep(0.05)
-        ranks = self.ranks()
-        self.check(len(ranks) == RANKS, f"found only the ranks {sorted(ranks)}")
-        return ranks
-
-    def wait_until_gone(self, limit):
-        """The seconds until no rank lives, and whether a status is not 0."""
-        begin = time.monotonic()
-        while left := self.ranks():
-            took = time.monotonic() - begin
-            self.check(took < limit, f"ranks {sorted(left)} live after {took:.1f} s")
-            time.sleep(0.01)
-        return time.monotonic() - begin
+    def terminate(self):
+        """nsenter waits for what it runs in another PID namespace, and passes no
+        signal on."""
+        for process in self.launchers:
+            path = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            is_nsenter = process.args[0] == "nsenter" and "--pid" in process.args
+            with contextlib.suppress(OSError):
+                for pid in path.read_text().split() if is_nsenter else [process.pid]:
+                    os.kill(int(pid), signal.SIGTERM)
+        return "ended by SIGTERM"
 
 
 def train(options, folder, *more):
@@ -247,60 +138,25 @@ def train(options, folder, *more):
 
 
 def same_weights(launcher, hosts, options, folder):
-    def weights(name):
-        return hashlib.sha256(pathlib.Path(folder, name).read_bytes()).hexdigest()
-
-    alone = train(options, folder, "--steps", 3, "--save", folder / "alone")
-    call(options.tools / "chimera-run", *map(str, alone))
     arguments = train(options, folder, "--steps", 3, "--save", folder / "there")
-    with Job(launcher, hosts, options, folder, *arguments) as job:
+    with HostsJob(launcher, hosts, options, folder, *arguments) as job:
         for process in job.launchers:
             job.check(process.wait(timeout=120) == 0, "expected status 0")
-        job.check(weights("there") == weights("alone"), "other weights")
+        same = digest(folder / "there") == digest(folder / "alone")
+        job.check(same, "other weights")
 
 
 def disturb(launcher, hosts, options, folder, how):
     """Returns the seconds that the ranks lived on."""
     arguments = train(options, folder, "--steps", 1000000)
-    limit, told = LIMIT, r"rank 4 .*(died|has ended)|ended by SIGTERM|rank 4 is lost"
     if how in ("stop", "cut"):
         arguments += ["--timeout", options.timeout]
-        limit, told = options.timeout + LIMIT, r"timed out|was silent|has ended|is lost"
-    with Job(launcher, hosts, options, folder, *arguments) as job:
-        ranks = job.wait_for_steps()
-        try:
-            if how == "kill":
-                os.kill(ranks[4], signal.SIGKILL)
-            elif how == "kill-root":
-                told = told.replace("rank 4", "rank 0")
-                os.kill(ranks[0], signal.SIGKILL)
-            elif how == "stop":
-                os.kill(ranks[4], signal.SIGSTOP)
-            elif how == "cut":
-                hosts[2].set_link("down")
-            else:
-                for process in job.launchers:
-                    terminate(process)
-                told = "ended by SIGTERM"
-            took = job.wait_until_gone(limit)
-        finally:
-            if how == "cut":
-                hosts[2].set_link("up")
+    with HostsJob(launcher, hosts, options, folder, *arguments) as job:
+        took = job.disturb(how, hosts, options.timeout)
         for process in job.launchers:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 job.check(process.wait(timeout=10) != 0, "expected another status")
-        job.check(re.search(told, job.text()), f"expected a report of {told}")
         return took
-
-
-def terminate(process):
-    """nsenter waits for what it runs in another PID namespace, and passes no
-    signal on."""
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    is_nsenter = process.args[0] == "nsenter" and "--pid" in process.args
-    with contextlib.suppress(OSError):
-        for pid in children.read_text().split() if is_nsenter else [process.pid]:
-            os.kill(int(pid), signal.SIGTERM)
 
 
 def main():
@@ -316,19 +172,14 @@ def main():
     parser.add_argument("--only", help="the launcher")
     options = parser.parse_args()
     options.tools = options.tools.resolve()
-    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "nsenter", "setpriv"))):
-        print("skipped: needs root, ip, unshare, setpriv and nsenter for hosts")
+    if lack := missing():
+        print("skipped: hosts of namespaces need", lack)
         return
     launchers = ["processes"]
     launchers += ["torchrun"] * bool(options.torchrun) + ["mpirun"] * options.mpirun
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "p.mlir").write_text(MODEL)
-        (folder / "text").write_bytes(bytes(range(32, 127)) * 400)
-        # fmt: off
-        call(options.tools / "chimera-compile", folder / "p.mlir", "-o",
-             folder / "p.chimera")
-        # fmt: on
+        prepare(options.tools, folder)
         try:
             with three_hosts(name) as hosts:
                 for launcher in launchers:
@@ -347,11 +198,7 @@ def show(launcher, hosts, options, folder):
             disturb(launcher, hosts, options, folder, how)
             for _ in range(options.rounds)
         ]
-        print(
-            f"{launcher}: {how}: all ranks ended after {statistics.median(times):.1f} s, "
-            f"{max(times):.1f} s at most, {len(times)} times",
-            flush=True,
-        )
+        show_times(launcher, how, times)
 
 
 if __name__ == "__main__":

@@ -2,39 +2,40 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Submits the scripts of examples/slurm to a Slurm of its own, whose three hosts are
-namespaces of this machine (see hosts.py). Each script trains to the weights of one
+namespaces of this machine (see many_hosts.py). Each script trains to the weights of one
 process. Where Slurm sends SIGUSR1, as it does before a job's time is up, the job
-stops after a step and saves. When a rank dies, or the job is cancelled, all ranks
-end in time, and the job's output says why. Prints how long that took. Needs root and
-Slurm, and says so where they are missing.
+stops after a step and saves. When a rank dies, is stopped or is cut off, when srun is
+told to end, or the job is cancelled, all ranks end in time, and the job's output says
+why. Prints how long that took. Needs root and Slurm, and says so where they are
+missing.
 
 usage: slurm.py --tools BIN [--torchrun TORCHRUN] [--mpirun] [--rounds N]
-                [--only SCRIPT]
+                [--timeout SECONDS] [--only SCRIPT]
 """
 
 import argparse
 import contextlib
-import hashlib
 import os
 import pathlib
 import re
-import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-from hosts import HOSTS, LIMIT, MODEL, RANKS, three_hosts
+import many_hosts
+from job import running
+from many_hosts import HOSTS, RANKS, digest, missing, prepare, processes
+from many_hosts import show_times, three_hosts
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm"
 # What happens to jobs of each script. A torchrun takes seconds to start, and ends by
 # the SIGUSR1 that Slurm sends.
 DISTURBANCES = {
-    "tcp.sh": ("stop", "kill", "kill-root", "cancel"),
+    "tcp.sh": ("save", "kill", "kill-root", "stop", "cut", "terminate", "cancel"),
     "torchrun.sh": ("kill", "cancel"),
-    "mpi.sh": ("stop", "kill", "kill-root", "cancel"),
+    "mpi.sh": ("save", "kill", "kill-root", "stop", "cut", "terminate", "cancel"),
 }
 COMMANDS = ("slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol", "sinfo")
 ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
@@ -134,19 +135,11 @@ class Cluster:
         processes, which may write into the folder until they have ended."""
         for daemon in self.daemons:
             daemon.wait()
-        while any(state_of(host.pid) not in "ZX" for host in self.hosts):
+        while any(running(host.pid) for host in self.hosts):
             time.sleep(0.01)
 
 
-def state_of(pid):
-    try:
-        stat = pathlib.Path("/proc", str(pid), "stat").read_text()
-    except OSError:
-        return "X"
-    return stat.rsplit(")", 1)[1].split()[0]
-
-
-class Job:
+class SlurmJob(many_hosts.Job):
     """A script that was submitted."""
 
     def __init__(self, cluster, script, *arguments):
@@ -167,39 +160,32 @@ class Job:
         """A job that failed must not keep its hosts from the next one."""
         self.cluster.call("scancel", "--signal", "KILL", self.number, check=False)
 
+    def is_its(self, environment):
+        """The name of the configuration tells this Slurm from any other."""
+        return (
+            environment.get("SLURM_CONF") == self.cluster.environment["SLURM_CONF"]
+            and environment.get("SLURM_JOB_ID") == self.number
+        )
+
     def ranks(self):
-        """The processes of the ranks that live, by rank."""
         found = {}
-        for entry in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                if (
-                    pathlib.Path("/proc", entry, "comm").read_text() != "chimera-run\n"
-                    or state_of(entry) in "ZX"
-                ):
-                    continue
-                pairs = pathlib.Path("/proc", entry, "environ").read_bytes()
-            except OSError:
-                continue
-            environment = dict(
-                pair.split("=", 1)
-                for pair in pairs.decode(errors="replace").split("\0")
-                if "=" in pair
-            )
-            # The name of the configuration tells this Slurm from any other.
-            if (
-                environment.get("SLURM_CONF") == self.cluster.environment["SLURM_CONF"]
-                and environment.get("SLURM_JOB_ID") == self.number
-            ):
+        for pid, environment in processes("chimera-run"):
+            if self.is_its(environment):
                 rank = environment.get("RANK", environment.get("SLURM_PROCID"))
-                found[int(rank)] = int(entry)
+                found[int(rank)] = pid
         return found
 
     def text(self):
         return self.output.read_text() if self.output.exists() else ""
 
-    def check(self, condition, message):
-        if not condition:
-            raise RuntimeError(f"{message}\n{self.text()}\n{self.cluster.logs()}")
+    def detail(self):
+        return f"{self.text()}\n{self.cluster.logs()}"
+
+    def terminate(self):
+        """To the first srun, which has made the other. It kills the ranks."""
+        its = [pid for pid, where in processes("srun") if self.is_its(where)]
+        os.kill(min(its), signal.SIGTERM)
+        return "forcing job termination"
 
     def state(self):
         shown = self.cluster.call("scontrol", "show", "job", self.number)
@@ -213,90 +199,56 @@ class Job:
             time.sleep(0.05)
         self.check(state == expected, f"expected {expected}, the job is {state}")
 
-    def wait_for_steps(self, seconds=60):
-        end = time.monotonic() + seconds
-        while "step " not in self.text():
-            self.check(time.monotonic() < end, "the job did not start")
-            time.sleep(0.05)
-        ranks = self.ranks()
-        self.check(len(ranks) == RANKS, f"found only the ranks {sorted(ranks)}")
-        return ranks
-
-    def wait_until_gone(self, begin):
-        """The seconds from `begin` until no rank lives."""
-        while left := self.ranks():
-            took = time.monotonic() - begin
-            self.check(took < LIMIT, f"ranks {sorted(left)} live after {took:.1f} s")
-            time.sleep(0.01)
-        return time.monotonic() - begin
-
 
 def same_weights(cluster, script):
-    def digest(name):
-        return hashlib.sha256((cluster.folder / name).read_bytes()).hexdigest()
-
-    (cluster.folder / "there").unlink(missing_ok=True)
-    with Job(cluster, script, "--steps", 3, "--save", "there") as job:
+    there = cluster.folder / "there"
+    there.unlink(missing_ok=True)
+    with SlurmJob(cluster, script, "--steps", 3, "--save", there) as job:
         job.wait("COMPLETED")
-        job.check(digest("there") == digest("alone"), "other weights")
+        job.check(digest(there) == digest(cluster.folder / "alone"), "other weights")
 
 
-def stop(cluster, script):
-    saved = cluster.folder / "stopped"
+def save(cluster, script):
+    saved = cluster.folder / "saved"
     saved.unlink(missing_ok=True)
-    with Job(cluster, script, "--steps", 1000000, "--save", saved) as job:
+    with SlurmJob(cluster, script, "--steps", 1000000, "--save", saved) as job:
         job.wait_for_steps()
         cluster.call("scancel", "--signal", "USR1", job.number)
         job.wait("COMPLETED")
         job.check(saved.exists(), "expected weights")
 
 
-def disturb(cluster, script, how):
+class Cancelled(SlurmJob):
+    """Its launcher is Slurm itself."""
+
+    def terminate(self):
+        self.cluster.call("scancel", self.number)
+        return "ended by SIGTERM"
+
+
+def disturb(cluster, script, how, timeout):
     """Returns the seconds that the ranks lived on."""
-    with Job(cluster, script, "--steps", 1000000) as job:
-        ranks = job.wait_for_steps()
-        begin = time.monotonic()
-        if how == "cancel":
-            cluster.call("scancel", job.number)
-            told = "ended by SIGTERM"
-        else:
-            rank = 0 if how == "kill-root" else 4
-            os.kill(ranks[rank], signal.SIGKILL)
-            told = rf"rank {rank} .*(died|has ended)|rank {rank} is lost"
-        took = job.wait_until_gone(begin)
+    kind = Cancelled if how == "cancel" else SlurmJob
+    more = ["--timeout", timeout] if how in ("stop", "cut") else []
+    with kind(cluster, script, "--steps", 1000000, *more) as job:
+        took = job.disturb(how, cluster.hosts, timeout)
         job.wait("CANCELLED" if how == "cancel" else "FAILED")
-        job.check(re.search(told, job.text()), f"expected a report of {told}")
         return took
 
 
-def show(cluster, script, hows, rounds):
+def show(cluster, script, hows, options):
     same_weights(cluster, script)
     print(f"{script}: {RANKS} ranks on {HOSTS} hosts have the weights of one process")
     for how in hows:
-        if how == "stop":
-            stop(cluster, script)
+        if how == "save":
+            save(cluster, script)
             print(f"{script}: SIGUSR1 by Slurm: stopped after a step and saved")
             continue
-        times = [disturb(cluster, script, how) for _ in range(rounds)]
-        print(
-            f"{script}: {how}: all ranks ended after {statistics.median(times):.1f} s, "
-            f"{max(times):.1f} s at most, {len(times)} times",
-            flush=True,
-        )
-
-
-def prepare(options, folder):
-    (folder / "p.mlir").write_text(MODEL)
-    (folder / "text").write_bytes(bytes(range(32, 127)) * 400)
-    for command in (
-        ["chimera-compile", "p.mlir", "-o", "p.chimera"],
-        # fmt: off
-        ["chimera-run", "p.chimera", "--data", "text", "--threads", "1", "--steps",
-         "3", "--save", "alone"],
-        # fmt: on
-    ):
-        command[0] = str(options.tools / command[0])
-        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+        times = [
+            disturb(cluster, script, how, options.timeout)
+            for _ in range(options.rounds)
+        ]
+        show_times(script, how, times)
 
 
 def speaks_pmix(cluster):
@@ -325,7 +277,7 @@ def run(options, folder):
                 if script == "mpi.sh" and not speaks_pmix(cluster):
                     reason = "mpi.sh: this Slurm has no plugin for PMIx"
                     continue
-                show(cluster, script, hows, options.rounds)
+                show(cluster, script, hows, options)
             return reason
         finally:
             stack.close()
@@ -338,18 +290,20 @@ def main():
     parser.add_argument("--torchrun", help="its path, to try torchrun.sh too")
     parser.add_argument("--mpirun", action="store_true", help="try mpi.sh too")
     parser.add_argument("--rounds", type=int, default=1)
+    # fmt: off
+    parser.add_argument("--timeout", type=float, default=3, help="seconds, of the "
+                        "jobs in which a rank is stopped or cut off")
+    # fmt: on
     parser.add_argument("--only", help="the script")
     options = parser.parse_args()
     options.tools = options.tools.resolve()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # cleans up
-    needed = ("ip", "unshare", "nsenter", *COMMANDS)
-    missing = [command for command in needed if not shutil.which(command)]
-    if os.geteuid() != 0 or missing:
-        print("skipped: needs", ", ".join(missing) or "root")
+    if lack := missing(*COMMANDS):
+        print("skipped: a Slurm on hosts of namespaces needs", lack)
         return
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        prepare(options, folder)
+        prepare(options.tools, folder)
         reason = run(options, folder)
     # Last, for whoever reads it takes the whole test as skipped.
     if reason:

@@ -65,6 +65,21 @@ TEST_F(Launch, FindsWhereRanksMeet) {
   }
 }
 
+// One on each host, by srun.
+TEST_F(Launch, ATorchrunInsideAnotherLauncherMakesTheRanks) {
+  setenv("SLURM_PROCID", "1", 1);
+  setenv("SLURM_STEP_NUM_TASKS", "3", 1);
+  setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+  setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
+  setenv("RANK", "4", 1);
+  setenv("WORLD_SIZE", "6", 1);
+  EXPECT_STREQ(findJob()->launcher, "mpirun");
+  setenv("TORCHELASTIC_RUN_ID", "7", 1);
+  EXPECT_STREQ(findJob()->launcher, "torchrun");
+  EXPECT_EQ(findJob()->rank, 4u);
+  EXPECT_EQ(findJob()->ranks, 6u);
+}
+
 TEST_F(Launch, FindsASlurmStepButNotABatchScript) {
   setenv("SLURM_PROCID", "1", 1);
   EXPECT_FALSE(findJob());

@@ -1,0 +1,211 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What tests of jobs over several hosts share: hosts, which are network, UTS, PID and
+mount namespaces of this machine, and what can happen to a job's ranks there."""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+
+from job import running
+
+HOSTS = 3
+RANKS = 6
+LIMIT = 5  # seconds that the others may live on
+MODEL = """chimera.model @m gpt2 layers(6) heads(2) width(32) context(32) vocabulary(256)
+chimera.pipeline @train of @m stages(3) micro_batches(4) schedule("1f1b")
+    micro_batch_size(2) data_parallel(2)
+"""
+
+
+def missing(*commands):
+    """What a test lacks for hosts here, or None."""
+    needed = ("ip", "unshare", "nsenter", "setpriv", *commands)
+    absent = [command for command in needed if not shutil.which(command)]
+    return ", ".join(absent) or (None if os.geteuid() == 0 else "root")
+
+
+def prepare(tools, folder):
+    """Makes a program, a text, and the weights of one process, `alone`."""
+    (folder / "p.mlir").write_text(MODEL)
+    (folder / "text").write_bytes(bytes(range(32, 127)) * 400)
+    # fmt: off
+    call(tools / "chimera-compile", folder / "p.mlir", "-o", folder / "p.chimera")
+    call(tools / "chimera-run", folder / "p.chimera", "--data", folder / "text",
+         "--threads", "1", "--steps", "3", "--save", folder / "alone")
+    # fmt: on
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def call(*command):
+    subprocess.run([str(word) for word in command], check=True, capture_output=True,
+                   text=True)
+
+
+class Host:
+    """Namespaces that end, with all that runs in them, with a process."""
+
+    def __init__(self, number, folder):
+        self.number = number
+        self.address = f"10.77.0.{number + 1}"
+        # fmt: off
+        self.keeper = subprocess.Popen(
+            # They end with this script, however it ends.
+            ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--mount", "--pid", "--fork",
+             "--kill-child", "--mount-proc", "--propagation", "private", "sh",
+             "-c", f"hostname node{number} && mount -t tmpfs tmpfs /dev/shm && "
+             f"mount --bind {folder}/hosts /etc/hosts && ip link set lo up && "
+             "echo up && exec sleep 100000"],
+            stdout=subprocess.PIPE, text=True)
+        # fmt: on
+        if self.keeper.stdout.readline() != "up\n":
+            raise OSError("cannot make namespaces")
+        children = pathlib.Path(
+            f"/proc/{self.keeper.pid}/task/{self.keeper.pid}/children"
+        )
+        self.pid = int(children.read_text().split()[0])
+
+    def command(self, *arguments):
+        # fmt: off
+        return ["nsenter", "-t", str(self.pid), "--net", "--uts", "--mount",
+                "--pid", *arguments]
+        # fmt: on
+
+    def set_link(self, state):
+        call(*self.command("ip", "link", "set", "eth0", state))
+
+
+@contextlib.contextmanager
+def three_hosts(folder):
+    lines = [f"10.77.0.{n + 1} node{n}" for n in range(HOSTS)]
+    pathlib.Path(folder, "hosts").write_text(
+        "127.0.0.1 localhost\n" + "\n".join(lines) + "\n"
+    )
+    with contextlib.ExitStack() as stack:
+        hosts = []
+        for number in range(HOSTS):
+            hosts.append(Host(number, folder))
+            stack.callback(hosts[-1].keeper.wait)
+            stack.callback(hosts[-1].keeper.kill)
+        # The bridge is on the first host.
+        call(*hosts[0].command("ip", "link", "add", "br0", "type", "bridge"))
+        for host in hosts:
+            port = f"p{host.number}"
+            # fmt: off
+            call("ip", "link", "add", "eth0", "netns", str(host.pid), "type",
+                 "veth", "peer", "name", port, "netns", str(hosts[0].pid))
+            call(*hosts[0].command("ip", "link", "set", port, "master", "br0"))
+            call(*hosts[0].command("ip", "link", "set", port, "up"))
+            call(*host.command("ip", "address", "add", f"{host.address}/24",
+                               "dev", "eth0"))
+            # fmt: on
+            host.set_link("up")
+        call(*hosts[0].command("ip", "link", "set", "br0", "up"))
+        yield hosts
+
+
+def processes(program):
+    """Those that live and run `program`: of each its number and environment."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            name = pathlib.Path("/proc", entry, "comm").read_text()
+            if name != program + "\n" or not running(entry):
+                continue
+            pairs = pathlib.Path("/proc", entry, "environ").read_bytes()
+        except OSError:
+            continue
+        yield int(entry), dict(
+            pair.split("=", 1)
+            for pair in pairs.decode(errors="replace").split("\0")
+            if "=" in pair
+        )
+
+
+class Job:
+    """A job that runs. Subclasses say how it began: ranks(), text(), terminate()."""
+
+    def ranks(self):
+        """The processes of the ranks that live, by rank."""
+        raise NotImplementedError
+
+    def text(self):
+        """What it has printed."""
+        raise NotImplementedError
+
+    def terminate(self):
+        """Sends SIGTERM to its launcher, and returns what the job then says."""
+        raise NotImplementedError
+
+    def detail(self):
+        """What helps to see why it did not do what was expected."""
+        return self.text()
+
+    def check(self, condition, message):
+        if not condition:
+            raise RuntimeError(f"{message}\n{self.detail()}")
+
+    def wait_for_steps(self, seconds=60):
+        end = time.monotonic() + seconds
+        while "step " not in self.text():
+            self.check(time.monotonic() < end, "the job did not start")
+            time.sleep(0.05)
+        ranks = self.ranks()
+        self.check(len(ranks) == RANKS, f"found only the ranks {sorted(ranks)}")
+        return ranks
+
+    def disturb(self, how, hosts, timeout):
+        """Lets it run, then `how` happens, `timeout` being the one of its waits.
+        Returns the seconds that its ranks lived on, at most LIMIT more than they may.
+        """
+        limit = LIMIT
+        told = r"rank {} (.*(died|has ended)|is lost)|ended by SIGTERM"
+        ranks = self.wait_for_steps()
+        begin = time.monotonic()
+        try:
+            if how == "kill":
+                os.kill(ranks[4], signal.SIGKILL)
+                told = told.format(4)
+            elif how == "kill-root":
+                os.kill(ranks[0], signal.SIGKILL)
+                told = told.format(0)
+            elif how in ("stop", "cut"):
+                if how == "stop":
+                    os.kill(ranks[4], signal.SIGSTOP)
+                else:
+                    hosts[2].set_link("down")
+                limit, told = timeout + LIMIT, "timed out|was silent|has ended|is lost"
+            else:
+                told = self.terminate()
+            while left := self.ranks():
+                took = time.monotonic() - begin
+                self.check(
+                    took < limit, f"{how}: ranks {sorted(left)} live after {took:.1f} s"
+                )
+                time.sleep(0.01)
+            took = time.monotonic() - begin
+        finally:
+            if how == "cut":
+                hosts[2].set_link("up")
+        end = time.monotonic() + LIMIT  # the launcher may pass it on later
+        while not re.search(told, self.text()):
+            self.check(time.monotonic() < end, f"{how}: expected a report of {told}")
+            time.sleep(0.05)
+        return took
+
+
+def show_times(launcher, how, times):
+    print(
+        f"{launcher}: {how}: all ranks ended after {statistics.median(times):.1f} s, "
+        f"{max(times):.1f} s at most, {len(times)} times",
+        flush=True,
+    )
