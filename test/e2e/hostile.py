@@ -2,11 +2,13 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles every scheme of the registry (D <= 8, N <= 4 D, every option, whole
-and split backwards, recomputes, W = 1 and 2, every third of a tied model), a quarter for each model
-of messages, and runs each program by `hostile-run` under many seeds: no deadlock,
-every two uses of memory ordered, and the losses, weights and gradients of one
-device. The short form takes a sample of the grid, the full one all of it. A
-failure names the description and the seed."""
+and split backwards, recomputes, W = 1 and 2, every third of a tied model), a
+quarter for each model of messages, and runs each program by `hostile-run` under
+many seeds: no deadlock, every two uses of memory ordered, and the losses, weights
+and gradients of one device. Each is taken under every other model of messages too:
+it runs if the proof accepts it, and stops if the proof refuses it. The short form
+takes a sample of the grid, the full one all of it. A failure names the description
+and the seed."""
 
 import argparse
 import pathlib
@@ -19,7 +21,9 @@ import grid
 
 MODELS = ("rendezvous", "stream-per-direction", "stream-per-pair",
           "stream-per-device")  # fmt: skip
-COUNTS = re.compile(r"(\d+) programs, (\d+) runs, (\d+) instructions, 0 runs failed")
+COUNTS = re.compile(r"(\d+) times accepted, (\d+) times refused for a deadlock, of "
+                    r"which (\d+) end where hosts do not wait\n(\d+) programs, "
+                    r"(\d+) runs, (\d+) instructions, 0 runs failed")
 
 
 def messages(number, description):
@@ -57,7 +61,7 @@ def main():
                 first = options.first + number * seeds
                 # fmt: off
                 text = grid.run(options.tools / "hostile-run", program,
-                                "--first", first, "--seeds", seeds)
+                                "--first", first, "--seeds", seeds, "--models")
                 # fmt: on
             except RuntimeError as error:
                 raise RuntimeError(f"{description}{error}") from None
@@ -65,10 +69,13 @@ def main():
             return tuple(map(int, COUNTS.search(text).groups()))
 
         counts = list(grid.in_parallel(one, enumerate(descriptions)))
-    programs, runs, instructions = map(sum, zip(*counts))
+    accepted, refused, ending, programs, runs, instructions = map(sum, zip(*counts))
     print(
         f"{programs} of {whole} programs ran under {runs} seeds, "
-        f"{instructions} instructions: no deadlock, every run equals one device"
+        f"{instructions} instructions: no deadlock, every run equals one device\n"
+        f"under every model of messages: {accepted} times accepted, and run; "
+        f"{refused} times refused for a deadlock, and stop, but for {ending} where "
+        "hosts do not wait"
     )
 
 

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles programs of every scheme and option and has `hostile-mutate` change
 them. Each mutant must be refused by verifyProgram, or run under hostile seeds
-to the integers of one device; one that keeps the meaning must be accepted.
+to the integers of one device; one refused for a deadlock must stop; one that keeps
+the meaning must be accepted.
 Prints how many of each kind were refused by which rule, and which were not as
 they should be."""
 
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 import grid
+from hostile import messages
 
 
 def main():
@@ -37,7 +39,9 @@ def main():
         def compiled(numbered):
             number, description = numbered
             program = pathlib.Path(name) / f"{number}.chimera"
-            grid.compile_to(options.tools, description, program)
+            grid.compile_to(
+                options.tools, description, program, *messages(number, description)
+            )
             return program
 
         # fmt: off

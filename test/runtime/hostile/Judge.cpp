@@ -9,6 +9,7 @@
 
 #include "runtime/stage/Mix.h"
 #include "test/runtime/hostile/Peaks.h"
+#include "test/runtime/hostile/Refusal.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -66,6 +67,13 @@ bool canRunAnyway(Rule rule) {
   return rule == Rule::Values || rule == Rule::Weights ||
          rule == Rule::Memory || rule == Rule::Cap;
 }
+
+/// Whether one that is refused for a deadlock has.
+bool canRunUntilItStops(const ProgramT &program) {
+  program::verify::Report report(program);
+  program::verify::verifyBuffers(program, report);
+  return report.empty();
+}
 } // namespace
 
 uint64_t Counts::all() const {
@@ -111,14 +119,27 @@ std::string Judge::verdict(const ProgramT &mutant, const Base &base,
     ++counts.wrong;
     return "accepted, but " + found;
   }
-  if (mustAccept) {
+  Rule rule = violations[0].rule;
+  // Streams are stricter than what keeps a meaning: they want one order of
+  // operations that have nothing else to do with each other.
+  if (mustAccept &&
+      !(rule == Rule::Deadlock && program::isStreamed(mutant.message_model))) {
     ++counts.wrong;
     return "keeps its meaning, but is refused: " + violations[0].message;
   }
-  ++counts.refused[static_cast<size_t>(violations[0].rule)];
+  ++counts.refused[static_cast<size_t>(rule)];
   counts.refusedEqual +=
-      canRunAnyway(violations[0].rule) && isEqual(mutant, base, seed, found);
-  return {};
+      canRunAnyway(rule) && isEqual(mutant, base, seed, found);
+  if (rule != Rule::Deadlock || !canRunUntilItStops(mutant))
+    return {};
+  Refusal refusal = runRefused(mutant, seed, kSteps);
+  counts.refusedEnding += refusal.withoutWaiting.failure.empty();
+  if (refusal.wrong.empty())
+    return {};
+  --counts.refused[static_cast<size_t>(rule)];
+  ++counts.wrong;
+  return "refused for a deadlock (" + violations[0].message + "), but " +
+         refusal.wrong;
 }
 
 std::string Judge::judge(uint64_t number) {
@@ -171,6 +192,7 @@ Counts Judge::total() const {
     sum.equal += each.equal;
     sum.wrong += each.wrong;
     sum.refusedEqual += each.refusedEqual;
+    sum.refusedEnding += each.refusedEnding;
     for (size_t rule = 0; rule < Counts::kRules; ++rule)
       sum.refused[rule] += each.refused[rule];
   }
@@ -188,6 +210,7 @@ std::string Judge::table() const {
     std::vector<uint64_t> numbers = {each.all(), each.wrong, each.equal};
     numbers.insert(numbers.end(), each.refused.begin(), each.refused.end());
     numbers.push_back(each.refusedEqual);
+    numbers.push_back(each.refusedEnding);
     for (uint64_t number : numbers)
       text += cell(std::to_string(number).c_str());
     return text + "\n";
@@ -195,7 +218,7 @@ std::string Judge::table() const {
   std::string text = cell("mutation", "%-19s");
   std::vector<const char *> heads = {"mutants", "wrong", "equal"};
   heads.insert(heads.end(), std::begin(kRuleNames), std::end(kRuleNames));
-  heads.push_back("needless");
+  heads.insert(heads.end(), {"needless", "ending"});
   for (const char *head : heads)
     text += cell(head);
   text += "\n";

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A mutant is as it should be if verifyProgram refuses it, or accepts it and it
-// runs under hostile seeds to the integers of one device; one whose meaning was
-// kept must be accepted.
+// runs under hostile seeds to the integers of one device; one that is refused
+// for a deadlock must stop; one whose meaning was kept must be accepted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +28,8 @@ struct Counts {
   uint64_t equal = 0;        ///< accepted, and equal integers
   uint64_t wrong = 0;        ///< neither: a hole
   uint64_t refusedEqual = 0; ///< refused, though integers are equal
+  /// Refused for a deadlock, though it ends where hosts do not wait.
+  uint64_t refusedEnding = 0;
   std::array<uint64_t, kRules> refused{}; ///< by the first violation's rule
 
   uint64_t all() const;

@@ -7,8 +7,10 @@
 //
 // Makes mutants of the files and says which are neither refused nor run to the
 // integers of one device, and which keep their meaning and are refused. Prints
-// how many of each kind were refused by which rule. A mutant that crashes or
-// takes more than a minute is named and ends the program.
+// how many of each kind were refused by which rule; of those refused how many
+// run to equal integers (needless), or, for a deadlock, end where hosts do not
+// wait (ending). A mutant that crashes or takes more than a minute is named and
+// ends the program.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,13 +8,16 @@
 // Runs each file under each seed, a third of them in each way that Run.h has,
 // with --threads once more as chimera-run does, and holds losses, weights and
 // gradients against one device. The last line counts; a file and a seed that
-// give anything else are told with what was found.
+// give anything else are told with what was found. With --models each program
+// is taken under every model of messages: as the proof decides, it runs or
+// stops.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/proof/ProvenFile.h"
+#include "runtime/proof/Verify.h"
 #include "runtime/stage/Mix.h"
-#include "test/runtime/hostile/Run.h"
+#include "test/runtime/hostile/Refusal.h"
 
 #include <CLI/CLI.hpp>
 #include <cinttypes>
@@ -22,6 +25,43 @@
 
 using namespace chimera;
 using namespace chimera::runtime;
+
+namespace {
+struct Models {
+  uint64_t accepted = 0, refused = 0;
+  uint64_t ending = 0; ///< of the refused, where hosts do not wait
+
+  /// What is wrong with the proof of the program under a model; empty if
+  /// nothing is.
+  std::string hold(const program::ProgramT &program, uint64_t seed,
+                   const SequentialResult &expected) {
+    uint64_t steps = expected.losses.size();
+    std::vector<program::Violation> violations =
+        program::verifyProgram(program);
+    if (violations.empty()) {
+      ++accepted;
+      for (bool hostsWait : {true, false}) {
+        hostile::Outcome outcome = hostile::run(
+            program, {.seed = seed, .steps = steps, .hostsWait = hostsWait});
+        std::string found = hostile::difference(program, outcome, expected);
+        if (!found.empty())
+          return "accepted, but " + found;
+      }
+      return {};
+    }
+    ++refused;
+    if (violations[0].rule != program::Violation::Rule::Deadlock)
+      return violations[0].message;
+    hostile::Refusal refusal = hostile::runRefused(program, seed, steps);
+    if (!refusal.wrong.empty())
+      return violations[0].message + ", but " + refusal.wrong;
+    if (!refusal.withoutWaiting.failure.empty())
+      return {};
+    ++ending;
+    return hostile::difference(program, refusal.withoutWaiting, expected);
+  }
+};
+} // namespace
 
 int main(int argc, char **argv) {
   CLI::App app("Runs programs by one thread in virtual time", "hostile-run");
@@ -31,11 +71,13 @@ int main(int argc, char **argv) {
   app.add_option("--seeds", seeds, "how many, from --first on");
   app.add_option("--first", first, "the first seed");
   app.add_option("--steps", steps, "training steps of each run");
-  bool threads = false;
+  bool threads = false, models = false;
   app.add_flag("--threads", threads,
                "once with a thread a rank, and print the digest");
+  app.add_flag("--models", models, "under every model of messages");
   CLI11_PARSE(app, argc, argv);
 
+  Models held;
   uint64_t runs = 0, failures = 0, instructions = 0;
   for (const std::string &file : files) {
     std::string error;
@@ -58,6 +100,18 @@ int main(int argc, char **argv) {
       std::printf("FAIL %s --first %" PRIu64 " --seeds 1: %s\n", file.c_str(),
                   seed, found.c_str());
     }
+    for (program::MessageModel model : program::EnumValuesMessageModel()) {
+      if (!models)
+        break;
+      program::ProgramT other = *program;
+      other.message_model = model;
+      std::string found = held.hold(other, first, expected);
+      failures += !found.empty();
+      if (!found.empty())
+        std::printf("FAIL %s --first %" PRIu64 " --models: under %s: %s\n",
+                    file.c_str(), first, program::EnumNameMessageModel(model),
+                    found.c_str());
+    }
     if (!threads)
       continue;
     std::string found = hostile::differenceOnThreads(*program, expected);
@@ -68,6 +122,11 @@ int main(int argc, char **argv) {
     std::printf("digest of the weights %016" PRIx64 "\n",
                 digestOf(expected.weights));
   }
+  if (models)
+    std::printf("%" PRIu64 " times accepted, %" PRIu64
+                " times refused for a deadlock, of which %" PRIu64
+                " end where hosts do not wait\n",
+                held.accepted, held.refused, held.ending);
   std::printf("%zu programs, %" PRIu64 " runs, %" PRIu64
               " instructions, %" PRIu64 " runs failed\n",
               files.size(), runs, instructions, failures);
