@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace chimera::runtime {
 
@@ -58,6 +59,22 @@ public:
   /// once. It replaces the one before, which is no longer called when this
   /// returns.
   virtual void onAbort(std::function<void(const std::string &)> handler) = 0;
+
+  /// At the end of a run that fails: gives what this host has to say of its
+  /// `ranks` ranks to the rank that writes for all hosts, and waits until it is
+  /// written, at most some seconds. False where the caller has to write it: it
+  /// is the only host, or nobody who writes can be reached. Works after an
+  /// abort, once in a process, from any thread.
+  virtual bool handIn(ConstBytes account, uint32_t ranks) {
+    (void)account, (void)ranks;
+    return false;
+  }
+
+  /// Has `write` called, on any thread, where this rank writes for all hosts,
+  /// once, with the accounts that have come. It replaces the one before.
+  using WriteAccounts =
+      std::function<void(const std::vector<std::vector<std::byte>> &)>;
+  virtual void onAccounts(WriteAccounts write) { (void)write; }
 };
 
 } // namespace chimera::runtime

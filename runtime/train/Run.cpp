@@ -156,7 +156,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     if (!failure.report.empty())
       return;
     page.of(rank).fail(reason);
-    failure.report = report(run.program, page, all, {}, "");
+    failure.report = report(run.program, accountOf(page, all, {}, ""));
     controls[rank]->abort("rank " + std::to_string(rank) + " failed");
   };
   auto fail = [&](uint32_t rank, const std::string &reason) {
@@ -240,25 +240,12 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
   page.of(control.rank()).enter(Status::Starting);
   const std::vector<uint32_t> &watched = page.sharing();
   tellOfTheUnwatched(control.rank(), hostRanks, watched);
-  Watcher watcher(run.program, page, control.rank(), watched, run.timeout);
+  Watcher watcher(run.program, page, control, watched, run.timeout,
+                  [&](const std::string &reason) { channels.abort(reason); });
   Listening listening(run.signals, [&](int signal) {
     signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
   });
-  control.onAbort([&](const std::string &reason) {
-    channels.abort(reason);
-    watcher.hear(reason);
-  });
-  struct Deaf {
-    Control &control;
-    ~Deaf() { control.onAbort({}); }
-  } deaf{control};
-  auto fail = [&](const std::string &reason) {
-    // Tells the ranks of other hosts, which cannot see the page.
-    watcher.fail(reason, [&] {
-      control.abort("rank " + std::to_string(control.rank()) +
-                    " failed: " + reason);
-    });
-  };
+  auto fail = [&](const std::string &reason) { watcher.fail(reason); };
   StopVote vote(
       control, [&] { return page.askedToStop(); }, run.timeout);
   const Communication communication = communicationOf(run.program);

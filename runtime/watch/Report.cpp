@@ -9,7 +9,6 @@
 
 #include "runtime/system/Deadline.h"
 #include "runtime/watch/EndProcess.h"
-#include "runtime/watch/Processes.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -54,11 +53,10 @@ std::string nameOf(const program::ProgramT &program, uint32_t rank) {
 }
 
 /// "step 3, instruction 17: forward …, from file:line:column".
-std::string placeOf(const program::ProgramT &program, const Status &status,
-                    uint32_t rank) {
-  uint32_t worker = workerOf(program, rank);
-  uint32_t index = status.instruction.load();
-  std::string text = "step " + std::to_string(status.step.load() + 1) +
+std::string placeOf(const program::ProgramT &program, const RankState &known) {
+  uint32_t worker = workerOf(program, known.rank);
+  uint32_t index = known.instruction;
+  std::string text = "step " + std::to_string(known.step + 1) +
                      ", instruction " + std::to_string(index) + ": " +
                      program::describe(program, worker, index);
   if (index < program.workers[worker]->instructions.size()) {
@@ -71,20 +69,13 @@ std::string placeOf(const program::ProgramT &program, const Status &status,
 }
 
 /// What a rank that has not died does.
-std::string stateOf(const program::ProgramT &program, const StatusPage &page,
-                    uint32_t rank) {
-  const Status &status = page.of(rank);
-  // Reads them in the reverse of the order in which the rank writes them. So
-  // the state is never newer than the time, and the time never newer than the
-  // clock.
-  uint32_t state = status.state.load(std::memory_order_acquire);
-  int64_t begin = status.since.load();
+std::string stateOf(const program::ProgramT &program, const Account &account,
+                    const RankState &known) {
   char since[32];
   std::snprintf(since, sizeof(since), "%.2f s",
-                static_cast<double>(steadyNanoseconds() - begin) * 1e-9);
-  std::string stopped =
-      isStopped(status.pid.load()) ? "; its process is stopped" : "";
-  switch (state == Status::Failed ? status.failedIn.load() : state) {
+                static_cast<double>(known.since) * 1e-9);
+  std::string stopped = known.isStopped ? "; its process is stopped" : "";
+  switch (known.state == Status::Failed ? known.failedIn : known.state) {
   case Status::Absent:
     return "has not started" + stopped;
   case Status::Starting:
@@ -98,8 +89,8 @@ std::string stateOf(const program::ProgramT &program, const StatusPage &page,
   default:
     break;
   }
-  std::string text = placeOf(program, status, rank);
-  std::vector<uint32_t> awaited = awaitedBy(program, page, rank);
+  std::string text = placeOf(program, known);
+  std::vector<uint32_t> awaited = awaitedBy(program, account, known.rank);
   if (!awaited.empty())
     text += awaited.size() == 1 ? "; waits for rank" : "; waits for ranks";
   for (size_t i = 0; i < awaited.size(); ++i)
@@ -123,12 +114,12 @@ template <typename Make> std::string orUnknown(const Make &make) {
 
 std::vector<uint32_t>
 chimera::runtime::awaitedBy(const program::ProgramT &program,
-                            const StatusPage &page, uint32_t rank) {
+                            const Account &account, uint32_t rank) {
   auto workers = static_cast<uint32_t>(program.workers.size());
   const program::WorkerT &stream = *program.workers[rank % workers];
   uint32_t copy = rank / workers;
-  uint32_t index = page.of(rank).instruction.load();
-  uint64_t step = page.of(rank).step.load();
+  const RankState &own = *account.find(rank);
+  uint32_t index = own.instruction;
   if (index >= stream.instructions.size() ||
       stream.instructions[index].opcode() != Opcode::Wait)
     return {};
@@ -149,13 +140,14 @@ chimera::runtime::awaitedBy(const program::ProgramT &program,
       uint32_t member = c * workers + summand.worker();
       int64_t start =
           startOf(*program.workers[summand.worker()], communicator, nth);
-      const Status &status = page.of(member);
-      bool started =
-          status.state.load() == Status::Finishing ||
-          status.state.load() == Status::Saving ||
-          status.state.load() == Status::Done ||
-          std::pair(status.step.load(), int64_t(status.instruction.load())) >
-              std::pair(step, start);
+      const RankState *known = account.find(member);
+      if (!known)
+        continue;
+      bool started = known->state == Status::Finishing ||
+                     known->state == Status::Saving ||
+                     known->state == Status::Done ||
+                     std::pair(known->step, int64_t(known->instruction)) >
+                         std::pair(own.step, start);
       if (!started)
         late.push_back(member);
     }
@@ -165,42 +157,41 @@ chimera::runtime::awaitedBy(const program::ProgramT &program,
 }
 
 std::string chimera::runtime::report(const program::ProgramT &program,
-                                     const StatusPage &page,
-                                     const std::vector<uint32_t> &ranks,
-                                     const std::vector<uint32_t> &dead,
-                                     const std::string &headline) {
+                                     const Account &account) {
   std::string text;
   auto add = [&](const std::string &line) { text += line + "\n"; };
-  auto isDead = [&](uint32_t rank) {
-    return std::find(dead.begin(), dead.end(), rank) != dead.end();
-  };
-  for (uint32_t rank : dead) {
-    const Status &status = page.of(rank);
-    std::string pid = std::to_string(status.pid.load());
-    uint32_t state = status.state.load();
-    add(nameOf(program, rank) + ", process " + pid + ", died; " +
-        (state == Status::Running
+  bool hasCause = false;
+  for (const RankState &known : account.ranks) {
+    if (!known.isDead)
+      continue;
+    hasCause = true;
+    add(nameOf(program, known.rank) + ", process " + std::to_string(known.pid) +
+        ", died; " +
+        (known.state == Status::Running
              ? "its last instruction was " +
-                   orUnknown([&] { return placeOf(program, status, rank); })
-         : state == Status::Finishing || state == Status::Saving
+                   orUnknown([&] { return placeOf(program, known); })
+         : known.state == Status::Finishing || known.state == Status::Saving
              ? std::string("it was past its last step")
              : "it had not begun its first step"));
   }
-  bool failed = false;
-  for (uint32_t rank : ranks) {
-    const Status &status = page.of(rank);
-    if (isDead(rank) || status.state.load() != Status::Failed)
-      continue;
-    failed = true;
-    add(nameOf(program, rank) + " failed: " + status.reason.data());
-  }
-  if (dead.empty() && !failed)
-    add(headline);
+  for (const RankState &known : account.ranks)
+    if (!known.isDead && known.state == Status::Failed) {
+      hasCause = true;
+      add(nameOf(program, known.rank) + " failed: " + known.reason.data());
+    }
+  if (!hasCause)
+    add(account.headline);
   add("the ranks at that moment:");
-  for (uint32_t rank : ranks)
-    if (!isDead(rank))
-      add("  " + nameOf(program, rank) + ": " +
-          orUnknown([&] { return stateOf(program, page, rank); }));
+  for (const RankState &known : account.ranks)
+    if (!known.isDead)
+      add("  " + nameOf(program, known.rank) + ": " +
+          orUnknown([&] { return stateOf(program, account, known); }));
+  std::string unknown;
+  for (uint32_t rank = 0; rank < program::rankCount(program); ++rank)
+    if (!account.find(rank))
+      unknown += (unknown.empty() ? "" : ", ") + std::to_string(rank);
+  if (!unknown.empty())
+    add("  nothing is known of the other ranks: " + unknown);
   return text;
 }
 
@@ -244,7 +235,7 @@ void chimera::runtime::writeReport(const program::ProgramT &program,
                                    const std::vector<uint32_t> &dead,
                                    const std::string &headline) noexcept {
   try {
-    return writeReport(report(program, page, ranks, dead, headline));
+    return writeReport(report(program, accountOf(page, ranks, dead, headline)));
   } catch (const std::bad_alloc &) {
     // Below.
   }

@@ -14,34 +14,32 @@
 #define CHIMERA_RUNTIME_WATCH_REPORT_H
 
 #include "runtime/program/Program.h"
-#include "runtime/watch/StatusPage.h"
+#include "runtime/watch/Account.h"
 
 namespace chimera::runtime {
 
-/// The ranks without which `rank` cannot leave its present instruction: the
-/// peer of a message it waits for, the members that have not started the
-/// all-reduce it waits for. Empty if it computes.
+/// The ranks without which `rank` cannot leave its present instruction, as far
+/// as the account knows: the peer of a message it waits for, the members that
+/// have not started the all-reduce it waits for. Empty if it computes. Requires
+/// that the account knows the rank.
 std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
-                                const StatusPage &page, uint32_t rank);
+                                const Account &account, uint32_t rank);
 
-/// A line for each rank: first the ranks of `dead`, then the ranks that failed,
-/// with their reasons, then every other one of `ranks`, with the instruction it
-/// is in and where that comes from, for whom it waits and since when, and
-/// whether its process is stopped (by SIGSTOP or a debugger). If the entry of a
-/// rank does not fit the program, its line says so. The last line ends with a
-/// line break. `headline` opens the report where no rank died or failed. Throws
-/// std::bad_alloc only.
-std::string report(const program::ProgramT &program, const StatusPage &page,
-                   const std::vector<uint32_t> &ranks,
-                   const std::vector<uint32_t> &dead,
-                   const std::string &headline);
+/// A line for each rank: first those that died, then those that failed, with
+/// their reasons, then every other one, with the instruction it is in and where
+/// that comes from, for whom it waits and since when, and whether its process
+/// is stopped (by SIGSTOP or a debugger); last, of which ranks nothing is
+/// known. If the entry of a rank does not fit the program, its line says so.
+/// The last line ends with a line break. Throws std::bad_alloc only.
+std::string report(const program::ProgramT &program, const Account &account);
 
 /// Writes a report to standard error at once. It does not use stdio, whose
 /// locks a stuck thread may hold. If nobody reads standard error, the rest of
 /// the report is dropped after 0.2 s, so that the process can end.
 void writeReport(const std::string &report) noexcept;
 
-/// Makes a report and writes it. If there is no memory for the report, writes
+/// Makes a report of what the page says of `ranks`, of which some are dead, and
+/// writes it. If there is no memory for the report, writes
 /// only who failed and why, or `headline`, which needs no memory.
 void writeReport(const program::ProgramT &program, const StatusPage &page,
                  const std::vector<uint32_t> &ranks,

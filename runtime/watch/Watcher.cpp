@@ -34,14 +34,24 @@ uint32_t nextOf(const std::vector<uint32_t> &ranks, uint32_t self) {
 } // namespace
 
 Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
-                 uint32_t self, const std::vector<uint32_t> &hostRanks,
-                 std::chrono::milliseconds timeout)
-    : program(program), page(page), self(self), ranks(hostRanks),
-      next(nextOf(hostRanks, self)), timeout(timeout), thread([this] {
+                 Control &control, const std::vector<uint32_t> &hostRanks,
+                 std::chrono::milliseconds timeout,
+                 const std::function<void(const std::string &)> &onAbort)
+    : program(program), page(page), control(control), self(control.rank()),
+      ranks(hostRanks), next(nextOf(hostRanks, self)), timeout(timeout),
+      thread([this] {
         runOrEnd("watching the other ranks", [this] { watch(); });
-      }) {}
+      }) {
+  control.onAccounts([this](const auto &accounts) { writeForAll(accounts); });
+  control.onAbort([this, onAbort](const std::string &reason) {
+    onAbort(reason);
+    hear(reason);
+  });
+}
 
 Watcher::~Watcher() {
+  control.onAbort({});
+  control.onAccounts({});
   {
     std::lock_guard lock(mutex);
     stopping = true;
@@ -77,7 +87,7 @@ bool Watcher::anyFailed() const {
 void Watcher::watch() {
   // Begins again whenever the next rank is seen not stopped.
   Deadline patience(timeout + kAfterWaits);
-  constexpr unsigned kTurnsToEnd = 20;
+  constexpr unsigned kTurnsToEnd = 8;
   unsigned turnsSinceHeard = 0;
   std::unique_lock lock(mutex);
   for (unsigned turn = 0;
@@ -91,32 +101,27 @@ void Watcher::watch() {
                                                  std::to_string(next)));
     }
     std::vector<uint32_t> dead = findDead();
-    if (!dead.empty() || anyFailed())
-      endProcess(tell(1, dead, ""));
+    bool hasCause = !dead.empty() || anyFailed();
     // Its thread may compute for long.
-    if (heard && ++turnsSinceHeard > kTurnsToEnd)
-      endProcess(tell(1, dead, *heard));
+    if (!hasCause && !(heard && ++turnsSinceHeard > kTurnsToEnd))
+      continue;
+    std::string headline = hasCause ? "" : *heard;
+    lock.unlock(); // who tells may hear itself
+    endProcess(tell(1, dead, headline));
   }
 }
 
+/// It ends the process as `leave` does, if that has not ended by itself soon.
 void Watcher::hear(const std::string &reason) {
   std::lock_guard lock(mutex);
   if (!heard)
     heard = reason;
 }
 
-void Watcher::fail(const std::string &reason,
-                   const std::function<void()> &afterReport) {
-  {
-    // Otherwise the watcher of this process could report and end it before
-    // afterReport.
-    std::lock_guard lock(mutex);
-    stopping = true;
-  }
+void Watcher::fail(const std::string &reason) {
   page.of(self).fail(reason);
-  int exitStatus = tell(1, findDead(), "");
-  afterReport();
-  endProcess(exitStatus);
+  control.abort("rank " + std::to_string(self) + " failed: " + reason);
+  endProcess(tell(1, findDead(), ""));
 }
 
 void Watcher::leave(const std::string &reason) {
@@ -133,11 +138,37 @@ void Watcher::end(int signal) {
                       std::to_string(self) + " received"));
 }
 
+bool Watcher::handIn(const std::vector<uint32_t> &dead,
+                     const std::string &headline) noexcept {
+  try {
+    return control.handIn(accountOf(page, ranks, dead, headline).bytes(),
+                          static_cast<uint32_t>(ranks.size()));
+  } catch (const std::exception &) {
+    return false; // no memory, no connection
+  }
+}
+
+void Watcher::writeForAll(
+    const std::vector<std::vector<std::byte>> &handedIn) noexcept {
+  runOrEnd("writing a report for all hosts", [&] {
+    std::vector<Account> accounts;
+    for (const std::vector<std::byte> &bytes : handedIn)
+      accounts.push_back(Account::parse(bytes));
+    writeReport(report(program, Account::merge(accounts)));
+  });
+}
+
 /// Reports, or waits until another process has. Returns the exit status.
 int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
                   const std::string &headline) {
   if (page.claimReport(exitStatus)) {
-    writeReport(program, page, ranks, dead, headline);
+    // The other hosts have a part in it, and see nothing of this one's page.
+    control.abort(!dead.empty()
+                      ? "rank " + std::to_string(dead.front()) + " died"
+                  : headline.empty() ? "a rank failed"
+                                     : headline);
+    if (!handIn(dead, headline))
+      writeReport(program, page, ranks, dead, headline);
     page.setReported();
     // A process that is stopped ends when it goes on, and a launcher may leave
     // it as it is.
@@ -148,7 +179,7 @@ int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
   }
   // The first process that ends makes mpirun end the others, so wait until the
   // report is written.
-  for (int i = 0; i < 50 && !page.reported(); ++i)
+  for (int i = 0; i < 300 && !page.reported(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return page.exitStatus();
 }

@@ -200,6 +200,12 @@ class Job:
         while not re.search(told, self.text()):
             self.check(time.monotonic() < end, f"{how}: expected a report of {told}")
             time.sleep(0.05)
+        # Each part that is still connected writes one report. That of a part which
+        # its launcher does not reach is lost, and srun's way to end leaves none.
+        count = self.text().count("the ranks at that moment:")
+        most = 2 if how == "cut" else 1
+        least = 0 if how == "terminate" else 1
+        self.check(least <= count <= most, f"{how}: {count} reports")
         return took
 
 

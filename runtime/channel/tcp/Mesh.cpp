@@ -80,17 +80,17 @@ uint32_t Mesh::checked(uint32_t peer) const {
 }
 
 /// Tries all addresses of the rank, of which some may be another host's.
-Socket Mesh::dial(uint32_t peer) const {
+Socket Mesh::dial(uint32_t peer, milliseconds timeout) const {
   std::string reasons;
   const Address &address = book.addresses[peer];
   for (const std::string &host : address.hosts)
     try {
-      Socket socket = connectTo(host, address.port, kDial);
+      Socket socket = connectTo(host, address.port, timeout);
       sendBytes(socket, bytesOf(Greeting{kMagic, book.secret, book.rank}),
-                kDial);
+                timeout);
       Greeting answer{};
       receiveBytes(socket, std::as_writable_bytes(std::span(&answer, 1)),
-                   kDial);
+                   timeout);
       if (answer.magic == kMagic && answer.secret == book.secret &&
           answer.rank == peer)
         return socket;
@@ -104,13 +104,13 @@ Socket Mesh::dial(uint32_t peer) const {
 }
 
 /// By a thread of the rank: the thread of the mesh must not wait for one rank.
-void Mesh::connect(uint32_t peer) {
+void Mesh::reach(uint32_t peer, milliseconds timeout) {
   {
     std::lock_guard lock(mutex);
     if (outgoing.count(peer))
       return;
   }
-  Socket socket = dial(peer);
+  Socket socket = dial(peer, timeout);
   std::lock_guard lock(mutex);
   Outgoing &connection = outgoing[peer];
   if (!connection.socket)
@@ -141,7 +141,7 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
     }
     finish(*operation, done);
   } else {
-    connect(to);
+    reach(to, kDial);
     std::lock_guard lock(mutex);
     Outgoing &connection = outgoing[to];
     connection.frames.push_back({{Payload, stream, bytes.size()}, operation});
@@ -252,8 +252,13 @@ void Mesh::abandon(const SharedOperation &operation) {
     }
 }
 
+bool Mesh::hasLost(uint32_t peer) const {
+  std::lock_guard lock(mutex);
+  return gone.count(peer) != 0;
+}
+
 void Mesh::watch(uint32_t peer) {
-  connect(checked(peer));
+  reach(checked(peer), kDial);
   std::lock_guard lock(mutex);
   watched.try_emplace(peer, silence);
   wake();

@@ -44,6 +44,8 @@ struct Book {
   std::vector<Address> addresses; ///< by rank
   /// Of this run: a connection that does not know it is refused.
   uint64_t secret = 0;
+  /// By rank, the lowest rank on its host. Empty if all are on one.
+  std::vector<uint32_t> leaders = {};
 };
 
 /// A message under way.
@@ -106,6 +108,12 @@ public:
   /// Gives an operation up: its memory is no longer used.
   void abandon(const SharedOperation &operation);
 
+  /// Connects to a rank, unless it has. Throws std::runtime_error where that
+  /// takes longer than `timeout` for one of its addresses, or is refused.
+  void reach(uint32_t peer, std::chrono::milliseconds timeout);
+  /// Whether a rank is known to have left, or to be lost.
+  bool hasLost(uint32_t peer) const;
+
   /// Connects to a rank, sends it signs of life and expects its own.
   void watch(uint32_t peer);
 
@@ -151,8 +159,7 @@ private:
 
   void run();
   bool turn(std::optional<Deadline> &leaving);
-  void connect(uint32_t peer);
-  Socket dial(uint32_t peer) const;
+  Socket dial(uint32_t peer, std::chrono::milliseconds timeout) const;
   void flush(Outgoing &outgoing, uint32_t peer, Done &done);
   bool readFrom(Incoming &incoming, Done &done);
   bool greet(Incoming &incoming);

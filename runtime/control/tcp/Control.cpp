@@ -9,6 +9,7 @@
 
 #include "runtime/channel/tcp/Streams.h"
 #include "runtime/control/AbortNews.h"
+#include "runtime/control/tcp/Accounts.h"
 #include "runtime/system/Utf8.h"
 
 #include <algorithm>
@@ -33,6 +34,7 @@ struct Unread {
 struct TcpControl::State {
   State(const Book &book, Listener listener, std::chrono::milliseconds silence)
       : unread(book.addresses.size()), news(book.addresses.size()),
+        accounts(mesh, book),
         mesh(book, std::move(listener), silence,
              [this](uint32_t rank, const std::string &how) {
                // The others cannot know, but for rank 0's loss.
@@ -91,7 +93,8 @@ struct TcpControl::State {
   std::atomic<bool> hasTold{false};
   std::vector<Unread> unread;                     ///< by rank
   std::vector<std::array<std::byte, kNews>> news; ///< by rank
-  Mesh mesh;                                      // last: it uses the others
+  Accounts accounts;
+  Mesh mesh; // last: it uses the others
 };
 
 TcpControl::TcpControl(const Book &book, Listener listener,
@@ -99,12 +102,13 @@ TcpControl::TcpControl(const Book &book, Listener listener,
     : state(std::make_unique<State>(book, std::move(listener), silence)) {
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     state->listenTo(rank);
+  state->accounts.listen();
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     if (rank != this->rank() && (this->rank() == 0 || rank == 0))
       state->mesh.watch(rank);
 }
 
-TcpControl::~TcpControl() = default;
+TcpControl::~TcpControl() { state->accounts.close(); }
 
 uint32_t TcpControl::rank() const { return state->mesh.rank(); }
 uint32_t TcpControl::ranks() const { return state->mesh.ranks(); }
@@ -155,4 +159,12 @@ void TcpControl::abort(const std::string &reason) { state->tell(reason); }
 
 void TcpControl::onAbort(AbortNews::Handler handler) {
   state->aborted.setHandler(std::move(handler));
+}
+
+bool TcpControl::handIn(ConstBytes account, uint32_t ranks) {
+  return state->accounts.handIn(account, ranks);
+}
+
+void TcpControl::onAccounts(WriteAccounts write) {
+  state->accounts.setWriter(std::move(write));
 }

@@ -36,6 +36,8 @@ public:
                std::chrono::milliseconds timeout) override;
   void abort(const std::string &reason) override;
   void onAbort(std::function<void(const std::string &)> handler) override;
+  bool handIn(ConstBytes account, uint32_t ranks) override;
+  void onAccounts(WriteAccounts write) override;
 
   /// For channels.
   tcp::Mesh &mesh();

@@ -8,6 +8,7 @@
 #include "runtime/control/tcp/Meeting.h"
 
 #include <fstream>
+#include <map>
 #include <random>
 #include <sstream>
 #include <stdexcept>
@@ -56,11 +57,14 @@ Entry Entry::parse(const std::string &text) {
 
 Meeting::Meeting(uint32_t rank, const std::vector<std::string> &entries) {
   book.rank = rank;
+  std::map<std::string, uint32_t> leaders;
   for (const std::string &text : entries) {
     Entry entry = Entry::parse(text);
     if (book.addresses.empty())
       book.secret = entry.secret;
     book.addresses.push_back(std::move(entry.address));
+    auto rankHere = static_cast<uint32_t>(hosts.size());
+    book.leaders.push_back(leaders.emplace(entry.host, rankHere).first->second);
     hosts.push_back(std::move(entry.host));
   }
 }

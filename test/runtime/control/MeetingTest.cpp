@@ -43,6 +43,8 @@ TEST(Meeting, TellsTheRanksOfAHost) {
   EXPECT_EQ(Meeting(2, entries).hostRanks(), (std::vector<uint32_t>{0, 2}));
   EXPECT_EQ(Meeting(4, entries).hostRanks(), (std::vector<uint32_t>{1, 4}));
   EXPECT_EQ(Meeting(4, entries).book.addresses.size(), 5u);
+  EXPECT_EQ(Meeting(4, entries).book.leaders,
+            (std::vector<uint32_t>{0, 1, 0, 3, 1}));
 }
 
 StoreAddress anyStore() {

@@ -42,9 +42,10 @@ TEST(Report, AMessageIsAwaitedFromItsPeerInTheSameCopy) {
   page.of(6).enter(Status::Running);
   page.of(6).at(0, findWait(program, 2, program::Opcode::PostRecv,
                             program::ValueKind::Activation));
-  EXPECT_EQ(awaitedBy(program, page, 6), std::vector<uint32_t>{5});
+  EXPECT_EQ(awaitedBy(program, accountOf(page, {6}, {}, ""), 6),
+            std::vector<uint32_t>{5});
   page.of(6).at(0, 0);
-  EXPECT_TRUE(awaitedBy(program, page, 6).empty());
+  EXPECT_TRUE(awaitedBy(program, accountOf(page, {6}, {}, ""), 6).empty());
 }
 
 TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
@@ -60,7 +61,28 @@ TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
   page.of(1).at(4, waitOf(1));
   page.of(3).at(4, 0);         // not there yet
   page.of(5).at(5, waitOf(1)); // a step further
-  EXPECT_EQ(awaitedBy(program, page, 1), std::vector<uint32_t>{3});
+  EXPECT_EQ(awaitedBy(program, accountOf(page, {0, 1, 2, 3, 4, 5}, {}, ""), 1),
+            std::vector<uint32_t>{3});
+  // On another host it may be anywhere.
+  EXPECT_TRUE(
+      awaitedBy(program, accountOf(page, {0, 1, 5}, {}, ""), 1).empty());
+}
+
+TEST(Report, SaysOfWhichRanksNothingIsKnown) {
+  program::ProgramT program =
+      program::samplePipeline({.workers = 2, .dataParallel = 3});
+  StatusPage page(6);
+  for (uint32_t rank : {1, 4})
+    page.of(rank).enter(Status::Running);
+  std::string text = report(
+      program, accountOf(page, {1, 4}, {}, "rank 0 was silent for 3.5 s"));
+  EXPECT_EQ(text.find("rank 0 was silent for 3.5 s\nthe ranks at that "
+                      "moment:\n  rank 1 (worker 1 of copy 0): step 1, "),
+            0u)
+      << text;
+  EXPECT_TRUE(
+      text.ends_with("  nothing is known of the other ranks: 0, 2, 3, 5\n"))
+      << text;
 }
 
 TEST(Report, NamesTheDeadAndEverySurvivor) {
@@ -72,7 +94,7 @@ TEST(Report, NamesTheDeadAndEverySurvivor) {
   page.of(1).enter(Status::Running);
   page.of(1).at(6, findWait(program, 1, program::Opcode::PostRecv,
                             program::ValueKind::Activation));
-  std::string text = report(program, page, {0, 1}, {0}, "");
+  std::string text = report(program, accountOf(page, {0, 1}, {0}, ""));
   EXPECT_EQ(text.find("rank 0 (worker 0), process 4711, died; its last "
                       "instruction was step 7, instruction 1: "),
             0u)
@@ -94,7 +116,7 @@ TEST(Report, SaysSoWhereAnEntryDoesNotFitTheProgram) {
     page.of(rank).enter(Status::Running);
   page.of(0).fail("it is tired");
   page.of(1).at(6, wait);
-  std::string text = report(program, page, {0, 1}, {}, "");
+  std::string text = report(program, accountOf(page, {0, 1}, {}, ""));
   EXPECT_NE(text.find("rank 0 (worker 0) failed: it is tired"),
             std::string::npos)
       << text;

@@ -1,0 +1,169 @@
+//===- Accounts.cpp - One rank writes what all hosts say ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/control/tcp/Accounts.h"
+
+#include "runtime/channel/tcp/Streams.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::tcp;
+using std::chrono::milliseconds;
+
+namespace {
+/// How long the others may take. mpirun kills a second after its SIGTERM.
+constexpr milliseconds kGather(600);
+/// For the answer, and to reach who gives it.
+constexpr milliseconds kPatience(900), kReach(300);
+/// After which the rank that was to answer may be found lost.
+constexpr milliseconds kLook(20);
+constexpr uint64_t kMostBytes = uint64_t(64) << 20;
+} // namespace
+
+Accounts::Accounts(Mesh &mesh, const Book &book)
+    : mesh(mesh), leaders(book.leaders), incoming(book.addresses.size()) {
+  for (uint32_t rank = 0; rank < leaders.size() && writers.size() < 2; ++rank)
+    if (leaders[rank] == rank)
+      writers.push_back(rank);
+}
+
+void Accounts::listen() {
+  if (writers.size() > 1)
+    for (uint32_t rank = 0; rank < mesh.ranks(); ++rank)
+      if (rank != mesh.rank())
+        listenTo(rank);
+}
+
+void Accounts::close() {
+  {
+    std::lock_guard lock(mutex);
+    isClosed = true;
+  }
+  if (clerk.joinable())
+    clerk.join();
+}
+
+void Accounts::listenTo(uint32_t rank) {
+  Incoming &own = incoming[rank];
+  auto head = std::as_writable_bytes(std::span(&own.head, 1));
+  mesh.receive(rank, Streams::kAccounts, head, [this, rank, &own] {
+    if (own.head.bytes > kMostBytes)
+      return;
+    own.account.resize(own.head.bytes);
+    mesh.receive(rank, Streams::kAccounts, own.account, [this, rank, &own] {
+      take(rank, std::move(own.account), own.head.ranks);
+    });
+  });
+}
+
+void Accounts::take(uint32_t rank, std::vector<std::byte> account,
+                    uint64_t ranks) {
+  {
+    std::lock_guard lock(mutex);
+    if (!isClosed) {
+      accounts.push_back(std::move(account));
+      from.push_back(rank);
+      known += ranks;
+      if (!clerk.joinable())
+        clerk = std::thread([this] { write(); });
+      changed.notify_all();
+      return;
+    }
+  }
+  answer(rank, Answer::Alone);
+}
+
+void Accounts::write() {
+  Control::WriteAccounts call;
+  {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, kGather, [this] { return known >= mesh.ranks(); });
+    isClosed = true;
+    call = writer;
+  }
+  // From here on nobody adds to them.
+  if (call)
+    call(accounts);
+  // With the answer to this host this process ends.
+  std::ranges::stable_partition(from, [this](uint32_t rank) {
+    return leaders[rank] != leaders[mesh.rank()];
+  });
+  std::ranges::stable_partition(
+      from, [this](uint32_t rank) { return rank != mesh.rank(); });
+  for (uint32_t rank : from)
+    answer(rank, call ? Answer::Written : Answer::Alone);
+}
+
+void Accounts::answer(uint32_t to, Answer given) {
+  if (to == mesh.rank()) {
+    std::lock_guard lock(mutex);
+    answered = given;
+    changed.notify_all();
+    return;
+  }
+  auto bytes = std::make_shared<uint64_t>(static_cast<uint64_t>(given));
+  try {
+    mesh.send(to, Streams::kAnswers, std::as_bytes(std::span(bytes.get(), 1)),
+              [bytes] {});
+  } catch (const std::runtime_error &) {
+    // It has given up waiting.
+  }
+}
+
+/// False where that rank cannot be reached.
+bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
+  uint32_t to = writers[writer];
+  if (to == mesh.rank()) {
+    take(to, {account.begin(), account.end()}, ranks);
+    return true;
+  }
+  auto head = std::make_shared<Incoming::Head>(account.size(), ranks);
+  auto bytes =
+      std::make_shared<std::vector<std::byte>>(account.begin(), account.end());
+  try {
+    mesh.reach(to, kReach);
+    mesh.receive(to, Streams::kAnswers,
+                 std::as_writable_bytes(std::span(&words[writer], 1)),
+                 [this, writer] {
+                   std::lock_guard lock(mutex);
+                   answered = static_cast<Answer>(words[writer]);
+                   changed.notify_all();
+                 });
+    mesh.send(to, Streams::kAccounts, std::as_bytes(std::span(head.get(), 1)),
+              [head] {});
+    mesh.send(to, Streams::kAccounts, *bytes, [bytes] {});
+    return true;
+  } catch (const std::runtime_error &) {
+    return false;
+  }
+}
+
+bool Accounts::handIn(ConstBytes account, uint32_t ranks) {
+  if (writers.size() < 2)
+    return false;
+  // All watch rank 0, the first of them; it may just have ended.
+  size_t writer = mesh.hasLost(writers[0]) ? 1 : 0;
+  for (; writer < writers.size() && send(writer, account, ranks); ++writer) {
+    Deadline deadline(kPatience);
+    std::unique_lock lock(mutex);
+    while (!changed.wait_for(lock, kLook,
+                             [this] { return answered != Answer::None; }) &&
+           !deadline.passed() && !mesh.hasLost(writers[writer]))
+      ;
+    if (answered != Answer::None || deadline.passed())
+      break;
+  }
+  std::lock_guard lock(mutex);
+  return answered == Answer::Written;
+}
+
+void Accounts::setWriter(Control::WriteAccounts next) {
+  std::lock_guard lock(mutex);
+  writer = std::move(next);
+}
