@@ -27,6 +27,28 @@ uint64_t tokensPerStep(const program::ProgramT &program) {
 }
 } // namespace
 
+void chimera::announce(const RunSettings &settings,
+                       const program::ProgramT &program, const Workload &load,
+                       const char *where, const HostShare &share) {
+  if (settings.quiet)
+    return;
+  std::printf("%s: %s x %s, %s, %s stages", program.schedule.c_str(),
+              program::counted(program.workers.size(), "worker").c_str(),
+              program::counted(program.data_parallel, "copy").c_str(), where,
+              load.kind.c_str());
+  if (load.kind == kTransformer)
+    std::printf(", %s a rank",
+                program::counted(share.threads.computing, "thread").c_str());
+  std::printf("\n");
+  // Ranks that sleep need no core.
+  uint32_t cores = findCores().host;
+  if (share.ranks > cores && load.kind != kSynthetic)
+    std::printf("%u ranks share %s: steps take longer than predicted, for "
+                "predictions are of a core for each rank\n",
+                share.ranks, program::counted(cores, "core").c_str());
+  std::fflush(stdout);
+}
+
 Results::Results(const RunSettings &settings, const program::ProgramT &program,
                  const Workload &load)
     : settings(settings), program(program), load(load),

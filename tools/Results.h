@@ -15,11 +15,18 @@
 #define CHIMERA_TOOLS_RESULTS_H
 
 #include "runtime/train/Progress.h"
+#include "runtime/train/RunOnHost.h"
 #include "tools/Workload.h"
 
 #include <nlohmann/json.hpp>
 
 namespace chimera {
+
+/// Prints what runs, unless it is to be quiet: its size, `where` its ranks
+/// are, and what they have of this host.
+void announce(const RunSettings &settings, const program::ProgramT &program,
+              const Workload &load, const char *where,
+              const runtime::HostShare &share);
 
 /// What is known at the end, for people and for the log.
 class Results {

@@ -16,11 +16,6 @@ namespace chimera {
 /// for what a user can put right.
 int runCommand(const RunSettings &settings);
 
-/// To be called before a failure is told. Ranks of a job mostly fail alike:
-/// rank `first` tells at once, which ends the others before they do. One that
-/// fails alone is heard a moment later.
-void giveWay(uint32_t first = 0);
-
 } // namespace chimera
 
 #endif // CHIMERA_TOOLS_RUNCOMMAND_H

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/train/Launch.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Signals.h"
 #include "tools/RunCommand.h"
@@ -155,7 +156,7 @@ static int run(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     bool isWrong = error.get_exit_code() != 0;
     if (isWrong)
-      giveWay();
+      runtime::giveWay();
     // Its own statuses say which rule of the library was broken.
     app.exit(error);
     return isWrong ? 1 : statusOfOutput(0, hasOutput);
@@ -166,12 +167,12 @@ static int run(int argc, char **argv) {
                                "be lost: give it > /dev/null at least");
     return statusOfOutput(runCommand(settings), hasOutput);
   } catch (const std::bad_alloc &) {
-    giveWay();
+    runtime::giveWay();
     std::fprintf(stderr, "chimera-run: out of memory\n");
     return 1;
   } catch (const std::exception &error) {
     std::fflush(stdout);
-    giveWay();
+    runtime::giveWay();
     std::fprintf(stderr, "chimera-run: %s\n", error.what());
     return 1;
   }

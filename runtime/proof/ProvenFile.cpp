@@ -57,6 +57,22 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
   return program;
 }
 
+bool proveForRendezvous(ProgramT &program, const std::string &path,
+                        std::string &error) {
+  if (program.message_model != MessageModel::Buffered)
+    return true;
+  program.message_model = MessageModel::Rendezvous;
+  std::vector<Violation> violations = verifyProgram(program);
+  if (violations.empty())
+    return true;
+  error = path +
+          ": refused: proven for buffered messages, but here a send may "
+          "wait for its receive: compile it with --messages=rendezvous\n"
+          "  " +
+          violations.front().message;
+  return false;
+}
+
 bool writeProgramFile(const ProgramT &program, const std::string &path,
                       std::string &error) {
   auto isAccepted = [&](const std::vector<Violation> &violations) {

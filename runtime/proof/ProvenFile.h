@@ -32,6 +32,13 @@ std::optional<ProgramT> readProgram(std::span<const std::byte> bytes,
 std::optional<ProgramT> readProgramFile(const std::string &path,
                                         std::string &error);
 
+/// Proves a program that was read from `path` for transports where a send may
+/// wait for its receive, as all of this runtime do. Only one that was proven
+/// for buffered messages needs that: it is then recorded as proven for
+/// rendezvous. False, with a violation in `error`, where it is refused.
+bool proveForRendezvous(ProgramT &program, const std::string &path,
+                        std::string &error);
+
 /// Proves the program and writes it to `path` whole or not at all, or to
 /// standard output for `-`. A second thread proves it while this one writes.
 /// False, with the reason in `error`, where the program is refused or the file

@@ -103,3 +103,18 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
   return faultOf("weights, gradients and optimizer state", bytes, memory,
                  " for the whole model: leave out --sequential");
 }
+
+static void refuse(const std::string &fault) {
+  if (!fault.empty())
+    throw std::invalid_argument(fault);
+}
+
+void chimera::runtime::checkCapacity(const program::ProgramT &program,
+                                     std::span<const uint32_t> ranks) {
+  refuse(faultOfCapacity(program, ranks, hostMemory()));
+}
+
+void chimera::runtime::checkSequentialCapacity(const program::ProgramT &program,
+                                               size_t stages) {
+  refuse(faultOfSequentialCapacity(program, stages, hostMemory()));
+}

@@ -29,6 +29,13 @@ std::string faultOfCapacity(const program::ProgramT &program,
 std::string faultOfSequentialCapacity(const program::ProgramT &program,
                                       size_t stages, uint64_t memory);
 
+/// Throw std::invalid_argument with what the two functions above say of the
+/// memory of this host, unless that is nothing. The system may kill a process
+/// that takes more memory than there is.
+void checkCapacity(const program::ProgramT &program,
+                   std::span<const uint32_t> ranks);
+void checkSequentialCapacity(const program::ProgramT &program, size_t stages);
+
 } // namespace chimera::runtime
 
 #endif // CHIMERA_RUNTIME_TRAIN_CAPACITY_H

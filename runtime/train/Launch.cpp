@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 using namespace chimera::runtime;
 
@@ -74,6 +75,11 @@ std::optional<Job> chimera::runtime::findJob() {
           findPlace()};
   }
   return std::nullopt;
+}
+
+void chimera::runtime::giveWay(uint32_t first) {
+  if (std::optional<Job> job = findJob(); job && job->rank != first)
+    std::this_thread::sleep_for(std::chrono::seconds(2));
 }
 
 RankThreads chimera::runtime::shareCores(const Cores &cores,

@@ -38,6 +38,13 @@ struct Job {
 /// if it was started without a launcher.
 std::optional<Job> findJob();
 
+/// To be called before a failure is told, as long as the ranks cannot tell each
+/// other. Ranks of a job mostly fail alike: rank `first` returns at once and
+/// tells, and its end ends the others before they do. They return after 2 s, so
+/// that one that fails alone is heard a moment later. Without a job it returns
+/// at once.
+void giveWay(uint32_t first = 0);
+
 enum class ProgressWish { Off, Auto, On };
 
 /// The threads of one rank.

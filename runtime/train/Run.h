@@ -93,8 +93,8 @@ inline constexpr uint32_t kMostThreads = 1024;
 /// Runs all ranks as threads. Throws RunFailure if a rank fails, and
 /// std::invalid_argument for more than kMostThreads ranks. If another rank then
 /// computes on for seconds, it reports and calls endProcess. Like runInJob it
-/// expects that the caller has asked faultOfCapacity: the system may kill a
-/// process that takes more memory than there is.
+/// expects that the caller has asked checkCapacity, as runOnHost and runAsRank
+/// do.
 void runInProcess(const TrainingRun &run);
 
 /// Runs all ranks on simulated devices, by one thread in an order that the seed

@@ -90,5 +90,41 @@ TEST_F(ProvenFile, IncompleteProgramIsNotWritten) {
   EXPECT_EQ(filesInFolder(), 0u);
 }
 
+TEST(ProvenForRendezvous, NeedsNoProofUnlessItWasProvenForBufferedMessages) {
+  ProgramT program = samplePipeline();
+  // A proof would find it.
+  program.workers[1]->peak_bytes += 1;
+  for (MessageModel model :
+       {MessageModel::Rendezvous, MessageModel::StreamPerPair}) {
+    program.message_model = model;
+    std::string error;
+    EXPECT_TRUE(proveForRendezvous(program, "f", error)) << error;
+    EXPECT_EQ(program.message_model, model);
+  }
+}
+
+TEST(ProvenForRendezvous, IsWhatIsRecorded) {
+  ProgramT program = samplePipeline();
+  program.message_model = MessageModel::Buffered;
+  std::string error;
+  EXPECT_TRUE(proveForRendezvous(program, "f", error)) << error;
+  EXPECT_EQ(program.message_model, MessageModel::Rendezvous);
+}
+
+TEST(ProvenForRendezvous, RefusesWithOneViolation) {
+  ProgramT program = samplePipeline();
+  program.message_model = MessageModel::Buffered;
+  program.workers[1]->peak_bytes += 1;
+  program.workers[2]->peak_bytes += 1;
+  std::string error;
+  EXPECT_FALSE(proveForRendezvous(program, "f", error));
+  EXPECT_EQ(error.find("f: refused: proven for buffered messages, but here a "
+                       "send may wait for its receive: compile it with "
+                       "--messages=rendezvous\n  worker 1 "),
+            0u)
+      << error;
+  EXPECT_FALSE(contains(error, "worker 2")) << error;
+}
+
 } // namespace
 } // namespace chimera::program

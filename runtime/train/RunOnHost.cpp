@@ -1,0 +1,34 @@
+//===- RunOnHost.cpp - A run that shares out its host ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/RunOnHost.h"
+
+#include "runtime/train/Capacity.h"
+
+#include <numeric>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+void chimera::runtime::runOnHost(TrainingRun run, const HostUse &use,
+                                 std::optional<uint64_t> seed) {
+  uint32_t ranks = program::rankCount(run.program);
+  const HostShare share{
+      ranks, shareCores(findCores(), ranks, use.threads, ProgressWish::Off)};
+  if (use.setThreads)
+    run.onThread = [&] { use.setThreads(share.threads.computing); };
+  checkStages(run);
+  std::vector<uint32_t> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  checkCapacity(run.program, all);
+  if (use.onReady)
+    use.onReady(share);
+  if (seed)
+    runSimulated(run, *seed);
+  else
+    runInProcess(run);
+}

@@ -1,0 +1,79 @@
+//===- RunSequential.cpp - A run without a pipeline -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/RunSequential.h"
+
+#include "runtime/control/InProcess.h"
+#include "runtime/train/Capacity.h"
+#include "runtime/train/Sequential.h"
+#include "runtime/train/SignsOfLife.h"
+#include "runtime/watch/EndProcess.h"
+#include "runtime/watch/Report.h"
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
+                                     uint32_t stages) {
+  const HostShare share{
+      1, shareCores(findCores(), 1, use.threads, ProgressWish::Off)};
+  if (use.setThreads)
+    run.onThread = [&] { use.setThreads(share.threads.computing); };
+  std::atomic<uint64_t> stepsDone = 0;
+  std::atomic<bool> stop = false, isSaving = false;
+  Listening listening(run.signals, [&](int signal) {
+    if (signal == SIGUSR1)
+      return stop.store(true);
+    writeReport(
+        "ended by " + signalName(signal) +
+        (isSaving.load()
+             ? " while saving and evaluating\n"
+             : " in step " + std::to_string(stepsDone.load() + 1) + "\n"));
+    endProcess(128 + signal);
+  });
+  if (run.onThread)
+    run.onThread();
+  checkSequentialCapacity(run.program, stages);
+  std::vector<std::unique_ptr<Stage>> made;
+  for (uint32_t stage = 0; stage < stages; ++stage)
+    made.push_back(run.stages(run.program, stage));
+  if (use.onReady)
+    use.onReady(share);
+  int64_t begin = steadyNanoseconds();
+  auto seconds = [&] {
+    return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
+  };
+  SequentialResult trained = trainSequentially(
+      run.program, made, run.data, run.steps, [&](uint64_t step, Loss loss) {
+        if (run.onStep)
+          run.onStep({step, loss, seconds()});
+        stepsDone.store(step + 1);
+        return !stop.load();
+      });
+  isSaving.store(true);
+  RunResult result = {.weights = std::move(trained.weights),
+                      .gradients = std::move(trained.gradients),
+                      .ranks = {},
+                      .profiles = {},
+                      .steps = stepsDone.load(),
+                      .seconds = seconds()};
+  if (!run.onResult)
+    return;
+  // As in a run of one rank: nobody hears the signs, but what hangs is told.
+  std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
+  SignsOfLife signs(*alone[0], run.timeout);
+  signs.during(
+      [&] {
+        if (run.onThread)
+          run.onThread();
+        run.onResult(result);
+      },
+      [](const std::string &reason) {
+        writeReport(reason + "\n");
+        endProcess(1);
+      });
+}

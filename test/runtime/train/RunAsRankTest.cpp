@@ -1,0 +1,151 @@
+//===- RunAsRankTest.cpp - Processes that become ranks --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/RunAsRank.h"
+
+#include "runtime/stage/ExactStage.h"
+#include "runtime/watch/EndProcess.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+/// Rank `rank` of two, over TCP.
+JobUse rankOfTwo(uint32_t rank, uint16_t port) {
+  JobUse use;
+  use.job = Job{"torchrun", rank, 2, 2,
+                MeetingPlace{"127.0.0.1", port, false, "test/"}};
+  return use;
+}
+
+std::string faultOf(const program::ProgramT &program, const JobUse &use) {
+  try {
+    checkJob(program, use);
+  } catch (const std::invalid_argument &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CheckJob, WantsAsManyRanksAsTheProgramHas) {
+  JobUse use = rankOfTwo(0, 4711);
+  EXPECT_EQ(faultOf(program::samplePipeline({.workers = 2}), use), "");
+  std::string fault = faultOf(program::samplePipeline({.workers = 4}), use);
+  EXPECT_EQ(fault.find("program expects 4 ranks (4 workers x 1 copy), got 2: "
+                       "run mpirun -n 4 chimera-run"),
+            0u)
+      << fault;
+  use.transport = JobTransport::Mpi;
+  EXPECT_NE(faultOf(program::samplePipeline({.workers = 4}), use), "");
+  use.job.reset();
+  EXPECT_EQ(faultOf(program::samplePipeline({.workers = 1}), use), "")
+      << "without a launcher MPI has one rank";
+}
+
+TEST(CheckJob, WantsAPlaceToMeetWithoutMpi) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  JobUse use = rankOfTwo(0, 4711);
+  use.job->place.reset();
+  EXPECT_EQ(faultOf(program, use),
+            "--transport tcp needs to know of the other ranks: start it by "
+            "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+  use.transport = JobTransport::Mpi;
+  EXPECT_EQ(faultOf(program, use), "");
+}
+
+TEST(TransportOf, FitsTheLauncher) {
+  EXPECT_EQ(transportOf({"torchrun", 0, 2, 2}), JobTransport::Tcp);
+  EXPECT_EQ(transportOf({"mpirun", 0, 2, 2}), JobTransport::Mpi);
+  EXPECT_EQ(transportOf({"srun", 0, 2, 2}), JobTransport::Mpi);
+}
+
+/// Trains three steps as one of two ranks. The root ends the process with 3 if
+/// it has the weights of ranks that are threads and heard all.
+void trainAsRank(uint32_t rank, uint16_t port) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 3;
+  run.timeout = 30s;
+  run.gatherWeights = true;
+  uint32_t ready = 0, steps = 0;
+  std::vector<std::byte> weights;
+  run.onStep = [&](const StepEvent &) { ++steps; };
+  run.onResult = [&](const RunResult &result) { weights = result.weights; };
+  HostUse use;
+  use.onReady = [&](const HostShare &share) { ready += share.ranks; };
+  runAsRank(run, use, rankOfTwo(rank, port));
+  if (rank != rootOf(program))
+    _exit(ready + steps);
+  std::vector<std::byte> ofProcesses = std::move(weights);
+  run.onStep = nullptr;
+  runOnHost(run, {});
+  _exit(ready == 2 && steps == 3 && weights == ofProcesses ? 3 : 1);
+}
+
+/// The status with which `child` ends, -1 if it does not exit.
+int statusOf(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(RunAsRankDeathTest, TrainsWithTheOtherRanks) {
+  uint16_t port = Listener().port;
+  EXPECT_EXIT(
+      {
+        onEnd([](int status) { _exit(status); });
+        pid_t other = fork();
+        if (other == 0)
+          trainAsRank(0, port);
+        pid_t root = fork();
+        if (root == 0)
+          trainAsRank(1, port);
+        _exit(10 * statusOf(other) + statusOf(root));
+      },
+      testing::ExitedWithCode(3), "");
+}
+
+/// Rank 0 of two, of which the other does not come.
+void waitInVain(uint16_t port, std::function<void(const std::string &)> tell) {
+  onEnd([](int status) { _exit(status); });
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 200ms;
+  JobUse use = rankOfTwo(0, port);
+  use.onFailure = std::move(tell);
+  runAsRank(run, {}, use);
+}
+
+TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
+  uint16_t port = Listener().port;
+  EXPECT_EXIT(waitInVain(port,
+                         [](const std::string &reason) {
+                           std::fprintf(stderr, "told: %s\n", reason.c_str());
+                         }),
+              testing::ExitedWithCode(1),
+              "told: these ranks did not come to .*: 1");
+  EXPECT_EXIT(waitInVain(port, {}), testing::ExitedWithCode(1),
+              "chimera-run: these ranks did not come to .*: 1");
+}
+
+TEST(RunAsRank, ThrowsWhatItKnowsBeforeRanksMeet) {
+  program::ProgramT program = program::samplePipeline({.workers = 4});
+  SyntheticData data(1);
+  EXPECT_THROW(
+      runAsRank({.program = program, .stages = makeExactStage, .data = data},
+                {}, rankOfTwo(0, 4711)),
+      std::invalid_argument);
+}
+} // namespace

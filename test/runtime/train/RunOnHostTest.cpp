@@ -1,0 +1,96 @@
+//===- RunOnHostTest.cpp - Runs that share out their host -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/RunOnHost.h"
+
+#include "runtime/stage/ExactStage.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+#include <mutex>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+/// What a run of two ranks tells of its host.
+struct Told {
+  /// Runs one step, on simulated devices if there is a `seed`.
+  Told(uint32_t threads, std::optional<uint64_t> seed) {
+    program::ProgramT program = program::samplePipeline({.workers = 2});
+    SyntheticData data(1);
+    TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+    run.gatherWeights = true;
+    run.onThread = [] { ADD_FAILURE() << "setThreads takes its place"; };
+    run.onStep = [&](const StepEvent &) { EXPECT_EQ(shares.size(), 1u); };
+    run.onResult = [&](const RunResult &result) { weights = result.weights; };
+    HostUse use;
+    use.threads = threads;
+    use.setThreads = [&](uint32_t each) {
+      std::lock_guard lock(mutex);
+      computing.push_back(each);
+    };
+    use.onReady = [&](const HostShare &share) {
+      EXPECT_TRUE(computing.empty()) << "no rank has begun";
+      shares.push_back(share);
+    };
+    runOnHost(run, use, seed);
+  }
+
+  std::vector<std::byte> weights;
+  std::mutex mutex;
+  std::vector<uint32_t> computing;
+  std::vector<HostShare> shares;
+};
+
+TEST(RunOnHost, SharesTheCoresAmongItsRanks) {
+  for (uint32_t asked : {0u, 3u}) {
+    Told told(asked, {});
+    RankThreads share = shareCores(findCores(), 2, asked, ProgressWish::Off);
+    ASSERT_EQ(told.shares.size(), 1u);
+    EXPECT_EQ(told.shares[0].ranks, 2u);
+    EXPECT_EQ(told.shares[0].threads.computing, share.computing);
+    EXPECT_FALSE(told.shares[0].threads.progress);
+    // Two ranks, and the thread that has the result.
+    EXPECT_EQ(told.computing, std::vector<uint32_t>(3, share.computing));
+  }
+}
+
+TEST(RunOnHost, WithASeedTakesSimulatedDevices) {
+  Told threads(1, {}), simulated(1, 7);
+  EXPECT_EQ(threads.weights, simulated.weights);
+  ASSERT_EQ(simulated.shares.size(), 1u);
+  EXPECT_EQ(simulated.shares[0].ranks, 2u);
+  // One thread for both ranks, and that which has the result.
+  EXPECT_EQ(simulated.computing, std::vector<uint32_t>(2, 1));
+}
+
+TEST(RunOnHost, RefusesWhatTheMemoryCannotHold) {
+  program::ProgramT program =
+      program::samplePipeline({.workers = 2, .microBatches = 1});
+  program.workers[1]->buffers.emplace_back(
+      program::ValueKind::Activation, uint64_t(1) << 45, uint64_t(1) << 50);
+  SyntheticData data(1);
+  for (std::optional<uint64_t> seed : {std::optional<uint64_t>(), {7}})
+    EXPECT_THROW(
+        runOnHost({.program = program, .stages = makeExactStage, .data = data},
+                  {.onReady = [](const HostShare &) { ADD_FAILURE(); }}, seed),
+        std::invalid_argument);
+}
+
+TEST(RunOnHost, MakesEachStageBeforeItIsReady) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  auto stages = [](const program::ProgramT &,
+                   uint32_t stage) -> std::unique_ptr<Stage> {
+    throw std::domain_error("stage " + std::to_string(stage));
+  };
+  EXPECT_THROW(runOnHost({.program = program, .stages = stages, .data = data},
+                         {.onReady = [](const HostShare &) { ADD_FAILURE(); }}),
+               std::domain_error);
+}
+} // namespace

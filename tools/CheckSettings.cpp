@@ -1,0 +1,94 @@
+//===- CheckSettings.cpp - Which options go together ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/CheckSettings.h"
+
+#include "runtime/program/Program.h"
+#include "runtime/system/Cores.h"
+#include "runtime/train/RunAsRank.h"
+#include "tools/RunFiles.h"
+
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+void chimera::checkSettings(const RunSettings &settings) {
+  if (!settings.saveGradients.empty() && settings.steps == 0)
+    throw std::invalid_argument("--save-gradients needs at least one step");
+  bool hasProcesses = settings.transport == kMpi || settings.transport == kTcp;
+  if (settings.sequential && hasProcesses)
+    throw std::invalid_argument(
+        "--sequential runs on one device: leave out --transport " +
+        settings.transport);
+  if (settings.sequential && settings.checkReplicas)
+    throw std::invalid_argument("--check-replicas is for pipelines: leave out "
+                                "--sequential, which has one replica");
+  if (settings.sequential && !settings.profile.empty())
+    throw std::invalid_argument(
+        "--profile is for pipelines: leave out --sequential");
+  bool isSimulated = settings.device == kSimulated;
+  if (isSimulated && settings.sequential)
+    throw std::invalid_argument(
+        "--device simulated is for pipelines: leave out "
+        "--sequential");
+  if (isSimulated && hasProcesses)
+    throw std::invalid_argument("--device simulated runs all ranks in one "
+                                "process: leave out --transport " +
+                                settings.transport);
+  if (isSimulated && !settings.profile.empty())
+    throw std::invalid_argument("--profile is of hosts: simulated devices have "
+                                "no durations, leave it out");
+  if (!isSimulated && settings.given.count("--device-seed"))
+    throw std::invalid_argument(
+        "--device-seed is for --device simulated: give that too");
+  if (settings.steps == 0 && !settings.profile.empty())
+    throw std::invalid_argument("--profile needs at least one step");
+  uint32_t cores = findCores().host;
+  if (settings.threads > cores * kMostThreadsOnCore)
+    throw std::invalid_argument("--threads: expected at most " +
+                                std::to_string(cores * kMostThreadsOnCore) +
+                                ", " + std::to_string(kMostThreadsOnCore) +
+                                " for each of " +
+                                program::counted(cores, "core") + ", got " +
+                                std::to_string(settings.threads));
+  checkFiles(settings);
+}
+
+std::optional<JobTransport>
+chimera::chooseTransport(const RunSettings &settings,
+                         const std::optional<Job> &job) {
+  if (settings.transport == kMpi)
+    return JobTransport::Mpi;
+  if (settings.transport == kTcp)
+    return JobTransport::Tcp;
+  if (settings.transport != kAuto || !job || settings.sequential ||
+      settings.device != kHost)
+    return std::nullopt;
+  return transportOf(*job);
+}
+
+void chimera::checkLaunch(const RunSettings &settings,
+                          const std::optional<Job> &job,
+                          const std::optional<JobTransport> &transport) {
+  if (job && !transport && job->ranks > 1)
+    throw std::invalid_argument(std::string(settings.sequential ? "--sequential"
+                                            : settings.device == kSimulated
+                                                ? "--device simulated"
+                                                : "--transport in-process") +
+                                " needs one process, got " +
+                                std::to_string(job->ranks) + " from " +
+                                job->launcher);
+  if (transport != JobTransport::Mpi && settings.progress == kOn)
+    throw std::invalid_argument(
+        "--progress on is for runs over MPI: elsewhere messages move without "
+        "help, leave it out");
+  if (transport != JobTransport::Mpi && settings.allReduce == kTransport)
+    throw std::invalid_argument(
+        "--all-reduce transport is for runs over MPI: elsewhere there is only "
+        "the ordered one, leave it out");
+}
