@@ -7,13 +7,13 @@
 
 #include "runtime/interpreter/ArenaUse.h"
 
+#include "runtime/interpreter/Uses.h"
+
 #include <algorithm>
 #include <optional>
 
 using namespace chimera;
 using namespace chimera::runtime;
-using program::Instruction;
-using program::Opcode;
 
 namespace {
 struct Value {
@@ -60,42 +60,26 @@ chimera::runtime::arenaBytesInUse(const program::WorkerT &worker) {
     values[buffer].reset();
   };
   for (size_t at = 0; at < order.size(); ++at) {
-    const Instruction *instruction = &worker.instructions[order[at]];
-    bool isWait = instruction->opcode() == Opcode::Wait;
-    if (isWait) // uses what the instruction it completes has in flight
-      instruction = &worker.instructions[instruction->target()];
-    auto use = [&](uint32_t buffer) {
-      if (!counted[buffer])
-        return;
-      // What is read before it is written was left by the previous step, so it
-      // is there from the beginning.
-      if (!values[buffer])
-        values[buffer] = Value{0, at};
-      values[buffer]->lastUse = at;
-    };
-    std::span<const uint32_t> operands =
-        program::operandsOf(worker, *instruction);
-    std::span<const uint32_t> results =
-        program::resultsOf(worker, *instruction);
-    // Their results take the bytes of their operands.
-    bool cuts = instruction->opcode() == Opcode::Split ||
-                instruction->opcode() == Opcode::Join;
-    for (uint32_t buffer : operands) {
-      use(buffer);
-      if (!cuts)
-        continue;
-      values[buffer]->lastUse = at - 1;
-      end(buffer);
-    }
-    for (uint32_t buffer : results) {
-      bool inPlace =
-          std::find(operands.begin(), operands.end(), buffer) != operands.end();
-      if (!isWait && !inPlace && counted[buffer]) {
-        end(buffer);
-        values[buffer] = Value{at, at};
-      }
-      use(buffer);
-    }
+    forEachUse(worker, worker.instructions[order[at]],
+               [&](uint32_t buffer, Use use) {
+                 if (!counted[buffer])
+                   return;
+                 if (use == Use::Write || use == Use::Enter) {
+                   end(buffer);
+                   values[buffer] = Value{at, at};
+                   return;
+                 }
+                 // What is read before it is written was left by the previous
+                 // step, so it is there from the beginning.
+                 if (!values[buffer])
+                   values[buffer] = Value{0, at};
+                 values[buffer]->lastUse = at;
+                 // What it becomes takes its bytes from this instruction on.
+                 if (use == Use::Leave) {
+                   values[buffer]->lastUse = at - 1;
+                   end(buffer);
+                 }
+               });
   }
   for (uint32_t buffer = 0; buffer < values.size(); ++buffer)
     end(buffer);

@@ -7,6 +7,8 @@
 
 #include "runtime/interpreter/HandOver.h"
 
+#include "runtime/interpreter/Uses.h"
+
 #include <algorithm>
 
 using namespace chimera;
@@ -62,34 +64,20 @@ private:
 
   void visit(uint32_t i) {
     const Instruction &instruction = worker.instructions[i];
-    auto operands = program::operandsOf(worker, instruction);
-    auto results = program::resultsOf(worker, instruction);
-    if (instruction.opcode() == Opcode::Rename) {
-      for (auto buffers : {operands, results})
-        for (uint32_t buffer : buffers)
-          if (isInArena(worker.buffers[buffer]))
-            exchangeable[blockOf(buffer)] = false;
-      return;
-    }
-    if (instruction.opcode() == Opcode::Wait) {
-      const Instruction &post = worker.instructions[instruction.target()];
+    bool isRename = instruction.opcode() == Opcode::Rename;
+    if (instruction.opcode() == Opcode::Wait)
       waits[instruction.target()] = i;
-      touch(i, program::operandsOf(worker, post), true);
-      touch(i, program::resultsOf(worker, post), true);
-      return;
-    }
-    touch(i, operands, true);
-    touch(i, results, false);
-  }
-
-  void touch(uint32_t i, std::span<const uint32_t> buffers, bool reads) {
-    for (uint32_t buffer : buffers) {
+    forEachUse(worker, instruction, [&](uint32_t buffer, Use use) {
       if (!isInArena(worker.buffers[buffer]))
-        continue;
+        return;
+      if (isRename) {
+        exchangeable[blockOf(buffer)] = false;
+        return;
+      }
       std::vector<Touch> &list = touches[blockOf(buffer)];
       if (list.empty() || list.back().instruction != i)
-        list.push_back({i, reads});
-    }
+        list.push_back({i, use != Use::Write});
+    });
   }
 
   /// Whether nothing needs what the send at `post` leaves in its block.

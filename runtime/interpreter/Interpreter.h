@@ -110,7 +110,10 @@ public:
 
 private:
   using Key = std::pair<uint32_t, uint32_t>;
+  /// The bytes of a loss on the host: one element of any type.
+  static constexpr uint64_t kLossBytes = 8;
 
+  Block allocate(uint64_t bytes) const;
   void findRecomputes();
   void enter(uint32_t sectionBegin, uint32_t sectionEnd);
   void leaveSections();

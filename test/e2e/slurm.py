@@ -41,9 +41,11 @@ COMMANDS = ("slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol", "sin
 ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
 # Authentication by names alone, so that no key and no munge is needed. TmpFS is the
 # one folder that each of these hosts has for itself: PMIx makes folders there whose
-# names are those of the other hosts' as well.
+# names are those of the other hosts' as well. Open MPI 4.1 crashes as it starts in a
+# job of number 10.
 CONFIGURATION = """
 ClusterName=test
+FirstJobId=1000
 SlurmctldHost=node0(10.77.0.1)
 AuthType=auth/none
 CredType=cred/none

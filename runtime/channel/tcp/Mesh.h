@@ -124,6 +124,13 @@ public:
   static uint64_t sizeOf(const Operation &operation) { return operation.other; }
 
 private:
+  /// What a connection begins with, sent by who makes it and answered by the
+  /// other with its own rank.
+  struct Greeting {
+    uint64_t magic, secret, rank;
+  };
+  static constexpr uint64_t kMagic = 0x314d454843;
+  enum Kind : uint64_t { Payload, SignOfLife, Bye };
   struct Header {
     uint64_t kind;
     uint64_t stream;

@@ -7,6 +7,7 @@
 
 #include "runtime/control/tcp/Meeting.h"
 
+#include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
 
 #include <gtest/gtest.h>
@@ -94,11 +95,13 @@ std::string connectWith(tcp::Book ofOther) {
   std::thread other([&] {
     try {
       TcpControl control(ofOther, std::move(listeners[1]), 1s);
+      meet(control, 10s, "the other rank");
     } catch (const std::exception &) {
     }
   });
   try {
     TcpControl control(book, std::move(listeners[0]), 1s);
+    meet(control, 10s, "the other rank");
   } catch (const std::exception &error) {
     fault = error.what();
   }

@@ -1,0 +1,272 @@
+//===- Instructions.cpp - What each instruction puts on queues ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/Interpreter.h"
+
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::Instruction;
+using program::Opcode;
+using program::ValueKind;
+
+/// The k-th of `count` equal slices.
+template <typename AnyBytes>
+static AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
+  size_t size = bytes.size() / count;
+  return bytes.subspan(k * size, size);
+}
+
+void Interpreter::executeTimed(const Instruction &instruction) {
+  const Instruction *posted = instruction.opcode() == Opcode::Wait
+                                  ? &worker.instructions[instruction.target()]
+                                  : nullptr;
+  int64_t begin = steadyNanoseconds();
+  executeOne(instruction, index, step);
+  options.profile->add(instruction, posted, steadyNanoseconds() - begin);
+}
+
+void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
+                             uint64_t step) {
+  std::span<const uint32_t> in = program::operandsOf(worker, instruction);
+  std::span<const uint32_t> out = program::resultsOf(worker, instruction);
+  MicroBatch microBatch = pieceOf(step, instruction.micro_batch(),
+                                  instruction.part(), instruction.parts());
+  auto optional = [&](std::span<const uint32_t> buffers, size_t i) {
+    return i < buffers.size() ? bytesOf(buffers[i]) : Bytes();
+  };
+
+  switch (instruction.opcode()) {
+  case Opcode::Load:
+    return load(instruction, step);
+  case Opcode::ZeroGradient:
+    return compute->zero(bytesOf(out[0]));
+  case Opcode::Forward:
+    return forward(instruction, step);
+  case Opcode::Recompute:
+    return recompute(instruction, step);
+  case Opcode::Backward: {
+    auto *stash = &stashOf(in[0]);
+    ConstBytes outputGradient = bytesOf(in[1]), weights = bytesOf(in[2]);
+    Bytes weightGradient = bytesOf(out[0]), inputGradient = optional(out, 1);
+    return compute->launch(
+        {reads(outputGradient), reads(weights), updates(weightGradient),
+         writes(inputGradient)},
+        [=, stage = stageOf(instruction)](const AddressMap &at) {
+          stage->backward(microBatch, std::move(*stash), at(outputGradient),
+                          at(weights), at(weightGradient), at(inputGradient));
+        });
+  }
+  case Opcode::InputGradient: {
+    auto *stash = &stashOf(in[0]), *rest = &stashOf(out[0]);
+    ConstBytes outputGradient = bytesOf(in[1]), weights = bytesOf(in[2]);
+    Bytes inputGradient = optional(out, 1);
+    return compute->launch(
+        {reads(outputGradient), reads(weights), writes(inputGradient)},
+        [=, stage = stageOf(instruction)](const AddressMap &at) {
+          *rest = stage->inputGradient(microBatch, std::move(*stash),
+                                       at(outputGradient), at(weights),
+                                       at(inputGradient));
+        });
+  }
+  case Opcode::WeightGradient: {
+    auto *stash = &stashOf(in[0]);
+    ConstBytes weights = bytesOf(in[1]);
+    Bytes weightGradient = bytesOf(out[0]);
+    return compute->launch(
+        {reads(weights), updates(weightGradient)},
+        [=, stage = stageOf(instruction)](const AddressMap &at) {
+          stage->weightGradient(microBatch, std::move(*stash), at(weights),
+                                at(weightGradient));
+        });
+  }
+  case Opcode::PostSend:
+  case Opcode::PostRecv:
+    return post(instruction, index);
+  case Opcode::Group:
+    channels.beginGroup();
+    groupEnd = index + 1 + instruction.target();
+    return;
+  case Opcode::Wait:
+    channels.wait(*compute, std::move(requests[instruction.target()]),
+                  options.timeout);
+    return finishWait(worker.instructions[instruction.target()]);
+  case Opcode::AllReduceStart:
+    return startAllReduce(instruction, index);
+  case Opcode::OptimizerStep:
+    return update(instruction, step);
+  case Opcode::Split:
+  case Opcode::Join:
+    return; // the same bytes under other numbers
+  case Opcode::Copy:
+    return compute->copy(bytesOf(in[0]), bytesOf(out[0]));
+  case Opcode::Rename: {
+    std::vector<uint32_t> from;
+    for (uint32_t buffer : in)
+      from.push_back(places[buffer]);
+    for (size_t i = 0; i < out.size(); ++i)
+      places[out[i]] = from[i];
+    return;
+  }
+  }
+  throw std::invalid_argument(
+      "expected a known opcode, got " +
+      std::to_string(static_cast<unsigned>(instruction.opcode())));
+}
+
+void Interpreter::load(const Instruction &instruction, uint64_t step) {
+  Bytes all = bytesOf(program::resultsOf(worker, instruction)[0]);
+  uint32_t count = instruction.micro_batches();
+  for (uint32_t k = 0; k < count; ++k)
+    compute->load(slice(all, k, count), [&](Bytes host) {
+      data.load(instruction.kind(),
+                pieceOf(step, instruction.micro_batch() + k, 0, 1), host);
+    });
+}
+
+void Interpreter::forward(const Instruction &instruction, uint64_t step) {
+  std::span<const uint32_t> in = program::operandsOf(worker, instruction);
+  std::span<const uint32_t> out = program::resultsOf(worker, instruction);
+  Stage *stage = stageOf(instruction);
+  bool last = instruction.stage() + size_t(1) == program.stages.size();
+  uint32_t count = instruction.micro_batches();
+  uint32_t parts = pieces.partsOf(instruction.micro_batch());
+  uint64_t cuts = uint64_t(count) * parts;
+  ConstBytes weights = bytesOf(in[1]);
+  size_t nextStash = last ? count : 1;
+  for (uint32_t k = 0; k < count; ++k) {
+    uint32_t m = instruction.micro_batch() + k;
+    Bytes loss = last ? bytesOf(out[k]) : Bytes();
+    // A micro-batch that is not cut has one share: its loss.
+    auto shareOf = [&](uint32_t part) {
+      return Bytes(shares.get() + part * loss.size(), loss.size());
+    };
+    for (uint32_t part = 0; part < parts; ++part) {
+      uint64_t cut = uint64_t(k) * parts + part;
+      ConstBytes input = slice(bytesOf(in[0]), cut, cuts);
+      ConstBytes labels =
+          last ? slice(bytesOf(in[2]), cut, cuts) : ConstBytes();
+      Bytes output = !last       ? slice(bytesOf(out[0]), cut, cuts)
+                     : parts > 1 ? shareOf(part)
+                                 : loss;
+      bool again = recomputed[instruction.stage() * pieces.count() +
+                              pieces.numberOf(m, part)];
+      auto *stash = again ? nullptr : &stashOf(out[nextStash++]);
+      compute->launch(
+          {reads(input), reads(labels), reads(weights), writes(output)},
+          [=, piece = pieceOf(step, m, part, parts)](const AddressMap &at) {
+            auto made = stage->forward(piece, at(input), at(labels),
+                                       at(weights), at(output),
+                                       stash ? Wanted::Both : Wanted::Output);
+            if (stash)
+              *stash = std::move(made);
+          });
+    }
+    if (last && parts > 1) {
+      std::vector<ConstBytes> summands;
+      for (uint32_t part = 0; part < parts; ++part)
+        summands.push_back(shareOf(part));
+      compute->fold(stage->lossType(), std::move(summands), loss);
+    }
+  }
+}
+
+void Interpreter::recompute(const Instruction &instruction, uint64_t step) {
+  std::span<const uint32_t> in = program::operandsOf(worker, instruction);
+  uint32_t m = instruction.micro_batch();
+  program::Range range = pieces.forwardOf(m);
+  uint64_t cuts = uint64_t(range.count) * instruction.parts();
+  uint64_t cut =
+      uint64_t(pieces.inStep(m) - range.first) * instruction.parts() +
+      instruction.part();
+  ConstBytes input = slice(bytesOf(in[0]), cut, cuts);
+  ConstBytes labels =
+      in.size() > 2 ? slice(bytesOf(in[2]), cut, cuts) : ConstBytes();
+  ConstBytes weights = bytesOf(in[1]);
+  auto *stash = &stashOf(program::resultsOf(worker, instruction)[0]);
+  MicroBatch piece = pieceOf(step, m, instruction.part(), instruction.parts());
+  compute->launch({reads(input), reads(labels), reads(weights)},
+                  [=, stage = stageOf(instruction)](const AddressMap &at) {
+                    *stash = stage->forward(piece, at(input), at(labels),
+                                            at(weights), {}, Wanted::Stash);
+                  });
+}
+
+void Interpreter::post(const Instruction &instruction, uint32_t index) {
+  bool isSend = instruction.opcode() == Opcode::PostSend;
+  uint32_t peer = rankOf(instruction.target());
+  uint32_t buffer = (isSend ? program::operandsOf(worker, instruction)
+                            : program::resultsOf(worker, instruction))[0];
+  Bytes bytes = bytesOf(buffer);
+  if (handsOver[index]) {
+    Block &memory = arena[blocks.places[buffer].block];
+    requests[index] = isSend ? channels.handOver(peer, memory, bytes.size())
+                             : channels.takeOver(peer, memory, bytes.size());
+    return;
+  }
+  requests[index] =
+      isSend
+          ? channels.postSend(peer, bytes, lastUses.lastWrite(places[buffer]))
+          : channels.postReceive(peer, bytes, lastUses.lastUse(places[buffer]));
+}
+
+void Interpreter::update(const Instruction &instruction, uint64_t step) {
+  std::span<const uint32_t> in = program::operandsOf(worker, instruction);
+  std::span<const uint32_t> out = program::resultsOf(worker, instruction);
+  double scale = gradientScale(program, instruction.micro_batches());
+  // Any step may turn out to be the last.
+  if (options.keepGradients)
+    keepGradient(instruction, bytesOf(in[2]), scale);
+  // Where the old weights are still needed, the new ones have a buffer of their
+  // own.
+  if (out[0] != in[0])
+    compute->copy(bytesOf(in[0]), bytesOf(out[0]));
+  ConstBytes gradient = bytesOf(in[2]);
+  Bytes weights = bytesOf(out[0]), optimizerState = bytesOf(out[1]);
+  uint64_t number = program::updateOf(program, instruction, step);
+  compute->launch({reads(gradient), updates(weights), updates(optimizerState)},
+                  [=, stage = stageOf(instruction)](const AddressMap &at) {
+                    stage->optimizerStep(number, scale, at(gradient),
+                                         at(weights), at(optimizerState));
+                  });
+}
+
+void Interpreter::startAllReduce(const Instruction &instruction,
+                                 uint32_t index) {
+  std::vector<ConstBytes> contributions;
+  uint32_t result = program::resultsOf(worker, instruction)[0];
+  Event after = lastUses.lastUse(places[result]);
+  for (uint32_t buffer : program::operandsOf(worker, instruction)) {
+    contributions.push_back(bytesOf(buffer));
+    after = later(after, lastUses.lastWrite(places[buffer]));
+  }
+  requests[index] = channels.startAllReduce(
+      groups[instruction.target()], reduceTypes[instruction.target()],
+      std::move(contributions), bytesOf(result), after);
+}
+
+void Interpreter::finishWait(const Instruction &waited) {
+  if (waited.opcode() != Opcode::AllReduceStart ||
+      waited.kind() != ValueKind::Loss)
+    return;
+  lossOfStep = reduceTypes[waited.target()];
+  ConstBytes sum = bytesOf(program::resultsOf(worker, waited)[0]);
+  compute->readBack(sum, {losses[step % losses.size()].get(),
+                          std::min<uint64_t>(sum.size(), kLossBytes)});
+}
+
+void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum,
+                               double scale) {
+  Kept &copy = kept[{instruction.pipeline(), instruction.stage()}];
+  if (!copy.block) {
+    copy.block = allocate(sum.size());
+    copy.bytes = {copy.block.get(), sum.size()};
+  }
+  compute->copy(sum, copy.bytes);
+  compute->scale(stageOf(instruction)->weightType(), copy.bytes, scale);
+}
