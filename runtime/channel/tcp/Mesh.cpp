@@ -115,18 +115,7 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
   Done done;
   if (to == book.rank) {
     std::lock_guard lock(mutex);
-    Inbox &inbox = inboxes[{to, stream}];
-    if (inbox.asked.empty()) {
-      inbox.kept.emplace_back(bytes.begin(), bytes.end());
-    } else {
-      SharedOperation receive = inbox.asked.front();
-      inbox.asked.pop_front();
-      receive->other = bytes.size();
-      receive->isWrongSize = receive->bytes.size() != bytes.size();
-      if (!receive->isWrongSize)
-        std::ranges::copy(bytes, receive->bytes.begin());
-      finish(*receive, done);
-    }
+    deliver(inboxes[{to, stream}], {bytes.begin(), bytes.end()}, done);
     finish(*operation, done);
   } else {
     reach(to, kDial);
@@ -160,15 +149,30 @@ SharedOperation Mesh::receive(uint32_t from, Stream stream, Bytes bytes,
     }
     std::vector<std::byte> message = std::move(inbox.kept.front());
     inbox.kept.pop_front();
-    operation->other = message.size();
-    operation->isWrongSize = message.size() != bytes.size();
-    if (!operation->isWrongSize)
-      std::ranges::copy(message, bytes.begin());
-    finish(*operation, done);
+    fill(*operation, message, done);
   }
   for (const auto &call : done)
     call();
   return operation;
+}
+
+/// Gives a message that is here to the receive that asks for it, or keeps it.
+void Mesh::deliver(Inbox &inbox, std::vector<std::byte> message, Done &done) {
+  if (inbox.asked.empty()) {
+    inbox.kept.push_back(std::move(message));
+    return;
+  }
+  SharedOperation asked = inbox.asked.front();
+  inbox.asked.pop_front();
+  fill(*asked, message, done);
+}
+
+void Mesh::fill(Operation &receive, ConstBytes message, Done &done) {
+  receive.other = message.size();
+  receive.isWrongSize = receive.bytes.size() != message.size();
+  if (!receive.isWrongSize)
+    std::ranges::copy(message, receive.bytes.begin());
+  finish(receive, done);
 }
 
 void Mesh::finish(Operation &operation, Done &done) {

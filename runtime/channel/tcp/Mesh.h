@@ -172,6 +172,8 @@ private:
   bool greet(Incoming &incoming);
   void beginPayload(Incoming &incoming);
   void endPayload(Incoming &incoming, Done &done);
+  void deliver(Inbox &inbox, std::vector<std::byte> message, Done &done);
+  void fill(Operation &receive, ConstBytes message, Done &done);
   void finish(Operation &operation, Done &done);
   bool hears(uint32_t peer) const;
   void lose(uint32_t peer, const std::string &how);

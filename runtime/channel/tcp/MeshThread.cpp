@@ -107,22 +107,11 @@ void Mesh::endPayload(Incoming &connection, Done &done) {
   connection.inPayload = false;
   if (connection.operation)
     return finish(*std::exchange(connection.operation, nullptr), done);
-  Inbox &inbox = inboxes[{*connection.from, connection.header.stream}];
   std::vector<std::byte> message = std::exchange(connection.kept, {});
-  if (std::exchange(connection.isUnwanted, false))
-    return;
-  if (inbox.asked.empty()) {
-    inbox.kept.push_back(std::move(message));
-    return;
-  }
-  // It was asked for meanwhile, or is of another size.
-  SharedOperation asked = inbox.asked.front();
-  inbox.asked.pop_front();
-  asked->other = message.size();
-  asked->isWrongSize = asked->bytes.size() != message.size();
-  if (!asked->isWrongSize)
-    std::ranges::copy(message, asked->bytes.begin());
-  finish(*asked, done);
+  // It may have been asked for meanwhile, or be of another size.
+  if (!std::exchange(connection.isUnwanted, false))
+    deliver(inboxes[{*connection.from, connection.header.stream}],
+            std::move(message), done);
 }
 
 /// Takes what is there. False where the connection has ended.

@@ -8,6 +8,7 @@
 #include "runtime/interpreter/ArenaUse.h"
 #include "runtime/interpreter/HandOver.h"
 
+#include "test/runtime/interpreter/WriteByHand.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <algorithm>
@@ -27,17 +28,10 @@ TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
                     {ValueKind::Stash, 0, 1000},
                     {ValueKind::Activation, 256, 4}};
   worker.states.emplace_back(0, 0, 0, 1);
-  auto add = [&](Opcode opcode, uint32_t target, std::vector<uint32_t> operands,
-                 std::vector<uint32_t> results) {
-    auto first = static_cast<uint32_t>(worker.operands.size());
-    worker.operands.insert(worker.operands.end(), operands.begin(),
-                           operands.end());
-    worker.operands.insert(worker.operands.end(), results.begin(),
-                           results.end());
-    worker.instructions.emplace_back(
-        opcode, ValueKind::Activation, 0, 1, 0, 0, 0, 1, target, first,
-        static_cast<uint16_t>(operands.size()),
-        static_cast<uint16_t>(results.size()), 0, 0);
+  auto add = [&](Opcode opcode, uint32_t target,
+                 const std::vector<uint32_t> &operands,
+                 const std::vector<uint32_t> &results) {
+    append(worker, opcode, target, operands, results);
   };
   add(Opcode::ZeroGradient, 0, {}, {});
   add(Opcode::PostRecv, 0, {}, {2});
@@ -47,7 +41,6 @@ TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
   add(Opcode::ZeroGradient, 0, {}, {});
   add(Opcode::Wait, 4, {}, {});
   add(Opcode::ZeroGradient, 0, {}, {});
-  worker.body_end = 8;
   EXPECT_EQ(runtime::arenaBytesInUse(worker),
             (std::vector<uint64_t>{150, 158, 158, 162, 154, 154, 154, 150}));
 }

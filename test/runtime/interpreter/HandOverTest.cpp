@@ -7,6 +7,7 @@
 
 #include "runtime/interpreter/HandOver.h"
 
+#include "test/runtime/interpreter/WriteByHand.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -22,19 +23,10 @@ struct Stream {
     worker.buffers = std::move(buffers);
   }
 
-  uint32_t add(Opcode opcode, uint32_t target, std::vector<uint32_t> operands,
-               std::vector<uint32_t> results) {
-    auto first = static_cast<uint32_t>(worker.operands.size());
-    worker.operands.insert(worker.operands.end(), operands.begin(),
-                           operands.end());
-    worker.operands.insert(worker.operands.end(), results.begin(),
-                           results.end());
-    worker.instructions.emplace_back(
-        opcode, ValueKind::Activation, 0, 1, 0, 0, 0, 1, target, first,
-        static_cast<uint16_t>(operands.size()),
-        static_cast<uint16_t>(results.size()), 0, 0);
-    worker.body_end = static_cast<uint32_t>(worker.instructions.size());
-    return worker.body_end - 1;
+  uint32_t add(Opcode opcode, uint32_t target,
+               const std::vector<uint32_t> &operands,
+               const std::vector<uint32_t> &results) {
+    return append(worker, opcode, target, operands, results);
   }
   uint32_t send(uint32_t buffer) {
     return add(Opcode::PostSend, 0, {buffer}, {});

@@ -7,6 +7,8 @@
 
 #include "runtime/interpreter/Uses.h"
 
+#include "test/runtime/interpreter/WriteByHand.h"
+
 #include <gtest/gtest.h>
 
 using namespace chimera;
@@ -18,17 +20,9 @@ using Uses = std::vector<std::pair<uint32_t, Use>>;
 
 class UsesOf : public testing::Test {
 protected:
-  uint32_t add(Opcode opcode, std::vector<uint32_t> operands,
-               std::vector<uint32_t> results, uint32_t target = 0) {
-    auto first = static_cast<uint32_t>(worker.operands.size());
-    for (const auto &buffers : {operands, results})
-      worker.operands.insert(worker.operands.end(), buffers.begin(),
-                             buffers.end());
-    worker.instructions.emplace_back(
-        opcode, ValueKind::Activation, 0, 1, 0, 0, 0, 1, target, first,
-        static_cast<uint16_t>(operands.size()),
-        static_cast<uint16_t>(results.size()), 0, 0);
-    return static_cast<uint32_t>(worker.instructions.size() - 1);
+  uint32_t add(Opcode opcode, const std::vector<uint32_t> &operands,
+               const std::vector<uint32_t> &results, uint32_t target = 0) {
+    return append(worker, opcode, target, operands, results);
   }
   Uses of(uint32_t instruction) {
     Uses uses;
