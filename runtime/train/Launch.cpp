@@ -17,14 +17,17 @@
 using namespace chimera::runtime;
 
 namespace {
-std::optional<uint32_t> number(const char *name) {
+std::string textOf(const char *name) {
   const char *text = std::getenv(name);
+  return text ? text : "";
+}
+
+std::optional<uint32_t> number(const char *name) {
+  std::string text = textOf(name);
   uint32_t value = 0;
-  if (!text)
-    return std::nullopt;
-  const char *end = text + std::strlen(text);
-  auto [stop, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || stop != end)
+  const char *end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || stop != end)
     return std::nullopt;
   return value;
 }
@@ -44,11 +47,6 @@ constexpr struct {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
 };
 
-std::string textOf(const char *name) {
-  const char *text = std::getenv(name);
-  return text ? text : "";
-}
-
 std::optional<MeetingPlace> findPlace() {
   std::optional<uint32_t> port = number("MASTER_PORT");
   std::string host = textOf("MASTER_ADDR");
@@ -66,20 +64,37 @@ std::optional<Job> chimera::runtime::findJob() {
   for (const auto &names : kLaunchers) {
     if (names.mark && !std::getenv(names.mark))
       continue;
+    bool hasRank = std::getenv(names.rank), hasRanks = std::getenv(names.ranks);
+    // A batch script of Slurm has one of them. Whoever sets RANK means this.
+    bool isOwn = std::string_view(names.rank) == "RANK";
+    if (!(isOwn ? hasRank || hasRanks : hasRank && hasRanks))
+      continue;
     std::optional<uint32_t> rank = number(names.rank);
     std::optional<uint32_t> ranks = number(names.ranks);
-    if (rank && ranks && *rank < *ranks)
-      return Job{
-          names.launcher, *rank, *ranks,
-          std::clamp(number(names.ranksOnHost).value_or(*ranks), 1u, *ranks),
-          findPlace()};
+    if (!rank || !ranks || *rank >= *ranks)
+      throw std::invalid_argument(
+          std::string("expected ") + names.rank + ", a number below " +
+          names.ranks + ", of which there are 1 to " +
+          std::to_string(UINT32_MAX) + ", got " + names.rank + "='" +
+          textOf(names.rank) + "' and " + names.ranks + "='" +
+          textOf(names.ranks) +
+          "' in the environment: put them right, or unset both to run all "
+          "ranks in one process");
+    return Job{
+        names.launcher, *rank, *ranks,
+        std::clamp(number(names.ranksOnHost).value_or(*ranks), 1u, *ranks),
+        findPlace()};
   }
   return std::nullopt;
 }
 
 void chimera::runtime::giveWay(uint32_t first) {
-  if (std::optional<Job> job = findJob(); job && job->rank != first)
-    std::this_thread::sleep_for(std::chrono::seconds(2));
+  try {
+    if (std::optional<Job> job = findJob(); job && job->rank != first)
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+  } catch (const std::invalid_argument &) {
+    // That is what is about to be told.
+  }
 }
 
 RankThreads chimera::runtime::shareCores(const Cores &cores,

@@ -35,7 +35,9 @@ struct Job {
 };
 
 /// The job of which this process is a rank, according to its environment; none
-/// if it was started without a launcher.
+/// if it was started without a launcher. Throws std::invalid_argument where the
+/// environment says that it is a rank, but not of how many, or none of them: a
+/// process that took itself for a whole run would write the same files.
 std::optional<Job> findJob();
 
 /// To be called before a failure is told, as long as the ranks cannot tell each

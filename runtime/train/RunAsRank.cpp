@@ -19,6 +19,17 @@ using namespace chimera::runtime;
 
 namespace {
 /// Throws std::invalid_argument where nothing tells how to find the others.
+/// "RANK='0', WORLD_SIZE unset".
+std::string environmentOf(std::initializer_list<const char *> names) {
+  std::string all;
+  for (const char *name : names) {
+    const char *value = std::getenv(name);
+    all += (all.empty() ? "" : ", ") + std::string(name) +
+           (value ? "='" + std::string(value) + "'" : " unset");
+  }
+  return all;
+}
+
 JoinOptions joinOptions(const JobUse &use, bool mayProgress) {
   JoinOptions options{.transport = use.transport, .mayProgress = mayProgress};
   if (use.transport == JobTransport::Mpi)
@@ -26,8 +37,9 @@ JoinOptions joinOptions(const JobUse &use, bool mayProgress) {
   if (!use.job || !use.job->place)
     throw std::invalid_argument(
         "--transport tcp needs to know of the other ranks: start it by "
-        "torchrun, "
-        "or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+        "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, a "
+        "number from 1 to 65535; got " +
+        environmentOf({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
   const MeetingPlace &place = *use.job->place;
   options.store = {place.host, place.port, place.isServed, place.run};
   options.rank = use.job->rank;

@@ -156,7 +156,7 @@ class Job:
 
     def wait_for_steps(self, seconds=60):
         end = time.monotonic() + seconds
-        while "step " not in self.text():
+        while "\nstep 1/" not in self.text():
             self.check(time.monotonic() < end, "the job did not start")
             time.sleep(0.05)
         ranks = self.ranks()

@@ -41,11 +41,9 @@ COMMANDS = ("slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol", "sin
 ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
 # Authentication by names alone, so that no key and no munge is needed. TmpFS is the
 # one folder that each of these hosts has for itself: PMIx makes folders there whose
-# names are those of the other hosts' as well. Open MPI 4.1 crashes as it starts in a
-# job of number 10.
+# names are those of the other hosts' as well.
 CONFIGURATION = """
 ClusterName=test
-FirstJobId=1000
 SlurmctldHost=node0(10.77.0.1)
 AuthType=auth/none
 CredType=cred/none
@@ -232,10 +230,19 @@ def disturb(cluster, script, how, timeout):
     """Returns the seconds that the ranks lived on."""
     kind = Cancelled if how == "cancel" else SlurmJob
     more = ["--timeout", timeout] if how in ("stop", "cut") else []
-    with kind(cluster, script, "--steps", 1000000, *more) as job:
-        took = job.disturb(how, cluster.hosts, timeout)
-        job.wait("CANCELLED" if how == "cancel" else "FAILED")
-        return took
+    for attempt in range(3):
+        with kind(cluster, script, "--steps", 1000000, *more) as job:
+            try:
+                took = job.disturb(how, cluster.hosts, timeout)
+            except RuntimeError:
+                # Open MPI 4.1 under PMIx crashes at the start of one job in forty
+                # on these hosts, before a rank has said anything.
+                if script != "mpi.sh" or "workers" in job.text() or attempt == 2:
+                    raise
+                print(f"{script}: {how}: Open MPI did not start, and is tried again")
+                continue
+            job.wait("CANCELLED" if how == "cancel" else "FAILED")
+            return took
 
 
 def show(cluster, script, hows, options):

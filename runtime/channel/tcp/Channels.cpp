@@ -41,8 +41,8 @@ public:
                                 members.begin());
   }
 
-  void start() {
-    std::vector<SharedOperation> posted;
+  /// Throws what posting throws, and then uses no memory any more.
+  void start() try {
     Chunk own = chunkOf(place);
     // Before the sends, so that most of it goes where it belongs at once.
     size_t expected = 1;
@@ -53,27 +53,28 @@ public:
       if (giver == mesh.rank())
         continue;
       others.emplace_back(own.size());
-      posted.push_back(
-          mesh.receive(giver, scatter, others.back(),
-                       [self = shared_from_this()] { self->arrived(); }));
+      keep(mesh.receive(giver, scatter, others.back(),
+                        [self = shared_from_this()] { self->arrived(); }));
     }
     for (size_t member = 0; member < members.size(); ++member) {
       if (member == place)
         continue;
       Chunk chunk = chunkOf(member);
       for (ConstBytes contribution : given)
-        posted.push_back(
-            mesh.send(members[member], scatter,
-                      contribution.subspan(chunk.begin, chunk.size())));
+        keep(mesh.send(members[member], scatter,
+                       contribution.subspan(chunk.begin, chunk.size())));
     }
-    keep(std::move(posted));
     arrived(); // the own ones
+  } catch (...) {
+    abandon();
+    throw;
   }
 
   bool isDone() const { return done.load(std::memory_order_acquire); }
 
-  /// For a rank that no longer waits.
+  /// For a rank that no longer waits: its memory is not used any more.
   void abandon() {
+    std::lock_guard noFold(folding);
     std::vector<SharedOperation> all;
     {
       std::lock_guard lock(mutex);
@@ -99,13 +100,11 @@ private:
     return {begin, std::min<uint64_t>(begin + each, sum.size())};
   }
 
-  void keep(std::vector<SharedOperation> posted) {
+  void keep(SharedOperation posted) {
     std::lock_guard lock(mutex);
-    operations.insert(operations.end(), posted.begin(), posted.end());
-    if (!isAbandoned)
-      return;
-    for (const SharedOperation &operation : posted)
-      mesh.abandon(operation);
+    operations.push_back(std::move(posted));
+    if (isAbandoned)
+      mesh.abandon(operations.back());
   }
 
   void arrived() {
@@ -129,24 +128,22 @@ private:
                              ? given[nextGiven++].data() + own.begin
                              : others[nextOther++].data());
     fold(type, summands, sum.data() + own.begin, own.size());
-    std::vector<SharedOperation> posted;
     gathering.store(members.size());
     for (size_t member = 0; member < members.size(); ++member) {
       if (member == place)
         continue;
       Chunk chunk = chunkOf(member);
-      posted.push_back(mesh.receive(
-          members[member], gather, sum.subspan(chunk.begin, chunk.size()),
-          [self = shared_from_this()] { self->gathered(); }));
+      keep(mesh.receive(members[member], gather,
+                        sum.subspan(chunk.begin, chunk.size()),
+                        [self = shared_from_this()] { self->gathered(); }));
       sending.fetch_add(1);
-      posted.push_back(mesh.send(members[member], gather,
-                                 sum.subspan(own.begin, own.size()),
-                                 [self = shared_from_this()] {
-                                   self->sending.fetch_sub(1);
-                                   self->finishIfAll();
-                                 }));
+      keep(mesh.send(members[member], gather,
+                     sum.subspan(own.begin, own.size()),
+                     [self = shared_from_this()] {
+                       self->sending.fetch_sub(1);
+                       self->finishIfAll();
+                     }));
     }
-    keep(std::move(posted));
     gathered(); // the own one
   }
 
@@ -170,7 +167,8 @@ private:
   std::deque<std::vector<std::byte>> others; ///< contributions, own chunk
   std::atomic<size_t> missing{0}, gathering{SIZE_MAX}, sending{0};
   std::atomic<bool> done{false};
-  std::mutex folding, mutex;
+  std::mutex folding; ///< held while the rank's memory is read and written here
+  std::mutex mutex;
   std::vector<SharedOperation> operations; // guarded by mutex
   bool isAbandoned = false;                // likewise
 };

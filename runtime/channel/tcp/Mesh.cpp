@@ -68,18 +68,21 @@ uint32_t Mesh::checked(uint32_t peer) const {
 }
 
 /// Tries all addresses of the rank, of which some may be another host's.
-Socket Mesh::dial(uint32_t peer, milliseconds timeout) const {
+Socket Mesh::dial(uint32_t peer, milliseconds connecting,
+                  milliseconds answering) const {
   std::string reasons;
   const Address &address = book.addresses[peer];
   for (const std::string &host : address.hosts)
     try {
-      Socket socket = connectTo(host, address.port, timeout);
-      sendBytes(socket, bytesOf(Greeting{kMagic, book.secret, book.rank}),
-                timeout);
+      Socket socket = connectTo(host, address.port, connecting);
+      sendBytes(socket,
+                bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
+                connecting);
       Greeting answer{};
       receiveBytes(socket, std::as_writable_bytes(std::span(&answer, 1)),
-                   timeout);
-      if (answer.magic == kMagic && answer.secret == book.secret &&
+                   answering);
+      answering = connecting; // of the next, which is less likely it
+      if (answer.magic == kMagic && answer.secret == book.secrets[peer] &&
           answer.rank == peer)
         return socket;
       throw std::runtime_error(host + " port " + std::to_string(address.port) +
@@ -93,16 +96,27 @@ Socket Mesh::dial(uint32_t peer, milliseconds timeout) const {
 
 /// By a thread of the rank: the thread of the mesh must not wait for one rank.
 void Mesh::reach(uint32_t peer, milliseconds timeout) {
+  reach(peer, timeout, timeout);
+}
+
+/// A rank that is stopped has not failed, and answers when it goes on.
+void Mesh::reachForLong(uint32_t peer) { reach(peer, kDial, silence); }
+
+void Mesh::reach(uint32_t peer, milliseconds connecting,
+                 milliseconds answering) {
   {
     std::lock_guard lock(mutex);
     if (outgoing.count(peer))
       return;
   }
-  Socket socket = dial(peer, timeout);
+  Socket socket = dial(peer, connecting, answering);
   std::lock_guard lock(mutex);
   Outgoing &connection = outgoing[peer];
-  if (!connection.socket)
-    connection.socket = std::move(socket);
+  if (connection.socket)
+    return; // another thread was faster
+  connection.socket = std::move(socket);
+  connection.frames.push_back({{SignOfLife, 0, 0}, nullptr}); // confirms it
+  wake();
 }
 
 SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
@@ -118,7 +132,7 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
     deliver(inboxes[{to, stream}], {bytes.begin(), bytes.end()}, done);
     finish(*operation, done);
   } else {
-    reach(to, kDial);
+    reachForLong(to);
     std::lock_guard lock(mutex);
     Outgoing &connection = outgoing[to];
     connection.frames.push_back({{Payload, stream, bytes.size()}, operation});
@@ -250,7 +264,7 @@ bool Mesh::hasLost(uint32_t peer) const {
 }
 
 void Mesh::watch(uint32_t peer) {
-  reach(checked(peer), kDial);
+  reachForLong(checked(peer));
   std::lock_guard lock(mutex);
   watched.try_emplace(peer, silence);
   wake();
@@ -265,7 +279,7 @@ void Mesh::abort(const std::string &reason) {
 
 bool Mesh::hears(uint32_t peer) const {
   return std::ranges::any_of(incoming, [&](const Incoming &connection) {
-    return connection.from == peer;
+    return connection.from == peer && connection.isConfirmed;
   });
 }
 

@@ -42,8 +42,9 @@ struct Address {
 struct Book {
   uint32_t rank = 0;
   std::vector<Address> addresses; ///< by rank
-  /// Of this run: a connection that does not know it is refused.
-  uint64_t secret = 0;
+  /// By rank: what tells its process from any other that says it is that rank.
+  /// A connection that does not know it is refused.
+  std::vector<uint64_t> secrets = {};
   /// By rank, the lowest rank on its host. Empty if all are on one.
   std::vector<uint32_t> leaders = {};
 };
@@ -129,7 +130,7 @@ private:
   struct Greeting {
     uint64_t magic, secret, rank;
   };
-  static constexpr uint64_t kMagic = 0x314d454843;
+  static constexpr uint64_t kMagic = 0x324d454843;
   enum Kind : uint64_t { Payload, SignOfLife, Bye };
   struct Header {
     uint64_t kind;
@@ -157,16 +158,25 @@ private:
     std::vector<std::byte> kept; ///< payload that nobody asked for yet
     bool isUnwanted = false;     ///< that nobody will ask for
     uint64_t got = 0;            ///< of the greeting, header or payload
+    Deadline greetsUntil{kGreeting};
+    /// Whether more than a greeting came: who made it has not given it up.
+    bool isConfirmed = false;
   };
   struct Inbox {
     std::deque<std::vector<std::byte>> kept;
     std::deque<SharedOperation> asked;
   };
   using Done = std::vector<std::function<void()>>;
+  static constexpr std::chrono::seconds kGreeting{5};
 
   void run();
   bool turn(std::optional<Deadline> &leaving);
-  Socket dial(uint32_t peer, std::chrono::milliseconds timeout) const;
+  Socket dial(uint32_t peer, std::chrono::milliseconds connecting,
+              std::chrono::milliseconds answering) const;
+  void reach(uint32_t peer, std::chrono::milliseconds connecting,
+             std::chrono::milliseconds answering);
+  void accept();
+  void reachForLong(uint32_t peer);
   void flush(Outgoing &outgoing, uint32_t peer, Done &done);
   bool readFrom(Incoming &incoming, Done &done);
   bool greet(Incoming &incoming);
@@ -195,7 +205,7 @@ private:
   std::map<uint32_t, std::string> gone; ///< ranks that left or were lost
   std::vector<std::pair<uint32_t, std::string>> newlyLost;
   std::map<uint32_t, Deadline> watched; ///< until when each may be silent
-  std::chrono::steady_clock::time_point nextSign;
+  std::chrono::steady_clock::time_point nextSign, nextAccept;
   std::optional<std::string> aborted;
   bool isLeaving = false;
   std::thread thread; // last: it uses the others

@@ -75,11 +75,12 @@ void Mesh::flush(Outgoing &connection, uint32_t peer, Done &done) {
 bool Mesh::greet(Incoming &connection) {
   Greeting greeting{};
   std::memcpy(&greeting, connection.greeting.data(), sizeof(greeting));
-  if (greeting.magic != kMagic || greeting.secret != book.secret ||
-      greeting.rank >= ranks())
+  if (greeting.magic != kMagic || greeting.rank >= ranks() ||
+      greeting.rank == book.rank ||
+      greeting.secret != book.secrets[greeting.rank])
     return false;
   connection.from = static_cast<uint32_t>(greeting.rank);
-  Greeting answer{kMagic, book.secret, book.rank};
+  Greeting answer{kMagic, book.secrets[book.rank], book.rank};
   // A connection that is new takes a few bytes at once.
   return ::send(connection.socket.number(), &answer, sizeof(answer),
                 MSG_NOSIGNAL) == sizeof(answer);
@@ -135,7 +136,7 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
       if (got <= 0) {
-        if (connection.from)
+        if (connection.from && connection.isConfirmed)
           lose(*connection.from,
                got == 0
                    ? "has ended (its connection was closed)"
@@ -157,6 +158,7 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       continue;
     }
     if (!connection.inPayload) {
+      connection.isConfirmed = true;
       std::memcpy(&connection.header, connection.head.data(), sizeof(Header));
       connection.got = 0;
       if (connection.header.kind == Bye) {
@@ -195,14 +197,38 @@ void Mesh::keepAlive() {
   }
 }
 
+/// Takes new connections. Strangers who say nothing must not use up what the
+/// process may open.
+void Mesh::accept() {
+  constexpr std::ptrdiff_t kMostStrangers = 64;
+  constexpr milliseconds kPause = 200ms;
+  auto isStranger = [](const Incoming &each) { return !each.from; };
+  for (;;) {
+    Socket accepted(accept4(listener.socket.number(), nullptr, nullptr,
+                            SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!accepted) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+          errno == ENOMEM) {
+        std::erase_if(incoming, isStranger);
+        nextAccept = std::chrono::steady_clock::now() + kPause;
+      }
+      return;
+    }
+    makeImmediate(accepted);
+    if (std::ranges::count_if(incoming, isStranger) >= kMostStrangers)
+      incoming.erase(std::ranges::find_if(incoming, isStranger));
+    incoming.emplace_back().socket = std::move(accepted);
+  }
+}
+
 void Mesh::run() {
   std::optional<Deadline> leaving;
   try {
     while (turn(leaving))
       ;
   } catch (const std::exception &error) {
-    abort(std::string("the thread that moves messages failed: ") +
-          error.what());
+    // Nobody else can tell the others.
+    onLost(book.rank, std::string("cannot move messages: ") + error.what());
   }
 }
 
@@ -212,8 +238,9 @@ bool Mesh::turn(std::optional<Deadline> &leaving) {
   constexpr int kNap = 50;
   Done done;
   std::vector<std::pair<uint32_t, std::string>> losses;
-  std::vector<pollfd> entries = {{wakeUp.number(), POLLIN, 0},
-                                 {listener.socket.number(), POLLIN, 0}};
+  std::vector<pollfd> entries = {{wakeUp.number(), POLLIN, 0}};
+  if (std::chrono::steady_clock::now() >= nextAccept)
+    entries.push_back({listener.socket.number(), POLLIN, 0});
   {
     std::lock_guard lock(mutex);
     keepAlive();
@@ -238,16 +265,10 @@ bool Mesh::turn(std::optional<Deadline> &leaving) {
     std::lock_guard lock(mutex);
     uint64_t count = 0;
     (void)!read(wakeUp.number(), &count, sizeof(count));
-    for (;;) {
-      Socket accepted(accept4(listener.socket.number(), nullptr, nullptr,
-                              SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (!accepted)
-        break;
-      makeImmediate(accepted);
-      incoming.emplace_back().socket = std::move(accepted);
-    }
+    accept();
     std::erase_if(incoming, [&](Incoming &connection) {
-      return !readFrom(connection, done);
+      return !readFrom(connection, done) ||
+             (!connection.from && connection.greetsUntil.passed());
     });
     losses = std::exchange(newlyLost, {});
   }

@@ -80,16 +80,19 @@ void Accounts::take(uint32_t rank, std::vector<std::byte> account,
 }
 
 void Accounts::write() {
-  Control::WriteAccounts call;
   {
     std::unique_lock lock(mutex);
     changed.wait_for(lock, kGather, [this] { return known >= mesh.ranks(); });
-    isClosed = true;
-    call = writer;
+    isClosed = true; // from here on nobody adds to them
   }
-  // From here on nobody adds to them.
-  if (call)
-    call(accounts);
+  Answer given = Answer::Alone;
+  {
+    std::lock_guard lock(writing);
+    if (writer) {
+      writer(accounts);
+      given = Answer::Written;
+    }
+  }
   // With the answer to this host this process ends.
   std::ranges::stable_partition(from, [this](uint32_t rank) {
     return leaders[rank] != leaders[mesh.rank()];
@@ -97,7 +100,7 @@ void Accounts::write() {
   std::ranges::stable_partition(
       from, [this](uint32_t rank) { return rank != mesh.rank(); });
   for (uint32_t rank : from)
-    answer(rank, call ? Answer::Written : Answer::Alone);
+    answer(rank, given);
 }
 
 void Accounts::answer(uint32_t to, Answer given) {
@@ -164,6 +167,6 @@ bool Accounts::handIn(ConstBytes account, uint32_t ranks) {
 }
 
 void Accounts::setWriter(Control::WriteAccounts next) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(writing);
   writer = std::move(next);
 }

@@ -55,9 +55,11 @@ private:
   std::vector<uint32_t> writers;
   std::vector<Incoming> incoming; ///< by rank
 
+  std::mutex writing; ///< held during the call: who replaces it waits for it
+  Control::WriteAccounts writer;
+
   std::mutex mutex;
   std::condition_variable changed;
-  Control::WriteAccounts writer;
   std::vector<std::vector<std::byte>> accounts;
   std::vector<uint32_t> from; ///< whose they are
   uint64_t known = 0;         ///< the ranks that they are of

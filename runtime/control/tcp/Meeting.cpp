@@ -60,8 +60,7 @@ Meeting::Meeting(uint32_t rank, const std::vector<std::string> &entries) {
   std::map<std::string, uint32_t> leaders;
   for (const std::string &text : entries) {
     Entry entry = Entry::parse(text);
-    if (book.addresses.empty())
-      book.secret = entry.secret;
+    book.secrets.push_back(entry.secret);
     book.addresses.push_back(std::move(entry.address));
     auto rankHere = static_cast<uint32_t>(hosts.size());
     book.leaders.push_back(leaders.emplace(entry.host, rankHere).first->second);

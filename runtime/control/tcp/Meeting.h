@@ -21,7 +21,7 @@ namespace chimera::runtime {
 struct Entry {
   std::string host; ///< equal for ranks of one host, or of one container
   tcp::Address address;
-  uint64_t secret = 0; ///< that of rank 0 counts
+  uint64_t secret = 0; ///< see tcp::Book
 
   /// Of this process, which listens at `port`. `reachable` names a host that
   /// all ranks reach, or none.
@@ -53,8 +53,8 @@ struct StoreAddress {
 
 /// Leaves `own` in the store and returns those of all ranks, in rank order.
 /// Rank 0 keeps the store for as long as the process lives. Throws
-/// std::runtime_error where some ranks are not there before `timeout`, and
-/// names them at rank 0.
+/// std::runtime_error where some ranks are not there before `timeout`, which it
+/// names at rank 0, and where another process is this rank already.
 std::vector<std::string> exchangeAtStore(const StoreAddress &store,
                                          uint32_t rank, uint32_t ranks,
                                          const std::string &own,

@@ -7,8 +7,14 @@
 
 #include "runtime/control/tcp/Meeting.h"
 
+#include "runtime/system/Deadline.h"
+#include "runtime/system/Socket.h"
+
+#include <algorithm>
+#include <c10/util/Logging.h>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 using namespace chimera::runtime;
@@ -30,6 +36,22 @@ std::vector<std::string> linesOf(const std::vector<uint8_t> &bytes) {
   return lines;
 }
 
+/// The store's own wait says less of what is wrong, and later than it was told.
+void awaitListener(const StoreAddress &address,
+                   std::chrono::milliseconds timeout) {
+  constexpr std::chrono::milliseconds kTry(5000), kPause(100);
+  Deadline deadline(timeout);
+  for (;;)
+    try {
+      connectTo(address.host, address.port, std::min(timeout, kTry));
+      return;
+    } catch (const std::runtime_error &) {
+      if (deadline.passed())
+        throw;
+      std::this_thread::sleep_for(kPause);
+    }
+}
+
 std::string firstLine(const char *text) {
   std::string all = text;
   return all.substr(0, all.find('\n'));
@@ -46,21 +68,35 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
   options.isServer = rank == 0 && !address.isServed;
   options.waitWorkers = false;
   options.timeout = timeout;
-  // It warns of hosts without a name, which is no fault of the run.
-  setenv("TORCH_CPP_LOG_LEVEL", "ERROR", /*overwrite=*/0);
-  // Others may ask it when this rank has gone on, to its end even.
-  static c10::intrusive_ptr<c10d::TCPStore> store;
+  // It warns of hosts without a name, and of strangers, which is no fault of
+  // the run; what fails is told below.
+  if (!std::getenv("TORCH_CPP_LOG_LEVEL"))
+    FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+  c10::intrusive_ptr<c10d::TCPStore> store;
   auto keyOf = [&](uint32_t of) {
     return address.prefix + "chimera/" + std::to_string(of);
   };
   const std::string all = address.prefix + "chimera/all";
+  bool isFirst = false;
   try {
+    if (!options.isServer)
+      awaitListener(address, timeout);
     store = c10::make_intrusive<c10d::TCPStore>(address.host, options);
-    store->set(keyOf(rank), bytesOf(own));
+    // Others may ask it when this rank has gone on, to its end even.
+    static c10::intrusive_ptr<c10d::TCPStore> served;
+    if (options.isServer)
+      served = store;
+    isFirst = store->compareSet(keyOf(rank), {}, bytesOf(own)) == bytesOf(own);
   } catch (const std::exception &error) {
     throw std::runtime_error("cannot meet the other ranks at " + where + ": " +
                              firstLine(error.what()));
   }
+  if (!isFirst)
+    throw std::runtime_error(
+        "expected to be the only rank " + std::to_string(rank) + " at " +
+        where +
+        ", where another process is: was it started twice, or does "
+        "another run meet there?");
   if (rank != 0)
     try {
       return linesOf(store->get(all));

@@ -18,7 +18,9 @@ struct LocalBooks {
     for (const Listener &listener : listeners)
       addresses.push_back({{"127.0.0.1"}, listener.port});
   }
-  tcp::Book of(uint32_t rank) const { return {rank, addresses, 42}; }
+  tcp::Book of(uint32_t rank) const {
+    return {rank, addresses, std::vector<uint64_t>(addresses.size(), 42)};
+  }
 
   std::vector<Listener> listeners; ///< by rank, to be moved
   std::vector<tcp::Address> addresses;

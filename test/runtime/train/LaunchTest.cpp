@@ -41,6 +41,40 @@ TEST_F(Launch, FindsTorchrun) {
   EXPECT_EQ(job->ranksOnHost, 4u);
 }
 
+// A process that took itself for a whole run would write the ranks' files.
+TEST_F(Launch, ARankMustBeOneOfSoMany) {
+  struct {
+    const char *rank, *ranks;
+  } cases[] = {{"3", "3"},     {"-1", "3"},   {"3x", "8"}, {"", "3"},
+               {"0x1", "3"},   {"1 ", "3"},   {"0", "0"},  {"0", "4294967296"},
+               {"0", nullptr}, {nullptr, "3"}};
+  for (const auto &each : cases) {
+    SetUp();
+    if (each.rank)
+      setenv("RANK", each.rank, 1);
+    if (each.ranks)
+      setenv("WORLD_SIZE", each.ranks, 1);
+    try {
+      findJob();
+      FAIL() << each.rank;
+    } catch (const std::invalid_argument &error) {
+      std::string text = error.what();
+      EXPECT_NE(text.find(std::string("got RANK='") +
+                          (each.rank ? each.rank : "") + "' and WORLD_SIZE='" +
+                          (each.ranks ? each.ranks : "") + "'"),
+                std::string::npos)
+          << text;
+    }
+    giveWay(); // throws nothing
+  }
+  // Others may mean something else by it.
+  setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+  setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
+  EXPECT_EQ(findJob()->rank, 1u);
+  setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+  EXPECT_THROW(findJob(), std::invalid_argument);
+}
+
 TEST_F(Launch, FindsWhereRanksMeet) {
   setenv("RANK", "0", 1);
   setenv("WORLD_SIZE", "2", 1);
@@ -86,12 +120,6 @@ TEST_F(Launch, FindsASlurmStepButNotABatchScript) {
   setenv("SLURM_STEP_NUM_TASKS", "2", 1);
   ASSERT_TRUE(findJob());
   EXPECT_EQ(findJob()->ranksOnHost, 2u);
-}
-
-TEST_F(Launch, IgnoresWhatIsNoNumber) {
-  setenv("RANK", "3x", 1);
-  setenv("WORLD_SIZE", "8", 1);
-  EXPECT_FALSE(findJob());
 }
 
 /// What a rank of so many on a host gets, as text: "7+1".

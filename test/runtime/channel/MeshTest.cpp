@@ -1,0 +1,158 @@
+//===- MeshTest.cpp - Strangers, and ranks that are slow to answer --------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What messages do is in ConformanceTest.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/channel/LocalBooks.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+using namespace std::chrono_literals;
+using tcp::Mesh;
+
+namespace {
+/// Two ranks, at whose ports strangers may knock.
+class MeshOfTwo : public testing::Test {
+protected:
+  MeshOfTwo() : books(2) {
+    for (uint32_t rank : {0, 1}) {
+      ports[rank] = books.listeners[rank].port;
+      meshes[rank] = std::make_unique<Mesh>(
+          books.of(rank), std::move(books.listeners[rank]), 1h,
+          [this](uint32_t, const std::string &how) {
+            std::lock_guard lock(mutex);
+            losses.push_back(how);
+          });
+    }
+  }
+  ~MeshOfTwo() override {
+    EXPECT_EQ(losses, std::vector<std::string>{});
+    for (auto &mesh : meshes)
+      mesh.reset();
+  }
+
+  Socket knock(uint32_t rank) {
+    return connectTo("127.0.0.1", ports[rank], 5s);
+  }
+
+  /// Whether the mesh closes a connection before `timeout`.
+  static bool isClosed(const Socket &socket,
+                       std::chrono::milliseconds timeout) {
+    pollfd entry{.fd = socket.number(), .events = POLLIN, .revents = 0};
+    std::byte byte;
+    return poll(&entry, 1, static_cast<int>(timeout.count())) == 1 &&
+           recv(socket.number(), &byte, 1, 0) <= 0;
+  }
+
+  void expectToTalk() {
+    uint64_t said = 42, heard = 0;
+    auto receive =
+        meshes[1]->receive(0, 7, std::as_writable_bytes(std::span(&heard, 1)));
+    auto send = meshes[0]->send(1, 7, std::as_bytes(std::span(&said, 1)));
+    meshes[1]->wait(receive, 10s);
+    meshes[0]->wait(send, 10s);
+    EXPECT_EQ(heard, 42u);
+  }
+
+  LocalBooks books;
+  uint16_t ports[2];
+  std::mutex mutex;
+  std::vector<std::string> losses; // told to onLost
+  std::unique_ptr<Mesh> meshes[2];
+};
+
+TEST_F(MeshOfTwo, StrangersWhoSayNothingAreShownOut) {
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 150; ++i)
+    strangers.push_back(knock(1));
+  expectToTalk();
+  // So many are kept, the youngest, and not for long.
+  auto closed = [&](std::chrono::milliseconds timeout) {
+    return std::ranges::count_if(
+        strangers, [&](const Socket &each) { return isClosed(each, timeout); });
+  };
+  EXPECT_GE(closed(10ms), 150 - 64 - 1);
+  EXPECT_FALSE(isClosed(strangers.back(), 10ms));
+  EXPECT_TRUE(isClosed(strangers.back(), 10s));
+  EXPECT_EQ(closed(1s), 150);
+}
+
+TEST_F(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
+  std::vector<std::byte> garbage(4096, std::byte('G'));
+  Socket stranger = knock(1);
+  sendBytes(stranger, garbage, 1s);
+  EXPECT_TRUE(isClosed(stranger, 2s));
+  // Half of what a rank would say.
+  struct {
+    uint64_t magic = 0x324d454843, secret = 42, rank = 0;
+  } greeting;
+  auto bytes = std::as_bytes(std::span(&greeting, 1));
+  Socket half = knock(1);
+  sendBytes(half, bytes.first(12), 1s);
+  // All of it, but another secret, no rank, or the rank itself.
+  auto isRefused = [&] {
+    Socket socket = knock(1);
+    sendBytes(socket, bytes, 1s);
+    return isClosed(socket, 2s);
+  };
+  EXPECT_FALSE(isRefused());
+  greeting.secret = 43;
+  EXPECT_TRUE(isRefused());
+  greeting = {.rank = 2};
+  EXPECT_TRUE(isRefused());
+  greeting = {.rank = 1};
+  EXPECT_TRUE(isRefused());
+  expectToTalk();
+  EXPECT_TRUE(isClosed(half, 10s));
+}
+
+// A rank gives up waiting for one that is stopped, and tries again.
+TEST_F(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
+  struct {
+    uint64_t magic = 0x324d454843, secret = 42, rank = 0;
+  } greeting;
+  for (int i = 0; i < 5; ++i) {
+    Socket givenUp = knock(1);
+    sendBytes(givenUp, std::as_bytes(std::span(&greeting, 1)), 1s);
+  }
+  std::this_thread::sleep_for(200ms);
+  expectToTalk();
+  EXPECT_FALSE(meshes[1]->hasLost(0));
+}
+
+TEST_F(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
+  rlimit before{}, few{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  expectToTalk();
+  // They are this process's too, so the mesh can open no more than they.
+  Socket probe = knock(0);
+  few = before;
+  few.rlim_cur = static_cast<rlim_t>(probe.number()) + 60;
+  setrlimit(RLIMIT_NOFILE, &few);
+  std::vector<Socket> strangers;
+  try {
+    for (int i = 0; i < 100; ++i)
+      strangers.push_back(knock(1));
+  } catch (const std::runtime_error &) {
+    // None is left.
+  }
+  EXPECT_GT(strangers.size(), 10u);
+  expectToTalk();
+  strangers.clear();
+  setrlimit(RLIMIT_NOFILE, &before);
+  std::this_thread::sleep_for(400ms);
+  expectToTalk();
+}
+} // namespace
