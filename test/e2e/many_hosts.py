@@ -134,6 +134,10 @@ def processes(program):
 class Job:
     """A job that runs. Subclasses say how it began: ranks(), text(), terminate()."""
 
+    # What its launcher or its transport says if that ends the ranks before they can
+    # write a report.
+    unreported = None
+
     def ranks(self):
         """The processes of the ranks that live, by rank."""
         raise NotImplementedError
@@ -197,6 +201,8 @@ class Job:
             if how == "cut":
                 hosts[2].set_link("up")
         end = time.monotonic() + LIMIT  # the launcher may pass it on later
+        if self.unreported:
+            told += "|" + self.unreported
         while not re.search(told, self.text()):
             self.check(time.monotonic() < end, f"{how}: expected a report of {told}")
             time.sleep(0.05)
@@ -204,7 +210,8 @@ class Job:
         # its launcher does not reach is lost, and srun's way to end leaves none.
         count = self.text().count("the ranks at that moment:")
         most = 2 if how == "cut" else 1
-        least = 0 if how == "terminate" else 1
+        lost = self.unreported and re.search(self.unreported, self.text())
+        least = 0 if how == "terminate" or lost else 1
         self.check(least <= count <= most, f"{how}: {count} reports")
         return took
 

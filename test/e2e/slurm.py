@@ -142,6 +142,9 @@ class Cluster:
 class SlurmJob(many_hosts.Job):
     """A script that was submitted."""
 
+    # Open MPI ends its process, and then Slurm the step, where a send fails.
+    unreported = r"pml_ob1_\w+\.c:\d+ FATAL"
+
     def __init__(self, cluster, script, *arguments):
         self.cluster = cluster
         self.output = cluster.folder / f"{script}.log"

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <c10/util/Logging.h>
 #include <cstdlib>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -70,8 +71,11 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
   options.timeout = timeout;
   // It warns of hosts without a name, and of strangers, which is no fault of
   // the run; what fails is told below.
-  if (!std::getenv("TORCH_CPP_LOG_LEVEL"))
-    FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+  static std::once_flag silenced;
+  std::call_once(silenced, [] {
+    if (!std::getenv("TORCH_CPP_LOG_LEVEL"))
+      FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+  });
   c10::intrusive_ptr<c10d::TCPStore> store;
   auto keyOf = [&](uint32_t of) {
     return address.prefix + "chimera/" + std::to_string(of);
