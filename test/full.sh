@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs in full what test/run.sh runs in a short form, one after another, on what
-# that has built: random programs, the hostile test bed, mutants, fuzzers, killed
-# ranks. Each prints its counts; the first that fails ends it. Takes an hour and a
-# half.
+# that has built: random programs, killed ranks, several hosts, the hostile test bed,
+# mutants, fuzzers. Each prints its counts; the first that fails ends it. Takes an
+# hour and three quarters.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,10 @@ python3 test/e2e/kill.py $bin/chimera-run "$folder/sleeping" --kills 100
 $bin/chimera-compile test/e2e/Inputs/kill.mlir -o "$folder/training"
 python3 test/e2e/kill.py $bin/chimera-run "$folder/training" --kills 100 \
   --data LICENSE
+
+torchrun=build/venv/bin/torchrun
+test/e2e/hosts.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
+test/e2e/slurm.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
 
 test/e2e/streams.py --tools $bin
 test/e2e/orderings.py --tools $bin

@@ -5,7 +5,8 @@
 this machine, under each launcher: the same weights as on one host; and when a rank
 dies, is stopped or is cut off, or the launcher is told to end, every rank on every
 host ends in time, with a status that is not 0 and a report that says why. Prints how
-long that took. Needs root and says so where it is not.
+long that took. Needs root and says so where it is not. Without --rounds not all of
+that happens under each launcher.
 
 usage: hosts.py --tools BIN [--torchrun TORCHRUN] [--mpirun] [--rounds N]
                 [--timeout SECONDS] [--only LAUNCHER]
@@ -23,6 +24,15 @@ import uuid
 
 from many_hosts import HOSTS, RANKS, Job, digest, missing, prepare, processes
 from many_hosts import show_times, three_hosts
+
+
+ALL = ("kill", "kill-root", "stop", "cut", "terminate")
+# What is tried where time is short.
+PART = {
+    "processes": ("kill-root", "cut"),
+    "torchrun": ("kill", "stop"),
+    "mpirun": ("kill", "cut", "terminate"),
+}
 
 
 class HostsJob(Job):
@@ -164,7 +174,7 @@ def main():
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--torchrun", help="its path, to try it too")
     parser.add_argument("--mpirun", action="store_true", help="try it too")
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--rounds", type=int, help="of each; without it, a part once")
     # fmt: off
     parser.add_argument("--timeout", type=float, default=3, help="seconds, of the "
                         "jobs in which a rank is stopped or cut off")
@@ -172,6 +182,8 @@ def main():
     parser.add_argument("--only", help="the launcher")
     options = parser.parse_args()
     options.tools = options.tools.resolve()
+    if options.torchrun:  # from wherever a host's processes begin
+        options.torchrun = str(pathlib.Path(options.torchrun).absolute())
     if lack := missing():
         print("skipped: hosts of namespaces need", lack)
         return
@@ -193,10 +205,10 @@ def main():
 def show(launcher, hosts, options, folder):
     same_weights(launcher, hosts, options, folder)
     print(f"{launcher}: {RANKS} ranks on {HOSTS} hosts have the weights of one host")
-    for how in ("kill", "kill-root", "stop", "cut", "terminate"):
+    for how in ALL if options.rounds else PART[launcher]:
         times = [
             disturb(launcher, hosts, options, folder, how)
-            for _ in range(options.rounds)
+            for _ in range(options.rounds or 1)
         ]
         show_times(launcher, how, times)
 

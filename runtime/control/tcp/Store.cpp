@@ -40,7 +40,7 @@ std::vector<std::string> linesOf(const std::vector<uint8_t> &bytes) {
 /// The store's own wait says less of what is wrong, and later than it was told.
 void awaitListener(const StoreAddress &address,
                    std::chrono::milliseconds timeout) {
-  constexpr std::chrono::milliseconds kTry(5000), kPause(100);
+  constexpr std::chrono::milliseconds kTry(1000), kPause(100);
   Deadline deadline(timeout);
   for (;;)
     try {
