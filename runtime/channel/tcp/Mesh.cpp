@@ -116,7 +116,8 @@ void Mesh::reach(uint32_t peer, milliseconds connecting,
     return; // another thread was faster
   connection.socket = std::move(socket);
   connection.frames.push_back({{SignOfLife, 0, 0}, nullptr}); // confirms it
-  wake();
+  Done none;
+  flush(connection, peer, none); // so that what is sent next leaves at once
 }
 
 SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
