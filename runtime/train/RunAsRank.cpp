@@ -18,7 +18,6 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// Throws std::invalid_argument where nothing tells how to find the others.
 /// "RANK='0', WORLD_SIZE unset".
 std::string environmentOf(std::initializer_list<const char *> names) {
   std::string all;
@@ -30,6 +29,7 @@ std::string environmentOf(std::initializer_list<const char *> names) {
   return all;
 }
 
+/// Throws std::invalid_argument where nothing tells how to find the others.
 JoinOptions joinOptions(const JobUse &use, bool mayProgress) {
   JoinOptions options{.transport = use.transport, .mayProgress = mayProgress};
   if (use.transport == JobTransport::Mpi)

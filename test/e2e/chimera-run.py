@@ -371,7 +371,9 @@ class Test(Runs):
                           "that fit into", program, "--sequential")
 
     def test_a_failure_ends_with_one_line_end(self):
-        result = self.run_it(*self.training("--timeout", "0.001"))
+        # The second stage waits for the first one's forward, some 10 ms.
+        result = self.run_it(self.sample(), "--stages", "synthetic", "--unit-ns",
+                             "1e7", "--timeout", "0.001")
         self.assertNotEqual(result.returncode, 0, result.stdout)
         self.assertTrue(result.stderr.endswith("\n"))
         self.assertFalse(result.stderr.endswith("\n\n"), result.stderr)
