@@ -43,15 +43,20 @@ def size_name(size):
     return f"{size} MiB"
 
 
+def ping_pong(tools, rounds, sizes, progress=False):
+    """For each size the µs of each round: of channels and of both ways to wait."""
+    return json.loads(
+        machine.execute(
+            *machine.mpirun(2), "--bind-to", "core",
+            tools / "ping_pong", "--rounds", rounds,
+            *(["--progress"] if progress else []), "--bytes", *sizes,
+        ).stdout
+    )  # fmt: skip
+
+
 def print_ping_pong(args, progress):
     with machine.OtherLoad() as load:
-        rows = json.loads(
-            machine.execute(
-                *machine.mpirun(2), "--bind-to", "core",
-                args.tools / "ping_pong", "--rounds", args.rounds,
-                *(["--progress"] if progress else []), "--bytes", *args.sizes,
-            ).stdout
-        )  # fmt: skip
+        rows = ping_pong(args.tools, args.rounds, args.sizes, progress)
     print(
         f"Progress threads {'on' if progress else 'off'}; other load "
         f"{load.cores:.2f} cores.\n\n"

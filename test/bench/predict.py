@@ -128,7 +128,7 @@ def compare(args, folder, stages, schedule, size):
     return off
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -154,7 +154,11 @@ def main():
         "--run-options", nargs=argparse.REMAINDER, default=[],
         help="more options of chimera-run",
     )  # fmt: skip
-    args = parser.parse_args()
+    return parser
+
+
+def main():
+    args = make_parser().parse_args()
     print(
         f"N={args.micro_batches}, forward {args.forward_ms:g} ms, backward "
         f"{args.backward_ms:g} ms as sleeps, a process a rank on "
