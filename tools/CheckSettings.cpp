@@ -10,7 +10,6 @@
 #include "runtime/program/Program.h"
 #include "runtime/system/Cores.h"
 #include "runtime/train/RunAsRank.h"
-#include "tools/RunFiles.h"
 
 #include <stdexcept>
 
@@ -56,7 +55,6 @@ void chimera::checkSettings(const RunSettings &settings) {
                                 " for each of " +
                                 program::counted(cores, "core") + ", got " +
                                 std::to_string(settings.threads));
-  checkFiles(settings);
 }
 
 std::optional<JobTransport>

@@ -119,6 +119,7 @@ void Results::save(const char *what, const std::string &file,
   if (saveWeights(program, bytes, file, error)) {
     if (!settings.quiet)
       std::printf("saved %s\n", file.c_str());
+    std::fflush(stdout); // evaluating may take long
     return;
   }
   std::string written =

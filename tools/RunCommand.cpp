@@ -163,6 +163,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
 int chimera::runCommand(const RunSettings &settings) {
   checkSettings(settings);
   std::optional<Job> job = findJob();
+  if (!job)
+    checkFiles(settings);
   // Only what trains on text has threads. The ranks of this process are not
   // known yet, so it may start again in vain; a pipe can be read only once.
   if (!settings.data.empty())
@@ -175,6 +177,9 @@ int chimera::runCommand(const RunSettings &settings) {
   if (!program)
     throw std::runtime_error(error);
 
+  // Of a job only the root writes, on its own host.
+  if (job && job->rank == rootOf(*program))
+    checkFiles(settings);
   std::optional<JobTransport> transport = chooseTransport(settings, job);
   checkLaunch(settings, job, transport);
   std::optional<JobUse> jobUse;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/Launch.h"
+#include "runtime/train/RunAsRank.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Signals.h"
 #include "tools/RunCommand.h"
@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace chimera;
@@ -32,6 +33,16 @@ static int statusOfOutput(int status, bool hasOutput) {
   return 1;
 }
 
+/// A rank may have connections to all others. Where the system wants fewer, a
+/// connection that fails will say so.
+static void openManyFiles() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+    return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /// What the process ends with.
 static int run(int argc, char **argv) {
   bool hasOutput = guardOutputs();
@@ -40,10 +51,15 @@ static int run(int argc, char **argv) {
   std::signal(SIGPIPE, SIG_IGN);
   runtime::onEnd([](int status) { _exit(status); });
   runtime::Signals::holdBack();
+  openManyFiles();
   CLI::App app(
       "Runs the training step of a compiled program.\n\n"
-      "All ranks are threads of this process, or, under mpirun (or srun with\n"
-      "MPI), each process is one rank.\n\n"
+      "All ranks are threads of this process, or each process is one rank:\n"
+      "under mpirun or srun over MPI, under torchrun over TCP, and so without "
+      "a\n"
+      "launcher, where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (of rank "
+      "0)\n"
+      "are set for each process.\n\n"
       "SIGUSR1 stops the run at the end of the step, with its results; SIGINT\n"
       "and SIGTERM end it at once and say what every rank was doing.",
       "chimera-run");
@@ -88,8 +104,8 @@ static int run(int argc, char **argv) {
          "--timeout", settings.timeout,
          "Seconds after which a wait for another rank fails, from the "
          "start to the end of the run; while the process is stopped "
-         "they do not pass; 0: none (default: 1800). So does saving that "
-         "hangs, also with --sequential")
+         "they do not pass; 0: never (default: 1800). Saving that does not go "
+         "on fails after as long, also with --sequential")
       ->check(within(0.0, 1e9));
   app.add_flag("--sequential", settings.sequential,
                "Train the same description on one device without a pipeline");
@@ -112,7 +128,7 @@ static int run(int argc, char **argv) {
       "Fail unless all replicas' weights are bit-identical at the end");
   app.add_flag("--quiet", settings.quiet, "Print results and errors only");
   app.add_option("--transport", settings.transport,
-                 "What moves values; auto: tcp under torchrun, mpi in "
+                 "What moves values; auto: mpi under mpirun and srun, tcp in "
                  "another job, else in-process")
       ->check(oneOf(transportKinds()))
       ->capture_default_str();
@@ -156,7 +172,7 @@ static int run(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     bool isWrong = error.get_exit_code() != 0;
     if (isWrong)
-      runtime::giveWay();
+      runtime::decline(error.what());
     // Its own statuses say which rule of the library was broken.
     app.exit(error);
     return isWrong ? 1 : statusOfOutput(0, hasOutput);
@@ -167,12 +183,12 @@ static int run(int argc, char **argv) {
                                "be lost: give it > /dev/null at least");
     return statusOfOutput(runCommand(settings), hasOutput);
   } catch (const std::bad_alloc &) {
-    runtime::giveWay();
+    runtime::decline("out of memory");
     std::fprintf(stderr, "chimera-run: out of memory\n");
     return 1;
   } catch (const std::exception &error) {
     std::fflush(stdout);
-    runtime::giveWay();
+    runtime::decline(error.what());
     std::fprintf(stderr, "chimera-run: %s\n", error.what());
     return 1;
   }

@@ -37,6 +37,8 @@ namespace chimera::runtime {
 struct Event {
   uint32_t queue = 0;
   uint64_t position = 0;
+  /// What the device keeps of it while somebody can name it.
+  std::shared_ptr<const void> kept = {};
 };
 
 /// Memory that an operation uses.

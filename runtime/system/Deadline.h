@@ -29,7 +29,9 @@ public:
 
   explicit Deadline(std::chrono::milliseconds timeout,
                     Clock::time_point now = Clock::now())
-      : isNever(timeout >= kForever), left(timeout), asked(now) {}
+      : isNever(timeout >= kForever),
+        left(std::min<std::chrono::milliseconds>(timeout, kForever)),
+        asked(now) {}
 
   bool passed(Clock::time_point now = Clock::now()) {
     if (isNever)
@@ -45,9 +47,12 @@ private:
   Clock::time_point asked; ///< last
 };
 
-/// How much longer than the timeout who watches another's waits is patient: a
+/// The timeout of who watches another's waits, which is patient for longer: a
 /// wait that times out has more to say.
-inline constexpr std::chrono::milliseconds kAfterWaits(500);
+inline std::chrono::milliseconds afterWaits(std::chrono::milliseconds timeout) {
+  return std::min<std::chrono::milliseconds>(timeout, kForever) +
+         std::chrono::milliseconds(500);
+}
 
 /// What a wait that gave up says; `what` is what it waited for.
 inline std::string timedOut(std::chrono::milliseconds timeout,

@@ -73,8 +73,11 @@ Addresses resolve(const std::string &name, uint16_t port, int type) {
   addrinfo *list = nullptr;
   int code =
       getaddrinfo(name.c_str(), std::to_string(port).c_str(), &wanted, &list);
+  std::string reason = code == 0 ? "" : name + ": " + gai_strerror(code);
+  if (code == EAI_NONAME)
+    throw UnknownHost(reason);
   if (code != 0)
-    throw std::runtime_error(name + ": " + gai_strerror(code));
+    throw std::runtime_error(reason);
   return Addresses(list);
 }
 
@@ -153,6 +156,10 @@ chimera::runtime::addressesOfHost(const std::string &reachable) {
     if (!address.empty() && !std::ranges::count(once, address))
       once.push_back(std::move(address));
   return once;
+}
+
+void chimera::runtime::lookUp(const std::string &host) {
+  resolve(host, /*port=*/0, SOCK_STREAM);
 }
 
 Socket chimera::runtime::connectTo(const std::string &address, uint16_t port,

@@ -49,8 +49,16 @@ struct Listener {
 /// `reachable` first, if a host is named, those of its loopback last.
 std::vector<std::string> addressesOfHost(const std::string &reachable = "");
 
-/// Connects to an address, a number or a name. Throws std::runtime_error, which
-/// says why not, after `timeout` at the latest.
+/// There is no host of that name.
+class UnknownHost : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+/// Throws UnknownHost, or std::runtime_error where nobody can say now whether
+/// there is a host of that name.
+void lookUp(const std::string &host);
+
+/// Connects to an address, a number or a name. Throws as lookUp does, and
+/// std::runtime_error, which says why not, after `timeout` at the latest.
 Socket connectTo(const std::string &address, uint16_t port,
                  std::chrono::milliseconds timeout);
 

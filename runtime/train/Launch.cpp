@@ -44,7 +44,9 @@ constexpr struct {
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
+    // By hand, or by a launcher of the user's own.
+    {"RANK and WORLD_SIZE in the environment", "RANK", "WORLD_SIZE",
+     "LOCAL_WORLD_SIZE"},
 };
 
 std::optional<MeetingPlace> findPlace() {

@@ -14,18 +14,14 @@
 #include "runtime/interpreter/Communication.h"
 #include "runtime/program/File.h"
 #include "runtime/system/Deadline.h"
-#include "runtime/train/FinishRank.h"
+#include "runtime/train/OnThreads.h"
 #include "runtime/train/StopVote.h"
-#include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
-#include "runtime/watch/Standstill.h"
 #include "runtime/watch/Watchdog.h"
 #include "runtime/watch/Watcher.h"
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
-#include <unistd.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -39,7 +35,10 @@ uint32_t chimera::runtime::rootOf(const program::ProgramT &program) {
   return root == UINT32_MAX ? 0 : root;
 }
 
-void chimera::runtime::checkStages(const TrainingRun &run) {
+void chimera::runtime::checkRun(const TrainingRun &run) {
+  if (run.gatherGradients && run.steps == 0)
+    throw std::invalid_argument("expected at least one step where the last "
+                                "one's gradients are asked for, got none");
   for (uint32_t stage = 0; stage < run.program.stages.size(); ++stage)
     run.stages(run.program, stage);
 }
@@ -120,25 +119,11 @@ void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
                 " (are they in containers of their own?): a report will not "
                 "cover them\n");
 }
-
-/// The first failure among the threads of a run.
-struct Failure {
-  std::mutex mutex;
-  std::condition_variable ended;
-  uint32_t running = 0;
-  std::string report;
-};
 } // namespace
 
 void chimera::runtime::runInProcess(const TrainingRun &run) {
   uint32_t ranks = program::rankCount(run.program);
-  if (ranks > kMostThreads)
-    throw std::invalid_argument(
-        "expected at most " + std::to_string(kMostThreads) +
-        " ranks as threads of one process, got " + std::to_string(ranks) +
-        ": run it under mpirun, a process a rank");
-  std::vector<uint32_t> all(ranks);
-  std::iota(all.begin(), all.end(), 0);
+  expectThreads(ranks);
   StatusPage page(ranks);
   const Communication communication = communicationOf(run.program);
   std::vector<std::unique_ptr<Channels>> channels =
@@ -147,90 +132,11 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   // The channels of one abort those of all.
   controls.front()->onAbort(
       [&](const std::string &reason) { channels.front()->abort(reason); });
-  Standstill standstill(page, run.timeout);
-  Failure failure;
-  failure.running = ranks;
-
-  auto failLocked = [&](uint32_t rank, const std::string &reason) {
-    // Ranks that end because the first one failed have nothing to add.
-    if (!failure.report.empty())
-      return;
-    page.of(rank).fail(reason);
-    failure.report = report(run.program, accountOf(page, all, {}, ""));
-    controls[rank]->abort("rank " + std::to_string(rank) + " failed");
-  };
-  auto fail = [&](uint32_t rank, const std::string &reason) {
-    std::lock_guard lock(failure.mutex);
-    failLocked(rank, reason);
-  };
-  Listening listening(run.signals, [&](int signal) {
-    if (signal == SIGUSR1)
-      return page.askToStop();
-    std::lock_guard lock(failure.mutex);
-    if (!failure.report.empty()) {
-      writeReport(failure.report);
-      endProcess(1);
-    }
-    writeReport(run.program, page, all, {}, "ended by " + signalName(signal));
-    endProcess(128 + signal);
+  runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
+    runRank(
+        run, communication, *controls[rank], *channels[rank], page.of(rank),
+        [&](uint64_t step) { return page.mayBegin(step); }, {}, fail);
   });
-  auto runThread = [&](uint32_t rank) {
-    runOrEnd("running a rank", [&] {
-      try {
-        runRank(
-            run, communication, *controls[rank], *channels[rank], page.of(rank),
-            [&](uint64_t step) { return page.mayBegin(step); }, {},
-            [&](const std::string &reason) { fail(rank, reason); });
-      } catch (const std::exception &error) {
-        fail(rank, error.what());
-      }
-      std::lock_guard lock(failure.mutex);
-      --failure.running;
-      failure.ended.notify_all();
-    });
-  };
-  std::vector<std::thread> threads;
-  threads.reserve(ranks);
-  // From here on the threads use local variables, so no error may leave this
-  // function.
-  runOrEnd("starting the ranks", [&] {
-    for (uint32_t rank = 0; rank < ranks; ++rank) {
-      try {
-        threads.emplace_back(runThread, rank);
-      } catch (const std::exception &error) {
-        fail(rank, std::string("cannot start its thread: ") + error.what());
-        std::lock_guard lock(failure.mutex);
-        failure.running -= ranks - rank;
-        break;
-      }
-    }
-  });
-
-  {
-    constexpr std::chrono::milliseconds kLook(50);
-    constexpr std::chrono::seconds kPatience(3);
-    std::unique_lock lock(failure.mutex);
-    while (!failure.ended.wait_for(lock, kLook, [&] {
-      return failure.running == 0 || !failure.report.empty();
-    }))
-      if (std::optional<uint32_t> rank = standstill.find())
-        runOrEnd("reporting a rank that does not move", [&] {
-          failLocked(*rank,
-                     timedOut(run.timeout,
-                              "rank " + std::to_string(*rank) + " to go on"));
-        });
-    // A rank may compute for a long time, or for ever. End the process without
-    // it.
-    if (!failure.ended.wait_for(lock, kPatience,
-                                [&] { return failure.running == 0; })) {
-      writeReport(failure.report);
-      endProcess(1);
-    }
-  }
-  for (std::thread &thread : threads)
-    thread.join();
-  if (!failure.report.empty())
-    throw RunFailure(failure.report.substr(0, failure.report.rfind('\n')));
 }
 
 void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
@@ -265,5 +171,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
     fail(error.what());
   } catch (const std::exception &error) {
     fail(error.what());
+  } catch (...) {
+    fail(kWithoutWords);
   }
 }

@@ -83,8 +83,9 @@ class RunFailure : public std::runtime_error {
 uint32_t rootOf(const program::ProgramT &program);
 
 /// Makes every stage of the program once and drops it, so that one that does
-/// not fit is told before anything runs. Throws what the factory throws.
-void checkStages(const TrainingRun &run);
+/// not fit is told before anything runs. Throws what the factory throws, and
+/// std::invalid_argument where the run asks for what it cannot have.
+void checkRun(const TrainingRun &run);
 
 /// Ranks that one process takes as threads. Each pair of them has two channels
 /// of 64 bytes: 64 MiB for so many ranks, 1 GiB for four times as many.
@@ -98,9 +99,11 @@ inline constexpr uint32_t kMostThreads = 1024;
 void runInProcess(const TrainingRun &run);
 
 /// Runs all ranks on simulated devices, by one thread in an order that the seed
-/// decides (see runtime/device/simulated), and gathers as runInProcess does.
-/// Throws RunFailure where operations of ranks wait for each other, or use the
-/// same memory without an order; the message names the seed. Has no timeout.
+/// decides (see runtime/device/simulated), and gathers as runInProcess does, on
+/// threads. Throws RunFailure where a rank fails, operations of ranks wait for
+/// each other, or use the same memory without an order; the message names the
+/// seed. Steps have no timeout. Throws std::invalid_argument for more than
+/// kMostThreads ranks, and for a profile: virtual time has none.
 void runSimulated(const TrainingRun &run, uint64_t seed);
 
 /// Runs this process's rank of a job. Requires as many ranks as the program

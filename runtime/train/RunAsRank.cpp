@@ -7,6 +7,8 @@
 
 #include "runtime/train/RunAsRank.h"
 
+#include "runtime/system/Deadline.h"
+#include "runtime/system/WaitError.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
@@ -29,6 +31,10 @@ std::string environmentOf(std::initializer_list<const char *> names) {
   return all;
 }
 
+StoreAddress storeOf(const MeetingPlace &place) {
+  return {place.host, place.port, place.isServed, place.run};
+}
+
 /// Throws std::invalid_argument where nothing tells how to find the others.
 JoinOptions joinOptions(const JobUse &use, bool mayProgress) {
   JoinOptions options{.transport = use.transport, .mayProgress = mayProgress};
@@ -40,21 +46,23 @@ JoinOptions joinOptions(const JobUse &use, bool mayProgress) {
         "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, a "
         "number from 1 to 65535; got " +
         environmentOf({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
-  const MeetingPlace &place = *use.job->place;
-  options.store = {place.host, place.port, place.isServed, place.run};
+  options.store = storeOf(*use.job->place);
   options.rank = use.job->rank;
   options.ranks = use.job->ranks;
   return options;
 }
 
-void checkRanks(const program::ProgramT &program, uint32_t got) {
+/// `source` says who told how many there are.
+void checkRanks(const program::ProgramT &program, uint32_t got,
+                const std::string &source = "") {
   uint32_t expected = program::rankCount(program);
   if (got != expected)
     throw std::invalid_argument(
         "program expects " + program::counted(expected, "rank") + " (" +
         program::counted(program.workers.size(), "worker") + " x " +
         program::counted(program.data_parallel, "copy") + "), got " +
-        std::to_string(got) + ": run mpirun -n " + std::to_string(expected) +
+        std::to_string(got) + source + ": run mpirun -n " +
+        std::to_string(expected) +
         " chimera-run …, torchrun --no-python --nproc-per-node " +
         std::to_string(expected) +
         " chimera-run …, or chimera-run alone for ranks in one process");
@@ -62,14 +70,27 @@ void checkRanks(const program::ProgramT &program, uint32_t got) {
 } // namespace
 
 JobTransport chimera::runtime::transportOf(const Job &job) {
-  return std::string_view(job.launcher) == "torchrun" ? JobTransport::Tcp
-                                                      : JobTransport::Mpi;
+  std::string_view launcher = job.launcher;
+  return launcher == "mpirun" || launcher == "srun" ? JobTransport::Mpi
+                                                    : JobTransport::Tcp;
+}
+
+void chimera::runtime::decline(const std::string &reason) noexcept {
+  try {
+    std::optional<Job> job = findJob();
+    if (job && job->place && transportOf(*job) == JobTransport::Tcp)
+      declineAtStore(storeOf(*job->place), job->rank, reason);
+  } catch (const std::exception &) {
+    // Nobody is there to be told, or the job is what is wrong.
+  }
+  giveWay();
 }
 
 void chimera::runtime::checkJob(const program::ProgramT &program,
                                 const JobUse &use) {
   joinOptions(use, false);
-  checkRanks(program, use.job ? use.job->ranks : 1);
+  checkRanks(program, use.job ? use.job->ranks : 1,
+             use.job ? std::string(" from ") + use.job->launcher : "");
 }
 
 void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
@@ -85,19 +106,36 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
                                jobUse.progress);
   if (hostUse.setThreads)
     run.onThread = [&] { hostUse.setThreads(share.threads.computing); };
-  checkStages(run);
-  // Without MPI who waits for the others knows which are missing.
+  checkRun(run);
+  // Without MPI it is a last resort: each wait has an end of its own, and knows
+  // which ranks are missing.
   std::optional<Watchdog> limit(
       std::in_place,
-      run.timeout + (overMpi ? std::chrono::milliseconds(0) : 2 * kAfterWaits),
+      overMpi ? run.timeout : 2 * afterWaits(afterWaits(run.timeout)),
       "all ranks to start");
   std::optional<JoinedJob> joined(std::in_place,
                                   joinOptions(jobUse, share.threads.progress));
   checkRanks(run.program, joined->ranks());
+  constexpr uint32_t kNobody = UINT32_MAX;
   uint32_t firstToTell = 0; // until ranks can tell each other
   bool canTell = false;
+  // The other ranks may be well: the process leaves without meeting them again.
+  auto fail = [&](const std::string &reason, uint32_t first) {
+    limit.reset(); // or it would speak first, and know less
+    uint32_t self = joined->rank();
+    if (canTell && first != kNobody)
+      joined->control().abort("rank " + std::to_string(self) +
+                              " failed: " + reason);
+    else
+      giveWay(first);
+    runOrEnd("telling of a failure", [&] {
+      jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
+    });
+    endProcess(1);
+  };
   try {
-    joined->meet(run.timeout);
+    joined->meet(run.timeout,
+                 [](const std::string &what) { writeReport(what + "\n"); });
     // The ranks of a host have its memory and its cores in common.
     std::vector<uint32_t> hostRanks = joined->hostRanks();
     bool mayProgress =
@@ -114,15 +152,13 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     if (joined->rank() == rootOf(run.program) && hostUse.onReady)
       hostUse.onReady(share);
     runInJob(run, joined->control(), *channels, hostRanks);
+  } catch (const WaitError &error) {
+    bool hasHeard = error.reason == WaitError::Reason::Aborted;
+    fail(error.what(), hasHeard ? kNobody : firstToTell);
   } catch (const std::exception &error) {
-    if (!canTell)
-      giveWay(firstToTell);
-    if (jobUse.onFailure)
-      jobUse.onFailure(error.what());
-    else
-      writeReport(std::string(error.what()) + "\n");
-    // The other ranks may be well: leave without meeting them again.
-    endProcess(1);
+    fail(error.what(), firstToTell);
+  } catch (...) {
+    fail(kWithoutWords, firstToTell);
   }
   limit.emplace(run.timeout, "all ranks to leave, when all was done");
   joined.reset();

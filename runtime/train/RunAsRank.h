@@ -22,7 +22,8 @@
 
 namespace chimera::runtime {
 
-/// The transport that fits the launcher of a job: TCP under torchrun, else MPI.
+/// The transport that fits the launcher of a job: MPI under mpirun and srun,
+/// else TCP.
 JobTransport transportOf(const Job &job);
 
 /// How this process is a rank.
@@ -46,6 +47,11 @@ struct JobUse {
 /// std::invalid_argument where the program has another number of ranks than
 /// the job, and where nothing tells how to find the others.
 void checkJob(const program::ProgramT &program, const JobUse &use);
+
+/// To be called where this process fails and has not called runAsRank. The
+/// other ranks of its job wait for it: where they meet over TCP they are told
+/// the reason. Otherwise gives way. Takes some seconds at most.
+void decline(const std::string &reason) noexcept;
 
 /// Runs this process's rank of a job: meets the other ranks, shares the host
 /// with those that are on it, runs (runInJob) and leaves the job. Once in a

@@ -21,7 +21,7 @@ void chimera::runtime::runOnHost(TrainingRun run, const HostUse &use,
       ranks, shareCores(findCores(), ranks, use.threads, ProgressWish::Off)};
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
-  checkStages(run);
+  checkRun(run);
   std::vector<uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), 0);
   checkCapacity(run.program, all);

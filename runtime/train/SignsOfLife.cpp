@@ -101,8 +101,8 @@ private:
 } // namespace
 
 SignsOfLife::SignsOfLife(Control &control, milliseconds timeout)
-    : control(control), timeout(timeout),
-      period(std::max(timeout / kSigns, milliseconds(1))),
+    : control(control), timeout(std::min<milliseconds>(timeout, kForever)),
+      period(std::max(this->timeout / kSigns, milliseconds(1))),
       next(Clock::now() + period) {}
 
 void SignsOfLife::sendIfDue() {
@@ -157,7 +157,7 @@ void chimera::runtime::awaitLastSign(Control &control, uint32_t root,
                                      milliseconds timeout) try {
   // What the root itself waits for, while it gathers, times out before and has
   // more to say.
-  milliseconds patience = timeout + kAfterWaits;
+  milliseconds patience = afterWaits(timeout);
   while (receiveValue<Sign>(control, root, patience) != Sign::IsDone)
     patience = timeout;
   sendValue(control, root, Sign::IsDone, timeout);

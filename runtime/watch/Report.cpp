@@ -174,6 +174,13 @@ std::string chimera::runtime::report(const program::ProgramT &program,
              ? std::string("it was past its last step")
              : "it had not begun its first step"));
   }
+  bool hasFailed = std::ranges::any_of(account.ranks, [](const auto &known) {
+    return !known.isDead && known.state == Status::Failed;
+  });
+  // Before those that waited for it.
+  for (const RankState &known : account.ranks)
+    if (hasFailed && !known.isDead && known.isStopped)
+      add(nameOf(program, known.rank) + " is stopped");
   for (const RankState &known : account.ranks)
     if (!known.isDead && known.state == Status::Failed) {
       hasCause = true;
@@ -215,7 +222,6 @@ void write(const char *text, size_t size, Deadline &deadline) {
 }
 
 constexpr std::chrono::milliseconds kUnread(200);
-constexpr std::string_view kOpening = "\nchimera-run: ";
 
 /// The texts one after another.
 void writeAll(std::initializer_list<std::string_view> texts) {
@@ -223,10 +229,14 @@ void writeAll(std::initializer_list<std::string_view> texts) {
   for (std::string_view text : texts)
     write(text.data(), text.size(), deadline);
 }
+
+/// Behind whatever the last line says, which may have no end.
+void open() { writeAll({"\n", program_invocation_short_name, ": "}); }
 } // namespace
 
 void chimera::runtime::writeReport(const std::string &report) noexcept {
-  writeAll({kOpening, report});
+  open();
+  writeAll({report});
 }
 
 void chimera::runtime::writeReport(const program::ProgramT &program,
@@ -244,7 +254,9 @@ void chimera::runtime::writeReport(const program::ProgramT &program,
                   std::string_view why = "") {
     char number[32];
     std::snprintf(number, sizeof(number), "rank %u ", rank);
-    writeAll({named ? "" : kOpening, number, what, why, "\n"});
+    if (!named)
+      open();
+    writeAll({number, what, why, "\n"});
     named = true;
   };
   for (uint32_t rank : dead)
@@ -252,12 +264,15 @@ void chimera::runtime::writeReport(const program::ProgramT &program,
   for (uint32_t rank : ranks)
     if (page.of(rank).state.load() == Status::Failed)
       name(rank, "failed: ", page.of(rank).reason.data());
-  if (!named)
-    writeAll({kOpening, headline, "\n"});
+  if (!named) {
+    open();
+    writeAll({headline, "\n"});
+  }
   writeAll({"there is no memory left for a report on all ranks\n"});
 }
 
 void chimera::runtime::endFor(const char *doing, const char *error) noexcept {
-  writeAll({kOpening, "failed while ", doing, ": ", error, "\n"});
+  open();
+  writeAll({"failed while ", doing, ": ", error, "\n"});
   endProcess(1);
 }

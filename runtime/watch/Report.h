@@ -25,15 +25,17 @@ namespace chimera::runtime {
 std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
                                 const Account &account, uint32_t rank);
 
-/// A line for each rank: first those that died, then those that failed, with
-/// their reasons, then every other one, with the instruction it is in and where
-/// that comes from, for whom it waits and since when, and whether its process
-/// is stopped (by SIGSTOP or a debugger); last, of which ranks nothing is
-/// known. If the entry of a rank does not fit the program, its line says so.
-/// The last line ends with a line break. Throws std::bad_alloc only.
+/// A line for each rank: first those that died, then, where some failed, those
+/// that are stopped, then those that failed, with their reasons, then every
+/// other one, with the instruction it is in and where that comes from, for whom
+/// it waits and since when, and whether its process is stopped (by SIGSTOP or a
+/// debugger); last, of which ranks nothing is known. If the entry of a rank
+/// does not fit the program, its line says so. The last line ends with a line
+/// break. Throws std::bad_alloc only.
 std::string report(const program::ProgramT &program, const Account &account);
 
-/// Writes a report to standard error at once. It does not use stdio, whose
+/// Writes a report to standard error at once, behind the name of this program.
+/// It does not use stdio, whose
 /// locks a stuck thread may hold. If nobody reads standard error, the rest of
 /// the report is dropped after 0.2 s, so that the process can end.
 void writeReport(const std::string &report) noexcept;
@@ -50,6 +52,9 @@ void writeReport(const program::ProgramT &program, const StatusPage &page,
 /// process with status 1.
 [[noreturn]] void endFor(const char *doing, const char *error) noexcept;
 
+/// Of an error that is no std::exception.
+inline constexpr const char *kWithoutWords = "an error that has no words";
+
 /// Does `work` on a thread where nobody catches exceptions. If it throws,
 /// endFor ends the process.
 template <typename Work>
@@ -59,7 +64,7 @@ void runOrEnd(const char *doing, const Work &work) noexcept {
   } catch (const std::exception &error) {
     endFor(doing, error.what());
   } catch (...) {
-    endFor(doing, "an error that has no words");
+    endFor(doing, kWithoutWords);
   }
 }
 

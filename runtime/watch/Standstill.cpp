@@ -11,7 +11,7 @@ using namespace chimera::runtime;
 
 Standstill::Standstill(const StatusPage &page,
                        std::chrono::milliseconds timeout)
-    : page(page), limit(timeout + kAfterWaits),
+    : page(page), limit(afterWaits(timeout)),
       seen(page.ranks(), {0, Deadline(limit)}) {}
 
 std::optional<uint32_t> Standstill::find() {

@@ -86,7 +86,7 @@ bool Watcher::anyFailed() const {
 
 void Watcher::watch() {
   // Begins again whenever the next rank is seen not stopped.
-  Deadline patience(timeout + kAfterWaits);
+  Deadline patience(afterWaits(timeout));
   constexpr unsigned kTurnsToEnd = 8;
   unsigned turnsSinceHeard = 0;
   std::unique_lock lock(mutex);
@@ -95,7 +95,7 @@ void Watcher::watch() {
        ++turn) {
     if (next != self && turn % kStoppedEvery == 0) {
       if (!isStopped(page.of(next).pid.load()))
-        patience = Deadline(timeout + kAfterWaits);
+        patience = Deadline(afterWaits(timeout));
       else if (patience.passed())
         page.of(self).fail(timedOut(timeout, "the stopped process of rank " +
                                                  std::to_string(next)));

@@ -235,8 +235,8 @@ class Test(Runs):
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_wrong_rank_count(self):
         self.expect_error(
-            "program expects 4 ranks (4 workers x 1 copy), got 3: run "
-            "mpirun -n 4 chimera-run", self.sample(), ranks=3)
+            "program expects 4 ranks (4 workers x 1 copy), got 3 from "
+            "mpirun: run mpirun -n 4 chimera-run", self.sample(), ranks=3)
         self.expect_error("got 1: run mpirun -n 4", self.sample(),
                           "--transport", "mpi")
 

@@ -7,6 +7,7 @@ Over MPI: each job ends by itself, with one clear reason.
 """
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,46 @@ class Test(unittest.TestCase):
         errors = self.errors_of('set "$@" --wrong', self.program)
         self.assertEqual(errors.count("chimera-run: unknown option '--wrong'"),
                          1, errors)
+
+    def start_by_hand(self, *changes):
+        """Four ranks that meet over TCP, each in a shell that does its change;
+        what each wrote, when all have ended with an error."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        ranks = [subprocess.Popen(
+            ["sh", "-c", f'{change}; exec {CHIMERA_RUN} "$@"', "sh",
+             self.program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, env={**ENVIRONMENT, "RANK": str(rank),
+                            "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1",
+                            "MASTER_PORT": str(port)})
+            for rank, change in enumerate(changes)]
+        for rank in ranks:
+            self.addCleanup(rank.kill)
+        texts = [rank.communicate(timeout=30)[0] for rank in ranks]
+        for rank, text in zip(ranks, texts):
+            self.assertEqual(rank.returncode, 1, text)
+        return texts
+
+    def test_a_rank_that_fails_before_the_meeting_says_so_to_all(self):
+        wrong = ("set nothere", "cannot open")
+        for rank, change, reason in ((2, *wrong), (0, *wrong), (
+                1, 'set "$@" --wrong', "--wrong")):
+            changes = [":"] * 4
+            changes[rank] = change
+            texts = self.start_by_hand(*changes)
+            for other, text in enumerate(texts):
+                self.assertIn(reason, text)
+                if other != rank:
+                    self.assertIn(f"rank {rank} failed: ", text)
+
+    def test_only_the_root_needs_the_folder_of_an_output(self):
+        """Here rank 0: it has the loss of the pipeline that runs up."""
+        file = os.path.join(self.folder, "only", "log")
+        texts = self.start_by_hand(*[f'set "$@" --log {file}'] * 4)
+        self.assertIn(f"chimera-run: {file}", texts[0])
+        for text in texts[1:]:
+            self.assertIn(f"chimera-run: rank 0 failed: {file}", text)
 
     def test_a_rank_that_never_comes(self):
         errors = self.errors_of("kill -STOP $$", self.program, "--timeout", "1")

@@ -75,13 +75,14 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
   for (const std::string &host : address.hosts)
     try {
       Socket socket = connectTo(host, address.port, connecting);
+      // Its other addresses are less likely its own.
+      milliseconds patience = std::exchange(answering, connecting);
       sendBytes(socket,
                 bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
                 connecting);
       Greeting answer{};
       receiveBytes(socket, std::as_writable_bytes(std::span(&answer, 1)),
-                   answering);
-      answering = connecting; // of the next, which is less likely it
+                   patience);
       if (answer.magic == kMagic && answer.secret == book.secrets[peer] &&
           answer.rank == peer)
         return socket;
@@ -143,8 +144,7 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
     if (!connection.frames.empty())
       wake();
   }
-  for (const auto &call : done)
-    call();
+  callBack(done);
   return operation;
 }
 
@@ -166,8 +166,7 @@ SharedOperation Mesh::receive(uint32_t from, Stream stream, Bytes bytes,
     inbox.kept.pop_front();
     fill(*operation, message, done);
   }
-  for (const auto &call : done)
-    call();
+  callBack(done);
   return operation;
 }
 
@@ -194,6 +193,16 @@ void Mesh::finish(Operation &operation, Done &done) {
   if (operation.onDone)
     done.push_back(std::exchange(operation.onDone, nullptr));
   operation.done.store(true, std::memory_order_release);
+  changed.notify_all();
+}
+
+/// Without the lock. What is called may be what somebody waits for.
+void Mesh::callBack(const Done &done) {
+  if (done.empty())
+    return;
+  for (const auto &call : done)
+    call();
+  std::lock_guard lock(mutex);
   changed.notify_all();
 }
 
@@ -257,6 +266,11 @@ void Mesh::abandon(const SharedOperation &operation) {
       connection.isUnwanted = true;
       connection.operation.reset();
     }
+}
+
+bool Mesh::hasReached(uint32_t peer) const {
+  std::lock_guard lock(mutex);
+  return outgoing.count(peer) != 0;
 }
 
 bool Mesh::hasLost(uint32_t peer) const {

@@ -112,6 +112,8 @@ public:
   /// Connects to a rank, unless it has. Throws std::runtime_error where that
   /// takes longer than `timeout` for one of its addresses, or is refused.
   void reach(uint32_t peer, std::chrono::milliseconds timeout);
+  /// Whether it has connected to a rank: to send to it then waits for nobody.
+  bool hasReached(uint32_t peer) const;
   /// Whether a rank is known to have left, or to be lost.
   bool hasLost(uint32_t peer) const;
 
@@ -185,6 +187,7 @@ private:
   void deliver(Inbox &inbox, std::vector<std::byte> message, Done &done);
   void fill(Operation &receive, ConstBytes message, Done &done);
   void finish(Operation &operation, Done &done);
+  void callBack(const Done &done);
   bool hears(uint32_t peer) const;
   void lose(uint32_t peer, const std::string &how);
   void keepAlive();

@@ -198,26 +198,36 @@ void Mesh::keepAlive() {
 }
 
 /// Takes new connections. Strangers who say nothing must not use up what the
-/// process may open.
+/// process may open: the oldest are shown out, but only those that could have
+/// said something, which are those of an earlier turn.
 void Mesh::accept() {
   constexpr std::ptrdiff_t kMostStrangers = 64;
   constexpr milliseconds kPause = 200ms;
   auto isStranger = [](const Incoming &each) { return !each.from; };
-  for (;;) {
+  std::ptrdiff_t strangers = std::ranges::count_if(incoming, isStranger);
+  std::ptrdiff_t earlier = strangers;
+  auto showOut = [&] {
+    if (earlier == 0)
+      return false;
+    incoming.erase(std::ranges::find_if(incoming, isStranger));
+    --earlier, --strangers;
+    return true;
+  };
+  while (strangers < kMostStrangers || showOut()) {
     Socket accepted(accept4(listener.socket.number(), nullptr, nullptr,
                             SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!accepted) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
           errno == ENOMEM) {
-        std::erase_if(incoming, isStranger);
+        while (showOut())
+          ;
         nextAccept = std::chrono::steady_clock::now() + kPause;
       }
       return;
     }
     makeImmediate(accepted);
-    if (std::ranges::count_if(incoming, isStranger) >= kMostStrangers)
-      incoming.erase(std::ranges::find_if(incoming, isStranger));
     incoming.emplace_back().socket = std::move(accepted);
+    ++strangers;
   }
 }
 
@@ -265,15 +275,14 @@ bool Mesh::turn(std::optional<Deadline> &leaving) {
     std::lock_guard lock(mutex);
     uint64_t count = 0;
     (void)!read(wakeUp.number(), &count, sizeof(count));
-    accept();
     std::erase_if(incoming, [&](Incoming &connection) {
       return !readFrom(connection, done) ||
              (!connection.from && connection.greetsUntil.passed());
     });
+    accept();
     losses = std::exchange(newlyLost, {});
   }
-  for (const auto &call : done)
-    call();
+  callBack(done);
   for (const auto &[peer, how] : losses)
     onLost(peer, how);
   return true;

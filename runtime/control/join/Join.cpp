@@ -34,13 +34,14 @@ struct JoinedJob::State {
   }
 
   std::vector<std::string> exchange(const std::string &own,
-                                    std::chrono::milliseconds timeout) {
+                                    std::chrono::milliseconds timeout,
+                                    const OnLongWait &onLongWait) {
 #ifdef CHIMERA_HAVE_MPI
     if (session)
       return session->exchange(own);
 #endif
     return exchangeAtStore(options.store, options.rank, options.ranks, own,
-                           timeout);
+                           timeout, onLongWait);
   }
 
   JoinOptions options;
@@ -67,13 +68,23 @@ bool JoinedJob::allowsProgress() const {
   return true;
 }
 
-void JoinedJob::meet(std::chrono::milliseconds timeout) {
+void JoinedJob::meet(std::chrono::milliseconds timeout,
+                     const OnLongWait &onLongWait) {
   Listener listener;
-  Entry own = Entry::own(listener.port, state->options.store.host);
-  state->meeting.emplace(rank(), state->exchange(own.text(), timeout));
-  // A wait for a rank that is silent times out before, and has more to say.
+  const StoreAddress &store = state->options.store;
+  Entry own = Entry::own(listener.port, store.host);
+  std::vector<std::string> entries = state->exchange(
+      own.text(), std::min<std::chrono::milliseconds>(timeout, kForever),
+      onLongWait);
+  if (entries.size() != ranks())
+    throw std::runtime_error(
+        "expected " + std::to_string(ranks()) + " ranks at " + store.host +
+        " port " + std::to_string(store.port) + ", where there are " +
+        std::to_string(entries.size()) +
+        ": was WORLD_SIZE the same for all, or does another run meet there?");
+  state->meeting.emplace(rank(), entries);
   state->control.emplace(state->meeting->book, std::move(listener),
-                         timeout + kAfterWaits);
+                         afterWaits(timeout));
 }
 
 std::vector<uint32_t> JoinedJob::hostRanks() const {

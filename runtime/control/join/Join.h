@@ -48,7 +48,8 @@ public:
   /// Finds the other ranks. Throws std::runtime_error where some are not there
   /// before `timeout`, or cannot be reached; knows no timeout over MPI: the
   /// caller needs a Watchdog. To be called once.
-  void meet(std::chrono::milliseconds timeout);
+  void meet(std::chrono::milliseconds timeout,
+            const OnLongWait &onLongWait = {});
 
   /// These require `meet`.
   std::vector<uint32_t> hostRanks() const;

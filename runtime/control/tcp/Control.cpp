@@ -65,7 +65,8 @@ struct TcpControl::State {
   }
 
   /// Ends the waits of this rank, and of all if it is rank 0; else rank 0 is
-  /// told, which tells the others.
+  /// told, which tells the others. Waits for nobody: a rank that is not reached
+  /// yet will find nobody here.
   void tell(const std::string &reason) {
     if (hasTold.exchange(true))
       return;
@@ -74,7 +75,7 @@ struct TcpControl::State {
     std::memcpy(text.data(), reason.data(), size);
     for (uint32_t rank = 0; rank < (isRoot() ? mesh.ranks() : 1); ++rank)
       try {
-        if (rank != mesh.rank())
+        if (mesh.hasReached(rank))
           sendCopy(rank, Streams::kNews, text);
       } catch (const std::runtime_error &) {
         // It is the one that is gone.
@@ -103,9 +104,14 @@ TcpControl::TcpControl(const Book &book, Listener listener,
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     state->listenTo(rank);
   state->accounts.listen();
-  for (uint32_t rank = 0; rank < ranks(); ++rank)
-    if (rank != this->rank() && (this->rank() == 0 || rank == 0))
-      state->mesh.watch(rank);
+  try {
+    for (uint32_t rank = 0; rank < ranks(); ++rank)
+      if (rank != this->rank() && (this->rank() == 0 || rank == 0))
+        state->mesh.watch(rank);
+  } catch (const std::runtime_error &error) {
+    state->tell("rank " + std::to_string(this->rank()) + " " + error.what());
+    throw;
+  }
 }
 
 TcpControl::~TcpControl() { state->accounts.close(); }

@@ -15,6 +15,8 @@
 
 #include "runtime/channel/tcp/Mesh.h"
 
+#include <functional>
+
 namespace chimera::runtime {
 
 /// What a rank tells the others, as text without line ends but at its end.
@@ -51,14 +53,25 @@ struct StoreAddress {
   std::string prefix;    ///< of keys, for a store that serves several runs
 };
 
+/// Told, once, for what a rank still waits.
+using OnLongWait = std::function<void(const std::string &what)>;
+
 /// Leaves `own` in the store and returns those of all ranks, in rank order.
 /// Rank 0 keeps the store for as long as the process lives. Throws
 /// std::runtime_error where some ranks are not there before `timeout`, which it
-/// names at rank 0, and where another process is this rank already.
+/// names at rank 0, where one of them does not come (declineAtStore), and where
+/// another process is this rank already.
 std::vector<std::string> exchangeAtStore(const StoreAddress &store,
                                          uint32_t rank, uint32_t ranks,
                                          const std::string &own,
-                                         std::chrono::milliseconds timeout);
+                                         std::chrono::milliseconds timeout,
+                                         const OnLongWait &onLongWait = {});
+
+/// Tells the ranks that wait at the store, now or later, that this one does not
+/// come and why. Takes some seconds at most. Throws std::exception where nobody
+/// serves the store.
+void declineAtStore(const StoreAddress &store, uint32_t rank,
+                    const std::string &reason);
 
 } // namespace chimera::runtime
 

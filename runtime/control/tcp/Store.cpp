@@ -14,6 +14,7 @@
 #include <c10/util/Logging.h>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -37,60 +38,151 @@ std::vector<std::string> linesOf(const std::vector<uint8_t> &bytes) {
   return lines;
 }
 
-/// The store's own wait says less of what is wrong, and later than it was told.
-void awaitListener(const StoreAddress &address,
-                   std::chrono::milliseconds timeout) {
-  constexpr std::chrono::milliseconds kTry(1000), kPause(100);
-  Deadline deadline(timeout);
-  for (;;)
-    try {
-      connectTo(address.host, address.port, std::min(timeout, kTry));
-      return;
-    } catch (const std::runtime_error &) {
-      if (deadline.passed())
-        throw;
-      std::this_thread::sleep_for(kPause);
-    }
-}
-
 std::string firstLine(const char *text) {
   std::string all = text;
   return all.substr(0, all.find('\n'));
 }
-} // namespace
 
-std::vector<std::string>
-chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
-                                  uint32_t ranks, const std::string &own,
-                                  std::chrono::milliseconds timeout) {
-  std::string where = address.host + " port " + std::to_string(address.port);
-  c10d::TCPStoreOptions options;
-  options.port = address.port;
-  options.isServer = rank == 0 && !address.isServed;
-  options.waitWorkers = false;
-  options.timeout = timeout;
-  // It warns of hosts without a name, and of strangers, which is no fault of
-  // the run; what fails is told below.
-  static std::once_flag silenced;
-  std::call_once(silenced, [] {
-    if (!std::getenv("TORCH_CPP_LOG_LEVEL"))
-      FLAGS_caffe2_log_level = c10::GLOG_FATAL;
-  });
-  c10::intrusive_ptr<c10d::TCPStore> store;
-  auto keyOf = [&](uint32_t of) {
-    return address.prefix + "chimera/" + std::to_string(of);
-  };
-  const std::string all = address.prefix + "chimera/all";
-  bool isFirst = false;
-  try {
-    if (!options.isServer)
-      awaitListener(address, timeout);
+std::string nameOf(const StoreAddress &address) {
+  return address.host + " port " + std::to_string(address.port);
+}
+
+/// Tells, once, that a wait is long.
+class Notice {
+public:
+  explicit Notice(const OnLongWait &tell) : tell(tell) {}
+  /// `what` says for what.
+  template <typename What> void tellIfDue(const What &what) {
+    constexpr std::chrono::seconds kLong(5);
+    if (!tell || std::chrono::steady_clock::now() - begin < kLong)
+      return;
+    std::exchange(tell, nullptr)(what());
+  }
+
+private:
+  OnLongWait tell;
+  std::chrono::steady_clock::time_point begin =
+      std::chrono::steady_clock::now();
+};
+
+/// Waits until the host has an address, and, unless this rank serves it,
+/// somebody listens there. The store's own wait says less of what is wrong, and
+/// later than it was told.
+void awaitHost(const StoreAddress &address, bool isServer,
+               std::chrono::milliseconds timeout, Notice &notice) {
+  constexpr std::chrono::milliseconds kTry(500), kPause(100);
+  Deadline deadline(timeout);
+  for (;;)
+    try {
+      if (isServer)
+        lookUp(address.host);
+      else
+        connectTo(address.host, address.port, std::min(timeout, kTry));
+      return;
+    } catch (const UnknownHost &) {
+      throw;
+    } catch (const std::runtime_error &error) {
+      if (deadline.passed())
+        throw;
+      notice.tellIfDue([&] {
+        return "still waits for rank 0 at " + nameOf(address) + " (" +
+               error.what() + ")";
+      });
+      std::this_thread::sleep_for(kPause);
+    }
+}
+
+/// Some rank has told that it does not come.
+class Declined : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What ranks say where they meet.
+class Store {
+public:
+  /// Throws std::runtime_error.
+  Store(const StoreAddress &address, uint32_t rank,
+        std::chrono::milliseconds timeout, Notice &notice)
+      : address(address) {
+    c10d::TCPStoreOptions options;
+    options.port = address.port;
+    options.isServer = rank == 0 && !address.isServed;
+    options.waitWorkers = false;
+    options.timeout = timeout;
+    // It warns of hosts without a name, and of strangers, which is no fault of
+    // the run; what fails is told.
+    static std::once_flag silenced;
+    std::call_once(silenced, [] {
+      if (!std::getenv("TORCH_CPP_LOG_LEVEL"))
+        FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+    });
+    awaitHost(address, options.isServer, timeout, notice);
     store = c10::make_intrusive<c10d::TCPStore>(address.host, options);
     // Others may ask it when this rank has gone on, to its end even.
     static c10::intrusive_ptr<c10d::TCPStore> served;
     if (options.isServer)
       served = store;
-    isFirst = store->compareSet(keyOf(rank), {}, bytesOf(own)) == bytesOf(own);
+  }
+
+  std::string entry(uint32_t rank) const { return key(std::to_string(rank)); }
+  std::string all() const { return key("all"); }
+  std::string declined() const { return key("declined"); }
+
+  bool has(const std::vector<std::string> &keys) { return store->check(keys); }
+  std::vector<uint8_t> get(const std::string &key) { return store->get(key); }
+  void set(const std::string &key, const std::string &text) {
+    store->set(key, bytesOf(text));
+  }
+  /// Whether nobody else had set it.
+  bool setFirst(const std::string &key, const std::string &text) {
+    return store->compareSet(key, {}, bytesOf(text)) == bytesOf(text);
+  }
+
+  /// Waits until all keys are set; false where `timeout` passes first. Throws
+  /// Declined.
+  template <typename What>
+  bool await(const std::vector<std::string> &keys,
+             std::chrono::milliseconds timeout, Notice &notice,
+             const What &what) {
+    constexpr std::chrono::milliseconds kLongestPause(200);
+    std::chrono::milliseconds pause(1);
+    Deadline deadline(timeout);
+    while (!has(keys)) {
+      if (has({declined()})) {
+        std::vector<uint8_t> reason = get(declined());
+        throw Declined(std::string(reason.begin(), reason.end()));
+      }
+      if (deadline.passed())
+        return false;
+      notice.tellIfDue(what);
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongestPause);
+    }
+    return true;
+  }
+
+private:
+  std::string key(const std::string &name) const {
+    return address.prefix + "chimera/" + name;
+  }
+
+  const StoreAddress address;
+  c10::intrusive_ptr<c10d::TCPStore> store;
+};
+} // namespace
+
+std::vector<std::string>
+chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
+                                  uint32_t ranks, const std::string &own,
+                                  std::chrono::milliseconds timeout,
+                                  const OnLongWait &onLongWait) {
+  const std::string where = nameOf(address);
+  Notice notice(onLongWait);
+  std::optional<Store> store;
+  bool isFirst = false;
+  try {
+    store.emplace(address, rank, timeout, notice);
+    isFirst = store->setFirst(store->entry(rank), own);
   } catch (const std::exception &error) {
     throw std::runtime_error("cannot meet the other ranks at " + where + ": " +
                              firstLine(error.what()));
@@ -101,33 +193,58 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
         where +
         ", where another process is: was it started twice, or does "
         "another run meet there?");
-  if (rank != 0)
-    try {
-      return linesOf(store->get(all));
-    } catch (const std::exception &error) {
-      throw std::runtime_error("rank 0 did not say where the other ranks are, "
-                               "at " +
-                               where + ": " + firstLine(error.what()));
-    }
-  std::vector<std::string> entries;
-  std::string missing;
+  std::vector<std::string> keys;
   for (uint32_t other = 0; other < ranks; ++other)
-    try {
-      if (missing.empty())
-        store->wait({keyOf(other)}, timeout);
-      else if (!store->check({keyOf(other)}))
-        throw std::runtime_error("missing");
-      std::vector<uint8_t> bytes = store->get(keyOf(other));
-      entries.emplace_back(bytes.begin(), bytes.end());
-    } catch (const std::exception &) {
-      missing += (missing.empty() ? "" : ", ") + std::to_string(other);
+    keys.push_back(store->entry(other));
+  auto missing = [&] {
+    std::string names;
+    for (uint32_t other = 0; other < ranks; ++other)
+      if (!store->has({keys[other]}))
+        names += (names.empty() ? "" : ", ") + std::to_string(other);
+    return names;
+  };
+  try {
+    if (rank != 0) {
+      // Which ranks are missing rank 0 tells.
+      if (!store->await({store->all()}, timeout, notice, [&] {
+            return "still waits at " + where + " for all ranks to come";
+          }))
+        throw std::runtime_error(
+            timedOut(timeout, "rank 0 to say at " + where +
+                                  " where the other ranks are: some may not "
+                                  "have come"));
+      return linesOf(store->get(store->all()));
     }
-  if (!missing.empty())
-    throw std::runtime_error("these ranks did not come to " + where + ": " +
-                             missing);
-  std::string joined;
-  for (const std::string &entry : entries)
-    joined += entry;
-  store->set(all, bytesOf(joined));
-  return entries;
+    if (!store->await(keys, timeout, notice, [&] {
+          return "still waits at " + where + " for these ranks: " + missing();
+        }))
+      throw std::runtime_error("these ranks did not come to " + where + ": " +
+                               missing());
+    std::string joined;
+    for (const std::string &key : keys) {
+      std::vector<uint8_t> entry = store->get(key);
+      joined.append(entry.begin(), entry.end());
+    }
+    store->set(store->all(), joined);
+    return linesOf(bytesOf(joined));
+  } catch (const Declined &) {
+    throw;
+  } catch (const c10::Error &error) {
+    throw std::runtime_error("the place where ranks meet, " + where +
+                             ", is gone: has rank 0 or its launcher ended? (" +
+                             firstLine(error.what()) + ")");
+  }
+}
+
+void chimera::runtime::declineAtStore(const StoreAddress &address,
+                                      uint32_t rank,
+                                      const std::string &reason) {
+  constexpr std::chrono::seconds kPatience(5), kHeard(2);
+  Notice nothing({});
+  Store store(address, rank, kPatience, nothing);
+  store.setFirst(store.declined(),
+                 "rank " + std::to_string(rank) + " failed: " + reason);
+  // It ends with this process.
+  if (rank == 0 && !address.isServed)
+    std::this_thread::sleep_for(kHeard);
 }

@@ -14,13 +14,6 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::simulated;
 
-namespace {
-/// Event::queue is 0 for no queue.
-Event eventOf(uint32_t queue, uint64_t position) {
-  return {queue + 1, position};
-}
-} // namespace
-
 class Simulation::SimulatedQueue final : public Queue {
 public:
   SimulatedQueue(Simulation &simulation, QueueState &state)
@@ -79,11 +72,15 @@ public:
 
   Event record() override {
     std::lock_guard lock(simulation.mutex);
+    std::shared_ptr<Clock> clock;
     if (state.done == state.put)
-      state.recorded[state.put] = state.clock;
+      clock = std::make_shared<Clock>(state.clock);
+    else if (std::shared_ptr<Clock> &open = state.recorded[state.put])
+      clock = open;
     else
-      state.recorded.try_emplace(state.put);
-    return eventOf(state.number, state.put);
+      clock = open = std::make_shared<Clock>();
+    // Event::queue is 0 for no queue.
+    return {state.number + 1, state.put, std::move(clock)};
   }
   void wait(Event event) override {
     Item item{.label = label("the wait for an event")};

@@ -82,20 +82,16 @@ void Simulation::setHosts(std::vector<Host> all) {
   hosts = std::move(all);
 }
 
-bool Simulation::hasPassed(Event event) const {
+bool Simulation::hasPassed(const Event &event) const {
   if (event.queue == 0)
     return true;
   const auto &queue = queues[event.queue - 1];
   return !queue || queue->done >= event.position;
 }
 
-const Clock &Simulation::clockAt(Event event) const {
+const Clock &Simulation::clockAt(const Event &event) {
   static const Clock none;
-  if (event.queue == 0 || !queues[event.queue - 1])
-    return none;
-  const auto &recorded = queues[event.queue - 1]->recorded;
-  auto clock = recorded.find(event.position);
-  return clock == recorded.end() ? none : clock->second;
+  return event.kept ? *static_cast<const Clock *>(event.kept.get()) : none;
 }
 
 bool Simulation::canGo(const QueueState &queue) const {
@@ -144,8 +140,10 @@ void Simulation::go(QueueState &queue) {
        first = queue.awaited.erase(first))
     release(*first->second);
   if (auto event = queue.recorded.find(queue.done);
-      event != queue.recorded.end())
-    event->second = queue.clock;
+      event != queue.recorded.end()) {
+    *event->second = queue.clock;
+    queue.recorded.erase(event);
+  }
 }
 
 /// One thing less that a batch begins after.

@@ -149,8 +149,8 @@ private:
   void end(Operation &operation);
   void release(Batch &batch);
   void release(const std::shared_ptr<Transfer> &transfer);
-  bool hasPassed(Event event) const;
-  const Clock &clockAt(Event event) const;
+  bool hasPassed(const Event &event) const;
+  static const Clock &clockAt(const Event &event);
   bool isLeftOut(const Label &label, Ordering ordering) const {
     return options.isLeftOut && options.isLeftOut(label, ordering);
   }

@@ -53,7 +53,8 @@ struct Simulation::QueueState {
   std::deque<Item> items;
   uint64_t put = 0, done = 0;
   Clock clock;
-  std::map<uint64_t, Clock> recorded;           ///< by position
+  /// By position, of events that have not passed.
+  std::map<uint64_t, std::shared_ptr<Clock>> recorded;
   std::multimap<uint64_t, SharedBatch> awaited; ///< by position
 };
 

@@ -12,6 +12,7 @@
 #include "test/runtime/channel/LocalBooks.h"
 
 #include <algorithm>
+#include <future>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -130,6 +131,48 @@ TEST_F(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
   std::this_thread::sleep_for(200ms);
   expectToTalk();
   EXPECT_FALSE(meshes[1]->hasLost(0));
+}
+
+// The thread of the mesh is held up, as that of a stopped process is.
+TEST_F(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
+  std::promise<void> isHeldUp, goOn;
+  std::byte word{};
+  // Rank 1 itself cannot answer while it does this.
+  auto heard = meshes[1]->receive(0, 5, {&word, 1}, [&] {
+    isHeldUp.set_value();
+    goOn.get_future().wait();
+  });
+  meshes[0]->send(1, 5, {&word, 1});
+  isHeldUp.get_future().wait();
+  Mesh other(books.of(0), Listener(), 1h, [](uint32_t, const std::string &) {});
+  std::thread late([&] { EXPECT_NO_THROW(other.reach(1, 10s)); });
+  std::this_thread::sleep_for(100ms);
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 100; ++i)
+    strangers.push_back(knock(1));
+  goOn.set_value();
+  late.join();
+}
+
+// The call comes after the operation is done: who waits for what it does is
+// woken again.
+TEST_F(MeshOfTwo, WhoWaitsForACallIsWoken) {
+  constexpr int kTimes = 20;
+  int slow = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    std::atomic<bool> wasCalled{false};
+    std::byte word{};
+    meshes[1]->receive(0, 5, {&word, 1}, [&] {
+      std::this_thread::sleep_for(2ms);
+      wasCalled = true;
+    });
+    auto begin = std::chrono::steady_clock::now();
+    meshes[0]->send(1, 5, {&word, 1});
+    meshes[1]->waitUntil([&] { return wasCalled.load(); }, 10s,
+                         [] { return "the call"; });
+    slow += std::chrono::steady_clock::now() - begin > 40ms;
+  }
+  EXPECT_LT(slow, kTimes / 2);
 }
 
 TEST_F(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {

@@ -109,6 +109,55 @@ TEST(Store, ThatNobodyServesIsToldWithItsAddress) {
   }
 }
 
+TEST(Store, WhoDoesNotComeSaysWhy) {
+  StoreAddress address = anyStore();
+  std::string fault;
+  std::thread first([&] {
+    try {
+      exchangeAtStore(address, 0, 3, "first\n", 30s);
+    } catch (const std::runtime_error &error) {
+      fault = error.what();
+    }
+  });
+  declineAtStore(address, 2, "it has no text");
+  declineAtStore(address, 1, "it has none either");
+  first.join();
+  EXPECT_EQ(fault, "rank 2 failed: it has no text");
+}
+
+TEST(Store, RankZeroMayBeTheOneThatDoesNotCome) {
+  StoreAddress address = anyStore();
+  std::string fault;
+  std::thread other([&] {
+    try {
+      exchangeAtStore(address, 1, 2, "other\n", 30s);
+    } catch (const std::runtime_error &error) {
+      fault = error.what();
+    }
+  });
+  declineAtStore(address, 0, "it has no text");
+  other.join();
+  EXPECT_EQ(fault, "rank 0 failed: it has no text");
+}
+
+TEST(Store, AHostThatNobodyKnowsIsTold) {
+  StoreAddress store = anyStore();
+  store.host = "no.such.host.invalid";
+  for (uint32_t rank : {0, 1})
+    try {
+      exchangeAtStore(store, rank, 2, "alone\n", 300ms);
+      FAIL() << "met somebody";
+    } catch (const std::runtime_error &error) {
+      EXPECT_EQ(std::string(error.what())
+                    .find("cannot meet the other ranks at no.such.host.invalid "
+                          "port " +
+                          std::to_string(store.port) +
+                          ": no.such.host.invalid: "),
+                0u)
+          << error.what();
+    }
+}
+
 /// A control of each of two ranks, of which the other has secrets of its own;
 /// what is wrong at rank 0.
 std::string connectWith(uint64_t ofRank0, uint64_t ofRank1) {

@@ -180,6 +180,23 @@ TEST(Simulated, AHostThatWaitsForWhatNeverHappensIsTold) {
                      "wait for an event of rank 0 instruction 0 in step 0\n");
 }
 
+TEST(Simulated, NothingIsKeptOfAnEventThatNobodyNames) {
+  Simulation simulation({});
+  Device &device = simulation.device(0);
+  Block block = device.allocate(64);
+  auto queue = device.makeQueue("q");
+  std::weak_ptr<const void> idle = queue->record().kept;
+  queue->zero({block.get(), 64});
+  Event zeroed = queue->record();
+  std::weak_ptr<const void> waited = zeroed.kept;
+  EXPECT_EQ(zeroed.kept, queue->record().kept);
+  device.waitFor(zeroed, kTimeout);
+  EXPECT_FALSE(waited.expired());
+  zeroed = {};
+  EXPECT_TRUE(waited.expired());
+  EXPECT_TRUE(idle.expired());
+}
+
 TEST(Simulated, BlocksOfTheHostAreCounted) {
   Simulation simulation({});
   Device &device = simulation.device(0);

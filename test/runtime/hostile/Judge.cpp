@@ -68,10 +68,20 @@ bool canRunAnyway(Rule rule) {
          rule == Rule::Memory || rule == Rule::Cap;
 }
 
-/// Whether one that is refused for a deadlock has.
+/// Whether one that is refused for a deadlock has, and nothing else is wrong
+/// with it that a stage would tell.
 bool canRunUntilItStops(const ProgramT &program) {
+  program::verify::Facts facts;
   program::verify::Report report(program);
+  program::verify::verifyTables(program, facts, report);
+  program::verify::verifyActions(program, facts, report);
+  program::verify::verifyWaits(program, facts, report);
+  program::verify::verifyMatching(program, facts, report);
   program::verify::verifyBuffers(program, report);
+  if (report.empty())
+    program::verify::verifyValues(program, facts, report);
+  if (report.empty())
+    program::verify::verifyWeights(program, facts, report);
   return report.empty();
 }
 } // namespace

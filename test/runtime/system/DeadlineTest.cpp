@@ -37,4 +37,12 @@ TEST(Deadline, OfAYearNeverPasses) {
   for (int second = 0; second < 100; ++second)
     EXPECT_FALSE(deadline.passed(kBegin + std::chrono::hours(10000 * second)));
 }
+
+TEST(Deadline, MayBeTheLongestThereIs) {
+  constexpr auto kLongest = std::chrono::milliseconds::max();
+  EXPECT_GE(afterWaits(kLongest), kForever);
+  EXPECT_EQ(afterWaits(1s), 1500ms);
+  Deadline deadline(kLongest, kBegin);
+  EXPECT_FALSE(deadline.passed(kBegin + 1h));
+}
 } // namespace

@@ -35,6 +35,10 @@ TEST_F(Launch, FindsTorchrun) {
   setenv("LOCAL_WORLD_SIZE", "4", 1);
   std::optional<Job> job = findJob();
   ASSERT_TRUE(job);
+  EXPECT_STREQ(job->launcher, "RANK and WORLD_SIZE in the environment");
+  setenv("TORCHELASTIC_RUN_ID", "none", 1);
+  job = findJob();
+  ASSERT_TRUE(job);
   EXPECT_STREQ(job->launcher, "torchrun");
   EXPECT_EQ(job->rank, 3u);
   EXPECT_EQ(job->ranks, 8u);

@@ -41,8 +41,8 @@ TEST(CheckJob, WantsAsManyRanksAsTheProgramHas) {
   JobUse use = rankOfTwo(0, 4711);
   EXPECT_EQ(faultOf(program::samplePipeline({.workers = 2}), use), "");
   std::string fault = faultOf(program::samplePipeline({.workers = 4}), use);
-  EXPECT_EQ(fault.find("program expects 4 ranks (4 workers x 1 copy), got 2: "
-                       "run mpirun -n 4 chimera-run"),
+  EXPECT_EQ(fault.find("program expects 4 ranks (4 workers x 1 copy), got 2 from "
+                       "torchrun: run mpirun -n 4 chimera-run"),
             0u)
       << fault;
   use.transport = JobTransport::Mpi;
@@ -140,7 +140,62 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
               testing::ExitedWithCode(1),
               "told: these ranks did not come to .*: 1");
   EXPECT_EXIT(waitInVain(port, {}), testing::ExitedWithCode(1),
-              "chimera-run: these ranks did not come to .*: 1");
+              ": these ranks did not come to .*: 1");
+}
+
+/// One of two ranks, of which the root is not ready; prints what it is told.
+[[noreturn]] void doNotGetReady(uint32_t rank, uint16_t port) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 30s;
+  HostUse use;
+  use.onReady = [](const HostShare &) { throw 7; };
+  JobUse job = rankOfTwo(rank, port);
+  job.onFailure = [rank](const std::string &reason) {
+    dprintf(STDERR_FILENO, "rank %u: %s\n", rank, reason.c_str());
+  };
+  runAsRank(run, use, job);
+  _exit(3);
+}
+
+TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
+  uint16_t port = Listener().port;
+  auto runBoth = [&] {
+    onEnd([](int status) { _exit(status); });
+    pid_t other = fork();
+    if (other == 0)
+      doNotGetReady(0, port);
+    pid_t root = fork();
+    if (root == 0)
+      doNotGetReady(1, port);
+    _exit(10 * statusOf(root) + statusOf(other));
+  };
+  const std::string reason = "an error that has no words";
+  EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11), "rank 1: " + reason);
+  EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11),
+              "rank 0: aborted: rank 1 failed: " + reason);
+}
+
+/// Rank 2 of four, where only two of two meet.
+void meetTwo(uint16_t port) {
+  onEnd([](int status) { _exit(status); });
+  for (uint32_t rank : {0, 1})
+    if (fork() == 0)
+      trainAsRank(rank, port);
+  program::ProgramT program = program::samplePipeline({.workers = 4});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 10s;
+  JobUse use = rankOfTwo(2, port);
+  use.job->ranks = 4;
+  runAsRank(run, {}, use);
+}
+
+TEST(RunAsRankDeathTest, RanksOfAnotherNumberAreRefused) {
+  uint16_t port = Listener().port;
+  EXPECT_EXIT(meetTwo(port), testing::ExitedWithCode(1),
+              "expected 4 ranks at .*, where there are 2");
 }
 
 TEST(RunAsRank, ThrowsWhatItKnowsBeforeRanksMeet) {

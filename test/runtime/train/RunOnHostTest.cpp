@@ -11,10 +11,12 @@
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
+#include <thread>
 #include <mutex>
 
 using namespace chimera;
 using namespace chimera::runtime;
+using namespace std::chrono_literals;
 
 namespace {
 /// What a run of two ranks tells of its host.
@@ -80,6 +82,43 @@ TEST(RunOnHost, RefusesWhatTheMemoryCannotHold) {
         runOnHost({.program = program, .stages = makeExactStage, .data = data},
                   {.onReady = [](const HostShare &) { ADD_FAILURE(); }}, seed),
         std::invalid_argument);
+}
+
+TEST(RunOnHost, RefusesWhatARunCannotHave) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 0;
+  run.gatherGradients = true;
+  EXPECT_THROW(runOnHost(run, {}), std::invalid_argument) << "of which step?";
+  run.gatherGradients = false;
+  run.profile = true;
+  EXPECT_THROW(runOnHost(run, {}, 7), std::invalid_argument) << "of what time?";
+}
+
+TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = 200ms;
+  run.onResult = [](const RunResult &) { std::this_thread::sleep_for(800ms); };
+  auto failure = [&] {
+    try {
+      runOnHost(run, {}, 7);
+    } catch (const RunFailure &failure) {
+      return std::string(failure.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(failure().find("simulated devices, seed 7: rank 1 (worker 1) "
+                           "failed: timed out after 0.2 s waiting for its "
+                           "saving and evaluating to go on"),
+            0u)
+      << failure();
+  run.onResult = [](const RunResult &) { throw 7; };
+  EXPECT_NE(failure().find("failed: an error that has no words"),
+            std::string::npos)
+      << failure();
 }
 
 TEST(RunOnHost, MakesEachStageBeforeItIsReady) {

@@ -161,6 +161,19 @@ TEST(Run, WhatTheRootThrowsFailsTheRun) {
   std::string report = failureOf(run);
   expectContains(report, "rank 1 (worker 1) failed: no space left");
   expectContains(report, "rank 0 (worker 0): past its last step");
+  run.onResult = [](const RunResult &) { throw 7; };
+  expectContains(failureOf(run),
+                 "rank 1 (worker 1) failed: an error that has no words");
+}
+
+TEST(Run, MayHaveTheLongestTimeoutThereIs) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.timeout = std::chrono::milliseconds::max();
+  run.onStep = [](const StepEvent &) { std::this_thread::sleep_for(200ms); };
+  run.onResult = [](const RunResult &) { std::this_thread::sleep_for(300ms); };
+  EXPECT_EQ(failureOf(run), "");
 }
 
 TEST(RootOf, IsTheLowestRankThatHasTheLoss) {

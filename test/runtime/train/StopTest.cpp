@@ -151,7 +151,7 @@ TEST(Signals, EndTheProcessWhereTheListenerFails) {
         sleep(10);
       },
       testing::ExitedWithCode(1),
-      "chimera-run: failed while acting on a signal: std::bad_alloc");
+      ": failed while acting on a signal: std::bad_alloc");
 }
 
 TEST(Signals, AreStoppedByTheDestructor) {

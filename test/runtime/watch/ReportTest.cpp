@@ -106,6 +106,24 @@ TEST(Report, NamesTheDeadAndEverySurvivor) {
       << text;
 }
 
+TEST(Report, NamesWhoIsStoppedBeforeThoseThatWaited) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  StatusPage page(2);
+  page.of(0).enter(Status::Running);
+  page.of(1).enter(Status::Running);
+  Account account = accountOf(page, {0, 1}, {}, "ended by SIGTERM");
+  account.ranks[0].isStopped = true;
+  EXPECT_EQ(report(program, account).find("ended by SIGTERM\nthe ranks"), 0u);
+  page.of(1).fail("timed out");
+  account = accountOf(page, {0, 1}, {}, "");
+  account.ranks[0].isStopped = true;
+  std::string text = report(program, account);
+  EXPECT_EQ(text.find("rank 0 (worker 0) is stopped\n"
+                      "rank 1 (worker 1) failed: timed out\nthe ranks"),
+            0u)
+      << text;
+}
+
 TEST(Report, SaysSoWhereAnEntryDoesNotFitTheProgram) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   uint32_t wait = findWait(program, 1, program::Opcode::PostRecv,
@@ -150,7 +168,7 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
         _exit(3);
       },
       testing::ExitedWithCode(3),
-      "chimera-run: rank 1 failed: it is tired\n"
+      "watch_tests: rank 1 failed: it is tired\n"
       "there is no memory left for a report on all ranks");
 }
 #endif
@@ -160,9 +178,9 @@ TEST(ReportDeathTest, WhatNobodyCatchesEndsTheProcess) {
   EXPECT_EXIT(
       runOrEnd("watching", [] { throw std::out_of_range("no such entry"); }),
       testing::ExitedWithCode(1),
-      "chimera-run: failed while watching: no such entry");
+      "watch_tests: failed while watching: no such entry");
   EXPECT_EXIT(runOrEnd("watching", [] { throw 7; }), testing::ExitedWithCode(1),
-              "chimera-run: failed while watching: an error that has no words");
+              "watch_tests: failed while watching: an error that has no words");
 }
 
 TEST(Status, KeepsTheFirstFailureAndFitsLongOnes) {

@@ -1,0 +1,130 @@
+//===- OnThreads.cpp - Ranks as threads of this process -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/OnThreads.h"
+
+#include "runtime/watch/EndProcess.h"
+#include "runtime/watch/Report.h"
+#include "runtime/watch/Standstill.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+/// The first failure among the threads.
+struct Failure {
+  std::mutex mutex;
+  std::condition_variable ended;
+  uint32_t running = 0;
+  std::string report;
+};
+} // namespace
+
+void chimera::runtime::expectThreads(uint32_t ranks) {
+  if (ranks > kMostThreads)
+    throw std::invalid_argument(
+        "expected at most " + std::to_string(kMostThreads) +
+        " ranks as threads of one process, got " + std::to_string(ranks) +
+        ": run it under mpirun, a process a rank");
+}
+
+void chimera::runtime::runOnThreads(
+    const TrainingRun &run, StatusPage &page,
+    const std::vector<std::unique_ptr<Control>> &controls,
+    const std::function<void(uint32_t, const Fail &)> &work) {
+  const uint32_t ranks = page.ranks();
+  std::vector<uint32_t> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  Standstill standstill(page, run.timeout);
+  Failure failure;
+  failure.running = ranks;
+
+  auto failLocked = [&](uint32_t rank, const std::string &reason) {
+    // Ranks that end because the first one failed have nothing to add.
+    if (!failure.report.empty())
+      return;
+    page.of(rank).fail(reason);
+    failure.report = report(run.program, accountOf(page, all, {}, ""));
+    controls[rank]->abort("rank " + std::to_string(rank) + " failed");
+  };
+  auto fail = [&](uint32_t rank, const std::string &reason) {
+    std::lock_guard lock(failure.mutex);
+    failLocked(rank, reason);
+  };
+  Listening listening(run.signals, [&](int signal) {
+    if (signal == SIGUSR1)
+      return page.askToStop();
+    std::lock_guard lock(failure.mutex);
+    if (!failure.report.empty()) {
+      writeReport(failure.report);
+      endProcess(1);
+    }
+    writeReport(run.program, page, all, {}, "ended by " + signalName(signal));
+    endProcess(128 + signal);
+  });
+  auto runThread = [&](uint32_t rank) {
+    runOrEnd("running a rank", [&] {
+      try {
+        work(rank, [&](const std::string &reason) { fail(rank, reason); });
+      } catch (const std::exception &error) {
+        fail(rank, error.what());
+      } catch (...) {
+        fail(rank, kWithoutWords);
+      }
+      std::lock_guard lock(failure.mutex);
+      --failure.running;
+      failure.ended.notify_all();
+    });
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(ranks);
+  // From here on the threads use local variables, so no error may leave this
+  // function.
+  runOrEnd("starting the ranks", [&] {
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      try {
+        threads.emplace_back(runThread, rank);
+      } catch (const std::exception &error) {
+        fail(rank, std::string("cannot start its thread: ") + error.what());
+        std::lock_guard lock(failure.mutex);
+        failure.running -= ranks - rank;
+        break;
+      }
+    }
+  });
+
+  {
+    constexpr std::chrono::milliseconds kLook(50);
+    constexpr std::chrono::seconds kPatience(3);
+    std::unique_lock lock(failure.mutex);
+    while (!failure.ended.wait_for(lock, kLook, [&] {
+      return failure.running == 0 || !failure.report.empty();
+    }))
+      if (std::optional<uint32_t> rank = standstill.find())
+        runOrEnd("reporting a rank that does not move", [&] {
+          failLocked(*rank,
+                     timedOut(run.timeout,
+                              "rank " + std::to_string(*rank) + " to go on"));
+        });
+    // A rank may compute for a long time, or for ever. End the process without
+    // it.
+    if (!failure.ended.wait_for(lock, kPatience,
+                                [&] { return failure.running == 0; })) {
+      writeReport(failure.report);
+      endProcess(1);
+    }
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  if (!failure.report.empty())
+    throw RunFailure(failure.report.substr(0, failure.report.rfind('\n')));
+}
