@@ -120,7 +120,8 @@ static int run(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--unit-ns", settings.unitNanoseconds,
                  "Nanoseconds that a synthetic stage sleeps for each unit of "
-                 "an action's cost")
+                 "an action's cost, which for a model's stages is a "
+                 "floating-point operation")
       ->check(within(0.0, 1e9))
       ->capture_default_str();
   app.add_flag(

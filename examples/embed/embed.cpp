@@ -8,8 +8,10 @@
 using namespace chimera;
 
 int main(int count, char **arguments) try {
+  if (count != 2)
+    throw std::invalid_argument("expected the name of a program file");
   std::string error;
-  auto program = program::readProgramFile(count > 1 ? arguments[1] : "", error);
+  auto program = program::readProgramFile(arguments[1], error);
   if (!program)
     throw std::runtime_error(error);
   runtime::SyntheticData data(program->seed);

@@ -103,10 +103,10 @@ public:
   /// Throws std::runtime_error.
   Store(const StoreAddress &address, uint32_t rank,
         std::chrono::milliseconds timeout, Notice &notice)
-      : address(address) {
+      : address(address), isServer(rank == 0 && !address.isServed) {
     c10d::TCPStoreOptions options;
     options.port = address.port;
-    options.isServer = rank == 0 && !address.isServed;
+    options.isServer = isServer;
     options.waitWorkers = false;
     options.timeout = timeout;
     // It warns of hosts without a name, and of strangers, which is no fault of
@@ -116,11 +116,11 @@ public:
       if (!std::getenv("TORCH_CPP_LOG_LEVEL"))
         FLAGS_caffe2_log_level = c10::GLOG_FATAL;
     });
-    awaitHost(address, options.isServer, timeout, notice);
+    awaitHost(address, isServer, timeout, notice);
     store = c10::make_intrusive<c10d::TCPStore>(address.host, options);
     // Others may ask it when this rank has gone on, to its end even.
     static c10::intrusive_ptr<c10d::TCPStore> served;
-    if (options.isServer)
+    if (isServer)
       served = store;
   }
 
@@ -136,6 +136,17 @@ public:
   /// Whether nobody else had set it.
   bool setFirst(const std::string &key, const std::string &text) {
     return store->compareSet(key, {}, bytesOf(text)) == bytesOf(text);
+  }
+
+  /// Makes the reason known to who waits here, now or later, unless there is
+  /// one already.
+  void decline(const std::string &reason) {
+    constexpr std::chrono::seconds kHeard(2);
+    setFirst(declined(), reason);
+    // The others ask several times a second, and the store ends with this
+    // process.
+    if (isServer)
+      std::this_thread::sleep_for(kHeard);
   }
 
   /// Waits until all keys are set; false where `timeout` passes first. Throws
@@ -167,6 +178,7 @@ private:
   }
 
   const StoreAddress address;
+  const bool isServer;
   c10::intrusive_ptr<c10d::TCPStore> store;
 };
 } // namespace
@@ -217,9 +229,12 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     }
     if (!store->await(keys, timeout, notice, [&] {
           return "still waits at " + where + " for these ranks: " + missing();
-        }))
-      throw std::runtime_error("these ranks did not come to " + where + ": " +
-                               missing());
+        })) {
+      const std::string reason =
+          "these ranks did not come to " + where + ": " + missing();
+      store->decline(reason);
+      throw std::runtime_error(reason);
+    }
     std::string joined;
     for (const std::string &key : keys) {
       std::vector<uint8_t> entry = store->get(key);
@@ -227,7 +242,8 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     }
     store->set(store->all(), joined);
     return linesOf(bytesOf(joined));
-  } catch (const Declined &) {
+  } catch (const Declined &declined) {
+    store->decline(declined.what()); // to those who come later
     throw;
   } catch (const c10::Error &error) {
     throw std::runtime_error("the place where ranks meet, " + where +
@@ -239,12 +255,8 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
 void chimera::runtime::declineAtStore(const StoreAddress &address,
                                       uint32_t rank,
                                       const std::string &reason) {
-  constexpr std::chrono::seconds kPatience(5), kHeard(2);
+  constexpr std::chrono::seconds kPatience(5);
   Notice nothing({});
-  Store store(address, rank, kPatience, nothing);
-  store.setFirst(store.declined(),
-                 "rank " + std::to_string(rank) + " failed: " + reason);
-  // It ends with this process.
-  if (rank == 0 && !address.isServed)
-    std::this_thread::sleep_for(kHeard);
+  Store(address, rank, kPatience, nothing)
+      .decline("rank " + std::to_string(rank) + " failed: " + reason);
 }
