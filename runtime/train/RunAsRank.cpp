@@ -109,9 +109,10 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   checkRun(run);
   // Without MPI it is a last resort: each wait has an end of its own, and knows
   // which ranks are missing.
+  constexpr std::chrono::seconds kLastResort(5);
   std::optional<Watchdog> limit(
       std::in_place,
-      overMpi ? run.timeout : 2 * afterWaits(afterWaits(run.timeout)),
+      overMpi ? run.timeout : 2 * afterWaits(run.timeout) + kLastResort,
       "all ranks to start");
   std::optional<JoinedJob> joined(std::in_place,
                                   joinOptions(jobUse, share.threads.progress));
