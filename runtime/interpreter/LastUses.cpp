@@ -37,7 +37,7 @@ LastUses::LastUses(const program::WorkerT &worker) {
                          : Range{0, 0});
 }
 
-void LastUses::note(uint32_t buffer, bool writes, Event event) {
+void LastUses::note(uint32_t buffer, bool writes, const Event &event) {
   Range range = ranges[buffer];
   for (uint32_t cell = range.begin; cell < range.end; ++cell) {
     cells[cell].used = event;
@@ -48,11 +48,12 @@ void LastUses::note(uint32_t buffer, bool writes, Event event) {
 
 template <typename Member>
 Event LastUses::latest(uint32_t buffer, Member which) const {
-  Event last;
+  static const Event never;
+  const Event *last = &never;
   Range range = ranges[buffer];
   for (uint32_t cell = range.begin; cell < range.end; ++cell)
-    last = later(last, cells[cell].*which);
-  return last;
+    last = &later(*last, cells[cell].*which);
+  return *last;
 }
 
 Event LastUses::lastUse(uint32_t buffer) const {

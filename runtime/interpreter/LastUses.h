@@ -29,7 +29,7 @@ public:
 
   /// The queue has used the memory of `buffer` before `event`, which is later
   /// than those before.
-  void note(uint32_t buffer, bool writes, Event event);
+  void note(uint32_t buffer, bool writes, const Event &event);
 
   /// A point behind all uses of any of the memory of `buffer`, or all that
   /// write to it.
@@ -50,7 +50,9 @@ private:
 };
 
 /// The later of two points of one queue.
-inline Event later(Event a, Event b) { return a.position > b.position ? a : b; }
+inline const Event &later(const Event &a, const Event &b) {
+  return a.position > b.position ? a : b;
+}
 
 } // namespace chimera::runtime
 

@@ -104,9 +104,8 @@ class Test(unittest.TestCase):
         return texts
 
     def test_a_rank_that_fails_before_the_meeting_says_so_to_all(self):
-        wrong = ("set nothere", "cannot open")
-        for rank, change, reason in ((2, *wrong), (0, *wrong), (
-                1, 'set "$@" --wrong', "--wrong")):
+        for rank, change, reason in ((2, "set nothere", "cannot open"),
+                                     (0, 'set "$@" --wrong', "--wrong")):
             changes = [":"] * 4
             changes[rank] = change
             texts = self.start_by_hand(*changes)

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace chimera;
@@ -41,9 +42,10 @@ TEST(CheckJob, WantsAsManyRanksAsTheProgramHas) {
   JobUse use = rankOfTwo(0, 4711);
   EXPECT_EQ(faultOf(program::samplePipeline({.workers = 2}), use), "");
   std::string fault = faultOf(program::samplePipeline({.workers = 4}), use);
-  EXPECT_EQ(fault.find("program expects 4 ranks (4 workers x 1 copy), got 2 from "
-                       "torchrun: run mpirun -n 4 chimera-run"),
-            0u)
+  EXPECT_EQ(
+      fault.find("program expects 4 ranks (4 workers x 1 copy), got 2 from "
+                 "torchrun: run mpirun -n 4 chimera-run"),
+      0u)
       << fault;
   use.transport = JobTransport::Mpi;
   EXPECT_NE(faultOf(program::samplePipeline({.workers = 4}), use), "");
@@ -72,9 +74,11 @@ TEST(TransportOf, FitsTheLauncher) {
   EXPECT_EQ(transportOf({"srun", 0, 2, 2}), JobTransport::Mpi);
 }
 
-/// Trains three steps as one of two ranks. The root ends the process with 3 if
-/// it has the weights of ranks that are threads and heard all.
-void trainAsRank(uint32_t rank, uint16_t port) {
+/// Trains three steps as one of two ranks, each of which takes `pause` longer.
+/// The root ends the process with 3 if it has the weights of ranks that are
+/// threads and heard all.
+void trainAsRank(uint32_t rank, uint16_t port,
+                 std::chrono::milliseconds pause = 0ms) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -83,7 +87,10 @@ void trainAsRank(uint32_t rank, uint16_t port) {
   run.gatherWeights = true;
   uint32_t ready = 0, steps = 0;
   std::vector<std::byte> weights;
-  run.onStep = [&](const StepEvent &) { ++steps; };
+  run.onStep = [&](const StepEvent &) {
+    ++steps;
+    std::this_thread::sleep_for(pause);
+  };
   run.onResult = [&](const RunResult &result) { weights = result.weights; };
   HostUse use;
   use.onReady = [&](const HostShare &share) { ready += share.ranks; };
@@ -182,7 +189,7 @@ void meetTwo(uint16_t port) {
   onEnd([](int status) { _exit(status); });
   for (uint32_t rank : {0, 1})
     if (fork() == 0)
-      trainAsRank(rank, port);
+      trainAsRank(rank, port, 1s); // so that they are there
   program::ProgramT program = program::samplePipeline({.workers = 4});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
