@@ -11,8 +11,8 @@
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
-#include <thread>
 #include <mutex>
+#include <thread>
 
 using namespace chimera;
 using namespace chimera::runtime;
