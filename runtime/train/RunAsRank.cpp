@@ -120,7 +120,9 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   constexpr uint32_t kNobody = UINT32_MAX;
   uint32_t firstToTell = 0; // until ranks can tell each other
   bool canTell = false;
-  // The other ranks may be well: the process leaves without meeting them again.
+  // Rank `first` tells at once, or, if that is kNobody, all ranks a moment
+  // later: this one has only heard of a failure. The other ranks may be well,
+  // so the process leaves without meeting them again.
   auto fail = [&](const std::string &reason, uint32_t first) {
     limit.reset(); // or it would speak first, and know less
     uint32_t self = joined->rank();

@@ -75,7 +75,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
   for (const std::string &host : address.hosts)
     try {
       Socket socket = connectTo(host, address.port, connecting);
-      // Its other addresses are less likely its own.
+      // Only the first that takes a connection is waited for so long: it is the
+      // likeliest to be the rank's.
       milliseconds patience = std::exchange(answering, connecting);
       sendBytes(socket,
                 bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
@@ -196,7 +197,8 @@ void Mesh::finish(Operation &operation, Done &done) {
   changed.notify_all();
 }
 
-/// Without the lock. What is called may be what somebody waits for.
+/// To be called without the lock. A thread in waitUntil may wait for what a
+/// call does, so it is woken behind them.
 void Mesh::callBack(const Done &done) {
   if (done.empty())
     return;

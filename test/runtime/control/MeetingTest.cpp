@@ -109,35 +109,37 @@ TEST(Store, ThatNobodyServesIsToldWithItsAddress) {
   }
 }
 
-TEST(Store, WhoDoesNotComeSaysWhy) {
+/// What `rank` of three is told, while it waits, when others do not come.
+std::string
+faultWhile(uint32_t rank,
+           const std::function<void(const StoreAddress &)> &others) {
   StoreAddress address = anyStore();
   std::string fault;
-  std::thread first([&] {
+  std::thread waiting([&] {
     try {
-      exchangeAtStore(address, 0, 3, "first\n", 30s);
+      exchangeAtStore(address, rank, 3, "it is here\n", 30s);
     } catch (const std::runtime_error &error) {
       fault = error.what();
     }
   });
-  declineAtStore(address, 2, "it has no text");
-  declineAtStore(address, 1, "it has none either");
-  first.join();
-  EXPECT_EQ(fault, "rank 2 failed: it has no text");
+  others(address);
+  waiting.join();
+  return fault;
 }
 
-TEST(Store, RankZeroMayBeTheOneThatDoesNotCome) {
-  StoreAddress address = anyStore();
-  std::string fault;
-  std::thread other([&] {
-    try {
-      exchangeAtStore(address, 1, 2, "other\n", 30s);
-    } catch (const std::runtime_error &error) {
-      fault = error.what();
-    }
-  });
-  declineAtStore(address, 0, "it has no text");
-  other.join();
-  EXPECT_EQ(fault, "rank 0 failed: it has no text");
+TEST(Store, WhoDoesNotComeSaysWhy) {
+  EXPECT_EQ(faultWhile(0,
+                       [](const StoreAddress &address) {
+                         declineAtStore(address, 2, "it has no text");
+                         declineAtStore(address, 1, "it has none either");
+                       }),
+            "rank 2 failed: it has no text");
+  // Then nobody serves the place but the one that tells.
+  EXPECT_EQ(faultWhile(1,
+                       [](const StoreAddress &address) {
+                         declineAtStore(address, 0, "it has no text");
+                       }),
+            "rank 0 failed: it has no text");
 }
 
 TEST(Store, AHostThatNobodyKnowsIsTold) {

@@ -8,11 +8,13 @@
 #include "runtime/train/RunOnHost.h"
 
 #include "runtime/stage/ExactStage.h"
+#include "runtime/watch/EndProcess.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
 #include <mutex>
 #include <thread>
+#include <unistd.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -119,6 +121,21 @@ TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
   EXPECT_NE(failure().find("failed: an error that has no words"),
             std::string::npos)
       << failure();
+}
+
+TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
+  auto run = [] {
+    onEnd([](int status) { _exit(status); });
+    program::ProgramT program = program::samplePipeline({.workers = 2});
+    SyntheticData data(1);
+    TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+    run.timeout = 200ms;
+    run.onResult = [](const RunResult &) { std::this_thread::sleep_for(1h); };
+    runOnHost(run, {}, 7);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(1),
+              "rank 1 .worker 1. failed: timed out after 0.2 s waiting for its "
+              "saving and evaluating to go on");
 }
 
 TEST(RunOnHost, MakesEachStageBeforeItIsReady) {
