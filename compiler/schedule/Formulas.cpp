@@ -23,6 +23,9 @@ constexpr const char *kMeasured = "found by simulation";
 bool isDirect(const Sizes &s) {
   return s.options.concatenation == Concatenation::Direct;
 }
+bool isEager(const Sizes &s) {
+  return s.options.concatenation == Concatenation::Eager;
+}
 bool isEven(const Sizes &s) { return s.stages % 2 == 0; }
 bool inUnits(const Sizes &s) { return s.microBatches % s.stages == 0; }
 bool inPairsOfUnits(const Sizes &s) {
@@ -156,6 +159,21 @@ std::span<const BubbleFormula> bubbleFormulas() {
        },
        [](const Sizes &s) { return idleShare(s, directTime(s)); }},
       {"chimera",
+       "idle = (h-2)(f + K(b-f)) - [h>2] (K-1) min(f, b-f), h = 2D/p",
+       "eager, D even, N = KD, b >= f", kMeasured,
+       [](const Sizes &s) {
+         return isEager(s) && isEven(s) && inUnits(s) &&
+                s.backward >= s.forward;
+       },
+       [](const Sizes &s) {
+         int64_t f = s.forward, b = s.backward;
+         int64_t h = 2 * s.stages / s.options.pipelines;
+         int64_t k = s.microBatches / s.stages;
+         return ratio((h - 2) * (f + k * (b - f)) -
+                          (h > 2 ? (k - 1) * std::min(f, b - f) : 0),
+                      s.microBatches * (f + b));
+       }},
+      {"chimera",
        "idle = (h-2)(max((f+b)/2, b-f) + (U-1) max(0, b-2f)), h = 2D/p, "
        "N = 2DU",
        "fine-tuned doubling, D even, 2D divides N, b >= f", kMeasured,
@@ -226,8 +244,8 @@ std::span<const PeakFormula> peakFormulas() {
        [](const Sizes &) { return Interval(1, 1); }},
       {"chimera", "D-D/p+1 to D", "D even, D divides N, b >= f", kTable3,
        [](const Sizes &s) {
-         return isDirect(s) && isEven(s) && inUnits(s) &&
-                s.backward >= s.forward;
+         return isOneByOne(s.options.concatenation) && isEven(s) &&
+                inUnits(s) && s.backward >= s.forward;
        },
        [](const Sizes &s) {
          return Interval(s.stages - s.stages / s.options.pipelines + 1,

@@ -29,7 +29,7 @@ static std::string printPipelines(const SchemeOptions &options) {
 
 /// By the number of the enumerator.
 static constexpr std::string_view kConcatenations[] = {
-    "direct", "doubling", "fine-tuned-doubling", "halving"};
+    "direct", "eager", "doubling", "fine-tuned-doubling", "halving"};
 
 static bool parseConcatenation(std::string_view text, SchemeOptions &options) {
   const auto *at = std::ranges::find(kConcatenations, text);
@@ -51,8 +51,8 @@ std::span<const SchemeOption> schemeOptions() {
        "2f for an f that divides half of the stages", parsePipelines,
        printPipelines},
       {"concatenation", "how basic units follow each other",
-       "direct, doubling, fine-tuned-doubling or halving", parseConcatenation,
-       printConcatenation}};
+       "direct, eager, doubling, fine-tuned-doubling or halving",
+       parseConcatenation, printConcatenation}};
   return kAll;
 }
 

@@ -18,10 +18,18 @@ namespace chimera::schedule {
 /// How more micro-batches than a basic unit holds follow each other.
 enum class Concatenation : uint8_t {
   Direct,            ///< one unit after another
+  Eager,             ///< direct with first-stage forwards of a unit earlier
   Doubling,          ///< a forward runs two micro-batches, a backward one
   FineTunedDoubling, ///< doubling with a forward for each micro-batch
   Halving,           ///< a forward runs one micro-batch, a backward half of one
 };
+
+/// True where every forward and every backward runs one whole micro-batch, unit
+/// after unit.
+constexpr bool isOneByOne(Concatenation concatenation) {
+  return concatenation == Concatenation::Direct ||
+         concatenation == Concatenation::Eager;
+}
 
 /// The choices of all schemes; each scheme says which it knows.
 struct SchemeOptions {

@@ -49,6 +49,7 @@ constexpr Case kCases[] = {
     {"pipedream", "pipedream"},
     {"pipedream-2bw", "pipedream-2bw"},
     {"chimera-direct", "chimera"},
+    {"chimera-eager", "chimera", Concatenation::Eager},
     {"chimera-doubling", "chimera", Concatenation::Doubling},
     {"chimera-fine-tuned", "chimera", Concatenation::FineTunedDoubling},
     {"chimera-halving", "chimera", Concatenation::Halving},

@@ -39,7 +39,7 @@ def cases():
     # Forwards of two micro-batches, backwards of halves, and recomputation.
     sizes = [(2, 4), (2, 7), (4, 8), (4, 11), (4, 5), (5, 10), (8, 16)]
     for i, (stages, batches) in enumerate(sizes):
-        for j, concatenation in enumerate(("direct", "doubling", "halving")):
+        for j, concatenation in enumerate(("direct", "eager", "doubling", "halving")):
             schedule = f'"chimera", {{concatenation = "{concatenation}"}}'
             recompute = RECOMPUTES[(i + j) % len(RECOMPUTES)]
             split = " split_backward" if (i + j // 2) % 2 else ""

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-CONCATENATIONS = ("direct", "doubling", "fine-tuned-doubling", "halving")
+CONCATENATIONS = ("direct", "eager", "doubling", "fine-tuned-doubling", "halving")
 WITHOUT_FLUSH = ("pipedream", "pipedream-2bw")
 SPLITS = ("", "split_backward")
 RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")

@@ -26,7 +26,7 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {speed = "war
 // -----
 
 // A value that the option does not take.
-// expected-error@below {{expected concatenation to be direct, doubling, fine-tuned-doubling or halving, got "tripling"}}
+// expected-error@below {{expected concatenation to be direct, eager, doubling, fine-tuned-doubling or halving, got "tripling"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {concatenation = "tripling"})
 
 // -----

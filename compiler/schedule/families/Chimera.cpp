@@ -23,7 +23,22 @@
 // forwards in their place (fine-tuned, Figure 7d), or with backwards over half
 // a micro-batch (backward halving, which has 7c's table).
 //
-// The paper leaves open what follows; these rules are ours:
+// Eager concatenation is ours. Where the first stage of a pipeline turns from
+// one unit to the next, direct concatenation runs backwards and forwards in
+// turn, B0 F4 B1 F5 above. Eagerly each of these forwards runs before its
+// backward:
+//
+//   slot 5  6  7  8  9  10 11 12 13
+//   P0   f3 b3 F4 B0 F5 B1 f6 b6 f7
+//
+// Such a forward waits for no message, and no other worker waits for such a
+// backward. So no step takes longer, whatever actions and messages take; later
+// stages get their input earlier; and no worker ever holds the activations of
+// more micro-batches than before, though more of them may be of its first
+// stage. At D=2, from the second unit on, a message has a forward's time to
+// arrive, where directly each worker waits for the other at each action.
+//
+// The paper leaves open what follows; these rules are ours too:
 //
 // - A unit with fewer micro-batches than it has room for shares them out one by
 //   one over down 0, up 0, down 1, up 1, …, and numbers them pipeline by
@@ -109,7 +124,7 @@ struct Plan {
     int32_t size = stages - stages % 2;
     int32_t tokens = pieces;
     int32_t first = 0;
-    if (concatenation != Concatenation::Direct) {
+    if (!isOneByOne(concatenation)) {
       // Half a unit of halves would cut forwards.
       if (pipelines == 2 && microBatches % size == 0) {
         for (; tokens - first >= 2 * size; first += 2 * size)
@@ -230,6 +245,20 @@ void appendSlot(const Plan &plan, const Slot &slot, Schedule &schedule,
                          [&](int32_t m, int32_t part) { append(m, 1, part); });
 }
 
+/// Exchanges first-stage forwards with the first-stage backwards right before
+/// them.
+void hurryFirstForwards(std::vector<Slot> &row) {
+  auto isFirst = [](const Slot &slot, Kind kind) {
+    return slot.kind == kind && slot.stage == 0;
+  };
+  for (size_t i = 1; i < row.size(); ++i)
+    if (isFirst(row[i - 1], Kind::Backward) && isFirst(row[i], Kind::Forward)) {
+      std::swap(row[i - 1], row[i]);
+      std::swap(row[i - 1].number, row[i].number);
+      ++i;
+    }
+}
+
 /// In every pipeline of a unit the j-th token runs its forward on stage s in
 /// slot 2j + s and its backward in slot 2j + 2D - 1 - s. For even D the two
 /// directions never meet: on one worker down forwards and up backwards have one
@@ -271,6 +300,8 @@ Schedule orderChimera(const Problem &problem, const SchemeOptions &options) {
     for (auto [p, s] : replicas[w])
       fill(p, s);
     std::ranges::sort(row, {}, &Slot::number);
+    if (options.concatenation == Concatenation::Eager)
+      hurryFirstForwards(row);
     for (const Slot &slot : row)
       appendSlot(plan, slot, schedule, w);
   }

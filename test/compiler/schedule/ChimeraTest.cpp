@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 
 namespace chimera::schedule {
 namespace {
@@ -216,7 +217,7 @@ std::vector<Action> halved(const std::vector<Action> &direct) {
 TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
   for (int32_t d = 2; d <= 16; ++d)
     for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-      if (options.concatenation == Concatenation::Direct)
+      if (isOneByOne(options.concatenation))
         continue;
       int32_t unit = d - d % 2;
       for (int32_t n = 1; n <= 4 * d + 3; ++n) {
@@ -234,6 +235,69 @@ TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
                            : twice(direct.schedule.workers[w], n, together));
       }
     }
+}
+
+/// Every first-stage forward that directly follows a first-stage backward comes
+/// before it, in its slot, and all else stays.
+std::vector<Action> hurried(std::vector<Action> direct) {
+  for (size_t i = 1; i < direct.size(); ++i)
+    if (direct[i - 1].stage == 0 && direct[i - 1].kind == Kind::Backward &&
+        direct[i].stage == 0 && direct[i].kind == Kind::Forward)
+      std::rotate(direct.begin() + i - 1, direct.begin() + i,
+                  direct.begin() + i + 1);
+  return direct;
+}
+
+TEST(Chimera, HurriesFirstForwards) {
+  for (int32_t d = 2; d <= 16; ++d)
+    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+      if (options.concatenation != Concatenation::Eager)
+        continue;
+      for (int32_t n = 1; n <= 4 * d + 3; ++n) {
+        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, options));
+        Case eager = makeCase("chimera", d, n, {}, false, options);
+        Case direct =
+            makeCase("chimera", d, n, {}, false, choose(options.pipelines));
+        EXPECT_EQ(eager.schedule.slots, direct.schedule.slots);
+        bool differs = false;
+        for (int32_t w = 0; w < d; ++w) {
+          EXPECT_EQ(eager.schedule.workers[w],
+                    hurried(direct.schedule.workers[w]));
+          differs |= eager.schedule.workers[w] != direct.schedule.workers[w];
+        }
+        EXPECT_EQ(differs, n > d - d % 2);
+      }
+    }
+}
+
+/// Unequal stages, messages that take their time on their way and at both ends.
+TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
+  std::mt19937 random(5);
+  auto draw = [&](int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random);
+  };
+  int sooner = 0;
+  for (int32_t d = 2; d <= 9; ++d)
+    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+      if (options.concatenation != Concatenation::Eager)
+        continue;
+      for (int32_t n = d; n <= 4 * d + 3; ++n) {
+        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, options));
+        Case eager = makeCase("chimera", d, n, {}, false, options);
+        Case direct =
+            makeCase("chimera", d, n, {}, false, choose(options.pipelines));
+        for (StageCost &cost : eager.problem.stages)
+          cost = {draw(1, 9), draw(1, 19), 1, 1};
+        eager.problem.link = {{draw(0, 9), 0, 1}, {draw(0, 3)}, {draw(0, 3)}};
+        direct.problem = eager.problem;
+        Timing now = simulate(eager.problem, eager.schedule);
+        Timing before = simulate(direct.problem, direct.schedule);
+        EXPECT_LE(now.makespan, before.makespan);
+        EXPECT_EQ(now.peakActivations, before.peakActivations);
+        sooner += now.makespan < before.makespan;
+      }
+    }
+  EXPECT_GT(sooner, 100);
 }
 
 /// N = D (2U+1): U units of pairs, then a plain one, whose forwards cover one

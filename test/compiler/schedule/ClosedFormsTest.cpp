@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 namespace chimera::schedule {
 namespace {
@@ -74,6 +75,30 @@ TEST_P(EvenD, Direct) {
   }
 }
 
+/// Eager saves min(f, b-f) wherever a unit follows another and the largest
+/// share of the later is that of a whole one, but for h = 2, which is data
+/// parallelism.
+TEST_P(EvenD, Eager) {
+  int32_t d = GetParam();
+  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
+    int64_t h = 2 * d / options.pipelines;
+    if (options.concatenation != Concatenation::Eager || h == 2)
+      continue;
+    for (int32_t n = 1; n <= 4 * d + 3; ++n) {
+      int64_t k = (n - 1) / d, rest = n - k * d;
+      int64_t most = (rest + options.pipelines - 1) / options.pipelines;
+      int64_t junctions = k > 0 ? k - (most < h / 2) : 0;
+      std::map<int64_t, int64_t> direct;
+      atEachRatio("chimera", d, n, choose(options.pipelines),
+                  [&](const Timing &t, int64_t b) { direct[b] = t.makespan; });
+      atEachRatio("chimera", d, n, options, [&](const Timing &t, int64_t b) {
+        EXPECT_EQ(t.makespan,
+                  direct[b] - junctions * std::min(kForward, b - kForward));
+      });
+    }
+  }
+}
+
 /// N = KD: idle (D-2) (K (b-f) + f) on every worker.
 TEST_P(EvenD, DirectIdlesAtEveryJunction) {
   int32_t d = GetParam();
@@ -85,10 +110,10 @@ TEST_P(EvenD, DirectIdlesAtEveryJunction) {
 }
 
 /// N = KD: D - D/2f + 1 to D.
-TEST_P(EvenD, DirectHoldsUpToAUnit) {
+TEST_P(EvenD, HoldsUpToAUnit) {
   int32_t d = GetParam();
   for (const SchemeOptions &options : choices(*findScheme("chimera"), d))
-    if (options.concatenation == Concatenation::Direct)
+    if (isOneByOne(options.concatenation))
       for (int32_t k = 1; k <= 3; ++k)
         atEachRatio(
             "chimera", d, k * d, options, [&](const Timing &t, int64_t) {

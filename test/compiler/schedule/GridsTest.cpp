@@ -110,6 +110,31 @@ TEST(Grids, DirectConcatenation) {
   expectGrid(makeCase("chimera", 4, 8, {1, 2, 1, 1}), kDirectTimed, false);
 }
 
+/// Figure 7b with first-stage forwards of the second unit before the backwards
+/// that they would follow: F4, F5, f6 and f7.
+const char *const kEager = R"(
+slot 0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17
+P0   F0  .   F1  f2  b2  f3  b3  F4  B0  F5  B1  f6  b6  f7  b7  B4  .   B5
+P1   .   F0  f2  F1  f3  b2  B0  b3  B1  F4  f6  F5  f7  b6  B4  b7  B5  .
+P2   .   f2  F0  f3  F1  B0  b2  B1  b3  f6  F4  f7  F5  B4  b6  B5  b7  .
+P3   f2  .   f3  F0  B0  F1  B1  f6  b2  f7  b3  F4  B4  F5  B5  b6  .   b7
+)";
+
+const char *const kEagerTimed = R"(
+t    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17  18  19  20  21  22  23  24  25  26  27  28
+P0   F0  F1  .   f2  b2  =   f3  b3  =   F4  B0  =   F5  .   B1  =   f6  b6  =   f7  b7  =   .   B4  =   .   .   B5  =
+P1   .   F0  f2  F1  f3  .   b2  =   B0  =   b3  =   B1  =   F4  f6  F5  f7  .   b6  =   B4  =   b7  =   B5  =   .   .
+P2   .   f2  F0  f3  F1  .   B0  =   b2  =   B1  =   b3  =   f6  F4  f7  F5  .   B4  =   b6  =   B5  =   b7  =   .   .
+P3   f2  f3  .   F0  B0  =   F1  B1  =   f6  b2  =   f7  .   b3  =   F4  B4  =   F5  B5  =   .   b6  =   .   .   b7  =
+)";
+
+TEST(Grids, EagerConcatenation) {
+  SchemeOptions eager = choose(2, Concatenation::Eager);
+  expectGrid(makeCase("chimera", 4, 8, {}, false, eager), kEager, true);
+  expectGrid(makeCase("chimera", 4, 8, {1, 2, 1, 1}, false, eager), kEagerTimed,
+             false);
+}
+
 /// Figure 7d.
 const char *const kDoubling = R"(
 t    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17  18  19  20  21  22  23  24  25  26

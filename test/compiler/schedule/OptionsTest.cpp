@@ -39,7 +39,8 @@ TEST(Options, BelongToSchemes) {
 
 TEST(Options, PrintWhatTheyParse) {
   for (const SchemeOptions &options :
-       {choose(2), choose(8), choose(4, Concatenation::Doubling),
+       {choose(2), choose(8), choose(4, Concatenation::Eager),
+        choose(4, Concatenation::Doubling),
         choose(4, Concatenation::FineTunedDoubling),
         choose(4, Concatenation::Halving)})
     for (const SchemeOption &option : schemeOptions()) {
@@ -55,6 +56,8 @@ TEST(Options, AreSetByName) {
   SchemeOptions options;
   EXPECT_EQ(setOption(chimera, "pipelines", "8", options), "");
   EXPECT_EQ(options, choose(8));
+  EXPECT_EQ(setOption(chimera, "concatenation", "eager", options), "");
+  EXPECT_EQ(options, choose(8, Concatenation::Eager));
   EXPECT_EQ(setOption(chimera, "concatenation", "doubling", options), "");
   EXPECT_EQ(options, choose(8, Concatenation::Doubling));
   EXPECT_EQ(setOption(chimera, "concatenation", "fine-tuned-doubling", options),
@@ -85,7 +88,7 @@ TEST(Options, OfAnotherValueAreRefused) {
               "stages, got \"" +
                   std::string(text) + "\"");
   EXPECT_EQ(setOption(chimera, "concatenation", "fine-tuned", options),
-            "expected concatenation to be direct, doubling, "
+            "expected concatenation to be direct, eager, doubling, "
             "fine-tuned-doubling or halving, got "
             "\"fine-tuned\"");
   EXPECT_EQ(options, SchemeOptions());
@@ -98,10 +101,10 @@ TEST(Options, StandInTheHelp) {
               std::string::npos);
   EXPECT_NE(help.find("\n  pipelines = 2: copies of the model"),
             std::string::npos);
-  EXPECT_NE(
-      help.find("\n  concatenation = direct: how basic units follow each "
-                "other (direct, doubling, fine-tuned-doubling or halving)\n"),
-      std::string::npos);
+  EXPECT_NE(help.find("\n  concatenation = direct: how basic units follow each "
+                      "other (direct, eager, doubling, fine-tuned-doubling or "
+                      "halving)\n"),
+            std::string::npos);
 }
 
 /// A schedule is made only for the scheme's own pipelines.

@@ -36,7 +36,7 @@ SchemeOptions choose(int32_t pipelines,
 
 /// All values of the option.
 inline constexpr Concatenation kConcatenations[] = {
-    Concatenation::Direct, Concatenation::Doubling,
+    Concatenation::Direct, Concatenation::Eager, Concatenation::Doubling,
     Concatenation::FineTunedDoubling, Concatenation::Halving};
 
 /// Every choice of options that `scheme` can do with `stages`.
