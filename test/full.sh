@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs in full what test/run.sh runs in a short form, one after another, on what
-# that has built: random programs, killed ranks, several hosts, the hostile test bed,
-# mutants, fuzzers. Each prints its counts; the first that fails ends it. Takes an
+# that has built: random programs, more sizes against one device and PyTorch, killed
+# ranks, several hosts, the hostile test bed, mutants, fuzzers. Each prints its counts; the first that fails ends it. Takes an
 # hour and three quarters.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,6 +13,15 @@ trap 'rm -rf "$folder"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 CHIMERA_RANDOM_PROGRAMS=100000 $bin/proof_tests --gtest_filter='*RandomPrograms'
+
+numerics() {
+  python3 test/e2e/numerics.py --tools $bin --data LICENSE --stages "$1" --width "$2" \
+    "${@:3}"
+}
+for size in "2 2" "4 1" "8 2"; do
+  numerics $size --torch-python build/venv/bin/python --mpirun mpirun
+done
+numerics 8 1 --variants
 
 $bin/write-sample "$folder/sleeping" --bidirectional
 python3 test/e2e/kill.py $bin/chimera-run "$folder/sleeping" --kills 100

@@ -8,10 +8,11 @@ each other. The tokens/s of those two are added; with two free cores their sum i
 what the cores can do, and the ratio to it is what the pipeline keeps of that.
 
     test/bench/two_ranks.py [--tools build/release/bin] [--rounds 9]
-        [--before BIN] [--python build/venv/bin/python]
+        [--concatenation eager] [--before BIN] [--python build/venv/bin/python]
 
-The ranks are threads of a process, or processes over MPI or TCP. With --before
-the chimera-run of another build takes part in the same rounds. With --python,
+The schedule is Chimera's; the ranks are threads of a process, or processes over MPI
+or TCP. With --before another build takes part in the same rounds, with direct
+concatenation, which any build has. With --python,
 which needs torch, the schedules of torch.distributed.pipelining do too, over gloo
 with two processes of one thread, and so do two independent PyTorch processes
 (two_ranks_pytorch.py). All train the same sizes of GPT-2 with the same batches.
@@ -128,7 +129,7 @@ class Bench:
         self.steps = 1 + args.steps
         self.sequential_steps = 1 + math.ceil(args.steps / RANKS) + 1
 
-    def compile(self, tools, name):
+    def compile(self, tools, name, concatenation):
         """A program file by the compiler of that folder, if there is one."""
         source, program = self.folder / "description.mlir", self.folder / name
         source.write_text(
@@ -136,8 +137,9 @@ class Bench:
             "width({width}) context({context}) vocabulary({vocabulary})\n"
             "chimera.pipeline @bench of @model stages({ranks}) "
             "micro_batches({micro-batches}) "
-            'schedule("chimera") micro_batch_size({micro-batch-size})\n'.format(
-                ranks=RANKS, **self.sizes
+            'schedule("chimera", {{concatenation = "{concatenation}"}}) '
+            "micro_batch_size({micro-batch-size})\n".format(
+                ranks=RANKS, concatenation=concatenation, **self.sizes
             )
         )
         compiler = tools / "chimera-compile"
@@ -299,6 +301,9 @@ def main():
     parser.add_argument(
         "--steps", type=int, default=4, help="of a run of two ranks that count"
     )
+    parser.add_argument(
+        "--concatenation", default="eager", help="how Chimera's units follow each other"
+    )
     for name, size in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=size)
     args = parser.parse_args()
@@ -306,10 +311,10 @@ def main():
         parser.error("expected at least 1 round and 1 step")
     with tempfile.TemporaryDirectory() as name, machine.OtherLoad() as load:
         bench = Bench(args, pathlib.Path(name))
-        program = bench.compile(args.tools, "program")
+        program = bench.compile(args.tools, "program", args.concatenation)
         rows = rows_of_build(bench, args.tools, "chimera", program)
         if args.before:
-            before = bench.compile(args.before, "before")
+            before = bench.compile(args.before, "before", "direct")
             rows += rows_of_build(bench, args.before, "chimera before", before)
         if args.python:
             rows += rows_of_pytorch(bench)

@@ -2,9 +2,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the fuzzers of program files, side by side, on programs that the compiler
-makes and on what earlier runs found interesting. Prints what each tried. An
-input that one fails on is kept, and named. With --coverage it then tells how
-many lines of reader and verifier they and the corpus have reached."""
+makes and, with --seconds, on what earlier runs found interesting. Prints what each
+tried. An input that one fails on is kept, and named. With --coverage it then tells
+how many lines of reader and verifier they and the corpus have reached."""
 
 import argparse
 import json
@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, required=True,
                         help="a folder for seeds, corpus, logs and findings, "
                         "which is kept")
-    parser.add_argument("--runs", type=int, default=2000, help="inputs for each")
+    parser.add_argument("--runs", type=int, default=500, help="inputs for each")
     parser.add_argument("--seconds", type=int, help="this long instead")
     parser.add_argument("--seeds", type=int, default=40, help="compiled programs")
     parser.add_argument("--seed", type=int, default=1, help="of all chances")
@@ -137,6 +137,8 @@ def main():
             return 0
     # Programs of another version would only be refused.
     shutil.rmtree(options.work / "seeds", ignore_errors=True)
+    if not options.seconds:
+        shutil.rmtree(options.work / "corpus", ignore_errors=True)
     make_seeds(options.tools, options.work / "seeds", options.seeds)
     runs = [Run(options, fuzzer) for fuzzer in FUZZERS]
     # What one finds is enough to look at.
