@@ -12,20 +12,26 @@ what the cores can do, and the ratio to it is what the pipeline keeps of that.
 
 The schedule is Chimera's; the ranks are threads of a process, or processes over MPI
 or TCP. With --before another build takes part in the same rounds, with direct
-concatenation, which any build has. With --python,
-which needs torch, the schedules of torch.distributed.pipelining do too, over gloo
-with two processes of one thread, and so do two independent PyTorch processes
-(two_ranks_pytorch.py). All train the same sizes of GPT-2 with the same batches.
+concatenation, which any build has. With --python, which needs torch, the schedules of
+torch.distributed.pipelining do too, over gloo with two processes of one thread, and
+so do two independent PyTorch processes (two_ranks_pytorch.py). All train the same
+sizes of GPT-2 with the same batches.
 
 In each round every row is measured once, next to a measurement of the two
 sequential processes; the ratio is that of this pair. Every second round goes
 through the rows backwards. The first step of a run does not count.
+
+Ranks with equal shares of a step take as long as the slower core, and sequential
+processes as long as each core takes. So the last line tells how fast the slower of
+the two was, step by step, as a share of their mean: 1 where the host gives both
+cores the same, and else the most that such ranks could reach.
 """
 
 import argparse
 import contextlib
 import json
 import math
+import operator
 import os
 import pathlib
 import random
@@ -128,6 +134,7 @@ class Bench:
         # process has done the steps that count.
         self.steps = 1 + args.steps
         self.sequential_steps = 1 + math.ceil(args.steps / RANKS) + 1
+        self.slower = []  # of two sequential processes, of their mean
 
     def compile(self, tools, name, concatenation):
         """A program file by the compiler of that folder, if there is one."""
@@ -148,8 +155,8 @@ class Bench:
         machine.execute(compiler, source, "-o", program)
         return program
 
-    def read(self, log, steps, tail):
-        """The tokens/s of all steps of a log but the first and the last `tail`."""
+    def ends(self, log, steps):
+        """When each step ended, in seconds."""
         entries = [json.loads(line) for line in log.read_text().splitlines()]
         log.unlink()
         entries = [entry for entry in entries if "summary" not in entry]
@@ -158,7 +165,10 @@ class Bench:
             sys.exit(f"expected {steps} steps, got {len(losses)}")
         if not all(map(math.isfinite, losses)) or not losses[-1] < losses[0]:
             sys.exit(f"expected finite losses that fall, got {losses}")
-        ends = [entry["seconds"] for entry in entries[: steps - tail]]
+        return [entry["seconds"] for entry in entries]
+
+    def speed(self, ends):
+        """In tokens/s, without the first step."""
         return self.tokens * (len(ends) - 1) / (ends[-1] - ends[0])
 
     def chimera_command(self, tools, program, steps, log, *options):
@@ -181,14 +191,18 @@ class Bench:
         else:
             jobs = [(command, {})]
         execute_together(self.folder, *jobs)
-        return self.read(self.logs[0], self.steps, 0)
+        return self.speed(self.ends(self.logs[0], self.steps))
 
     def chimera_sequential(self, tools, program):
-        return self.sequential(
+        runs = self.sequential(
             lambda log: self.chimera_command(
                 tools, program, self.sequential_steps, log, "--sequential"
             )
         )
+        for times in zip(*(map(operator.sub, ends[1:], ends) for ends in runs)):
+            speeds = [1 / time for time in times]
+            self.slower.append(min(speeds) / statistics.mean(speeds))
+        return sum(map(self.speed, runs))
 
     def pytorch_command(self, schedule, steps, log):
         # fmt: off
@@ -206,20 +220,21 @@ class Bench:
         execute_together(
             self.folder, *((command, {**local, **e}) for e in rank_environments())
         )
-        return self.read(self.logs[0], self.steps, 0)
+        return self.speed(self.ends(self.logs[0], self.steps))
 
     def pytorch_sequential(self):
-        return self.sequential(
+        runs = self.sequential(
             lambda log: self.pytorch_command("sequential", self.sequential_steps, log)
         )
+        return sum(map(self.speed, runs))
 
     def sequential(self, command):
-        """The sum of independent processes that run at the same time."""
+        """When steps ended that count, of each of the independent processes."""
         one_thread = {"OMP_NUM_THREADS": "1"}
         execute_together(
             self.folder, *((command(log), one_thread) for log in self.logs)
         )
-        return sum(self.read(log, self.sequential_steps, 1) for log in self.logs)
+        return [self.ends(log, self.sequential_steps)[:-1] for log in self.logs]
 
 
 def rows_of_build(bench, tools, name, program):
@@ -326,6 +341,10 @@ def main():
         f"{load.cores:.2f} cores.\n"
     )
     print_table(*results)
+    print(
+        f"\nThe slower of two sequential processes: {statistics.mean(bench.slower):.3f} "
+        "of their mean."
+    )
 
 
 if __name__ == "__main__":
