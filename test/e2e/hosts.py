@@ -30,8 +30,8 @@ ALL = ("kill", "kill-root", "stop", "cut", "terminate")
 # What is tried where time is short.
 PART = {
     "processes": ("kill-root", "cut"),
-    "torchrun": ("kill", "stop"),
-    "mpirun": ("kill", "cut", "terminate"),
+    "torchrun": ("kill",),
+    "mpirun": ("kill", "stop", "terminate"),
 }
 
 
