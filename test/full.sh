@@ -2,7 +2,7 @@
 # Runs in full what test/run.sh runs in a short form, one after another, on what
 # that has built: random programs, more sizes against one device and PyTorch, killed
 # ranks, several hosts, the hostile test bed, mutants, fuzzers. Each prints its counts;
-# the first that fails ends it. Takes an hour and a half.
+# the first that fails ends it. Takes more than an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

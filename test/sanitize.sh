@@ -16,10 +16,8 @@ tools/setup.sh --full
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-# Nor is how LibTorch's and MPI's own threads meet, which are not instrumented. A
-# process that is ended at once leaves threads that nobody joins.
-TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:report_thread_leaks=0
-export TSAN_OPTIONS+=:suppressions=$PWD/test/tsan.supp
+# Nor is how LibTorch's and MPI's own threads meet, which are not instrumented.
+export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:suppressions=$PWD/test/tsan.supp
 # Random programs to prove, of 10,000 without.
 export CHIMERA_RANDOM_PROGRAMS=1000
 status=0
