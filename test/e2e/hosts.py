@@ -47,7 +47,7 @@ class HostsJob(Job):
             OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
             OMP_NUM_THREADS="1",
         )
-        self.output = tempfile.TemporaryFile("w+")
+        self.output = tempfile.TemporaryFile()
         run = [str(options.tools / "chimera-run"), *map(str, arguments)]
         self.launchers = []
         port = str(29000 + int(self.mark[:3], 16) % 900)
@@ -125,8 +125,12 @@ class HostsJob(Job):
         return found
 
     def text(self):
-        self.output.seek(0)
-        return self.output.read()
+        # The job's processes write where this file stands: it must not move.
+        file = self.output.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
+
+    def is_over(self):
+        return all(process.poll() is not None for process in self.launchers)
 
     def terminate(self):
         """nsenter waits for what it runs in another PID namespace, and passes no

@@ -146,6 +146,10 @@ class Job:
         """What it has printed."""
         raise NotImplementedError
 
+    def is_over(self):
+        """Whether all that was started for it has ended."""
+        raise NotImplementedError
+
     def terminate(self):
         """Sends SIGTERM to its launcher, and returns what the job then says."""
         raise NotImplementedError
@@ -162,6 +166,7 @@ class Job:
         end = time.monotonic() + seconds
         while "\nstep 1/" not in self.text():
             self.check(time.monotonic() < end, "the job did not start")
+            self.check(not self.is_over(), "the job ended before its first step")
             time.sleep(0.05)
         ranks = self.ranks()
         self.check(len(ranks) == RANKS, f"found only the ranks {sorted(ranks)}")

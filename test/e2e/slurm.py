@@ -153,6 +153,7 @@ class SlurmJob(many_hosts.Job):
 
     def __init__(self, cluster, script, *arguments):
         self.cluster = cluster
+        self.script = script
         self.output = cluster.folder / f"{script}.log"
         self.output.unlink(missing_ok=True)
         # fmt: off
@@ -196,6 +197,9 @@ class SlurmJob(many_hosts.Job):
         os.kill(min(its), signal.SIGTERM)
         return "forcing job termination"
 
+    def is_over(self):
+        return self.state() in ENDS
+
     def state(self):
         shown = self.cluster.call("scontrol", "show", "job", self.number)
         return re.search(r"JobState=(\w+)", shown)[1]
@@ -209,22 +213,44 @@ class SlurmJob(many_hosts.Job):
         self.check(state == expected, f"expected {expected}, the job is {state}")
 
 
+def with_job(make, use):
+    """What `use` returns of the job that `make` submits, of another one where Open MPI
+    4.1 under PMIx crashes at its start, before a rank has said anything. On these
+    hosts it does so once in forty jobs, more often beside other load."""
+    for attempt in range(3):
+        with make() as job:
+            try:
+                return use(job)
+            except RuntimeError:
+                if job.script != "mpi.sh" or "workers" in job.text() or attempt == 2:
+                    raise
+        print("mpi.sh: Open MPI did not start, and is tried again")
+
+
 def same_weights(cluster, script):
     there = cluster.folder / "there"
     there.unlink(missing_ok=True)
-    with SlurmJob(cluster, script, "--steps", 3, "--save", there) as job:
+
+    def use(job):
         job.wait("COMPLETED")
         job.check(digest(there) == digest(cluster.folder / "alone"), "other weights")
+
+    with_job(lambda: SlurmJob(cluster, script, "--steps", 3, "--save", there), use)
 
 
 def save(cluster, script):
     saved = cluster.folder / "saved"
     saved.unlink(missing_ok=True)
-    with SlurmJob(cluster, script, "--steps", 1000000, "--save", saved) as job:
+
+    def use(job):
         job.wait_for_steps()
         cluster.call("scancel", "--signal", "USR1", job.number)
         job.wait("COMPLETED")
         job.check(saved.exists(), "expected weights")
+
+    with_job(
+        lambda: SlurmJob(cluster, script, "--steps", 1000000, "--save", saved), use
+    )
 
 
 class Cancelled(SlurmJob):
@@ -239,19 +265,13 @@ def disturb(cluster, script, how, timeout):
     """Returns the seconds that the ranks lived on."""
     kind = Cancelled if how == "cancel" else SlurmJob
     more = ["--timeout", timeout] if how in ("stop", "cut") else []
-    for attempt in range(3):
-        with kind(cluster, script, "--steps", 1000000, *more) as job:
-            try:
-                took = job.disturb(how, cluster.hosts, timeout)
-            except RuntimeError:
-                # Open MPI 4.1 under PMIx crashes at the start of one job in forty
-                # on these hosts, before a rank has said anything.
-                if script != "mpi.sh" or "workers" in job.text() or attempt == 2:
-                    raise
-                print(f"{script}: {how}: Open MPI did not start, and is tried again")
-                continue
-            job.wait("CANCELLED" if how == "cancel" else "FAILED")
-            return took
+
+    def use(job):
+        took = job.disturb(how, cluster.hosts, timeout)
+        job.wait("CANCELLED" if how == "cancel" else "FAILED")
+        return took
+
+    return with_job(lambda: kind(cluster, script, "--steps", 1000000, *more), use)
 
 
 def show(cluster, script, hows, options):
