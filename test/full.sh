@@ -2,7 +2,7 @@
 # Runs in full what test/run.sh runs in a short form, one after another, on what
 # that has built: random programs, more sizes against one device and PyTorch, killed
 # ranks, several hosts, the hostile test bed, mutants, fuzzers. Each prints its counts;
-# the first that fails ends it. Takes more than an hour.
+# the first that fails ends it. Takes some hours.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,6 +21,7 @@ numerics() {
 for size in "2 2" "4 1" "8 2"; do
   numerics $size --torch-python build/venv/bin/python --mpirun mpirun
 done
+numerics 3 2 --variants
 numerics 8 1 --variants
 
 $bin/write-sample "$folder/sleeping" --bidirectional
@@ -38,4 +39,5 @@ test/e2e/orderings.py --tools $bin
 test/e2e/mutation.py --tools $bin --full
 test/e2e/fuzz.py --tools $bin --fuzzers build/fuzz/bin --work build/fuzz/work \
   --seconds 1200 --coverage 90
-test/e2e/hostile.py --tools $bin --full
+# A seed for each of its three ways; it takes hours with the six of its own.
+test/e2e/hostile.py --tools $bin --full --seeds 3
