@@ -1,5 +1,4 @@
-//===- Block.h - Memory that requests may use --------------------*- C++
-//-*-===//
+//===- Block.h - Memory that requests may use -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -7,6 +7,9 @@
 
 #include "runtime/device/Fold.h"
 
+#include "runtime/system/Ranges.h"
+#include "runtime/system/VectorWidths.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -17,16 +20,22 @@ uint64_t chimera::runtime::elementBytes(ElementType type) {
 }
 
 namespace {
+/// Bytes of a sum that are worth another thread.
+constexpr int64_t kGrain = 1 << 17;
+
+using Contributions = std::span<const std::byte *const>;
+
 /// Folds whole blocks in a local accumulator: all contributions of a block are
 /// read before it is written, so the sum may be one of them.
 template <typename T>
-void foldElements(std::span<const std::byte *const> contributions,
-                  std::byte *sum, uint64_t bytes) {
+[[gnu::always_inline]] inline void foldElements(Contributions contributions,
+                                                std::byte *sum, uint64_t begin,
+                                                uint64_t end) {
   constexpr uint64_t kBlock = 512;
   T accumulator[kBlock];
   T next[kBlock];
-  for (uint64_t at = 0; at < bytes; at += sizeof(accumulator)) {
-    uint64_t size = std::min<uint64_t>(sizeof(accumulator), bytes - at);
+  for (uint64_t at = begin; at < end; at += sizeof(accumulator)) {
+    uint64_t size = std::min<uint64_t>(sizeof(accumulator), end - at);
     uint64_t count = size / sizeof(T);
     std::memcpy(accumulator, contributions[0] + at, size);
     for (const std::byte *contribution : contributions.subspan(1)) {
@@ -37,21 +46,47 @@ void foldElements(std::span<const std::byte *const> contributions,
     std::memcpy(sum + at, accumulator, size);
   }
 }
+
+CHIMERA_VECTOR_WIDTHS void foldFloats(Contributions contributions,
+                                      std::byte *sum, uint64_t begin,
+                                      uint64_t end) {
+  foldElements<float>(contributions, sum, begin, end);
+}
+CHIMERA_VECTOR_WIDTHS void foldDoubles(Contributions contributions,
+                                       std::byte *sum, uint64_t begin,
+                                       uint64_t end) {
+  foldElements<double>(contributions, sum, begin, end);
+}
+CHIMERA_VECTOR_WIDTHS void foldIntegers(Contributions contributions,
+                                        std::byte *sum, uint64_t begin,
+                                        uint64_t end) {
+  foldElements<uint64_t>(contributions, sum, begin, end);
+}
+
+/// The fold of whole elements: `bytes` are a multiple of 8, or of the
+/// element's.
+template <typename Fold>
+void foldAll(const Fold &fold, uint64_t elementBytes,
+             Contributions contributions, std::byte *sum, uint64_t bytes) {
+  inRanges(static_cast<int64_t>(bytes / elementBytes), kGrain / elementBytes,
+           [&](int64_t begin, int64_t end) {
+             fold(contributions, sum, begin * elementBytes, end * elementBytes);
+           });
+}
 } // namespace
 
-void chimera::runtime::fold(ElementType type,
-                            std::span<const std::byte *const> contributions,
+void chimera::runtime::fold(ElementType type, Contributions contributions,
                             std::byte *sum, uint64_t bytes) {
   switch (type) {
   case ElementType::Float32:
-    return foldElements<float>(contributions, sum, bytes);
+    return foldAll(foldFloats, 4, contributions, sum, bytes);
   case ElementType::Float64:
-    return foldElements<double>(contributions, sum, bytes);
+    return foldAll(foldDoubles, 8, contributions, sum, bytes);
   case ElementType::UInt64:
     break;
   }
   uint64_t whole = bytes / 8 * 8;
-  foldElements<uint64_t>(contributions, sum, whole);
+  foldAll(foldIntegers, 8, contributions, sum, whole);
   if (whole == bytes)
     return;
   uint64_t tail = 0;
@@ -64,24 +99,35 @@ void chimera::runtime::fold(ElementType type,
 }
 
 namespace {
-template <typename T> void multiply(Bytes bytes, double factor) {
-  for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+template <typename T>
+[[gnu::always_inline]] inline void multiply(std::byte *elements, int64_t begin,
+                                            int64_t end, double factor) {
+  for (int64_t i = begin; i < end; ++i) {
     T value;
-    std::memcpy(&value, bytes.data() + at, sizeof(T));
+    std::memcpy(&value, elements + i * sizeof(T), sizeof(T));
     value = static_cast<T>(value * factor);
-    std::memcpy(bytes.data() + at, &value, sizeof(T));
+    std::memcpy(elements + i * sizeof(T), &value, sizeof(T));
   }
+}
+
+CHIMERA_VECTOR_WIDTHS void multiplyFloats(std::byte *elements, int64_t begin,
+                                          int64_t end, double factor) {
+  multiply<float>(elements, begin, end, factor);
+}
+CHIMERA_VECTOR_WIDTHS void multiplyDoubles(std::byte *elements, int64_t begin,
+                                           int64_t end, double factor) {
+  multiply<double>(elements, begin, end, factor);
 }
 } // namespace
 
 void chimera::runtime::scaleElements(ElementType type, Bytes bytes,
                                      double factor) {
-  switch (type) {
-  case ElementType::Float32:
-    return multiply<float>(bytes, factor);
-  case ElementType::Float64:
-    return multiply<double>(bytes, factor);
-  case ElementType::UInt64:
+  if (type == ElementType::UInt64)
     return;
-  }
+  bool isFloat = type == ElementType::Float32;
+  auto count = static_cast<int64_t>(bytes.size() / elementBytes(type));
+  inRanges(count, kGrain / 4, [&](int64_t begin, int64_t end) {
+    (isFloat ? multiplyFloats : multiplyDoubles)(bytes.data(), begin, end,
+                                                 factor);
+  });
 }

@@ -7,6 +7,9 @@
 
 #include "runtime/stage/torch/Tensors.h"
 
+#include "runtime/stage/torch/KeptMemory.h"
+#include "runtime/system/Ranges.h"
+
 #include <ATen/Parallel.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
@@ -49,8 +52,7 @@ public:
     const c10::Device device(c10::DeviceType::CPU);
     if (bytes == 0)
       return {nullptr, nullptr, &release, device};
-    Header *header =
-        new (c10::alloc_cpu(sizeof(Header) + bytes)) Header{nullptr, bytes};
+    Header *header = new (take(sizeof(Header) + bytes)) Header{nullptr, bytes};
     header->counter = &counterOfThisThread();
     header->counter->fetch_add(static_cast<int64_t>(bytes),
                                std::memory_order_relaxed);
@@ -71,9 +73,28 @@ private:
     Header *header = static_cast<Header *>(data) - 1;
     header->counter->fetch_sub(static_cast<int64_t>(header->bytes),
                                std::memory_order_relaxed);
-    c10::free_cpu(header);
+    const size_t taken = sizeof(Header) + header->bytes;
+    if (taken < KeptMemory::kSmallest)
+      c10::free_cpu(header);
+    else
+      large().free(header, taken);
+  }
+
+  static void *take(size_t bytes) {
+    return bytes < KeptMemory::kSmallest ? c10::alloc_cpu(bytes)
+                                         : large().take(bytes);
+  }
+
+  // Never destroyed, as tensors may outlive everything.
+  static KeptMemory &large() {
+    static auto *memory = new KeptMemory;
+    return *memory;
   }
 };
+
+void runOnTheseThreads(int64_t count, int64_t grain, const OnRange &work) {
+  at::parallel_for(0, count, grain, work);
+}
 
 } // namespace
 
@@ -82,6 +103,7 @@ void setThreads(int threads) {
   // now keeps that from undoing ours.
   at::get_num_threads();
   at::set_num_threads(threads < 1 ? 1 : threads);
+  runRangesBy(threads > 1 ? runOnTheseThreads : nullptr);
 }
 
 void countTensorBytes() {

@@ -22,7 +22,8 @@ namespace chimera::runtime {
 /// Computations that the calling thread starts use `threads` threads (at least
 /// 1) from now on. Every rank's thread calls it once before its first action:
 /// the number is a property of the calling thread, and each one has an OpenMP
-/// team of its own, so ranks in one process need the sum of theirs.
+/// team of its own, so ranks in one process need the sum of theirs. The
+/// runtime's own loops use them too (Ranges.h).
 void setThreads(int threads);
 
 /// From now on CPU tensors are counted. Call it once, before the first tensor

@@ -7,6 +7,8 @@
 
 #include "runtime/device/Fold.h"
 
+#include "runtime/system/Ranges.h"
+
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -57,5 +59,31 @@ TEST(Fold, MayWriteOverAContribution) {
   fold(ElementType::Float64, pointers, reinterpret_cast<std::byte *>(b.data()),
        b.size() * sizeof(double));
   EXPECT_EQ(b, std::vector<double>(3000, 3.0));
+}
+
+void inFifths(int64_t count, int64_t, const OnRange &work) {
+  for (int64_t k = 0; k < 5; ++k)
+    work(count * k / 5, count * (k + 1) / 5);
+}
+
+TEST(Fold, IsTheSameHoweverThreadsShareIt) {
+  const size_t count = 100003;
+  std::vector<std::vector<float>> values(3, std::vector<float>(count));
+  for (size_t k = 0; k < values.size(); ++k)
+    for (size_t i = 0; i < count; ++i)
+      values[k][i] = std::sin(static_cast<float>(i * (k + 1))) * 1e3f;
+  std::vector<float> expected = values[0];
+  for (size_t k = 1; k < values.size(); ++k)
+    for (size_t i = 0; i < count; ++i)
+      expected[i] += values[k][i];
+  EXPECT_EQ(foldOf(ElementType::Float32, values), expected);
+  runRangesBy(inFifths);
+  EXPECT_EQ(foldOf(ElementType::Float32, values), expected);
+  std::vector<float> scaled = expected;
+  scaleElements(ElementType::Float32, std::as_writable_bytes(std::span(scaled)),
+                0.3);
+  runRangesBy(nullptr);
+  for (size_t i = 0; i < count; ++i)
+    ASSERT_EQ(scaled[i], static_cast<float>(expected[i] * 0.3));
 }
 } // namespace

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/AdamW.h"
+#include "runtime/stage/torch/Tensors.h"
 
 #include <gtest/gtest.h>
 #include <torch/optim/adamw.h>
@@ -71,6 +72,23 @@ TEST(AdamWTest, decaysOnlyWhereTold) {
 
 TEST(AdamWTest, scalesTheGradient) {
   EXPECT_LE(differenceFromTorch<double>(true, 0.125), 1e-14);
+}
+
+TEST(AdamWTest, isTheSameOnAnyNumberOfThreads) {
+  const int64_t n = 200003;
+  auto weightsOn = [&](int threads) {
+    setThreads(threads);
+    at::Tensor gradient = at::linspace(-3, 3, n).sin();
+    std::vector<float> weights(n, 0.5f), average(n, 0.1f), squares(n, 0.2f);
+    for (uint64_t step = 0; step < 3; ++step)
+      adamWStep<float>(optimizer(), step, 0.5, true, n,
+                       gradient.data_ptr<float>(), weights.data(),
+                       average.data(), squares.data());
+    return weights;
+  };
+  std::vector<float> alone = weightsOn(1);
+  EXPECT_EQ(weightsOn(3), alone);
+  setThreads(1);
 }
 
 } // namespace

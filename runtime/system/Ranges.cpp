@@ -1,0 +1,24 @@
+//===- Ranges.cpp - Loops over elements on a rank's threads ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/system/Ranges.h"
+
+using namespace chimera::runtime;
+
+static thread_local RunRanges run = nullptr;
+
+void chimera::runtime::runRangesBy(RunRanges how) { run = how; }
+
+void chimera::runtime::inRanges(int64_t count, int64_t grain,
+                                const OnRange &work) {
+  if (count <= 0)
+    return;
+  if (run && count > grain)
+    run(count, grain, work);
+  else
+    work(0, count);
+}

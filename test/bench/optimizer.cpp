@@ -1,0 +1,104 @@
+//===- optimizer.cpp - What an update of weights costs --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Times AdamW beside LibTorch's fused one and a copy of as many bytes, on one
+// thread and on more, taking turns so that whatever else the machine does falls
+// on all of them, and prints medians as a Markdown table.
+//
+//   optimizer [MILLIONS_OF_WEIGHTS] [THREADS] [ROUNDS]
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/AdamW.h"
+#include "runtime/stage/torch/Tensors.h"
+
+#include <ATen/ATen.h>
+#include <ATen/ops/_fused_adamw.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+
+namespace {
+
+using namespace chimera::runtime;
+
+/// Bytes that an update reads and writes of a weight: gradient, weight and two
+/// averages, and the last three again.
+constexpr double kTraffic = 7 * sizeof(float);
+
+double secondsOf(const std::function<void()> &run) {
+  auto begin = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + values.size() / 2);
+  return values[values.size() / 2];
+}
+
+int numberOr(int argc, char **argv, int index, int otherwise) {
+  return argc > index ? std::max(1, std::atoi(argv[index])) : otherwise;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const int64_t count = int64_t{1000000} * numberOr(argc, argv, 1, 50);
+  const int most = numberOr(argc, argv, 2, 2);
+  const int rounds = numberOr(argc, argv, 3, 9);
+
+  chimera::program::OptimizerT optimizer;
+  optimizer.learning_rate = 1e-3;
+  optimizer.beta1 = 0.9;
+  optimizer.beta2 = 0.999;
+  optimizer.epsilon = 1e-8;
+  optimizer.weight_decay = 0.01;
+  at::Tensor gradient = at::full({count}, 0.01), weights = at::ones({count}),
+             average = at::zeros({count}), squares = at::zeros({count}),
+             number = at::ones({}), more = at::empty({count});
+  uint64_t step = 0;
+
+  std::printf("%lld million weights, median of %d rounds\n\n"
+              "| threads | AdamW, ms | GB/s | of the bandwidth of a copy "
+              "| LibTorch's fused, ms |\n|---|---|---|---|---|\n",
+              static_cast<long long>(count / 1000000), rounds);
+  for (int threads = 1; threads <= most; ++threads) {
+    setThreads(threads);
+    std::vector<double> ours, theirs, copies;
+    for (int round = 0; round <= rounds; ++round) {
+      double own = secondsOf([&] {
+        adamWStep<float>(optimizer, step++, 1, true, count,
+                         gradient.data_ptr<float>(), weights.data_ptr<float>(),
+                         average.data_ptr<float>(), squares.data_ptr<float>());
+      });
+      double fused = secondsOf([&] {
+        at::_fused_adamw_({weights}, {gradient}, {average}, {squares}, {},
+                          {number}, optimizer.learning_rate, optimizer.beta1,
+                          optimizer.beta2, optimizer.weight_decay,
+                          optimizer.epsilon, /*amsgrad=*/false,
+                          /*maximize=*/false);
+      });
+      double copy = secondsOf([&] { more.copy_(gradient); });
+      if (round == 0) // touches memory for the first time
+        continue;
+      ours.push_back(own);
+      theirs.push_back(fused);
+      copies.push_back(copy);
+    }
+    double bandwidth = kTraffic * count / median(ours);
+    double ofCopy = 2. * sizeof(float) * count / median(copies);
+    std::printf("| %d | %.1f | %.1f | %.0f %% | %.1f |\n", threads,
+                median(ours) * 1e3, bandwidth / 1e9, 100 * bandwidth / ofCopy,
+                median(theirs) * 1e3);
+  }
+}
