@@ -82,20 +82,40 @@ def mix(*words):
 # --- the model ----------------------------------------------------------------
 
 
-class Dropout:
-    """Dropout for one micro-batch of one step."""
+LOW = (1 << 32) - 1
 
-    def __init__(self, probability, seed, step, micro_batch):
-        self.p, self.seed = probability, seed
-        self.step, self.micro_batch = step, micro_batch
+
+def philox(counter, key):
+    """Philox4x32-10 of four tensors of 32-bit words, held in 64 bits."""
+    a, b, c, d = counter
+    low, high = key & LOW, key >> 32
+    for _ in range(10):
+        first, second = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b = (second >> 32) & LOW ^ b ^ low, second & LOW
+        c, d = (first >> 32) & LOW ^ d ^ high, first & LOW
+        low, high = (low + 0x9E3779B9) & LOW, (high + 0xBB67AE85) & LOW
+    return a, b, c, d
+
+
+class Dropout:
+    """Dropout for the samples of one micro-batch of one step."""
+
+    def __init__(self, probability, seed, step, micro_batch, samples):
+        self.p, self.seed, self.step = probability, seed, step
+        self.samples = torch.arange(samples) + micro_batch * samples
 
     def __call__(self, x, layer, site):
         if self.p == 0:
             return x
-        key = mix(self.seed, DROPOUT, layer, site, self.step, self.micro_batch)
-        generator = torch.Generator().manual_seed(key)
-        kept = torch.empty(x.shape, dtype=torch.bool)
-        kept.bernoulli_(1 - self.p, generator=generator)
+        key = mix(self.seed, DROPOUT, layer, site, self.step)
+        elements = x.numel() // len(self.samples)
+        four, sample = torch.meshgrid(
+            torch.arange((elements + 3) // 4), self.samples, indexing="xy"
+        )
+        zero = torch.zeros_like(four)
+        numbers = torch.stack(philox((four, zero, sample, zero), key), -1)
+        kept = numbers.flatten(1)[:, :elements] < round((1 - self.p) * 2**32)
+        kept = kept.reshape(x.shape)
         return torch.where(kept, x / (1 - self.p), torch.zeros_like(x))
 
 
@@ -189,7 +209,8 @@ def windows(text, run, step, micro_batch):
         )
     rows = []
     for row in range(run.micro_batch_size):
-        start = mix(run.seed, TEXT_WINDOW, step, micro_batch, row) % starts
+        sample = micro_batch * run.micro_batch_size + row
+        start = mix(run.seed, TEXT_WINDOW, step, sample) % starts
         rows.append(list(text[start : start + run.context + 1]))
     rows = torch.tensor(rows)
     return rows[:, :-1], rows[:, 1:]
@@ -277,7 +298,9 @@ def train(run, text, parameters):
                     model = Gpt2(weights, run.layers, run.heads, run.tied)
                     index = copy * run.micro_batches + m
                     tokens, labels = windows(text, run, step, index)
-                    dropout = Dropout(run.dropout, run.seed, step, index)
+                    dropout = Dropout(
+                        run.dropout, run.seed, step, index, run.micro_batch_size
+                    )
                     loss = model.loss(tokens, labels, dropout)
                     (loss / (per_update * run.data_parallel)).backward()
                     history.take_gradients(weights)

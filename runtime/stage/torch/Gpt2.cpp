@@ -12,6 +12,7 @@
 
 #include "runtime/stage/torch/Gpt2.h"
 
+#include "runtime/stage/Philox.h"
 #include "runtime/stage/torch/Random.h"
 
 #include <ATen/ATen.h>
@@ -32,26 +33,24 @@ constexpr double kNormEpsilon = 1e-5;
 // Dropout in one layer, keyed by what it is for and not by where it runs.
 class Dropout {
 public:
+  /// `samples` is how many the micro-batch, or the part of one, has.
   Dropout(double probability, uint64_t seed, uint32_t layer,
-          const std::optional<MicroBatch> &microBatch)
+          const std::optional<MicroBatch> &microBatch, int64_t samples)
       : probability(microBatch ? probability : 0), seed(seed), layer(layer),
-        microBatch(microBatch.value_or(MicroBatch{})) {}
+        microBatch(microBatch.value_or(MicroBatch{})), samples(samples) {}
 
   bool acts() const { return probability > 0; }
 
   Tensor operator()(const Tensor &x, DropoutSite site) const {
     if (!acts())
       return x;
-    at::Generator generator = at::detail::createCPUGenerator(
-        mix({seed, kDropout, layer, site, microBatch.step, microBatch.index}));
-    // A part has its rows of the whole micro-batch's mask, and keeps only
-    // those.
-    std::vector<int64_t> shape = x.sizes().vec();
-    shape[0] *= microBatch.parts;
-    Tensor kept =
-        at::empty(shape, at::kBool).bernoulli_(1 - probability, generator);
-    if (microBatch.parts > 1)
-      kept = kept.narrow(0, microBatch.part * x.size(0), x.size(0)).clone();
+    const uint64_t first =
+        (microBatch.index * microBatch.parts + microBatch.part) *
+        static_cast<uint64_t>(samples);
+    Tensor kept = at::empty(x.sizes(), at::kBool);
+    keepElements(1 - probability,
+                 mix({seed, kDropout, layer, site, microBatch.step}), first,
+                 samples, x.numel() / samples, kept.data_ptr<bool>());
     // In this order autograd keeps the mask and nothing else.
     return x.mul(kept).mul_(1 / (1 - probability));
   }
@@ -61,6 +60,7 @@ private:
   uint64_t seed;
   uint32_t layer;
   MicroBatch microBatch;
+  int64_t samples;
 };
 
 // The operations that have parameters; each takes its first one's number, and
@@ -233,7 +233,7 @@ Tensor Gpt2::run(Tensor x, const Tensor &labels,
   const Parameters used(parameters, uses);
   size_t next = 0;
   for (uint32_t layer = first; layer != first + count; ++layer) {
-    Dropout dropout(model.dropout, seed, layer, dropped);
+    Dropout dropout(model.dropout, seed, layer, dropped, x.size(0));
     if (layer == 0)
       x = dropout(used.embed(x, next), kEmbedding);
     else if (layer == model.layers + 1)

@@ -6,19 +6,22 @@
 //===----------------------------------------------------------------------===//
 //
 // Every random choice is a function of what it is for, never of where or when
-// it is made. The 64-bit mix of its words seeds a generator of its own:
+// it is made:
 //
 //   initial weights   mix(seed, 1, layer, parameter's number in its layer),
 //                     those of the token embedding for a head tied to it
-//   dropout           mix(seed, 2, layer, site, step, global micro-batch)
-//   a text window     mix(seed, 3, step, global micro-batch, row)
+//   dropout           mix(seed, 2, layer, site, step), and the sample
+//   a text window     mix(seed, 3, step, sample)
 //
-// Weights and dropout seed at::Generator (CPU) with the mix: in Python,
+// A sample's number is that of its micro-batch in all copies, times the samples
+// of one, plus its row: how many samples a micro-batch or a part of one has
+// changes nothing of theirs.
+//
+// Weights seed at::Generator (CPU) with the mix: in Python,
 // torch.Generator().manual_seed(mix). (That Mersenne twister uses the lower 32
-// bits.) Weights are drawn in float64 by normal_(0, deviation) and rounded;
-// dropout keeps where empty(shape, bool).bernoulli_(1 - p) is true and scales
-// by 1 / (1 - p). The masks of a part of a micro-batch are its rows of the
-// whole one's.
+// bits.) They are drawn in float64 by normal_(0, deviation) and rounded.
+// Dropout keeps elements by counting, with the mix as key (Philox.h), and
+// scales by 1 / (1 - p).
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +42,8 @@ enum RandomUse : uint64_t {
 };
 
 /// Where in a layer dropout acts. Shapes: [B, T, C] but for the attention's
-/// probabilities, which are [B * heads, T, T].
+/// probabilities, which are [B * heads, T, T]. A sample's elements are counted
+/// in that order.
 enum DropoutSite : uint64_t {
   kEmbedding = 0,
   kAttention = 1,

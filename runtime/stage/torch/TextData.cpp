@@ -113,10 +113,11 @@ void TextData::load(program::ValueKind kind, MicroBatch microBatch,
         std::to_string(output.size()) + " bytes of " + program::nameOf(kind));
   auto *target = reinterpret_cast<int64_t *>(output.data());
   const auto starts = static_cast<uint64_t>(training - context);
-  for (uint64_t row = 0; row < output.size() / rowBytes; ++row) {
-    const uint64_t start =
-        mix({seed, kTextWindow, microBatch.step, microBatch.index, row}) %
-        starts;
+  const uint64_t samples = output.size() / rowBytes;
+  for (uint64_t row = 0; row < samples; ++row) {
+    const uint64_t start = mix({seed, kTextWindow, microBatch.step,
+                                microBatch.index * samples + row}) %
+                           starts;
     const uint8_t *source = text.data() + start + (labels ? 1 : 0);
     target = std::copy(source, source + context, target);
   }

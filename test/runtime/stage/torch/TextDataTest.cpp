@@ -48,8 +48,8 @@ protected:
     return "(accepted)";
   }
   std::vector<int64_t> load(TextData &data, program::ValueKind kind,
-                            MicroBatch microBatch) {
-    std::vector<int64_t> values(16);
+                            MicroBatch microBatch, size_t rows = 2) {
+    std::vector<int64_t> values(8 * rows);
     data.load(kind, microBatch, bytesOf(values));
     return values;
   }
@@ -59,6 +59,16 @@ protected:
                       ("chimera-text-" + std::to_string(getpid())))
                          .string();
 };
+
+// However many of them a micro-batch has.
+TEST_F(TextDataTest, samplesHaveTheirOwnWindows) {
+  writeRamp(200);
+  TextData data(path, program, 0.25);
+  std::vector<int64_t> ofTwo = load(data, program::ValueKind::Tokens, {3, 1});
+  std::vector<int64_t> ofFour =
+      load(data, program::ValueKind::Tokens, {3, 0}, 4);
+  EXPECT_EQ(std::vector(ofFour.begin() + 16, ofFour.end()), ofTwo);
+}
 
 TEST_F(TextDataTest, holdsOutTheEnd) {
   writeRamp(200);
