@@ -198,7 +198,6 @@ private:
     using Switch = llvm::TypeSwitch<Operation *, Fields>;
     return Switch(op)
         .Case([](LoadOp o) { return ofLoad(o); })
-        .Case([](ZeroOp o) { return ofReplica(o, Opcode::ZeroGradient); })
         .Case([](ForwardOp o) {
           return ofAction(o, Opcode::Forward, o.getOutputs().front().getType());
         })

@@ -49,10 +49,21 @@ def Chimera_ActionInterface : OpInterface<"ActionOp",
                     "::std::optional<uint64_t>", "getSlot">,
     InterfaceMethod<"", "void", "setSlot",
                     (ins "::std::optional<uint64_t>":$slot)>,
-    InterfaceMethod<"The operand that accumulates the weight gradient, if the "
-                    "action has one; its updated value is the first result.",
-                    "::mlir::OpOperand *", "getAccumulator">
+    InterfaceMethod<"The sum of weight gradients with the action's own, the "
+                    "first result, if it makes one.",
+                    "::mlir::Value", "getNewSum", (ins), "", "return {};">,
+    InterfaceMethod<"The sum that the action's weight gradient is added to: "
+                    "the last operand, or none where it begins a sum.",
+                    "::mlir::MutableOperandRange", "getSumMutable", (ins), "",
+                    "return ::mlir::MutableOperandRange($_op, 0, 0);">
   ];
+  let extraSharedClassDeclaration = [{
+    /// The same operand, or null.
+    ::mlir::OpOperand *getSumOperand() {
+      ::mlir::MutableOperandRange sum = $_op.getSumMutable();
+      return sum.empty() ? nullptr : &sum[0];
+    }
+  }];
 }
 
 def Chimera_SectionInterface : OpInterface<"SectionOp"> {

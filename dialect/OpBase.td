@@ -67,9 +67,7 @@ class Chimera_ReplicaOp<string name, list<Trait> traits = []>
 /// An action. `extent` is what it may cover besides its micro-batch.
 class Chimera_ActionOp<string name, dag extent, string spelling,
                        list<Trait> traits = []>
-    : Chimera_PlacedOp<name, traits # [
-        DeclareOpInterfaceMethods<Chimera_ActionInterface,
-                                  ["getAccumulator"]>]> {
+    : Chimera_PlacedOp<name, traits # [Chimera_ActionInterface]> {
   dag action = !con((ins Chimera_Index:$pipeline, Chimera_Index:$stage,
                          Chimera_Index:$micro_batch),
                     extent, (ins OptionalAttr<Chimera_Size>:$slot), placement);

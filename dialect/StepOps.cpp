@@ -35,7 +35,7 @@ template <typename Op> static LogicalResult verifyInputGradient(Op op) {
 
 /// A sum is updated, not changed into something else.
 template <typename Op> static LogicalResult verifySum(Op op) {
-  if (op.getSum().getType() != op.getNewSum().getType())
+  if (op.getSum() && op.getSum().getType() != op.getNewSum().getType())
     return op.emitOpError("expected the sum to keep its type ")
            << op.getSum().getType() << ", got " << op.getNewSum().getType();
   return success();
@@ -84,8 +84,6 @@ LogicalResult ForwardOp::verify() {
   return error << " and then stashes, got " << types;
 }
 
-OpOperand *ForwardOp::getAccumulator() { return nullptr; }
-
 void ForwardOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   if (getNumResults() < getOutputCount())
     return;
@@ -99,28 +97,20 @@ LogicalResult RecomputeOp::verify() {
                  succeeded(verifyPiece(*this)));
 }
 
-OpOperand *RecomputeOp::getAccumulator() { return nullptr; }
-
 LogicalResult BackwardOp::verify() {
   return success(succeeded(verifySum(*this)) &&
                  succeeded(verifyInputGradient(*this)) &&
                  succeeded(verifyPiece(*this)));
 }
 
-OpOperand *BackwardOp::getAccumulator() { return &getSumMutable(); }
-
 LogicalResult InputGradientOp::verify() {
   return success(succeeded(verifyInputGradient(*this)) &&
                  succeeded(verifyPiece(*this)));
 }
 
-OpOperand *InputGradientOp::getAccumulator() { return nullptr; }
-
 LogicalResult WeightGradientOp::verify() {
   return success(succeeded(verifySum(*this)) && succeeded(verifyPiece(*this)));
 }
-
-OpOperand *WeightGradientOp::getAccumulator() { return &getSumMutable(); }
 
 LogicalResult AllReduceOp::verify() {
   if (getSummands().empty())

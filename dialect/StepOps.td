@@ -139,21 +139,6 @@ def Chimera_LoadOp : Chimera_ReplicaOp<"load"> {
       "(`count` $count^)? " # placed # "`:` type($data)";
 }
 
-def Chimera_ZeroOp : Chimera_ReplicaOp<"zero"> {
-  let summary = "a weight gradient of zero";
-  let description = [{
-    Where the sum of a stage replica's gradients begins.
-
-    Example:
-    ```mlir
-    %g = chimera.zero pipeline 0 stage 1 on 1 : !chimera.weight_gradient<64>
-    ```
-  }];
-  let arguments = replica;
-  let results = (outs Chimera_WeightGradient:$gradient);
-  let assemblyFormat = replicaHead # placed # "`:` type($gradient)";
-}
-
 def Chimera_ForwardOp : Chimera_ActionOp<"forward",
     (ins Chimera_Count:$count), "(`count` $count^)?",
     [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
@@ -227,7 +212,8 @@ def Chimera_BackwardOp : Chimera_PieceOp<"backward"> {
     Covers one micro-batch, or one of `parts` equal parts of it (backward
     halving). Takes the stash, the gradient of what the forward yielded (on the
     last stage the micro-batch's loss itself), the weights that the forward
-    read, and the sum of weight gradients so far. Yields the sum with this
+    read, and the sum of the stage replica's weight gradients so far, if there
+    is one: the first backward of a sum takes none. Yields the sum with this
     gradient and, but on stage 0, the gradient of the stage's input.
 
     Invalid where the sum's type changes, where stage 0 yields an input gradient
@@ -236,14 +222,14 @@ def Chimera_BackwardOp : Chimera_PieceOp<"backward"> {
 
     Example:
     ```mlir
-    %g1, %dx = chimera.backward pipeline 0 stage 1 micro_batch 0 on 1
-        (%s, %dy, %w, %g0) :
-        (!chimera.stash<64>, !chimera.gradient<64>, !chimera.weights<64>,
-         !chimera.weight_gradient<64>) ->
-        (!chimera.weight_gradient<64>, !chimera.gradient<64>)
-    // The second half of micro-batch 0.
-    %g2, %dx1 = chimera.backward pipeline 0 stage 1 micro_batch 0 part 1 of 2
-        on 1 (%s1, %dy1, %w, %g1) :
+    // The first half of micro-batch 0, with which the sum begins.
+    %g0, %dx0 = chimera.backward pipeline 0 stage 1 micro_batch 0 part 0 of 2
+        on 1 (%s0, %dy0, %w) :
+        (!chimera.stash<32>, !chimera.gradient<32>, !chimera.weights<64>) ->
+        (!chimera.weight_gradient<64>, !chimera.gradient<32>)
+    // The second half is added to it.
+    %g1, %dx1 = chimera.backward pipeline 0 stage 1 micro_batch 0 part 1 of 2
+        on 1 (%s1, %dy1, %w, %g0) :
         (!chimera.stash<32>, !chimera.gradient<32>, !chimera.weights<64>,
          !chimera.weight_gradient<64>) ->
         (!chimera.weight_gradient<64>, !chimera.gradient<32>)
@@ -252,7 +238,7 @@ def Chimera_BackwardOp : Chimera_PieceOp<"backward"> {
   let arguments = !con((ins Chimera_Stash:$stash,
                             Chimera_OutputGradient:$output_gradient,
                             Chimera_Weights:$weights,
-                            Chimera_WeightGradient:$sum), action);
+                            Optional<Chimera_WeightGradient>:$sum), action);
   let results = (outs Chimera_WeightGradient:$new_sum,
                       Optional<Chimera_Gradient>:$input_gradient);
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
@@ -288,7 +274,7 @@ def Chimera_WeightGradientOp : Chimera_PieceOp<"weight_gradient"> {
   let summary = "the weight-gradient half of a backward";
   let description = [{
     Consumes the input gradient's stash and adds the micro-batch's weight
-    gradient to the sum.
+    gradient to the sum so far, or begins a sum with it.
 
     Invalid where the sum's type changes, and where the part is not below the
     number of parts.
@@ -302,7 +288,7 @@ def Chimera_WeightGradientOp : Chimera_PieceOp<"weight_gradient"> {
     ```
   }];
   let arguments = !con((ins Chimera_Stash:$stash, Chimera_Weights:$weights,
-                            Chimera_WeightGradient:$sum), action);
+                            Optional<Chimera_WeightGradient>:$sum), action);
   let results = (outs Chimera_WeightGradient:$new_sum);
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
 }

@@ -37,7 +37,7 @@ OpOperand *updatedOperand(OpResult result) {
                ? &first.getStashMutable()
                : nullptr;
   if (auto action = dyn_cast<ActionOp>(op))
-    return result.getResultNumber() == 0 ? action.getAccumulator() : nullptr;
+    return result.getResultNumber() == 0 ? action.getSumOperand() : nullptr;
   if (isa<OptimizerStepOp>(op))
     return &op->getOpOperand(result.getResultNumber());
   // A worker gets the sum in the place of its first contribution; but backwards

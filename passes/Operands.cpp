@@ -25,7 +25,6 @@ enum class Role : uint8_t {
   Stash,
   Rest, ///< the stash that an input gradient leaves to the weight gradient
   Gradient,
-  Zero,
   Sum,
   Weights,
   State,
@@ -50,7 +49,6 @@ const Words &wordsOf(Role role) {
       {"the stash of ", "", true},
       {"what the input gradient leaves of the stash of ", "", true},
       {"the input gradient of ", "", true},
-      {"a zero for ", "", false},
       {"the sum so far of ", "", false},
       {"the weights of ", " that the step takes", false},
       {"the optimizer state of ", " that the step takes", false},
@@ -236,16 +234,20 @@ private:
     expect(op, op.getOutputGradient(), label);
   }
 
-  /// A zero is a sum so far too, and the only one where each micro-batch has an
-  /// update.
+  /// Where each micro-batch has an update, each begins a sum.
   template <typename Op> void verifySum(Op op) {
-    Label label{Role::Zero, op.getPipeline(), op.getStage()};
-    if (!eachMicroBatch && labelOfValue(op.getSum()) != label)
-      label.role = Role::Sum;
-    expect(op, op.getSum(), label);
+    if (!op.getSum())
+      return;
+    if (eachMicroBatch) {
+      if (++found <= kMost)
+        op.emitOpError("expected no sum to add to, as each micro-batch has an "
+                       "update of its own");
+      return;
+    }
+    expect(op, op.getSum(), {Role::Sum, op.getPipeline(), op.getStage()});
     auto [entry, isFirst] = taken.try_emplace(op.getSum(), op);
     if (!isFirst && ++found <= kMost)
-      refuseSecond(op, entry->second, "an accumulator of its own");
+      refuseSecond(op, entry->second, "a sum of its own to add to");
   }
 
   static void refuseSecond(Operation *op, Operation *first, StringRef what) {
@@ -312,16 +314,13 @@ private:
           return Label{isTokens ? Role::Tokens : Role::Labels, op.getPipeline(),
                        op.getStage(), op.getMicroBatch(), op.getCount()};
         })
-        .Case([&](ZeroOp op) {
-          return Label{Role::Zero, op.getPipeline(), op.getStage()};
-        })
         .Case([&](ForwardOp op) { return labelOfResult(op, index); })
         .Case([&](OptimizerStepOp op) {
           return Label{index == 0 ? Role::NewWeights : Role::NewState,
                        op.getPipeline(), op.getStage()};
         })
         .Case([&](ActionOp op) {
-          if (op.getAccumulator() && index == 0)
+          if (op.getNewSum() == value)
             return Label{Role::Sum, op.getPipeline(), op.getStage()};
           Role role = isa<RecomputeOp>(op)                     ? Role::Stash
                       : isa<InputGradientOp>(op) && index == 0 ? Role::Rest

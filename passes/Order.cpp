@@ -31,7 +31,7 @@ splitOrder(std::vector<schedule::Turn> order,
 }
 
 bool standsAmongActions(Operation &op, schedule::Updates updates) {
-  if (isa<LoadOp, ZeroOp, CopyOp, ActionOp>(op))
+  if (isa<LoadOp, CopyOp, ActionOp>(op))
     return true;
   if (updates != schedule::Updates::EachMicroBatch)
     return false;

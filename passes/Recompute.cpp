@@ -88,13 +88,12 @@ public:
       ActionOp op = streams[turn.worker][turn.index];
       for (Value operand : op->getOperands())
         if (Operation *source = operand.getDefiningOp();
-            isa_and_nonnull<LoadOp, ZeroOp>(source) &&
-            brought.insert(source).second)
+            isa_and_nonnull<LoadOp>(source) && brought.insert(source).second)
           source->moveBefore(anchor);
       op->moveBefore(anchor);
       if (problem.updates == schedule::Updates::EachMicroBatch &&
-          op.getAccumulator())
-        for (Operation *update : updateOf(op->getResult(0)))
+          op.getNewSum())
+        for (Operation *update : updateOf(op.getNewSum()))
           update->moveBefore(anchor);
     }
   }

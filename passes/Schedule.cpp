@@ -32,8 +32,7 @@ public:
       : layout(layout), ids(problem), block(block), offset(offset),
         updates(problem.updates),
         oneSum(updates != schedule::Updates::EachMicroBatch),
-        sums(layout.directions.size() * layout.stages.size()),
-        zeros(sums.size()) {}
+        sums(layout.directions.size() * layout.stages.size()) {}
 
   /// Fails, with a diagnostic, where the section is not what `unroll` makes:
   /// the actions of `order` and what goes with them.
@@ -48,30 +47,25 @@ public:
           return failure();
         continue;
       }
-      if (!isa<LoadOp, ZeroOp, CopyOp, SplitOp, JoinOp, AllReduceOp,
-               OptimizerStepOp, YieldOp>(op))
+      if (!isa<LoadOp, CopyOp, SplitOp, JoinOp, AllReduceOp, OptimizerStepOp,
+               YieldOp>(op))
         return op.emitOpError("expected an op of an unrolled step");
       if (!anchor && !standsAmongActions(op, updates))
         anchor = &op;
       if (failed(collect(&op)))
         return failure();
     }
-    bool needsZeros = false;
     for (const schedule::Turn &turn : order) {
       ActionOp op =
           actions[*ids.find(schedule.workers[turn.worker][turn.index])];
       if (!op)
         return block.getParentOp()->emitOpError(
             "expected every action of the step: run chimera-unroll first");
-      needsZeros |= oneSum && op.getAccumulator();
       ordered.push_back(op);
     }
     if (found != order.size())
       return block.getParentOp()->emitOpError(
           "expected no action of another step: run chimera-unroll first");
-    if (needsZeros && llvm::is_contained(zeros, nullptr))
-      return block.getParentOp()->emitOpError(
-          "expected a chimera.zero for each replica: run chimera-unroll first");
     return success();
   }
 
@@ -96,7 +90,6 @@ private:
   /// What is no action.
   LogicalResult collect(Operation *op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-        .Case([&](ZeroOp zero) { return collect(zero); })
         .Case([&](CopyOp copy) {
           if (failed(checkReplica(copy)))
             return failure();
@@ -116,23 +109,10 @@ private:
       return action.emitOpError("expected each action of the step once");
     actions[*id] = action;
     ++found;
-    OpOperand *accumulator = action.getAccumulator();
-    if (accumulator && !oneSum && !accumulator->get().getDefiningOp<ZeroOp>())
-      return action.emitOpError("expected a chimera.zero to add to: run "
+    if (!oneSum && action.getSumOperand())
+      return action.emitOpError("expected no sum to add to, as each "
+                                "micro-batch has an update of its own: run "
                                 "chimera-unroll first");
-    return success();
-  }
-
-  LogicalResult collect(ZeroOp zero) {
-    if (failed(checkReplica(zero)))
-      return failure();
-    if (!oneSum)
-      return success();
-    ZeroOp &known =
-        zeros[zero.getPipeline() * layout.stages.size() + zero.getStage()];
-    if (known)
-      return zero.emitOpError("expected one chimera.zero for each replica");
-    known = zero;
     return success();
   }
 
@@ -149,26 +129,22 @@ private:
     return sums[pipeline * layout.stages.size() + stage];
   }
 
-  /// Puts `op` next, behind the loads and the zero that it needs, and threads
-  /// its sum.
+  /// Puts `op` next, behind the loads that it needs, and threads its sum.
   void moveHere(ActionOp op, int32_t worker) {
-    OpOperand *accumulator = op.getAccumulator();
-    for (OpOperand &operand : op->getOpOperands()) {
-      Operation *producer = operand.get().getDefiningOp();
-      if (isa_and_nonnull<LoadOp>(producer) ||
-          (!oneSum && isa_and_nonnull<ZeroOp>(producer)))
-        bring(cast<PlacedOp>(producer), worker);
-    }
-    if (accumulator && oneSum) {
-      Value &sum = sumOf(op.getPipeline(), op.getStage());
-      if (!sum)
-        sum = firstSum(op, worker);
-      accumulator->set(sum);
-      sum = op->getResult(0);
-    }
+    for (Value operand : op->getOperands())
+      if (auto load = operand.getDefiningOp<LoadOp>()) {
+        load.setWorker(worker);
+        load->moveBefore(anchor);
+      }
     op->moveBefore(anchor);
-    if (accumulator && !oneSum)
-      follow(op->getResult(0), worker);
+    Value newSum = op.getNewSum();
+    if (!newSum)
+      return;
+    if (!oneSum)
+      return follow(newSum, worker);
+    Value &sum = sumOf(op.getPipeline(), op.getStage());
+    op.getSumMutable().assign(sum ? ValueRange(sum) : ValueRange());
+    sum = newSum;
   }
 
   /// Puts what reduces `sum` and what updates weights with it next.
@@ -180,24 +156,11 @@ private:
     }
   }
 
-  void bring(PlacedOp op, int32_t worker) {
-    op.setWorker(worker);
-    op->moveBefore(anchor);
-  }
-
-  /// The zero from which the sums of the replica of `op` start.
-  Value firstSum(ActionOp op, int32_t worker) {
-    ZeroOp zero =
-        zeros[op.getPipeline() * layout.stages.size() + op.getStage()];
-    bring(cast<PlacedOp>(zero.getOperation()), worker);
-    return zero.getGradient();
-  }
-
   /// Gives an op behind the actions its worker and the complete sums.
   void finish(Operation *op) {
     for (OpOperand &operand : op->getOpOperands()) {
       auto producer = operand.get().getDefiningOp<ActionOp>();
-      if (producer && producer.getAccumulator())
+      if (producer && producer.getNewSum() == operand.get())
         operand.set(sumOf(producer.getPipeline(), producer.getStage()));
     }
     llvm::TypeSwitch<Operation *>(op).Case<SplitOp, JoinOp, OptimizerStepOp>(
@@ -220,9 +183,7 @@ private:
   size_t found = 0;              ///< of them
   /// The first op that needs all actions done.
   Operation *anchor = nullptr;
-  /// The sum so far of each replica, and the zero where it begins.
-  std::vector<Value> sums;
-  std::vector<ZeroOp> zeros;
+  std::vector<Value> sums; ///< so far, of each replica; null where none is
 };
 
 struct Schedule : impl::SchedulePassBase<Schedule> {

@@ -161,11 +161,6 @@ Value StepMaker::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
   return first.getInputGradient();
 }
 
-Value StepMaker::zero(uint32_t p, uint32_t s) {
-  return builder.create<ZeroOp>(locationOf(p, s), types[s].sum, numbers[p],
-                                numbers[s], IntegerAttr(), DenseI32ArrayAttr());
-}
-
 Value StepMaker::copy(uint32_t p, uint32_t s, Value weights) {
   return builder.create<CopyOp>(locationOf(p, s), types[s].weights, weights,
                                 numbers[p], numbers[s], IntegerAttr(),

@@ -46,7 +46,6 @@ public:
   mlir::Value backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
                        mlir::Value stash, mlir::Value gradient,
                        mlir::Value weights, mlir::Value &sum);
-  mlir::Value zero(uint32_t p, uint32_t s);
   mlir::Value copy(uint32_t p, uint32_t s, mlir::Value weights);
   /// The sums over all copies, or what is given where there is but one summand.
   /// With `tied` the gradients are of stage `s` and of that one in turn.

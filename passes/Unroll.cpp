@@ -97,13 +97,11 @@ private:
     for (int32_t m : batches)
       gradients.insert(gradients.end(), parts, losses[m]);
     SmallVector<Value> sums(stages);
-    for (uint32_t s = stages; s-- > 0;) {
-      sums[s] = make.zero(p, s);
+    for (uint32_t s = stages; s-- > 0;)
       for (size_t i = 0; i < gradients.size(); ++i)
         gradients[i] = make.backward(
             p, s, batches[i / parts], i % parts, stashes[s][i], gradients[i],
             block.getArgument(stateIndex(p, s)), sums[s]);
-    }
     for (Value sum : sums)
       replicas.push_back({sum, Value()});
   }

@@ -158,8 +158,8 @@ private:
   Value backwardAt(int32_t s, int32_t m, Value gradient) {
     Flight &flight = flights[s];
     bool updatesNow = problem.updates == schedule::Updates::EachMicroBatch;
-    if (updatesNow || !flight.sum)
-      flight.sum = make.zero(0, s);
+    if (updatesNow)
+      flight.sum = {}; // of each micro-batch alone
     Value before = make.backward(0, s, m, /*k=*/0, flight.stashes[m], gradient,
                                  weightsFor(s, m), flight.sum);
     if (updatesNow)

@@ -24,12 +24,12 @@ namespace {
 /// one of its actions and added to no further.
 bool isSumOf(Value value, uint32_t pipeline, uint32_t stage) {
   auto action = value.getDefiningOp<ActionOp>();
-  if (!action || !action.getAccumulator() || action.getPipeline() != pipeline ||
-      action.getStage() != stage)
+  if (!action || action.getNewSum() != value ||
+      action.getPipeline() != pipeline || action.getStage() != stage)
     return false;
   return llvm::none_of(value.getUses(), [](OpOperand &use) {
     auto user = dyn_cast<ActionOp>(use.getOwner());
-    return user && user.getAccumulator() == &use;
+    return user && user.getSumOperand() == &use;
   });
 }
 
@@ -51,8 +51,8 @@ public:
       LogicalResult good =
           llvm::TypeSwitch<Operation *, LogicalResult>(&op)
               .Case([&](ActionOp action) {
-                return action.getAccumulator()
-                           ? verifyUsed(action, action->getResult(0))
+                return action.getNewSum()
+                           ? verifyUsed(action, action.getNewSum())
                            : success();
               })
               .Case([&](AllReduceOp reduce) { return verifyReduce(reduce); })

@@ -246,17 +246,34 @@ Bound criticalPath(const std::vector<Chain> &chains) {
   return bound;
 }
 
+/// By worker, the bytes of its smallest gradient sum.
+std::vector<int64_t> smallestSums(const Problem &problem) {
+  std::vector<int64_t> sums(problem.workers, 0);
+  if (problem.bytes.empty())
+    return sums;
+  std::fill(sums.begin(), sums.end(), INT64_MAX);
+  for (const Pipeline &pipeline : problem.pipelines)
+    for (size_t s = 0; s < pipeline.workers.size(); ++s) {
+      int64_t &sum = sums[pipeline.workers[s]];
+      sum = std::min(sum, problem.bytes[s].weights);
+    }
+  return sums;
+}
+
 /// Little's law, in __int128: bytes times time is more than 64 bits hold.
 Bound memory(const Problem &problem, const std::vector<Wide> &held) {
   Bound bound{"LB4",
               "T >= max over workers of sum of stash · residency over its "
-              "micro-batches and stages / (cap - resident bytes)",
-              "memory caps above the resident bytes",
+              "micro-batches and stages / (cap - resident bytes - smallest "
+              "gradient sum)",
+              "memory caps above those bytes",
               "a stash is held for at least its micro-batch's way to the last "
-              "stage and back, or from its recompute on"};
+              "stage and back, or from its recompute on; when one is next "
+              "released, all that are held stand beside a gradient sum"};
   std::vector<int64_t> resident = residentBytes(problem);
+  std::vector<int64_t> sums = smallestSums(problem);
   for (size_t w = 0; w < problem.memoryCaps.size(); ++w) {
-    int64_t room = problem.memoryCaps[w] - resident[w];
+    int64_t room = problem.memoryCaps[w] - resident[w] - sums[w];
     if (room > 0)
       bound.time = static_cast<int64_t>(std::max<Wide>(
           bound.time, std::min<Wide>((held[w] + room - 1) / room, INT64_MAX)));

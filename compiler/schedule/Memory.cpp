@@ -64,7 +64,7 @@ public:
         passing = piece(action, size.passing);
         [[fallthrough]];
       case Kind::WeightGradient:
-        release = piece(action, size.stash);
+        release = piece(action, size.stash) + addToSum(action, bytes);
         less = action.parts == 1 || --held[keyOf(action)] == 0;
         break;
       }
@@ -126,6 +126,28 @@ private:
     return action.parts == 1 || held[keyOf(action)]++ == 0;
   }
 
+  /// Adds the bytes of a sum of gradients that begins with `action` to `bytes`;
+  /// returns those of one that ends with it.
+  int64_t addToSum(const Action &action, int64_t &bytes) {
+    if (problem.bytes.empty())
+      return 0;
+    int64_t sum = problem.bytes[action.stage].weights;
+    int64_t &left =
+        missing[action.pipeline * std::ssize(problem.stages) + action.stage];
+    if (left == 0) {
+      bytes += sum;
+      left = piecesOfSum(problem.pipelines[action.pipeline]);
+    }
+    bool ends = --left == 0;
+    return ends && problem.updates != Updates::Flush ? sum : 0;
+  }
+
+  int64_t piecesOfSum(const Pipeline &pipeline) const {
+    bool each = problem.updates == Updates::EachMicroBatch;
+    return (each ? 1 : std::ssize(pipeline.microBatches)) *
+           int64_t(pipeline.backwardParts);
+  }
+
   static int64_t piece(const Action &action, int64_t bytes) {
     return action.parts == 1 ? bytes : share(bytes, action.part, action.parts);
   }
@@ -144,6 +166,9 @@ private:
   /// Key of the first micro-batch of each stage that the worker has.
   std::unordered_map<int32_t, int64_t> rows;
   std::vector<bool> recomputed; ///< pieces, `parts` of them a key
+  /// By pipeline and stage: the backwards that its sum of gradients still
+  /// misses, 0 where there is no sum.
+  std::unordered_map<int64_t, int64_t> missing;
   /// Of micro-batches in parts: how many pieces there are activations of.
   std::vector<int32_t> held;
 };
@@ -156,7 +181,7 @@ std::vector<int64_t> residentBytes(const Problem &problem) {
     for (const Pipeline &pipeline : problem.pipelines)
       for (size_t s = 0; s < pipeline.workers.size(); ++s)
         sums[pipeline.workers[s]] +=
-            (1 + weightVersions(problem, static_cast<int32_t>(s))) *
+            weightVersions(problem, static_cast<int32_t>(s)) *
                 problem.bytes[s].weights +
             problem.bytes[s].optimizer;
   return sums;

@@ -7,9 +7,12 @@
 //
 // The library's memory model. A worker holds
 //
-// - always: weights, each version that it keeps (Steps.h), as much again as one
-//   for the sum of their gradients, and optimizer state, of every stage of
-//   every pipeline on it;
+// - always: weights, each version that it keeps (Steps.h), and optimizer state,
+//   of every stage of every pipeline on it;
+// - the sum of a stage's gradients, as much as a version of its weights, from
+//   the start of the first backward, or weight gradient, in it to its update:
+//   at the end of the step where there is a flush, else not before the end of
+//   the last backward in it;
 // - the stash of a micro-batch on a stage from the start of its forward to the
 //   end of its backward, or of its weight gradient where the backward is split;
 //   of a part of a micro-batch, where backwards come in parts, its share;

@@ -15,6 +15,15 @@ using program::Instruction;
 using program::Opcode;
 using program::ValueKind;
 
+static Sum sumOf(const Instruction &instruction) {
+  return program::beginsSum(instruction) ? Sum::Begin : Sum::Continue;
+}
+
+/// How a backward uses the memory of its gradient sum.
+static Access usesSum(Sum sum, Bytes bytes) {
+  return sum == Sum::Begin ? writes(bytes) : updates(bytes);
+}
+
 /// The k-th of `count` equal slices.
 template <typename AnyBytes>
 static AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
@@ -54,12 +63,14 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     auto *stash = &stashOf(in[0]);
     ConstBytes outputGradient = bytesOf(in[1]), weights = bytesOf(in[2]);
     Bytes weightGradient = bytesOf(out[0]), inputGradient = optional(out, 1);
+    Sum sum = sumOf(instruction);
     return compute->launch(
-        {reads(outputGradient), reads(weights), updates(weightGradient),
+        {reads(outputGradient), reads(weights), usesSum(sum, weightGradient),
          writes(inputGradient)},
         [=, stage = stageOf(instruction)](const AddressMap &at) {
           stage->backward(microBatch, std::move(*stash), at(outputGradient),
-                          at(weights), at(weightGradient), at(inputGradient));
+                          at(weights), at(weightGradient), at(inputGradient),
+                          sum);
         });
   }
   case Opcode::InputGradient: {
@@ -78,11 +89,12 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     auto *stash = &stashOf(in[0]);
     ConstBytes weights = bytesOf(in[1]);
     Bytes weightGradient = bytesOf(out[0]);
+    Sum sum = sumOf(instruction);
     return compute->launch(
-        {reads(weights), updates(weightGradient)},
+        {reads(weights), usesSum(sum, weightGradient)},
         [=, stage = stageOf(instruction)](const AddressMap &at) {
           stage->weightGradient(microBatch, std::move(*stash), at(weights),
-                                at(weightGradient));
+                                at(weightGradient), sum);
         });
   }
   case Opcode::PostSend:

@@ -127,6 +127,13 @@ std::span<const uint32_t> resultsOf(const WorkerT &worker,
           instruction.results()};
 }
 
+bool beginsSum(const Instruction &instruction) {
+  return (instruction.opcode() == Opcode::Backward &&
+          instruction.operands() == 3) ||
+         (instruction.opcode() == Opcode::WeightGradient &&
+          instruction.operands() == 2);
+}
+
 const char *nameOf(Opcode opcode) {
   auto index = size_t(opcode);
   return index < std::size(kOpcodeNames) ? kOpcodeNames[index] : "unknown";

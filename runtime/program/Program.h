@@ -32,6 +32,10 @@ std::span<const uint32_t> operandsOf(const WorkerT &worker,
 std::span<const uint32_t> resultsOf(const WorkerT &worker,
                                     const Instruction &instruction);
 
+/// Whether the instruction is a backward or a weight gradient that begins a
+/// gradient sum: it takes none to add to.
+bool beginsSum(const Instruction &instruction);
+
 /// The text of an enumerator as messages and dumps spell it, for example
 /// "post_send" and "weight gradient". "unknown" for a value out of range.
 const char *nameOf(Opcode opcode);

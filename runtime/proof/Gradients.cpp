@@ -55,9 +55,12 @@ void GradientSums::follow(const Instruction &instruction, uint32_t index,
     sums[out[0]].replica = replicaOf(instruction);
     return;
   case Opcode::Backward:
-    return add(instruction, sums[in[3]]);
   case Opcode::WeightGradient:
-    return add(instruction, sums[in[2]]);
+    if (beginsSum(instruction)) {
+      sums[out[0]] = GradientSum();
+      sums[out[0]].replica = replicaOf(instruction);
+    }
+    return add(instruction, sums[out[0]]);
   case Opcode::AllReduceStart:
     return reduce(instruction, in, sums[out[0]]);
   case Opcode::Split:

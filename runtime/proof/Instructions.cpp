@@ -23,9 +23,9 @@ public:
         sizes(program, pieces),
         stages(static_cast<uint32_t>(program.stages.size())) {
     for (size_t opcode = 0; opcode <= size_t(Opcode::MAX); ++opcode)
-      for (int ends = 0; ends < 4; ++ends)
-        signatures[opcode][ends] =
-            signatureOf(Opcode(opcode), ends & 1, ends & 2);
+      for (int form = 0; form < 8; ++form)
+        signatures[opcode][form] = signatureOf(Opcode(opcode), form & kFirst,
+                                               form & kLast, form & kBegins);
   }
 
   void run() {
@@ -338,10 +338,11 @@ private:
         !verifyLabel(instruction, opcode == Opcode::Forward ? Covers::Forward
                                                             : Covers::Piece))
       return;
-    int ends = (instruction.stage() == 0 ? 1 : 0) |
-               (instruction.stage() + 1u == stages ? 2 : 0);
-    const Signature &signature = signatures[size_t(opcode)][ends];
-    std::string fault = faultOf(*worker, instruction, signature, ends & 2);
+    int form = (instruction.stage() == 0 ? kFirst : 0) |
+               (instruction.stage() + 1u == stages ? kLast : 0) |
+               (beginsSum(instruction) ? kBegins : 0);
+    const Signature &signature = signatures[size_t(opcode)][form];
+    std::string fault = faultOf(*worker, instruction, signature, form & kLast);
     if (!fault.empty())
       return fail(fault);
     if (!verifySizes(instruction))
@@ -477,7 +478,9 @@ private:
   const Pieces &pieces;
   Sizes sizes;
   uint32_t stages;
-  Signature signatures[size_t(Opcode::MAX) + 1][4];
+  /// By opcode and what a computation's operands depend on.
+  enum Form { kFirst = 1, kLast = 2, kBegins = 4 };
+  Signature signatures[size_t(Opcode::MAX) + 1][8];
 
   // The instruction that is looked at.
   uint32_t w = 0;

@@ -9,7 +9,7 @@
 
 namespace chimera::program::verify {
 
-Signature signatureOf(Opcode opcode, bool first, bool last) {
+Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum) {
   using Kind = ValueKind;
   Signature signature;
   auto inputs = [&] {
@@ -17,6 +17,12 @@ Signature signatureOf(Opcode opcode, bool first, bool last) {
     signature.operand(Kind::Weights);
     if (last)
       signature.operand(Kind::Labels);
+  };
+  auto addsToSum = [&] {
+    if (beginsSum)
+      return signature.result(Kind::WeightGradient);
+    signature.operand(Kind::WeightGradient);
+    signature.result(Kind::WeightGradient, signature.operands - 1);
   };
   switch (opcode) {
   case Opcode::ZeroGradient:
@@ -34,8 +40,7 @@ Signature signatureOf(Opcode opcode, bool first, bool last) {
     signature.operand(Kind::Stash);
     signature.operand(last ? Kind::Loss : Kind::Gradient);
     signature.operand(Kind::Weights);
-    signature.operand(Kind::WeightGradient);
-    signature.result(Kind::WeightGradient, 3);
+    addsToSum();
     if (!first)
       signature.result(Kind::Gradient);
     break;
@@ -50,8 +55,7 @@ Signature signatureOf(Opcode opcode, bool first, bool last) {
   case Opcode::WeightGradient:
     signature.operand(Kind::Stash);
     signature.operand(Kind::Weights);
-    signature.operand(Kind::WeightGradient);
-    signature.result(Kind::WeightGradient, 2);
+    addsToSum();
     break;
   case Opcode::OptimizerStep:
     signature.operand(Kind::Weights);

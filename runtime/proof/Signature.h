@@ -38,10 +38,11 @@ struct Signature {
   }
 };
 
-/// The signature of a computation on a stage that may be the first or the last;
-/// empty for other opcodes. For a forward it has one loss and no stash: the
+/// The signature of a computation on a stage that may be the first or the last
+/// and, of a backward or a weight gradient, that may begin a sum; empty for
+/// other opcodes. For a forward it has one loss and no stash: the
 /// real numbers depend on what the forward covers.
-Signature signatureOf(Opcode opcode, bool first, bool last);
+Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum);
 
 /// Says which operands and results of a computation are not of the kinds in its
 /// signature, or lie in buffers that they may not share; empty where all are

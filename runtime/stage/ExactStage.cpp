@@ -95,10 +95,11 @@ public:
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient) override {
+                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
     stash = this->inputGradient(microBatch, std::move(stash), outputGradient,
                                 weights, inputGradient);
-    this->weightGradient(microBatch, std::move(stash), weights, weightGradient);
+    this->weightGradient(microBatch, std::move(stash), weights, weightGradient,
+                         sum);
   }
 
   std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
@@ -114,15 +115,17 @@ public:
   }
 
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
-                      ConstBytes weights, Bytes weightGradient) override {
+                      ConstBytes weights, Bytes weightGradient,
+                      Sum sum) override {
     uint64_t hash =
         mix({kWeightGradient, stage, microBatch.step, numberOf(microBatch),
              open(std::move(stash), kBackward), digestOf(weights)});
-    eachWord(slice(weightGradient, rest), [&](uint64_t i, uint64_t sum) {
-      return sum + mix({hash, i});
+    const uint64_t kept = sum == Sum::Continue ? ~uint64_t(0) : 0;
+    eachWord(slice(weightGradient, rest), [&](uint64_t i, uint64_t before) {
+      return (before & kept) + mix({hash, i});
     });
-    eachWord(slice(weightGradient, tied), [&](uint64_t i, uint64_t sum) {
-      return sum + mix({hash, kTiedGradient, i});
+    eachWord(slice(weightGradient, tied), [&](uint64_t i, uint64_t before) {
+      return (before & kept) + mix({hash, kTiedGradient, i});
     });
   }
 

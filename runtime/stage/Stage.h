@@ -48,6 +48,10 @@ public:
 /// alone, and then the stash alone.
 enum class Wanted { Both, Output, Stash };
 
+/// Whether a weight gradient is added to what its memory holds, or begins the
+/// sum there: is written over whatever that memory held.
+enum class Sum { Continue, Begin };
+
 class Stage {
 public:
   virtual ~Stage() = default;
@@ -72,16 +76,16 @@ public:
                                          Wanted wanted = Wanted::Both) = 0;
 
   /// Adds the gradient of the micro-batch's loss, or of a part's share of it,
-  /// to `weightGradient` and writes
-  /// `inputGradient`, empty on the first stage. `outputGradient` is the loss of
-  /// the whole micro-batch on the last stage (whose own gradient is one).
-  /// Consumes the stash.
+  /// to `weightGradient`, or begins that sum, and writes `inputGradient`, empty
+  /// on the first stage. `outputGradient` is the loss of the whole micro-batch
+  /// on the last stage (whose own gradient is one). Consumes the stash.
   virtual void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                         ConstBytes outputGradient, ConstBytes weights,
-                        Bytes weightGradient, Bytes inputGradient) = 0;
+                        Bytes weightGradient, Bytes inputGradient,
+                        Sum sum = Sum::Continue) = 0;
 
   /// The two halves of `backward`: the first writes the input gradient and
-  /// returns what the second needs to add the weight gradient.
+  /// returns what the second needs for the weight gradient.
   virtual std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
                                                std::unique_ptr<Stash> stash,
                                                ConstBytes outputGradient,
@@ -89,7 +93,8 @@ public:
                                                Bytes inputGradient) = 0;
   virtual void weightGradient(MicroBatch microBatch,
                               std::unique_ptr<Stash> stash, ConstBytes weights,
-                              Bytes weightGradient) = 0;
+                              Bytes weightGradient,
+                              Sum sum = Sum::Continue) = 0;
 
   /// Updates weights and state in place with `scale` times `gradientSum`.
   virtual void optimizerStep(uint64_t step, double scale,

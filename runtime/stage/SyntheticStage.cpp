@@ -41,7 +41,8 @@ public:
   }
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
-                ConstBytes, Bytes, Bytes) override {
+                ConstBytes, Bytes weightGradient, Bytes, Sum sum) override {
+    begin(weightGradient, sum);
     spend(costs.backward(), microBatch);
   }
 
@@ -53,7 +54,8 @@ public:
   }
 
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
-                      Bytes) override {
+                      Bytes weightGradient, Sum sum) override {
+    begin(weightGradient, sum);
     spend(costs.weight_gradient(), microBatch);
   }
 
@@ -63,6 +65,11 @@ private:
   static void zero(Bytes bytes) {
     if (!bytes.empty())
       std::memset(bytes.data(), 0, bytes.size());
+  }
+
+  static void begin(Bytes weightGradient, Sum sum) {
+    if (sum == Sum::Begin)
+      zero(weightGradient);
   }
 
   /// A part takes its share of the units, as in schedules.

@@ -165,7 +165,7 @@ SequentialResult chimera::runtime::trainSequentially(
   Memory losses(loss.size() * microBatches);
   std::vector<const Memory *> weights(count); // that are read, by stage
 
-  auto train = [&](uint64_t step, uint64_t copy, uint32_t m) {
+  auto train = [&](uint64_t step, uint64_t copy, uint32_t m, Sum sum) {
     uint64_t index = copy * program.micro_batches + m;
     uint32_t parts = pieces.partsOf(m);
     data.load(ValueKind::Tokens, {step, index}, tokens);
@@ -196,7 +196,8 @@ SequentialResult chimera::runtime::trainSequentially(
             s + 1 == count ? Bytes(loss)
                            : slice(memory[s].outputGradient, part, parts),
             *weights[s], memory[s].gradient,
-            s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes());
+            s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes(),
+            part == 0 ? sum : Sum::Continue);
   };
   auto update = [&](uint64_t number) {
     reduceTied(program, stages.front()->weightType(), memory);
@@ -212,11 +213,10 @@ SequentialResult chimera::runtime::trainSequentially(
   SequentialResult result;
   for (uint64_t step = 0; step < steps; ++step) {
     for (uint64_t u = 0; u < updates; ++u) {
-      for (StageMemory &own : memory)
-        std::fill(own.gradient.begin(), own.gradient.end(), std::byte(0));
       for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
         for (uint32_t k = 0; k < perUpdate; ++k)
-          train(step, copy, static_cast<uint32_t>(u * perUpdate) + k);
+          train(step, copy, static_cast<uint32_t>(u * perUpdate) + k,
+                copy == 0 && k == 0 ? Sum::Begin : Sum::Continue);
       update(step * updates + u);
     }
 

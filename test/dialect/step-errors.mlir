@@ -201,8 +201,8 @@ chimera.yield
 
 // -----
 
-// expected-error@below {{invalid kind of Type specified}}
-%0 = chimera.zero pipeline 0 stage 0 : !chimera.loss<1>
+// expected-error@below {{must be tokens or labels, but got '!chimera.loss<1>'}}
+%0 = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.loss<1>
 
 // -----
 

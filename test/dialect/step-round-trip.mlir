@@ -17,10 +17,6 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     // CHECK-NEXT: %[[L:.*]] = chimera.load pipeline 0 stage 1 micro_batch 0 on 1 buffers [4] {note = "kept"} : !chimera.labels<24>
     %l = chimera.load pipeline 0 stage 1 micro_batch 0 on 1 buffers [4] {note = "kept"}
         : !chimera.labels<24>
-    // CHECK-NEXT: %[[G0:.*]] = chimera.zero pipeline 0 stage 0 : <64>
-    %g0 = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
-    // CHECK-NEXT: %[[G1:.*]] = chimera.zero pipeline 0 stage 1 on 1 buffers [7] : <32>
-    %g1 = chimera.zero pipeline 0 stage 1 on 1 buffers [7] : !chimera.weight_gradient<32>
     // CHECK-NEXT: %[[Y:.*]], %[[S0:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0(%[[T]], %[[W0]]) : (!chimera.tokens<24>, !chimera.weights<64>) -> (!chimera.activation<8>, !chimera.stash<16>)
     %y, %s0 = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w0) :
         (!chimera.tokens<24>, !chimera.weights<64>) ->
@@ -30,17 +26,19 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
         buffers [5, 6] {note = "kept"} (%y, %w1, %l) :
         (!chimera.activation<8>, !chimera.weights<32>, !chimera.labels<24>) ->
         (!chimera.loss<4>, !chimera.stash<16>)
-    // CHECK-NEXT: %[[R1:.*]], %[[DY:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0 slot 10 on 1 buffers [7, 8](%[[S1]], %[[E]], %[[W1]], %[[G1]]) :
+    // CHECK-NEXT: %[[R1:.*]], %[[DY:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0 slot 10 on 1 buffers [7, 8](%[[S1]], %[[E]], %[[W1]]) :
     %r1, %dy = chimera.backward pipeline 0 stage 1 micro_batch 0 slot 10 on 1
-        buffers [7, 8] (%s1, %e, %w1, %g1) :
-        (!chimera.stash<16>, !chimera.loss<4>, !chimera.weights<32>,
-         !chimera.weight_gradient<32>) ->
+        buffers [7, 8] (%s1, %e, %w1) :
+        (!chimera.stash<16>, !chimera.loss<4>, !chimera.weights<32>) ->
         (!chimera.weight_gradient<32>, !chimera.gradient<8>)
     // CHECK-NEXT: %[[S2:.*]] = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 slot 11 on 0 buffers [1](%[[S0]], %[[DY]], %[[W0]]) : (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>) -> !chimera.stash<16>
     %s2 = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 slot 11 on 0
         buffers [1] (%s0, %dy, %w0) :
         (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>) ->
         !chimera.stash<16>
+    // CHECK-NEXT: %[[G0:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0(%[[S2]], %[[W0]]) : (!chimera.stash<16>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
+    %g0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s2, %w0) :
+        (!chimera.stash<16>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
     // CHECK-NEXT: %[[R0:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 slot 12 on 0 buffers [2](%[[S2]], %[[W0]], %[[G0]]) : (!chimera.stash<16>, !chimera.weights<64>, !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
     %r0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 slot 12 on 0
         buffers [2] (%s2, %w0, %g0) :
@@ -85,7 +83,6 @@ chimera.pipeline @empty stages(1) micro_batches(1) schedule("gpipe") {
 // CHECK-NEXT: %[[E:.*]]:2 = chimera.forward pipeline 0 stage 1 micro_batch 4 count 2 on 1(%[[Y]], %{{.*}}, %[[L]])
 // CHECK-NEXT: %[[R:.*]] = chimera.recompute pipeline 0 stage 1 micro_batch 5 slot 3 on 1 buffers [9](%[[Y]], %{{.*}}, %[[L]]) :
 // CHECK-NEXT: chimera.input_gradient pipeline 0 stage 1 micro_batch 5 on 1(%[[R]], %[[E]]#1, %{{.*}})
-// CHECK-NEXT: chimera.zero
 // CHECK-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 5 part 0 of 2 on 0(%[[S]]#1,
 // CHECK-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 5 part 1 of 2 on 0(%[[S]]#1,
 // CHECK-NEXT: chimera.recompute pipeline 0 stage 0 micro_batch 4 part 1 of 2(%[[T]],
@@ -110,11 +107,10 @@ chimera.pipeline @ranges stages(2) micro_batches(8) schedule("gpipe") {
         (%r, %e#1, %w1) :
         (!chimera.stash<16>, !chimera.loss<4>, !chimera.weights<32>) ->
         (!chimera.stash<16>, !chimera.gradient<8>)
-    %g0 = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
-    %g1 = "chimera.backward"(%s#1, %i#1, %w0, %g0) {pipeline = 0 : i32,
+    %g1 = "chimera.backward"(%s#1, %i#1, %w0) {pipeline = 0 : i32,
         stage = 0 : i32, micro_batch = 5 : i32, parts = 2 : i32, worker = 0 : i32} :
-        (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>,
-         !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
+        (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>) ->
+        !chimera.weight_gradient<64>
     %g2 = chimera.backward pipeline 0 stage 0 micro_batch 5 part 1 of 2 on 0
         (%s#1, %i#1, %w0, %g1) :
         (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>,
@@ -159,7 +155,8 @@ chimera.pipeline @overlapping stages(2) micro_batches(2) schedule("gpipe") {
        %o: !chimera.optimizer_state<128>, %s: !chimera.stash<8>,
        %x: !chimera.weights<32>, %p: !chimera.optimizer_state<96>,
        %a: !chimera.activation<24>):
-    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
+    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 1 (%s, %v) :
+        (!chimera.stash<8>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
     %w1, %o1 = chimera.optimizer_step pipeline 0 stage 0 micro_batch 1 on 0
         (%w, %o, %g) : !chimera.weights<64>, !chimera.optimizer_state<128>,
         !chimera.weight_gradient<64>

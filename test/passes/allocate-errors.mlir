@@ -28,7 +28,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
+    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
+        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected an instruction of a projected worker}}
     %r = chimera.all_reduce stage 0 width 1 (%g) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
@@ -52,7 +56,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected values of less than 2^62 bytes in all}}
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<9223372036854775807>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<9223372036854775807>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -64,8 +68,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected values of less than 2^62 bytes in all}}
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<3000000000000000000>
-    %h = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<3000000000000000000>
+    %g = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<3000000000000000000>
+    %h = chimera.load pipeline 0 stage 0 micro_batch 1 : !chimera.tokens<3000000000000000000>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -79,7 +83,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    %g0 = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    %g0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
+        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected operand 2, which it updates in place, to be needed no further}}
     %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w, %g0) :
         (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
@@ -95,7 +100,11 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
+    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
+        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
     %nw, %no = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
@@ -109,7 +118,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
+    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
+        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
     %r = chimera.all_reduce_start stage 0 width 1 workers [0, 1] keys [0, 1] (%g) :
         (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
@@ -126,7 +139,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<16>, %o: !chimera.optimizer_state<1>):
-    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<16>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<16>) -> !chimera.stash<1>
+    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
+        (!chimera.stash<1>, !chimera.weights<16>) -> !chimera.weight_gradient<16>
     // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
     %b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<16>) ->
         (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>)

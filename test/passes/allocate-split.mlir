@@ -17,9 +17,8 @@ chimera.pipeline @same stages(1) micro_batches(1) schedule("gpipe") split_backwa
     %r = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
         (!chimera.stash<264>, !chimera.loss<8>, !chimera.weights<64>) ->
         !chimera.stash<264>
-    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
-    %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w, %g) :
-        (!chimera.stash<264>, !chimera.weights<64>, !chimera.weight_gradient<64>) ->
+    %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w) :
+        (!chimera.stash<264>, !chimera.weights<64>) ->
         !chimera.weight_gradient<64>
     %w1, %o1 = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g1) :
         !chimera.weights<64>, !chimera.optimizer_state<128>,
@@ -46,9 +45,8 @@ chimera.pipeline @different stages(1) micro_batches(1) schedule("gpipe") split_b
     %r = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
         (!chimera.stash<264>, !chimera.loss<8>, !chimera.weights<64>) ->
         !chimera.stash<32>
-    %g = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<64>
-    %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w, %g) :
-        (!chimera.stash<32>, !chimera.weights<64>, !chimera.weight_gradient<64>) ->
+    %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w) :
+        (!chimera.stash<32>, !chimera.weights<64>) ->
         !chimera.weight_gradient<64>
     %w1, %o1 = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g1) :
         !chimera.weights<64>, !chimera.optimizer_state<128>,

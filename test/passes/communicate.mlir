@@ -14,7 +14,6 @@
 // CHECK: %{{.*}}, %[[D:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0 on 1
 // CHECK-NEXT: %[[QD:.*]] = chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 0 on 0 : <!chimera.gradient<64>>
 // CHECK-NEXT: %[[PD:.*]] = chimera.post_send %[[D]] to 0 pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.gradient<64>
-// CHECK-NEXT: chimera.zero pipeline 0 stage 0 on 0
 // CHECK-NEXT: %[[XD:.*]] = chimera.wait %[[QD]] on 0
 // CHECK-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%[[S]], %[[XD]],
 // CHECK-NEXT: chimera.wait %[[PD]] on 1

@@ -22,7 +22,6 @@
 // CHECK-NEXT: chimera.load {{.*}} micro_batch 2
 // CHECK-NEXT: %[[X2:.*]] = chimera.wait %[[R2]]
 // CHECK-NEXT: chimera.forward {{.*}}(%[[X2]],
-// CHECK-NEXT: chimera.zero
 // CHECK-NEXT: chimera.backward
 // CHECK-NEXT: %[[S0:.*]] = chimera.post_send
 // CHECK-NEXT: chimera.backward

@@ -34,7 +34,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   ^bb0(%w0: !chimera.weights<1>, %o0: !chimera.optimizer_state<1>,
        %w1: !chimera.weights<1>, %o1: !chimera.optimizer_state<1>):
     // expected-error@below {{expected an op that names its worker: run chimera-synchronise first}}
-    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
     chimera.yield %w0, %o0, %w1, %o1 : !chimera.weights<1>,
         !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
@@ -72,7 +72,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   ^bb0(%w0: !chimera.weights<1>, %o0: !chimera.optimizer_state<1>,
        %w1: !chimera.weights<1>, %o1: !chimera.optimizer_state<1>):
     // expected-error@below {{expected a worker below 2, got 2147483647}}
-    %z = chimera.zero pipeline 0 stage 0 on 2147483647 : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 2147483647 : !chimera.tokens<1>
     chimera.yield %w0, %o0, %w1, %o1 : !chimera.weights<1>,
         !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }

@@ -15,11 +15,9 @@
 // CHECK-NEXT: %[[X:.*]] = chimera.wait %[[Q]]
 // CHECK-NEXT: chimera.forward pipeline 1 stage 1 micro_batch 1 slot 1(%[[X]], %[[W1]],
 // CHECK-NEXT: chimera.wait %[[P]]
-// CHECK-NEXT: chimera.zero pipeline 1 stage 1
 // CHECK-NEXT: chimera.backward pipeline 1 stage 1 micro_batch 1 slot 2
 // CHECK-NEXT: chimera.post_send
 // CHECK-NEXT: chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 0
-// CHECK-NEXT: chimera.zero pipeline 0 stage 0
 // CHECK-NEXT: chimera.wait
 // CHECK-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 0 slot 3(%[[S]],
 // CHECK-NEXT: chimera.wait

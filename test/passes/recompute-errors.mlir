@@ -85,15 +85,13 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all f
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<64>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<64>
-    %g = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<64>, !chimera.weights<1>, !chimera.labels<64>) ->
         (!chimera.loss<8>, !chimera.stash<1>)
     %x = builtin.unrealized_conversion_cast %e : !chimera.loss<8> to !chimera.stash<1>
     // expected-error@below {{expected a stash that a forward makes for it alone}}
-    %h = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%x, %e, %w, %g) :
-        (!chimera.stash<1>, !chimera.loss<8>, !chimera.weights<1>,
-         !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %h = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%x, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<8>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }

@@ -9,7 +9,7 @@
 // CHECK-LABEL: pipeline keep
 // CHECK: makespan 16{{$}}
 // CHECK: peak activations per worker 3 4 4 3{{$}}
-// CHECK: peak bytes per worker 19776 26240 26240 19776{{$}}
+// CHECK: peak bytes per worker 19712 26176 26176 19712{{$}}
 // CHECK-LABEL: pipeline early
 // CHECK: recomputation early{{$}}
 // CHECK: recompute 1{{$}}
@@ -20,8 +20,8 @@
 // CHECK-NOT: formula
 // CHECK: peak activations per worker 1 1 1 1{{$}}
 // CHECK: without recomputes 3 4 4 3{{$}}
-// CHECK: peak bytes per worker 6976 7232 7232 6976{{$}}
-// CHECK-NEXT: without recomputes 19776 26240 26240 19776{{$}}
+// CHECK: peak bytes per worker 6976 7168 7168 6976{{$}}
+// CHECK-NEXT: without recomputes 19712 26176 26176 19712{{$}}
 // CHECK-NOT: not the scheme's own
 // CHECK-LABEL: pipeline fused
 // CHECK: recomputation fused{{$}}

@@ -24,9 +24,9 @@
 // CHECK: %[[T0:.*]] = chimera.load pipeline 0 stage 0 micro_batch 0 on 0
 // CHECK-NEXT: %[[S0:.*]] = chimera.recompute pipeline 0 stage 0 micro_batch 0 on 0(%[[T0]], %[[V0]])
 // CHECK-NEXT: %[[R0:.*]] = chimera.recompute pipeline 0 stage 1 micro_batch 0 on 1(%[[A0]], %[[U0]])
-// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 0 on 1(%[[R0]], {{.*}}, %[[U0]],
+// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 0 on 1(%[[R0]], {{.*}}, %[[U0]])
 // CHECK-NEXT: %[[U2:.*]], %{{.*}} = chimera.optimizer_step pipeline 0 stage 1 micro_batch 0 on 1(%[[U1]],
-// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%[[S0]], {{.*}}, %[[V0]],
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%[[S0]], {{.*}}, %[[V0]])
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 micro_batch 0 on 0(%[[V2]],
 // CHECK: chimera.recompute pipeline 0 stage 1 micro_batch 1 on 1(%[[A1]], %[[U1]])
 // CHECK: chimera.recompute pipeline 0 stage 0 micro_batch 1 on 0(%{{.*}}, %[[V1]])

@@ -31,7 +31,7 @@
 // TABLE-NEXT: interval, simulated 3 4
 // TABLE-NEXT: interval, by formula 3 4
 // TABLE-NEXT: formula D-D/p+1 to D (D even, D divides N, b >= f; Li and Hoefler, SC'21, Table 3)
-// TABLE-NEXT: resident bytes per worker 512 512 512 512
+// TABLE-NEXT: resident bytes per worker 384 384 384 384
 // TABLE-NEXT: peak bytes per worker 768 896 896 768
 // TABLE-NEXT: lower bounds of the makespan LB1 = 24, LB2 = 27, LB3 = 12
 // TABLE-NEXT: the highest LB2: T >= {{.*}} (always; before the first of Q comes its head, after the last its tail, and none of Q overlap)

@@ -116,44 +116,6 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// No zero to sum from: the gradient comes from nowhere.
-%z = "zero"() : () -> !chimera.weight_gradient<1>
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  chimera.stage 0 cost <forward = 1, backward = 1>
-      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  chimera.direction 0 down on [0] micro_batches [0]
-  // expected-error@below {{expected a chimera.zero for each replica: run chimera-unroll first}}
-  chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
-    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
-    %e, %se = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
-        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) ->
-        (!chimera.loss<1>, !chimera.stash<1>)
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 (%se, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>,
-         !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
-  }
-}
-
-// -----
-
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  chimera.stage 0 cost <forward = 1, backward = 1>
-      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  chimera.direction 0 down on [0] micro_batches [0]
-  chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
-    // expected-error@below {{expected one chimera.zero for each replica}}
-    %y = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
-  }
-}
-
-// -----
-
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -161,20 +123,20 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     // expected-error@below {{expected a pipeline below 1 and a stage below 1}}
-    %z = chimera.zero pipeline 0 stage 65536 : !chimera.weight_gradient<1>
+    %v = chimera.copy pipeline 0 stage 65536 (%w) : !chimera.weights<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
+%z = "gradient"() : () -> !chimera.weight_gradient<1>
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
     // expected-error@below {{expected a pipeline below 1 and a stage below 1}}
     %a:2 = chimera.optimizer_step pipeline 9 stage 0 (%w, %o, %z) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
@@ -257,10 +219,9 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("1f1b") {
     // expected-note@below {{operand defined here (op in the same block)}}
     %e1, %s1 = chimera.forward pipeline 0 stage 0 micro_batch 1 (%t1, %w, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
     // expected-error@below {{operand #0 does not dominate this use}}
-    %g0 = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s1, %e0, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g0 = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s1, %e0, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 (%s0, %e1, %w, %g0) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>

@@ -5,8 +5,7 @@
 
 // CHECK: %[[E0:.*]], %[[S0:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0
 // CHECK: %[[E1:.*]], %[[S1:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 1 on 0
-// CHECK: %[[Z:.*]] = chimera.zero pipeline 0 stage 0 on 0
-// CHECK-NEXT: %[[A:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%[[S0]], %[[E0]], %{{.*}}, %[[Z]])
+// CHECK: %[[A:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%[[S0]], %[[E0]], %{{[^,]*}}) :
 // CHECK-NEXT: %[[B:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 1 on 0(%[[S1]], %[[E1]], %{{.*}}, %[[A]])
 // CHECK-NEXT: chimera.all_reduce stage 0 width 1(%[[E0]], %[[E1]])
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 on 0(%{{.*}}, %{{.*}}, %[[B]])
@@ -16,14 +15,13 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.direction 0 down on [0] micro_batches [0, 1]
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
     %t1 = chimera.load pipeline 0 stage 0 micro_batch 1 : !chimera.tokens<1>
     %l1 = chimera.load pipeline 0 stage 0 micro_batch 1 : !chimera.labels<1>
     %e1, %s1 = chimera.forward pipeline 0 stage 0 micro_batch 1 (%t1, %w, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) ->
         (!chimera.loss<1>, !chimera.stash<1>)
-    %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 (%s1, %e1, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 (%s1, %e1, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %t0 = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
     %l0 = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
     %e0, %s0 = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t0, %w, %l0) :

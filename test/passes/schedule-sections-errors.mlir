@@ -14,8 +14,8 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream")
 // MISSING: 'chimera.epilogue' op expected every action of the step: run chimera-unroll first
 
 // A backward adds to another's sum, though each has an update.
-// RUN: sed -E '/step \{/,/epilogue \{/{/backward .* stage 2 micro_batch 1/s/, %%[0-9]+\)/, %%new_sum)/}' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=SUM
-// SUM: 'chimera.backward' op expected a chimera.zero to add to: run chimera-unroll first
+// RUN: sed -E '/step \{/,/epilogue \{/{/backward .* stage 2 micro_batch 1/s/\) : (.*)\) ->/, %%new_sum) : \1, !chimera.weight_gradient<64>) ->/}' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=SUM
+// SUM: 'chimera.backward' op expected no sum to add to, as each micro-batch has an update of its own: run chimera-unroll first
 
 // A copy or an update of no replica.
 // RUN: sed 's/copy pipeline 0 stage 1/copy pipeline 0 stage 3/' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=COPY

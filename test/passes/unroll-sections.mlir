@@ -23,21 +23,21 @@
 // CHECK: %[[Y2:.*]], %[[A2:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 2({{.*}}, %[[V2]])
 // CHECK: %[[Z1:.*]], %[[B1:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 1(%[[X1]], %[[U1]])
 // CHECK: %[[L0:.*]], %[[D0:.*]] = chimera.forward pipeline 0 stage 2 micro_batch 0(%[[X0]], %[[Q0]],
-// CHECK: %[[G2:.*]], %[[I2:.*]] = chimera.backward pipeline 0 stage 2 micro_batch 0(%[[D0]], %[[L0]], %[[Q0]],
+// CHECK: %[[G2:.*]], %[[I2:.*]] = chimera.backward pipeline 0 stage 2 micro_batch 0(%[[D0]], %[[L0]], %[[Q0]])
 // CHECK-NEXT: %[[Q1:.*]], %[[P3:.*]] = chimera.optimizer_step pipeline 0 stage 2 micro_batch 0(%[[Q0]], %[[P2]], %[[G2]])
-// CHECK: %[[G1:.*]], %[[I1:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0(%[[B0]], %[[I2]], %[[U0]],
+// CHECK: %[[G1:.*]], %[[I1:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0(%[[B0]], %[[I2]], %[[U0]])
 // CHECK-NEXT: %[[U2:.*]], %[[P4:.*]] = chimera.optimizer_step pipeline 0 stage 1 micro_batch 0(%[[U1]], %[[P1]], %[[G1]])
-// CHECK: %[[G0:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 0(%[[A0]], %[[I1]], %[[V0]],
+// CHECK: %[[G0:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 0(%[[A0]], %[[I1]], %[[V0]])
 // CHECK-NEXT: %[[V3:.*]], %[[P5:.*]] = chimera.optimizer_step pipeline 0 stage 0 micro_batch 0(%[[V2]], %[[P0]], %[[G0]])
 // CHECK: %[[Y3:.*]], %[[A3:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 3({{.*}}, %[[V3]])
 // CHECK: chimera.forward pipeline 0 stage 1 micro_batch 2(%[[Y2]], %[[U2]])
 // CHECK: chimera.forward pipeline 0 stage 2 micro_batch 1(%[[Z1]], %[[Q1]],
-// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 1(%[[B1]], {{.*}}, %[[U1]],
-// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1(%[[A1]], {{.*}}, %[[V1]],
+// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 1(%[[B1]], {{.*}}, %[[U1]])
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1(%[[A1]], {{.*}}, %[[V1]])
 // CHECK-NEXT: %[[V4:.*]], %{{.*}} = chimera.optimizer_step pipeline 0 stage 0 micro_batch 1(%[[V3]], %[[P5]],
 // CHECK: %[[Y4:.*]], %[[A4:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 4({{.*}}, %[[V4]])
-// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 2({{.*}}, %[[U2]],
-// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 2(%[[A2]], {{.*}}, %[[V2]],
+// CHECK: chimera.backward pipeline 0 stage 1 micro_batch 2({{.*}}, %[[U2]])
+// CHECK: chimera.backward pipeline 0 stage 0 micro_batch 2(%[[A2]], {{.*}}, %[[V2]])
 // CHECK-NEXT: %[[V5:.*]], %[[P6:.*]] = chimera.optimizer_step pipeline 0 stage 0 micro_batch 2(%[[V4]],
 // CHECK: chimera.yield %[[V3]], %[[V4]], %[[V5]], %[[P6]], %[[A3]], %[[A4]], {{.*}}, %[[Y4]],
 
@@ -56,9 +56,9 @@ chimera.pipeline @each stages(3) micro_batches(3) schedule("pipedream")
 // CHECK: chimera.forward pipeline 0 stage 0 micro_batch 1({{.*}}, %[[V0]])
 // CHECK: chimera.forward pipeline 0 stage 1 micro_batch 0({{.*}}, %[[U0]],
 // CHECK: chimera.input_gradient pipeline 0 stage 1 micro_batch 0({{.*}}, %[[U0]])
-// CHECK: chimera.weight_gradient pipeline 0 stage 1 micro_batch 0({{.*}}, %[[U0]],
+// CHECK: chimera.weight_gradient pipeline 0 stage 1 micro_batch 0({{.*}}, %[[U0]])
 // CHECK: chimera.input_gradient pipeline 0 stage 0 micro_batch 0(%[[A0]], {{.*}}, %[[V0]])
-// CHECK: %[[G0:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0({{.*}}, %[[V0]],
+// CHECK: %[[G0:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0({{.*}}, %[[V0]])
 // CHECK: chimera.forward pipeline 0 stage 0 micro_batch 2({{.*}}, %[[V1]])
 // CHECK: chimera.forward pipeline 0 stage 1 micro_batch 1({{.*}}, %[[U0]],
 // CHECK: %[[G1:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 1({{.*}}, %[[V0]], %[[G0]])

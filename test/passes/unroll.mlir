@@ -1,7 +1,7 @@
 // RUN: chimera-opt %s --chimera-partition --chimera-unroll --split-input-file | FileCheck %s
 
-// One pipeline: every action of the step, sums threaded in the order of
-// micro-batches, no all-reduce of gradients where there is one replica.
+// One pipeline: every action of the step, sums that begin with the first
+// micro-batch and are threaded in the order of the others, no all-reduce of gradients where there is one replica.
 // CHECK-LABEL: chimera.pipeline @whole
 // CHECK: chimera.step {
 // CHECK-NEXT: ^bb0(%[[W0:.*]]: !chimera.weights<64>, %[[O0:.*]]: !chimera.optimizer_state<128>, %[[W1:.*]]: !chimera.weights<64>, %[[O1:.*]]: !chimera.optimizer_state<128>):
@@ -13,11 +13,9 @@
 // CHECK-NEXT: %[[E0:.*]], %[[S01:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 0(%[[Y0]], %[[W1]], %[[L0]])
 // CHECK-NEXT: %[[L1:.*]] = chimera.load pipeline 0 stage 1 micro_batch 1
 // CHECK-NEXT: %[[E1:.*]], %[[S11:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 1(%[[Y1]], %[[W1]], %[[L1]])
-// CHECK-NEXT: %[[Z1:.*]] = chimera.zero pipeline 0 stage 1 : <64>
-// CHECK-NEXT: %[[R10:.*]], %[[D0:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0(%[[S01]], %[[E0]], %[[W1]], %[[Z1]])
+// CHECK-NEXT: %[[R10:.*]], %[[D0:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0(%[[S01]], %[[E0]], %[[W1]]) :
 // CHECK-NEXT: %[[R11:.*]], %[[D1:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 1(%[[S11]], %[[E1]], %[[W1]], %[[R10]])
-// CHECK-NEXT: %[[Z0:.*]] = chimera.zero pipeline 0 stage 0 : <64>
-// CHECK-NEXT: %[[R00:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 0(%[[S00]], %[[D0]], %[[W0]], %[[Z0]])
+// CHECK-NEXT: %[[R00:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 0(%[[S00]], %[[D0]], %[[W0]]) :
 // CHECK-NEXT: %[[R01:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 1(%[[S10]], %[[D1]], %[[W0]], %[[R00]])
 // CHECK-NEXT: chimera.all_reduce stage 1 width 1(%[[E0]], %[[E1]]) : (!chimera.loss<8>, !chimera.loss<8>) -> !chimera.loss<8>
 // CHECK-NEXT: %[[NW1:.*]], %[[NO1:.*]] = chimera.optimizer_step pipeline 0 stage 1(%[[W1]], %[[O1]], %[[R11]])
@@ -28,12 +26,11 @@ chimera.pipeline @whole stages(2) micro_batches(2) schedule("gpipe")
 // -----
 
 // A backward in halves: the input gradient hands its stash to the weight
-// gradient, which alone adds to the sum.
+// gradient, which alone begins the sum.
 // CHECK-LABEL: chimera.pipeline @split
 // CHECK: %[[E:.*]], %[[S1:.*]] = chimera.forward pipeline 0 stage 1
 // CHECK: %[[I1:.*]], %[[D:.*]] = chimera.input_gradient pipeline 0 stage 1 micro_batch 0(%[[S1]], %[[E]], %{{.*}})
-// CHECK-NEXT: chimera.weight_gradient pipeline 0 stage 1 micro_batch 0(%[[I1]], %{{.*}}, %{{.*}})
-// CHECK-NEXT: chimera.zero pipeline 0 stage 0
+// CHECK-NEXT: chimera.weight_gradient pipeline 0 stage 1 micro_batch 0(%[[I1]], %{{[^,]*}}) :
 // CHECK-NEXT: %[[I0:.*]] = chimera.input_gradient pipeline 0 stage 0 micro_batch 0(%{{.*}}, %[[D]], %{{.*}})
 // CHECK-NEXT: chimera.weight_gradient pipeline 0 stage 0 micro_batch 0(%[[I0]]
 // CHECK-NOT: chimera.backward

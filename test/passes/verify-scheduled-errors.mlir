@@ -1,6 +1,6 @@
 // Schedules broken by hand.
 //
-// RUN: chimera-opt %s --chimera-verify-scheduled --verify-diagnostics --split-input-file -o /dev/null
+// RUN: chimera-opt %s --chimera-verify-scheduled --allow-unregistered-dialect --verify-diagnostics --split-input-file -o /dev/null
 
 // What is right passes.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
@@ -13,9 +13,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %losses = chimera.all_reduce stage 0 width 1 (%e) :
@@ -39,16 +38,14 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
     %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
     %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %r:2 = chimera.all_reduce stage 0 width 1 (%g, %g1) :
         (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
@@ -95,9 +92,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     // expected-error@below {{expected an action to name its worker (on N): write it, or let chimera-schedule order all actions}}
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %losses = chimera.all_reduce stage 0 width 1 (%e) :
@@ -119,9 +115,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     // expected-error@below {{expected a worker below 1, got 1}}
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 1 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %losses = chimera.all_reduce stage 0 width 1 (%e) :
@@ -166,11 +161,10 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     // expected-error@below {{worker 0: forward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
     // expected-error@below {{worker 0: backward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
     // expected-error@below {{expected the input gradient of pipeline 0, stage 1, micro-batch 0, got the loss of pipeline 0, stage 0, micro-batch 0}}
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     // expected-error@below {{expected the loss of pipeline 0, stage 1, micro-batch 0, got the loss of pipeline 0, stage 0, micro-batch 0}}
@@ -193,9 +187,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(2
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected a reduced gradient, got that of one replica}}
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
@@ -218,9 +211,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(3
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected width 3, the pipeline's data_parallel, got 2}}
     %r:1 = chimera.all_reduce stage 0 width 2 (%g) :
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
@@ -247,17 +239,15 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
     %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
     %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
     // expected-error@below {{expected a use of its sum}}
-    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected a summand of each of 2 pipelines, got 1}}
     %r:1 = chimera.all_reduce stage 0 width 1 (%g) :
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
@@ -287,17 +277,15 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
     %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
     %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
     // expected-error@below {{expected a use of its sum}}
-    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected summand 1 to be the whole sum of pipeline 1, stage 0}}
     %r:2 = chimera.all_reduce stage 0 width 1 (%g, %g) :
         (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
@@ -325,9 +313,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %t1 = chimera.load pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
     %l1 = chimera.load pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
     %e1, %s1 = chimera.forward pipeline 0 stage 0 micro_batch 1 on 0 (%t1, %w, %l1) :
@@ -359,16 +346,14 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %t1 = chimera.load pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
     %l1 = chimera.load pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
     %e1, %s1 = chimera.forward pipeline 0 stage 0 micro_batch 1 on 0 (%t1, %w, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z1 = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 on 0 (%s1, %e1, %w, %z1) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 on 0 (%s1, %e1, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %r:1 = chimera.all_reduce stage 0 width 2 (%g1) :
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     // expected-error@below {{expected a use of its sum}}
@@ -397,16 +382,14 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
     %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
     %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v, %z1) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %r:2 = chimera.all_reduce stage 0 width 1 (%g, %g1) :
         (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
     // expected-error@below {{expected the gradient of pipeline 0, stage 0}}
@@ -424,7 +407,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// No gradient at all.
+// A gradient from nowhere, and one that is lost.
+%z = "gradient"() : () -> !chimera.weight_gradient<1>
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -435,10 +419,9 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
     // expected-error@below {{expected a use of its sum}}
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected the gradient of pipeline 0, stage 0}}
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %z) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
@@ -463,17 +446,15 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z = chimera.zero pipeline 0 stage 0 on 0 : !chimera.weight_gradient<1>
-    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w, %z) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.tokens<1>
     %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 on 0 : !chimera.labels<1>
     %e1, %s1 = chimera.forward pipeline 1 stage 0 micro_batch 1 on 0 (%t1, %v, %l1) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    %z1 = chimera.zero pipeline 1 stage 0 on 0 : !chimera.weight_gradient<1>
     // expected-error@below {{expected the weights of pipeline 1, stage 0 that the step takes}}
-    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %w, %z1) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %r:2 = chimera.all_reduce stage 0 width 1 (%g, %g1) :
         (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :

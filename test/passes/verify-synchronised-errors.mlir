@@ -24,7 +24,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
     // expected-error@below {{expected an op that names its worker}}
-    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
     chimera.yield
   }
 }

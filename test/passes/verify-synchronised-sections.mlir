@@ -14,7 +14,7 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream") data_parall
 // TAKEN: 'chimera.forward' op expected values of worker 0, got one of worker 1
 
 // A backward reads another version than its forward.
-// RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg1,/%%arg0,/}' %t | not chimera-opt --chimera-verify-synchronised 2>&1 | FileCheck %s --check-prefix=OLDER
+// RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg1)/%%arg0)/}' %t | not chimera-opt --chimera-verify-synchronised 2>&1 | FileCheck %s --check-prefix=OLDER
 // OLDER: 'chimera.backward' op expected it to read version 1 of the weights of stage 0
 
 // The stash in flight is that of a micro-batch whose backward is done.

@@ -17,12 +17,12 @@
 // BOTH: error: {{.*}}expected the bucket of the gradient sum that its label names, got piece 0 of 2 of the gradient sum of pipeline 1 stage 1
 //
 // Pieces joined in another order lie elsewhere than in the whole.
-// RUN: %python %S/Inputs/edit.py replace 0 'chimera.join pipeline 1' '%%17, %%18' '%%18, %%17' < %t.mlir > %t.join.mlir
+// RUN: %python %S/Inputs/edit.py replace 0 'chimera.join pipeline 1' '%%15, %%16' '%%16, %%15' < %t.mlir > %t.join.mlir
 // RUN: not chimera-opt %t.join.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=JOIN
 // JOIN: error: {{.*}}expected pieces that fill the weight gradient at bytes
 //
 // A bucket that is not reduced.
-// RUN: %python %S/Inputs/edit.py drop 0 'wait %%13' , drop 0 'all_reduce_start stage 1 bucket 1' , drop 1 'wait %%13' , drop 1 'all_reduce_start stage 1 bucket 1' , replace 0 'chimera.join pipeline 1' '%%18' '%%11#1' , replace 1 'chimera.join pipeline 0' '%%18' '%%11#1' < %t.mlir > %t.left.mlir
+// RUN: %python %S/Inputs/edit.py drop 0 'wait %%11' , drop 0 'all_reduce_start stage 1 bucket 1' , drop 1 'wait %%11' , drop 1 'all_reduce_start stage 1 bucket 1' , replace 0 'chimera.join pipeline 1' '%%16' '%%9#1' , replace 1 'chimera.join pipeline 0' '%%16' '%%9#1' < %t.mlir > %t.left.mlir
 // RUN: not chimera-opt %t.left.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEFT
 // LEFT: error: {{.*}}expected piece 1 of 2 of the gradient sum of pipeline 1 stage 1, reduced like the others, got piece 1 of 2 of the gradient sum of pipeline 1 stage 1
 //

@@ -17,13 +17,11 @@ chimera.pipeline @d stages(1) micro_batches(3) schedule("mine") time_unit(slot) 
     %t0 = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<8>
     %l0 = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<8>
     %f0, %s0 = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0(%t0, %w0, %l0) : (!chimera.tokens<8>, !chimera.weights<64>, !chimera.labels<8>) -> (!chimera.loss<8>, !chimera.stash<66>)
-    %z0 = chimera.zero pipeline 0 stage 0 on 0 : <64>
-    %g0 = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%s0, %f0, %w0, %z0) : (!chimera.stash<66>, !chimera.loss<8>, !chimera.weights<64>, !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
+    %g0 = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%s0, %f0, %w0) : (!chimera.stash<66>, !chimera.loss<8>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
     %t1 = chimera.load pipeline 1 stage 0 micro_batch 1 count 2 on 0 : !chimera.tokens<16>
     %l1 = chimera.load pipeline 1 stage 0 micro_batch 1 count 2 on 0 : !chimera.labels<16>
     %f1:2, %s1:6 = chimera.forward pipeline 1 stage 0 micro_batch 1 count 2 on 0(%t1, %w1, %l1) : (!chimera.tokens<16>, !chimera.weights<64>, !chimera.labels<16>) -> (!chimera.loss<8>, !chimera.loss<8>, !chimera.stash<22>, !chimera.stash<22>, !chimera.stash<22>, !chimera.stash<22>, !chimera.stash<22>, !chimera.stash<22>)
-    %z1 = chimera.zero pipeline 1 stage 0 on 0 : <64>
-    %b0 = chimera.backward pipeline 1 stage 0 micro_batch 1 part 0 of 3 on 0(%s1#0, %f1#0, %w1, %z1) : (!chimera.stash<22>, !chimera.loss<8>, !chimera.weights<64>, !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
+    %b0 = chimera.backward pipeline 1 stage 0 micro_batch 1 part 0 of 3 on 0(%s1#0, %f1#0, %w1) : (!chimera.stash<22>, !chimera.loss<8>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
     %b1 = chimera.backward pipeline 1 stage 0 micro_batch 1 part 1 of 3 on 0(%s1#1, %f1#0, %w1, %b0) : (!chimera.stash<22>, !chimera.loss<8>, !chimera.weights<64>, !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
     %b2 = chimera.backward pipeline 1 stage 0 micro_batch 1 part 2 of 3 on 0(%s1#2, %f1#0, %w1, %b1) : (!chimera.stash<22>, !chimera.loss<8>, !chimera.weights<64>, !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
     %b3 = chimera.backward pipeline 1 stage 0 micro_batch 2 part 0 of 3 on 0(%s1#3, %f1#1, %w1, %b2) : (!chimera.stash<22>, !chimera.loss<8>, !chimera.weights<64>, !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>

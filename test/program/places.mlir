@@ -22,7 +22,7 @@
 // Contributions in another order than that of the fold.
 // RUN: sed '/chimera.loss/s/workers \[1, 0\] keys \[0, 1\]/workers [0, 1] keys [1, 0]/' %t.mlir > %t.keys.mlir
 // RUN: not chimera-opt %t.keys.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=KEYS
-// KEYS: {{:[0-9]+:13}}: error: communicator 0: expected ascending contributions, got micro-batch 0 after 1
+// KEYS: {{:[0-9]+:12}}: error: communicator 0: expected ascending contributions, got micro-batch 0 after 1
 // KEYS-NEXT: chimera.all_reduce_start
 //
 // A buffer that cannot be.

@@ -12,9 +12,9 @@
 //
 // CHECK: error: expected nothing that waits for itself under the rendezvous model, got a cycle of 2:
 // CHECK-NEXT: rank 2: worker 2 instruction 9 (wait for post_send activation pipeline 0 stage 2 micro-batch 1 to worker 3) at
-// CHECK-NEXT: waits until worker 3 instruction 9 (post_recv activation pipeline 0 stage 2 micro-batch 1 from worker 2) at {{.*}} is reached
-// CHECK-NEXT: rank 3: worker 3 instruction 7 (wait for post_send gradient pipeline 0 stage 3 micro-batch 0 to worker 2) at
-// CHECK-NEXT: waits until worker 2 instruction 11 (post_recv gradient pipeline 0 stage 3 micro-batch 0 from worker 3) at {{.*}} is reached
+// CHECK-NEXT: waits until worker 3 instruction 8 (post_recv activation pipeline 0 stage 2 micro-batch 1 from worker 2) at {{.*}} is reached
+// CHECK-NEXT: rank 3: worker 3 instruction 6 (wait for post_send gradient pipeline 0 stage 3 micro-batch 0 to worker 2) at
+// CHECK-NEXT: waits until worker 2 instruction 10 (post_recv gradient pipeline 0 stage 3 micro-batch 0 from worker 3) at {{.*}} is reached
 //
 // GROUP: chimera.worker 2
 // GROUP: chimera.group {

@@ -24,23 +24,23 @@
 //
 // All-reduces with the same members share a communicator: their order counts as
 // soon as they are started.
-// RUN: %python %S/Inputs/edit.py swap 1 '%%11 = chimera.all_reduce' '%%12 = chimera.all_reduce' < %t.mlir > %t.starts.mlir
+// RUN: %python %S/Inputs/edit.py swap 1 '%%9 = chimera.all_reduce' '%%10 = chimera.all_reduce' < %t.mlir > %t.starts.mlir
 // RUN: chimera-opt %t.starts.mlir --chimera-verify-program=messages=rendezvous -o /dev/null
 // RUN: not chimera-opt %t.starts.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARTS
 // STARTS: error: expected nothing that waits for itself under the stream-per-direction model, got a cycle of 2:
-// STARTS-NEXT: rank 0: worker 0 instruction 17 (all_reduce_start weight gradient stage 1 communicator 1) at
-// STARTS-NEXT: waits until worker 1 instruction 18 (all_reduce_start weight gradient stage 1 communicator 1) at {{.*}} takes effect, after instruction 17 on its communicator
-// STARTS-NEXT: rank 1: worker 1 instruction 17 (all_reduce_start weight gradient stage 0 communicator 2) at
-// STARTS-NEXT: waits until worker 0 instruction 18 (all_reduce_start weight gradient stage 0 communicator 2) at {{.*}} takes effect, after instruction 17 on its communicator
+// STARTS-NEXT: rank 0: worker 0 instruction 15 (all_reduce_start weight gradient stage 1 communicator 1) at
+// STARTS-NEXT: waits until worker 1 instruction 16 (all_reduce_start weight gradient stage 1 communicator 1) at {{.*}} takes effect, after instruction 15 on its communicator
+// STARTS-NEXT: rank 1: worker 1 instruction 15 (all_reduce_start weight gradient stage 0 communicator 2) at
+// STARTS-NEXT: waits until worker 0 instruction 16 (all_reduce_start weight gradient stage 0 communicator 2) at {{.*}} takes effect, after instruction 15 on its communicator
 //
 // Elsewhere, where the first is awaited before the second is started.
-// RUN: %python %S/Inputs/edit.py move 0 '%%13 = chimera.wait' '%%11 = chimera.all_reduce' , \
-// RUN:   move 1 '%%14 = chimera.wait' '%%12 = chimera.all_reduce' , \
-// RUN:   move 1 '%%11 = chimera.all_reduce' '%%14 = chimera.wait' < %t.mlir > %t.collectives.mlir
+// RUN: %python %S/Inputs/edit.py move 0 '%%11 = chimera.wait' '%%9 = chimera.all_reduce' , \
+// RUN:   move 1 '%%12 = chimera.wait' '%%10 = chimera.all_reduce' , \
+// RUN:   move 1 '%%9 = chimera.all_reduce' '%%12 = chimera.wait' < %t.mlir > %t.collectives.mlir
 // RUN: not chimera-opt %t.collectives.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=ALL
 // ALL: error: expected nothing that waits for itself under the rendezvous model, got a cycle of 2:
-// ALL-NEXT: rank 0: worker 0 instruction 18 (wait for all_reduce_start weight gradient stage 1 communicator 1) at
-// ALL-NEXT: waits until worker 1 instruction 19 (all_reduce_start weight gradient stage 1 communicator 1) at {{.*}} is reached
-// ALL-NEXT: rank 1: worker 1 instruction 18 (wait for all_reduce_start weight gradient stage 0 communicator 2) at
-// ALL-NEXT: waits until worker 0 instruction 19 (all_reduce_start weight gradient stage 0 communicator 2) at {{.*}} is reached
+// ALL-NEXT: rank 0: worker 0 instruction 16 (wait for all_reduce_start weight gradient stage 1 communicator 1) at
+// ALL-NEXT: waits until worker 1 instruction 17 (all_reduce_start weight gradient stage 1 communicator 1) at {{.*}} is reached
+// ALL-NEXT: rank 1: worker 1 instruction 16 (wait for all_reduce_start weight gradient stage 0 communicator 2) at
+// ALL-NEXT: waits until worker 0 instruction 17 (all_reduce_start weight gradient stage 0 communicator 2) at {{.*}} is reached
 chimera.pipeline @p stages(2) micro_batches(2) schedule("chimera")

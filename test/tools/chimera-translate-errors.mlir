@@ -97,7 +97,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 0 : !chimera.weights<1> at 0
     chimera.buffer 1 : !chimera.optimizer_state<1> at 64
     // expected-error@below {{expected a pipeline below 1 and a stage below 1, got 0 and 65536}}
-    %z = chimera.zero pipeline 0 stage 65536 buffers [0] : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 65536 micro_batch 0 buffers [0] : !chimera.tokens<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -129,7 +129,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 0 : !chimera.weights<1> at 0
     chimera.buffer 1 : !chimera.optimizer_state<1> at 64
     // expected-error@below {{expected a buffer for each value: run chimera-allocate first}}
-    %z = chimera.zero pipeline 0 stage 0 : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -144,7 +144,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     chimera.buffer 0 : !chimera.weights<1> at 0
     chimera.buffer 1 : !chimera.optimizer_state<1> at 64
-    %z = chimera.zero pipeline 0 stage 0 buffers [2] : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [3] : !chimera.tokens<1>
+    %q = chimera.recompute pipeline 0 stage 0 micro_batch 0 buffers [4] (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
+    %z = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 buffers [2] (%q, %w) :
+        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected width 1, the pipeline's data_parallel, got 2}}
     %r = chimera.all_reduce_start stage 0 width 2 workers [0] keys [0] buffers [2] (%z) :
         (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
@@ -163,7 +167,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     chimera.buffer 0 : !chimera.weights<1> at 0
     chimera.buffer 1 : !chimera.optimizer_state<1> at 64
-    %z = chimera.zero pipeline 0 stage 0 buffers [2] : !chimera.weight_gradient<1>
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [3] : !chimera.tokens<1>
+    %q = chimera.recompute pipeline 0 stage 0 micro_batch 0 buffers [4] (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
+    %z = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 buffers [2] (%q, %w) :
+        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %r = chimera.all_reduce_start stage 0 width 1 workers [0] keys [0] buffers [2] (%z) :
         (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
     // expected-error@below {{expected the contributions that other starts of stage 0 list}}

@@ -36,7 +36,7 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // CHECK-NEXT: [[NEW]]
 // CHECK: "does": "load tokens pipeline 0 stage 0 micro-batch 1"
 // CHECK: "body_begin": 5,
-// CHECK-NEXT: "body_end": 22,
+// CHECK-NEXT: "body_end": 21,
 
 // Recomputed: the label is that of the backward, not of its forward, a step ago.
 // RUN: sed 's/-2bw")/") recompute(all)/' %s | chimera-compile - -o %t.again

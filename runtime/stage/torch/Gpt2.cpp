@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What autograd keeps here is what Layout.cpp counts, term by term; a test
-// measures it. Change both together.
+// What autograd keeps here and in ParameterNodes.cpp is what Layout.cpp counts,
+// term by term; a test measures it. Change all together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <cmath>
 #include <limits>
@@ -27,8 +26,6 @@ namespace chimera::runtime {
 namespace {
 
 using at::Tensor;
-
-constexpr double kNormEpsilon = 1e-5;
 
 // Dropout in one layer, keyed by what it is for and not by where it runs.
 class Dropout {
@@ -63,58 +60,6 @@ private:
   int64_t samples;
 };
 
-// The operations that have parameters; each takes its first one's number, and
-// that of a norm also the number of the linear layer's weight.
-class Parameters {
-public:
-  Parameters(const std::vector<Tensor> &all, std::vector<ParameterUse> *uses)
-      : all(all), uses(uses) {}
-
-  Tensor embed(const Tensor &tokens, size_t p) const {
-    Tensor sum = at::embedding(all[p], tokens).add_(all[p + 1]);
-    record({ParameterUse::Kind::Embedding, p, p, /*hasBias=*/false, tokens,
-            /*mean=*/{}, /*reciprocalDeviation=*/{}, edge(sum),
-            /*outputGradient=*/{}});
-    return sum;
-  }
-
-  Tensor linear(const Tensor &x, size_t p) const {
-    Tensor flat = x.view({-1, x.size(-1)});
-    Tensor y = at::addmm(all[p + 1], flat, all[p].t());
-    record({ParameterUse::Kind::Linear, p, p, /*hasBias=*/true, flat.detach(),
-            /*mean=*/{}, /*reciprocalDeviation=*/{}, edge(y),
-            /*outputGradient=*/{}});
-    return y.view({x.size(0), x.size(1), -1});
-  }
-
-  Tensor normedLinear(const Tensor &x, size_t p, size_t w, bool hasBias) const {
-    auto [normed, mean, reciprocalDeviation] = at::native_layer_norm(
-        x, {x.size(-1)}, all[p], all[p + 1], kNormEpsilon);
-    Tensor flat = normed.view({-1, x.size(-1)});
-    Tensor weight = all[w].t();
-    Tensor y = hasBias ? at::addmm(all[w + 1], flat, weight) : flat.mm(weight);
-    record({ParameterUse::Kind::NormedLinear, p, w, hasBias, x.detach(),
-            mean.detach(), reciprocalDeviation.detach(), edge(y),
-            /*outputGradient=*/{}});
-    return y.view({x.size(0), x.size(1), -1});
-  }
-
-private:
-  // Taken before anything is computed in place on `result`, which moves it on
-  // in the graph.
-  torch::autograd::Edge edge(const Tensor &result) const {
-    return uses ? torch::autograd::impl::gradient_edge(result)
-                : torch::autograd::Edge();
-  }
-  void record(ParameterUse &&use) const {
-    if (uses)
-      uses->push_back(std::move(use));
-  }
-
-  const std::vector<Tensor> &all;
-  std::vector<ParameterUse> *uses;
-};
-
 // Causal self-attention between its two linear layers.
 Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
   const int64_t b = projected.size(0), t = projected.size(1);
@@ -147,21 +92,21 @@ Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
       .reshape({b, t, c});
 }
 
-Tensor block(const Tensor &x, const Parameters &parameters, size_t p,
-             int64_t heads, const Dropout &dropout) {
-  Tensor mixed = attend(parameters.normedLinear(x, p, p + 2, /*hasBias=*/true),
+Tensor block(const Tensor &x, Parameters &parameters, size_t p, int64_t heads,
+             const Dropout &dropout) {
+  Tensor mixed = attend(normedLinear(parameters, x, p, p + 2, /*hasBias=*/true),
                         heads, dropout);
   // The sums reuse the memory of linear layers' outputs, which nobody keeps.
   Tensor y =
-      dropout(parameters.linear(mixed, p + 4), kAttentionResidual).add_(x);
+      dropout(linear(parameters, mixed, p + 4), kAttentionResidual).add_(x);
   Tensor hidden = at::gelu(
-      parameters.normedLinear(y, p + 6, p + 8, /*hasBias=*/true), "tanh");
-  return dropout(parameters.linear(hidden, p + 10), kMlpResidual).add_(y);
+      normedLinear(parameters, y, p + 6, p + 8, /*hasBias=*/true), "tanh");
+  return dropout(linear(parameters, hidden, p + 10), kMlpResidual).add_(y);
 }
 
-Tensor loss(const Tensor &x, const Tensor &labels, const Parameters &parameters,
+Tensor loss(const Tensor &x, const Tensor &labels, Parameters &parameters,
             size_t p, size_t w) {
-  Tensor logits = parameters.normedLinear(x, p, w, /*hasBias=*/false);
+  Tensor logits = normedLinear(parameters, x, p, w, /*hasBias=*/false);
   return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}),
                                 labels.view({-1}));
 }
@@ -226,22 +171,19 @@ void Gpt2::initialize(std::byte *flat) const {
   }
 }
 
-Tensor Gpt2::run(Tensor x, const Tensor &labels,
-                 const std::vector<Tensor> &parameters,
-                 const std::optional<MicroBatch> &dropped,
-                 std::vector<ParameterUse> *uses) const {
-  const Parameters used(parameters, uses);
+Tensor Gpt2::run(Tensor x, const Tensor &labels, Parameters &parameters,
+                 const std::optional<MicroBatch> &dropped) const {
   size_t next = 0;
   for (uint32_t layer = first; layer != first + count; ++layer) {
     Dropout dropout(model.dropout, seed, layer, dropped, x.size(0));
     if (layer == 0)
-      x = dropout(used.embed(x, next), kEmbedding);
+      x = dropout(embed(parameters, x, next), kEmbedding);
     else if (layer == model.layers + 1)
-      x = loss(x, labels, used, next,
+      x = loss(x, labels, parameters, next,
                model.tied && hasEmbedding() ? 0 : next + 2);
     else
-      x = block(x, used, next, model.heads, dropout);
-    while (next < parameters.size() && parameterSlots[next].layer == layer)
+      x = block(x, parameters, next, model.heads, dropout);
+    while (next < parameterSlots.size() && parameterSlots[next].layer == layer)
       ++next;
   }
   return x;

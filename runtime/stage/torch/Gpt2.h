@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The computation of a range of layers, differentiable by LibTorch's autograd.
+// The computation of a range of layers, differentiable by LibTorch's autograd
+// but for its parameters (ParameterNodes.h).
 // Internal: it includes LibTorch's headers.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +16,7 @@
 
 #include "runtime/program/Layout.h"
 #include "runtime/stage/Stage.h"
-#include "runtime/stage/torch/ParameterUse.h"
+#include "runtime/stage/torch/ParameterNodes.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -56,12 +57,10 @@ public:
   /// `input`: tokens [B, T] on the embedding, else [B, T, C]. `labels`: [B, T]
   /// on the head, else undefined. The result is [B, T, C], or the mean
   /// cross-entropy. Dropout acts where `dropped` says which micro-batch or part
-  /// of one this is, and not at all without it. `uses`, if given, receives
-  /// where the parameters were used.
+  /// of one this is, and not at all without it.
   at::Tensor run(at::Tensor input, const at::Tensor &labels,
-                 const std::vector<at::Tensor> &parameters,
-                 const std::optional<MicroBatch> &dropped,
-                 std::vector<ParameterUse> *uses = nullptr) const;
+                 Parameters &parameters,
+                 const std::optional<MicroBatch> &dropped) const;
 
 private:
   program::ModelT model;

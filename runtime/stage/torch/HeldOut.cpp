@@ -31,7 +31,7 @@ double heldOutLoss(const program::ProgramT &program, ConstBytes weights,
         std::to_string(data.heldOutBytes()) + " bytes and " +
         std::to_string(windows) + " windows");
   at::NoGradGuard noGradient;
-  const std::vector<at::Tensor> parameters = model.bind(weights.data());
+  Parameters parameters{.all = model.bind(weights.data())};
   const int64_t context = program.model->context;
   const uint64_t rows = std::max(1u, program.micro_batch_size);
   double sum = 0;

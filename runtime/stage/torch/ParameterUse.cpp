@@ -10,23 +10,37 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+
 namespace chimera::runtime {
 namespace {
 
 using at::Tensor;
 
-void addEmbedding(const ParameterUse &use, Tensor *gradient) {
-  // As autograd does it: summed for each token in the order of the text.
-  gradient[0].add_(at::embedding_dense_backward(
-      use.outputGradient, use.input, gradient[0].size(0), /*padding_idx=*/-1,
-      /*scale_grad_by_freq=*/false));
-  gradient[1].add_(use.outputGradient.sum(0));
+/// Elements of a block of a weight's rows, whose gradient needs memory of its
+/// own for a while.
+constexpr int64_t kBlockElements = 1 << 20;
+
+/// As autograd does it, each token's sum is made in the order of the text and
+/// then added; but only tokens that occur have one.
+void addEmbedding(const ParameterUse &use, GradientSum *sums) {
+  auto [tokens, numbers, counts] =
+      at::_unique2(use.input, /*sorted=*/true, /*return_inverse=*/true);
+  Tensor rows =
+      at::embedding_dense_backward(use.outputGradient, numbers, tokens.size(0),
+                                   /*padding_idx=*/-1,
+                                   /*scale_grad_by_freq=*/false);
+  if (!sums[0].hasBegun)
+    sums[0].gradient.zero_();
+  sums[0].gradient.index_add_(0, tokens, rows);
+  sums[0].hasBegun = true;
+  sums[1].add(use.outputGradient.sum(0));
 }
 
-void addLinear(const ParameterUse &use, Tensor *gradient) {
-  gradient[0].addmm_(use.outputGradient.t(), use.input);
+void addLinear(const ParameterUse &use, GradientSum *sums) {
+  sums[0].addProduct(use.outputGradient.t(), use.input);
   if (use.hasBias)
-    gradient[1].add_(use.outputGradient.sum(0));
+    sums[1].add(use.outputGradient.sum(0));
 }
 
 // The norm's output is y = s * w + b, its standardised input s scaled and
@@ -38,41 +52,50 @@ void addLinear(const ParameterUse &use, Tensor *gradient) {
 //   dw = Σ (gW) * s = Σ W * P          over rows, M of them in the first form
 //   db = Σ gW       = W' G
 //
-// so neither y nor gW, the gradient of y, need be kept.
+// so neither y nor gW, the gradient of y, need be kept; and P is made a block
+// of rows at a time, for W may have a row for each word of the vocabulary.
 void addNormedLinear(const ParameterUse &use,
                      const std::vector<Tensor> &parameters,
-                     std::vector<Tensor> &gradients) {
+                     std::vector<GradientSum> &sums) {
   const Tensor &norm = parameters[use.parameter],
                &shift = parameters[use.parameter + 1],
                &weight = parameters[use.weight];
-  Tensor *ofNorm = &gradients[use.parameter],
-         *ofLinear = &gradients[use.weight];
-  Tensor standardised =
-      at::sub(use.input, use.mean).mul_(use.reciprocalDeviation);
-  Tensor product =
-      use.outputGradient.t().mm(standardised.view({-1, standardised.size(-1)}));
+  GradientSum *ofNorm = &sums[use.parameter], *ofLinear = &sums[use.weight];
+  Tensor standardised = at::sub(use.input, use.mean)
+                            .mul_(use.reciprocalDeviation)
+                            .view({-1, use.input.size(-1)});
   Tensor sum = use.outputGradient.sum(0);
-  ofNorm[0].add_(at::mul(weight, product).sum(0));
-  ofNorm[1].addmv_(weight.t(), sum);
-  ofLinear[0].addcmul_(product, norm).addr_(sum, shift);
+  const int64_t rows = weight.size(0), width = weight.size(1);
+  const int64_t block = std::max<int64_t>(1, kBlockElements / width);
+  for (int64_t first = 0; first < rows; first += block) {
+    const int64_t count = std::min(block, rows - first);
+    Tensor product =
+        use.outputGradient.narrow(1, first, count).t().mm(standardised);
+    ofNorm[0].add(at::mul(weight.narrow(0, first, count), product).sum(0));
+    GradientSum ofRows{ofLinear[0].gradient.narrow(0, first, count),
+                       ofLinear[0].hasBegun};
+    ofRows.add(product.mul_(norm));
+    ofRows.gradient.addr_(sum.narrow(0, first, count), shift);
+  }
+  ofLinear[0].hasBegun = true;
+  ofNorm[1].add(at::mv(weight.t(), sum));
   if (use.hasBias)
-    ofLinear[1].add_(sum);
+    ofLinear[1].add(sum);
 }
 
 } // namespace
 
 void addWeightGradient(const ParameterUse &use,
                        const std::vector<Tensor> &parameters,
-                       std::vector<Tensor> &gradients) {
+                       std::vector<GradientSum> &sums) {
   at::NoGradGuard noGraph;
-  Tensor *gradient = &gradients[use.parameter];
   switch (use.kind) {
   case ParameterUse::Kind::Embedding:
-    return addEmbedding(use, gradient);
+    return addEmbedding(use, &sums[use.parameter]);
   case ParameterUse::Kind::Linear:
-    return addLinear(use, gradient);
+    return addLinear(use, &sums[use.parameter]);
   case ParameterUse::Kind::NormedLinear:
-    return addNormedLinear(use, parameters, gradients);
+    return addNormedLinear(use, parameters, sums);
   }
 }
 

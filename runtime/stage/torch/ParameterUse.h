@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A split backward first asks autograd for the gradients of activations alone,
-// and later makes the weight gradients from what is kept here. A use is a place
-// where parameters enter the computation, with all that their gradient needs:
+// A split backward first makes the gradients of activations alone, and later
+// the weight gradients from what is kept here. A use is a place where
+// parameters enter the computation, with all that their gradient needs:
 //
 //   kind           parameters                    input
 //   Embedding      tokens', positions'           token numbers [B, T]
@@ -25,8 +25,9 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_PARAMETERUSE_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_PARAMETERUSE_H
 
+#include "runtime/stage/torch/GradientSum.h"
+
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/autograd/edge.h>
 
 #include <vector>
 
@@ -35,27 +36,27 @@ namespace chimera::runtime {
 struct ParameterUse {
   enum class Kind { Embedding, Linear, NormedLinear };
 
-  Kind kind;
+  Kind kind = Kind::Embedding;
   /// Numbers among the stage's parameters: of the first; of the linear layer's
   /// weight, if there is one. Others follow theirs. A tied head's weight is the
   /// token embedding, far from its norm.
-  size_t parameter, weight;
-  bool hasBias; ///< of the linear layer
+  size_t parameter = 0, weight = 0;
+  bool hasBias = false; ///< of the linear layer
 
-  /// Known after the forward. They share autograd's memory.
-  at::Tensor input;
-  at::Tensor mean, reciprocalDeviation; ///< NormedLinear only, [B, T, 1]
-  torch::autograd::Edge output;         ///< where its gradient arrives
+  /// Of the forward. They share autograd's memory.
+  at::Tensor input = {};
+  at::Tensor mean = {}, reciprocalDeviation = {}; ///< NormedLinear, [B, T, 1]
 
   /// Known after the input gradient. [M, out], or [B, T, C] of an embedding.
-  at::Tensor outputGradient;
+  at::Tensor outputGradient = {};
 };
 
-/// Adds the gradient of the parameters of `use` to `gradients`; both lists are
-/// the stage's, in its order. `parameters` are those of the forward.
+/// Adds the gradient of the parameters of `use` to `sums`; both lists are the
+/// stage's, in its order. `parameters` are those of the forward. Takes memory
+/// for no more than the tokens' rows and a block of the weight's.
 void addWeightGradient(const ParameterUse &use,
                        const std::vector<at::Tensor> &parameters,
-                       std::vector<at::Tensor> &gradients);
+                       std::vector<GradientSum> &sums);
 
 } // namespace chimera::runtime
 

@@ -40,14 +40,13 @@ program::OptimizerT adamW(const program::ProgramT &program) {
   return *program.optimizer;
 }
 
-// From the forward: the root of the graph and the leaves at which it ends. The
+// From the forward: the root of the graph and the leaf at which it ends. The
 // graph holds what autograd saved; the output itself is not needed and not
 // kept.
 struct ForwardStash : Stash {
+  Parameters parameters;
   torch::autograd::Edge root;
-  std::vector<Tensor> parameters;
-  Tensor input;
-  std::vector<ParameterUse> uses;
+  Tensor input; ///< undefined on the first stage
   const std::byte *weights;
 };
 
@@ -109,9 +108,7 @@ public:
     at::AutoGradMode differentiable(true);
     auto stash = std::make_unique<ForwardStash>();
     stash->weights = weights.data();
-    stash->parameters = layers.bind(weights.data());
-    for (Tensor &parameter : stash->parameters)
-      parameter.set_requires_grad(true);
+    stash->parameters.all = layers.bind(weights.data());
 
     // Clones, for the caller may reuse its buffers before the backward.
     Tensor x, targets;
@@ -123,8 +120,8 @@ public:
     if (layers.hasHead())
       targets = tokens(labels, microBatch).clone();
 
-    Tensor result = layers.run(std::move(x), targets, stash->parameters,
-                               microBatch, &stash->uses);
+    Tensor result =
+        layers.run(std::move(x), targets, stash->parameters, microBatch);
     stash->root = torch::autograd::impl::gradient_edge(result);
     if (wanted == Wanted::Both)
       write(result.detach(), microBatch, output);
@@ -133,28 +130,13 @@ public:
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> saved,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient) override {
+                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
     expectOutputGradient(microBatch, outputGradient);
     expectBytes("weight gradient", weightGradient.size(), layers.weightBytes());
     expectInputGradient(microBatch, inputGradient);
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
-    // So that autograd frees what it has done with.
-    stash.uses.clear();
-
-    // Autograd adds to gradients that are there, in place.
-    std::vector<Tensor> gradients = layers.bind(weightGradient.data());
-    for (size_t i = 0; i < gradients.size(); ++i)
-      stash.parameters[i].mutable_grad() = gradients[i];
-
-    // While `seed` is held here, autograd sees that the incoming gradient is
-    // shared and does not use the caller's bytes as memory for a sum.
-    Tensor seed = gradientOfOutput(microBatch, outputGradient);
-    // A backward on CPU runs in the calling thread.
-    torch::autograd::Engine::get_default_engine().execute(
-        {stash.root}, {seed}, /*keep_graph=*/false, /*create_graph=*/false,
-        /*accumulate_grad=*/true);
-    if (!layers.hasEmbedding())
-      activation(inputGradient, microBatch).copy_(stash.input.grad());
+    stash.parameters.sums = sumsOf(weightGradient, sum);
+    differentiate(stash, microBatch, outputGradient, inputGradient);
   }
 
   std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
@@ -166,41 +148,22 @@ public:
     expectInputGradient(microBatch, inputGradient);
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
 
-    // Told which gradients are wanted, autograd computes only what leads to
-    // them: no parameter's.
-    torch::autograd::edge_list wanted;
-    for (const ParameterUse &use : stash.uses)
-      wanted.push_back(use.output);
-    if (!layers.hasEmbedding())
-      wanted.push_back(torch::autograd::impl::gradient_edge(stash.input));
-    // Cloned, for it may be the last layer's output gradient and kept.
-    std::vector<Tensor> gradients =
-        torch::autograd::Engine::get_default_engine().execute(
-            {stash.root},
-            {gradientOfOutput(microBatch, outputGradient).clone()},
-            /*keep_graph=*/false, /*create_graph=*/false,
-            /*accumulate_grad=*/false, wanted);
-
+    differentiate(stash, microBatch, outputGradient, inputGradient);
     auto rest = std::make_unique<WeightStash>();
     rest->weights = stash.weights;
-    rest->uses = std::move(stash.uses);
-    for (size_t i = 0; i < rest->uses.size(); ++i) {
-      rest->uses[i].output = {};
-      rest->uses[i].outputGradient = std::move(gradients[i]);
-    }
-    if (!layers.hasEmbedding())
-      activation(inputGradient, microBatch).copy_(gradients.back());
+    rest->uses = std::move(stash.parameters.uses);
     return rest;
   }
 
   void weightGradient(MicroBatch, std::unique_ptr<Stash> saved,
-                      ConstBytes weights, Bytes weightGradient) override {
+                      ConstBytes weights, Bytes weightGradient,
+                      Sum sum) override {
     expectBytes("weight gradient", weightGradient.size(), layers.weightBytes());
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
     const std::vector<Tensor> parameters = layers.bind(stash.weights);
-    std::vector<Tensor> gradients = layers.bind(weightGradient.data());
+    std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
     for (ParameterUse &use : stash.uses) {
-      addWeightGradient(use, parameters, gradients);
+      addWeightGradient(use, parameters, sums);
       use = {}; // frees it
     }
   }
@@ -218,6 +181,26 @@ public:
   }
 
 private:
+  std::vector<GradientSum> sumsOf(Bytes weightGradient, Sum sum) const {
+    std::vector<GradientSum> sums;
+    for (Tensor &gradient : layers.bind(weightGradient.data()))
+      sums.push_back({std::move(gradient), sum == Sum::Continue});
+    return sums;
+  }
+
+  // Runs the graph of `stash`: its parameters get theirs, the input's gradient
+  // is written.
+  void differentiate(ForwardStash &stash, MicroBatch microBatch,
+                     ConstBytes outputGradient, Bytes inputGradient) const {
+    // Cloned, for a use may keep it, and autograd may use it as memory for a
+    // sum. A backward on CPU runs in the calling thread.
+    torch::autograd::Engine::get_default_engine().execute(
+        {stash.root}, {gradientOfOutput(microBatch, outputGradient).clone()},
+        /*keep_graph=*/false, /*create_graph=*/false, /*accumulate_grad=*/true);
+    if (!layers.hasEmbedding())
+      activation(inputGradient, microBatch).copy_(stash.input.grad());
+  }
+
   void expectParts(MicroBatch microBatch) const {
     if (microBatch.part >= microBatch.parts || rows % microBatch.parts != 0)
       throw std::invalid_argument(
@@ -245,9 +228,9 @@ private:
                                      : activation(input, microBatch);
     Tensor targets =
         layers.hasHead() ? tokens(labels, microBatch).clone() : Tensor();
-    write(
-        layers.run(x.clone(), targets, layers.bind(weights.data()), microBatch),
-        microBatch, output);
+    Parameters parameters{.all = layers.bind(weights.data())};
+    write(layers.run(x.clone(), targets, parameters, microBatch), microBatch,
+          output);
   }
 
   // A part's mean over its own samples is as many times its share of the whole

@@ -215,7 +215,7 @@ const Broken kBroken[] = {
        return c;
      },
      {"order: worker 1: B1.0 stands before the forward it needs",
-      "memory: worker 0 holds 22 bytes at F0.1, more than its cap of 21"}},
+      "memory: worker 0 holds 22 bytes at B0.0, more than its cap of 21"}},
     {"RepeatsAndUnknownOnesHoldNoMemory",
      [] {
        Case c = line();

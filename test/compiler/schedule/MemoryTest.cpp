@@ -13,8 +13,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// Stage 0: 10 of weights (twice, for their gradients), 5 of state, 100 of
-/// stash, 1000 of boundary; stage 1: 20, 0, 200, nobody reads its boundary.
+/// Stage 0: 10 of weights (and of their gradients), 5 of state, 100 of stash,
+/// 1000 of boundary; stage 1: 20, 0, 200, nobody reads its boundary.
 Case sized(bool split = false) {
   Case c = makeCase("1f1b", 2, 2, {1, 2, 1, 1}, split);
   c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
@@ -23,23 +23,23 @@ Case sized(bool split = false) {
 
 TEST(Memory, CountsWhatAWorkerAlwaysHolds) {
   Case c = sized();
-  EXPECT_EQ(residentBytes(c.problem)[0], 25);
-  EXPECT_EQ(residentBytes(c.problem)[1], 40);
+  EXPECT_EQ(residentBytes(c.problem)[0], 15);
+  EXPECT_EQ(residentBytes(c.problem)[1], 20);
   // Chimera: both stages on both workers.
   c = makeCase("chimera", 2, 2);
   c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
-  EXPECT_EQ(residentBytes(c.problem)[0], 65);
-  EXPECT_EQ(residentBytes(c.problem)[1], 65);
+  EXPECT_EQ(residentBytes(c.problem)[0], 35);
+  EXPECT_EQ(residentBytes(c.problem)[1], 35);
 }
 
 /// Worker 0: F0 F1 B0 B1, worker 1: F0 B0 F1 B1.
-TEST(Memory, HoldsStashesAndWhatPasses) {
+TEST(Memory, HoldsStashesSumsAndWhatPasses) {
   Case c = sized();
   Timing timing = simulate(c.problem, c.schedule);
-  EXPECT_EQ(timing.peakBytes,
-            (std::vector<int64_t>{25 + 2 * 100 + 1000, 40 + 200 + 1000}));
-  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[0], 25).index, 1);
-  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[1], 40).index, 0);
+  EXPECT_EQ(timing.peakBytes, (std::vector<int64_t>{15 + 10 + 2 * 100 + 1000,
+                                                    20 + 20 + 200 + 1000}));
+  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[0], 15).index, 2);
+  EXPECT_EQ(memoryPeak(c.problem, c.schedule.workers[1], 20).index, 1);
 }
 
 TEST(Memory, GoesUpAndDownOverTime) {
@@ -47,12 +47,12 @@ TEST(Memory, GoesUpAndDownOverTime) {
   Timing timing = simulate(c.problem, c.schedule);
   std::vector<std::pair<int64_t, int64_t>> samples;
   for (MemorySample sample :
-       memoryOverTime(c.problem, c.schedule, timing, 1, 40))
+       memoryOverTime(c.problem, c.schedule, timing, 1, 20))
     samples.push_back({sample.time, sample.bytes});
   // F0 1-2, B0 2-4, F1 4-5, B1 5-7.
   EXPECT_EQ(samples,
             (std::vector<std::pair<int64_t, int64_t>>{
-                {0, 40}, {1, 1240}, {2, 1240}, {4, 1240}, {5, 1240}, {7, 40}}));
+                {0, 20}, {1, 1220}, {2, 1240}, {4, 1240}, {5, 1240}, {7, 40}}));
 }
 
 /// The stash goes with the weight gradient, which passes nothing on.
@@ -61,17 +61,35 @@ TEST(Memory, KeepsTheStashForTheWeightGradient) {
   Timing timing = simulate(c.problem, c.schedule);
   std::vector<std::pair<int64_t, int64_t>> samples;
   for (MemorySample sample :
-       memoryOverTime(c.problem, c.schedule, timing, 1, 40))
+       memoryOverTime(c.problem, c.schedule, timing, 1, 20))
     samples.push_back({sample.time, sample.bytes});
   // F0 1-2, I0 2-3, W0 3-4, F1 4-5, I1 5-6, W1 6-7.
-  EXPECT_EQ(samples, (std::vector<std::pair<int64_t, int64_t>>{{0, 40},
-                                                               {1, 1240},
-                                                               {2, 1240},
+  EXPECT_EQ(samples, (std::vector<std::pair<int64_t, int64_t>>{{0, 20},
+                                                               {1, 1220},
+                                                               {2, 1220},
                                                                {3, 240},
                                                                {4, 1240},
                                                                {5, 1240},
                                                                {6, 240},
                                                                {7, 40}}));
+}
+
+/// Without a flush a sum goes at its update, here after each micro-batch.
+TEST(Memory, HoldsASumUntilItsUpdate) {
+  for (bool each : {true, false}) {
+    Case c = makeCase(each ? "pipedream" : "pipedream-2bw", 1, 2);
+    c.problem.bytes = {{10, 5, 100, 1000}};
+    int64_t resident = residentBytes(c.problem)[0];
+    std::vector<int64_t> bytes;
+    Timing timing = simulate(c.problem, c.schedule);
+    for (MemorySample sample :
+         memoryOverTime(c.problem, c.schedule, timing, 0, resident))
+      bytes.push_back(sample.bytes - resident);
+    // F0 B0 F1 B1 of two steps, and what is left behind them.
+    int64_t between = each ? 100 : 110;
+    EXPECT_EQ(bytes, (std::vector<int64_t>{100, 110, between, 110, 100, 110,
+                                           between, 110, 0}));
+  }
 }
 
 /// The worker that exceeds its cap by most, and how many others do.
@@ -83,13 +101,13 @@ TEST(Memory, SaysWhoExceedsItsCap) {
   c.problem.memoryCaps = {1225, 1239};
   CapExcess excess = *capExcess(c.problem, c.schedule);
   EXPECT_EQ(describe(excess, c.schedule),
-            "at least 1240 bytes on worker 1 at forward of pipeline 0, stage "
+            "at least 1240 bytes on worker 1 at backward of pipeline 0, stage "
             "1, micro-batch 0");
   c.problem.memoryCaps = {1000, 1239};
   excess = *capExcess(c.problem, c.schedule);
   EXPECT_EQ(describe(excess, c.schedule),
-            "at least 1225 bytes on worker 0 at forward of pipeline 0, stage "
-            "0, micro-batch 1, and 1 other worker above it");
+            "at least 1225 bytes on worker 0 at backward of pipeline 0, stage "
+            "0, micro-batch 0, and 1 other worker above it");
 }
 
 TEST(Memory, IsNothingWithoutSizes) {

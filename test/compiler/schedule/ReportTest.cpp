@@ -317,9 +317,10 @@ TEST(Report, MarksWhatExceedsItsCaps) {
   refused.title = "a title";
   object = nlohmann::json::parse(render("json", refused))[0];
   EXPECT_EQ(object["title"], "a title");
-  EXPECT_EQ(object["over_memory_cap"],
-            "at least 411 bytes on worker 1 at forward of pipeline 0, stage 1, "
-            "micro-batch 3");
+  EXPECT_EQ(
+      object["over_memory_cap"],
+      "at least 411 bytes on worker 1 at backward of pipeline 0, stage 1, "
+      "micro-batch 0");
   EXPECT_EQ(object["makespan"], 15);
   EXPECT_FALSE(object["bounds"].contains("LB4"));
   std::string table = render("table", refused);

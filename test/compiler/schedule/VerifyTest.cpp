@@ -117,10 +117,11 @@ TEST(Verify, Memory) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
   c.problem.memoryCaps = {21, 1};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
-            "worker 0 holds 22 bytes at forward of pipeline 0, stage 0, "
-            "micro-batch 1, more than its cap of 21\n"
-            "worker 1 holds 12 bytes at forward of pipeline 0, stage 1, "
+            "worker 0 holds 22 bytes at backward of pipeline 0, stage 0, "
+            "micro-batch 0, more than its cap of 21\n"
+            "worker 1 holds 12 bytes at backward of pipeline 0, stage 1, "
             "micro-batch 0, more than its cap of 1\n");
+  c.problem.bytes[1].weights = 2;
   c.schedule.workers[1].clear();
   EXPECT_TRUE(has(c, Constraint::Memory,
                   "worker 1 holds 2 bytes before its first action, more than "

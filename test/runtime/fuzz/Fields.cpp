@@ -344,6 +344,7 @@ ProgramT sampleOfAnyKind(Random &random) {
   SampleOptions options{.workers = 1 + anySize(random, 4),
                         .microBatches = anySize(random, 12),
                         .splitBackward = random.oneIn(2),
+                        .beginsSums = random.oneIn(2),
                         .dataParallel = anySize(random, 3)};
   switch (random.below(5)) {
   case 0:

@@ -45,6 +45,7 @@ TEST(HostileRun, SamplesEqualTheSequentialRun) {
                  .microBatches = microBatches,
                  .bidirectional = other,
                  .splitBackward = !other,
+                 .beginsSums = workers > 2,
                  .doubledForwards = other,
                  .backwardParts = 1 + microBatches % 2,
                  .recompute = other ? SampleOptions::Recompute::AllButFirst
@@ -55,8 +56,10 @@ TEST(HostileRun, SamplesEqualTheSequentialRun) {
        {program::Updates::EachMicroBatch, program::Updates::EachStep})
     for (uint32_t workers : {1, 2, 4})
       expectEqualUnderSeeds(
-          program::sampleAsynchronous(
-              {.workers = workers, .microBatches = workers + 1}, updates),
+          program::sampleAsynchronous({.workers = workers,
+                                       .microBatches = workers + 1,
+                                       .beginsSums = workers > 1},
+                                      updates),
           20);
 }
 

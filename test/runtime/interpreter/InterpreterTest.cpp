@@ -76,10 +76,10 @@ public:
   }
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient) override {
+                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
     look();
     stage->backward(microBatch, std::move(stash), outputGradient, weights,
-                    weightGradient, inputGradient);
+                    weightGradient, inputGradient, sum);
   }
   std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
                                        std::unique_ptr<Stash> stash,
@@ -91,10 +91,11 @@ public:
                                 weights, inputGradient);
   }
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
-                      ConstBytes weights, Bytes weightGradient) override {
+                      ConstBytes weights, Bytes weightGradient,
+                      Sum sum) override {
     look();
-    stage->weightGradient(microBatch, std::move(stash), weights,
-                          weightGradient);
+    stage->weightGradient(microBatch, std::move(stash), weights, weightGradient,
+                          sum);
   }
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState) override {
@@ -119,6 +120,7 @@ TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
     program::ProgramT program = program::samplePipeline(
         {.workers = 2,
          .splitBackward = splitBackward,
+         .beginsSums = splitBackward,
          .recompute = program::SampleOptions::Recompute::All});
     std::vector<ReduceGroup> groups = communicationOf(program).groups;
     std::unique_ptr<Device> device = makeHostDevice();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace chimera::program {
 
@@ -80,6 +81,7 @@ private:
     std::vector<Action> actions;
     Buffers losses;
     size_t next = 0;
+    bool hasSum = false; ///< of gradients, since the last update began
     std::vector<Life> lives;
   };
 
@@ -212,11 +214,13 @@ private:
         stage.actions.push_back({true, j + d});
       stage.actions.push_back({false, j});
     }
-    if (!each)
+    stage.hasSum = false;
+    if (!each && !options.beginsSums)
       zero(s);
   }
 
   void zero(uint32_t s) {
+    stages[s].hasSum = true;
     append(s, Opcode::ZeroGradient, ValueKind::WeightGradient, s, 0, 1, 0, {},
            {stages[s].gradient});
   }
@@ -315,7 +319,12 @@ private:
     stage.inFlight.erase(m);
     auto age = static_cast<uint16_t>(each ? ahead(s) : 1);
     if (each)
+      stage.hasSum = false;
+    if (each && !options.beginsSums)
       zero(s);
+    Buffers before; // what the gradient is added to
+    if (std::exchange(stage.hasSum, true))
+      before.push_back(stage.gradient);
     Buffers outgoing;
     if (s > 0)
       outgoing.push_back(
@@ -325,15 +334,17 @@ private:
       results.insert(results.end(), outgoing.begin(), outgoing.end());
       append(s, Opcode::InputGradient, ValueKind::Stash, s, m, 1, 0,
              {flight.stash, incoming, flight.weights}, results, age);
+      Buffers operands = {results[0], flight.weights};
+      operands.insert(operands.end(), before.begin(), before.end());
       append(s, Opcode::WeightGradient, ValueKind::WeightGradient, s, m, 1, 0,
-             {results[0], flight.weights, stage.gradient}, {stage.gradient},
-             age);
+             operands, {stage.gradient}, age);
     } else {
       Buffers results = {stage.gradient};
       results.insert(results.end(), outgoing.begin(), outgoing.end());
+      Buffers operands = {flight.stash, incoming, flight.weights};
+      operands.insert(operands.end(), before.begin(), before.end());
       append(s, Opcode::Backward, ValueKind::WeightGradient, s, m, 1, 0,
-             {flight.stash, incoming, flight.weights, stage.gradient}, results,
-             age);
+             operands, results, age);
     }
     if (s > 0)
       send(ValueKind::Gradient, s, s - 1, m, outgoing[0],

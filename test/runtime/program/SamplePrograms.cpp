@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace chimera::program {
@@ -228,8 +229,12 @@ private:
     weightsOf[place] = weights;
     optimizerOf[place] = optimizer;
     gradientOf[place] = gradient;
-    compute(Opcode::ZeroGradient, ValueKind::WeightGradient, place, {},
-            {gradient});
+    if (options.beginsSums &&
+        !program.pipelines[place.pipeline]->micro_batches.empty())
+      notBegun.insert(place);
+    else
+      compute(Opcode::ZeroGradient, ValueKind::WeightGradient, place, {},
+              {gradient});
   }
 
   uint32_t load(ValueKind kind, Place place) {
@@ -339,6 +344,9 @@ private:
                                       : consume(ValueKind::Gradient, place);
     uint32_t weights = weightsOf[replica];
     uint32_t sum = gradientOf[replica];
+    Buffers before; // what the gradient is added to
+    if (notBegun.erase(replica) == 0)
+      before.push_back(sum);
     if (auto inputs = inputsOf.find(place); inputs != inputsOf.end()) {
       stashOf[place] = newStash(worker);
       compute(Opcode::Recompute, ValueKind::Stash, place, inputs->second,
@@ -354,13 +362,17 @@ private:
       results.insert(results.end(), outgoing.begin(), outgoing.end());
       compute(Opcode::InputGradient, ValueKind::Gradient, place,
               {stashOf[place], incoming, weights}, results);
+      Buffers operands = {kept, weights};
+      operands.insert(operands.end(), before.begin(), before.end());
       compute(Opcode::WeightGradient, ValueKind::WeightGradient, place,
-              {kept, weights, sum}, {sum});
+              operands, {sum});
     } else {
+      Buffers operands = {stashOf[place], incoming, weights};
+      operands.insert(operands.end(), before.begin(), before.end());
       Buffers results = {sum};
       results.insert(results.end(), outgoing.begin(), outgoing.end());
-      compute(Opcode::Backward, ValueKind::WeightGradient, place,
-              {stashOf[place], incoming, weights, sum}, results);
+      compute(Opcode::Backward, ValueKind::WeightGradient, place, operands,
+              results);
     }
     if (place.stage > 0)
       produce(ValueKind::Gradient, place, place.at(place.stage - 1),
@@ -478,6 +490,7 @@ private:
   uint32_t stages; ///< of each pipeline
   ProgramT program;
   std::map<Place, uint32_t> weightsOf, optimizerOf, gradientOf, stashOf;
+  std::set<Place> notBegun;          ///< replicas without a gradient sum so far
   std::map<Place, Buffers> inputsOf; ///< of a forward, for its recomputes
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> lossOf;
   std::map<std::pair<ValueKind, Place>, Message> messages;

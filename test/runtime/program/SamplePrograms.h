@@ -37,6 +37,9 @@ struct SampleOptions {
   uint32_t idlePipelines = 0;
   /// Whether a backward is an input_gradient and a weight_gradient after it.
   bool splitBackward = false;
+  /// Whether a replica's first backward begins its gradient sum, as the
+  /// compiler has it, instead of adding to a zero_gradient.
+  bool beginsSums = false;
   /// Whether a forward covers two micro-batches of its pipeline, a last one
   /// that is left over alone.
   bool doubledForwards = false;

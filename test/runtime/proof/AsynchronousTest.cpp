@@ -33,6 +33,7 @@ TEST(VerifyAsynchronous, AcceptsPipeDreamAnd2BW) {
                 sampleAsynchronous({.workers = workers,
                                     .microBatches = workers + more,
                                     .splitBackward = split,
+                                    .beginsSums = workers % 2 == 0,
                                     .dataParallel = 1 + more % 2},
                                    updates);
             program.message_model = model;

@@ -26,22 +26,26 @@ TEST(Verify, AcceptsSamplePipelines) {
     for (uint32_t microBatches : {1, 2, 3, 8, 17})
       for (bool bidirectional : {false, true})
         for (bool splitBackward : {false, true})
-          for (uint32_t dataParallel : {1, 2})
-            for (MessageModel model :
-                 {MessageModel::Rendezvous, MessageModel::Buffered,
-                  MessageModel::StreamPerDirection, MessageModel::StreamPerPair,
-                  MessageModel::StreamPerDevice}) {
-              ProgramT program = samplePipeline({.workers = workers,
-                                                 .microBatches = microBatches,
-                                                 .bidirectional = bidirectional,
-                                                 .splitBackward = splitBackward,
-                                                 .dataParallel = dataParallel});
-              program.message_model = model;
-              ASSERT_EQ(firstMessage(program), "")
-                  << workers << " workers, " << microBatches
-                  << " micro-batches, bidirectional " << bidirectional
-                  << ", split " << splitBackward;
-            }
+          for (bool beginsSums : {false, true})
+            for (uint32_t dataParallel : {1, 2})
+              for (MessageModel model :
+                   {MessageModel::Rendezvous, MessageModel::Buffered,
+                    MessageModel::StreamPerDirection,
+                    MessageModel::StreamPerPair,
+                    MessageModel::StreamPerDevice}) {
+                ProgramT program =
+                    samplePipeline({.workers = workers,
+                                    .microBatches = microBatches,
+                                    .bidirectional = bidirectional,
+                                    .splitBackward = splitBackward,
+                                    .beginsSums = beginsSums,
+                                    .dataParallel = dataParallel});
+                program.message_model = model;
+                ASSERT_EQ(firstMessage(program), "")
+                    << workers << " workers, " << microBatches
+                    << " micro-batches, bidirectional " << bidirectional
+                    << ", split " << splitBackward;
+              }
 }
 
 TEST(Verify, AcceptsRangesPartsAndRecomputes) {
@@ -59,6 +63,7 @@ TEST(Verify, AcceptsRangesPartsAndRecomputes) {
                                .microBatches = microBatches,
                                .bidirectional = bidirectional,
                                .splitBackward = splitBackward,
+                               .beginsSums = doubledForwards,
                                .doubledForwards = doubledForwards,
                                .backwardParts = backwardParts,
                                .recompute = recompute})),

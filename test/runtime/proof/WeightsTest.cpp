@@ -41,6 +41,18 @@ const Refusal kCases[] = {
        insert(p, 1, indexOf(p, 1, Opcode::Backward) + 1,
               worker(p, 1).instructions[0]);
      }},
+    {"SumBegunTwice", Rule::Weights,
+     "expected the gradients of a whole update to reduce, got one of 1 "
+     "backward "
+     "between micro-batch 1 and 1 of stage 1",
+     [](ProgramT &p) {
+       // The second backward of pipeline 0 begins the sum anew.
+       Instruction &second = find(p, 1, Opcode::Backward, 2);
+       ASSERT_EQ(second.pipeline(), 0);
+       for (uint32_t k = 3; k < 3u + second.results(); ++k)
+         operand(p, 1, second, k) = operand(p, 1, second, k + 1);
+       second.mutate_operands(3);
+     }},
     {"SumOverTooFewPipelines", Rule::Weights,
      "expected the sum of all gradients that its label names, over all "
      "pipelines and copies, got one of 2 backwards between micro-batch 0 and 1 "

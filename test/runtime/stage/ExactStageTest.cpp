@@ -152,6 +152,20 @@ TEST(ExactStage, GradientsAddUp) {
               once.weightGradient[i] - (i ? 200 : 100));
 }
 
+TEST(ExactStage, SumsBeginWhateverWasThere) {
+  Operands operands;
+  auto stage = makeExactStage(program::samplePipeline(), 1);
+  Words sum{0, 0}, begun{100, 200}, output(3), gradient(3);
+  for (Words *each : {&sum, &begun})
+    stage->backward(operands.microBatch,
+                    stage->forward(operands.microBatch, in(operands.input), {},
+                                   in(operands.weights), out(output)),
+                    in(operands.outputGradient), in(operands.weights),
+                    out(*each), out(gradient),
+                    each == &begun ? Sum::Begin : Sum::Continue);
+  EXPECT_EQ(begun, sum);
+}
+
 TEST(ExactStage, StashesAreCheckedForWhatTheyAre) {
   auto stage = makeExactStage(program::samplePipeline(), 1);
   Words words{1}, more{1};

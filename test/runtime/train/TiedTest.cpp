@@ -159,7 +159,7 @@ struct WholeModel final : Stage {
     return nullptr;
   }
   void backward(MicroBatch, std::unique_ptr<Stash>, ConstBytes, ConstBytes,
-                Bytes weightGradient, Bytes) override {
+                Bytes weightGradient, Bytes, Sum) override {
     ASSERT_EQ(weightGradient.size(), gradient.size());
     std::ranges::copy(gradient, weightGradient.begin());
   }
@@ -167,8 +167,8 @@ struct WholeModel final : Stage {
                                        ConstBytes, ConstBytes, Bytes) override {
     return nullptr;
   }
-  void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes,
-                      Bytes) override {}
+  void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,
+                      Sum) override {}
   void optimizerStep(uint64_t, double, ConstBytes gradientSum, Bytes,
                      Bytes) override {
     EXPECT_TRUE(std::ranges::equal(gradientSum, gradient));

@@ -143,11 +143,12 @@ template <typename T> struct Line {
     return loss;
   }
 
-  void backward(MicroBatch microBatch) {
+  void backward(MicroBatch microBatch, Sum sum = Sum::Continue) {
     for (size_t s = parts.size(); s-- > 0;)
       parts[s].stage->backward(microBatch, std::move(parts[s].stash),
                                gradientOfOutput(s), bytesOf(parts[s].weights),
-                               bytesOf(parts[s].gradient), gradientOfInput(s));
+                               bytesOf(parts[s].gradient), gradientOfInput(s),
+                               sum);
   }
 
   /// The halves of `backward`: the first leaves in `stash` what the second
@@ -162,10 +163,16 @@ template <typename T> struct Line {
                 std::nan(""));
     }
   }
-  void weightGradient(MicroBatch microBatch) {
+  void weightGradient(MicroBatch microBatch, Sum sum = Sum::Continue) {
     for (Part &part : parts)
       part.stage->weightGradient(microBatch, std::move(part.stash),
-                                 bytesOf(part.weights), bytesOf(part.gradient));
+                                 bytesOf(part.weights), bytesOf(part.gradient),
+                                 sum);
+  }
+  /// Fills all gradients with what must not be read.
+  void spoilGradients() {
+    for (Part &part : parts)
+      std::fill(part.gradient.begin(), part.gradient.end(), std::nan(""));
   }
 
   /// The buffers of stage `s`: the last one has a loss, the first no input that

@@ -83,6 +83,27 @@ template <typename T> void compare(Sizes sizes, double tolerance) {
     }
 }
 
+TEST(SplitBackwardTest, sumsBeginWhateverWasThere) {
+  for (bool tied : {false, true})
+    for (auto cut : std::vector<std::vector<uint32_t>>{{4}, {1, 3}}) {
+      program::ProgramT program = smallProgram({.tied = tied}, cut);
+      Line<double> added(program), begun(program);
+      begun.spoilGradients();
+      for (uint64_t index : {0, 1})
+        for (Line<double> *line : {&added, &begun}) {
+          line->forward({0, index});
+          line->inputGradient({0, index});
+          line->weightGradient({0, index}, line == &begun && index == 0
+                                               ? Sum::Begin
+                                               : Sum::Continue);
+        }
+      EXPECT_LE(relativeDifference(program,
+                                   begun.once(&Line<double>::Part::gradient),
+                                   added.once(&Line<double>::Part::gradient)),
+                1e-14);
+    }
+}
+
 TEST(SplitBackwardTest, equalsTheWholeInFloat64) { compare<double>({}, 1e-12); }
 
 TEST(SplitBackwardTest, equalsTheWholeInFloat32) {

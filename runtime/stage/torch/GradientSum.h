@@ -1,0 +1,41 @@
+//===- GradientSum.h - The gradient of one parameter ------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Internal: it includes LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_GRADIENTSUM_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_GRADIENTSUM_H
+
+#include <ATen/ops/addmm.h>
+
+namespace chimera::runtime {
+
+/// A sum of gradients in the caller's memory.
+struct GradientSum {
+  at::Tensor gradient;
+  /// Whether there is something in it to add to; else it is written.
+  bool hasBegun;
+
+  void add(const at::Tensor &value) {
+    if (hasBegun)
+      gradient.add_(value);
+    else
+      gradient.copy_(value);
+    hasBegun = true;
+  }
+  /// Adds a product of matrices.
+  void addProduct(const at::Tensor &a, const at::Tensor &b) {
+    gradient.addmm_(a, b, /*beta=*/hasBegun ? 1 : 0);
+    hasBegun = true;
+  }
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_GRADIENTSUM_H

@@ -1,0 +1,162 @@
+//===- ParameterNodes.cpp - Operations that have parameters ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the nodes keep is what Layout.cpp counts, term by term; a test measures
+// it. Change both together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/ParameterNodes.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+namespace chimera::runtime {
+namespace {
+
+using at::Tensor;
+using torch::autograd::Node;
+using torch::autograd::variable_list;
+
+constexpr double kNormEpsilon = 1e-5;
+
+/// A graph is run once, so a node gives away what it holds.
+class ParameterNode final : public Node {
+public:
+  ParameterNode(Parameters &parameters, ParameterUse use, Tensor normed = {})
+      : parameters(parameters), use(std::move(use)), normed(std::move(normed)) {
+  }
+
+  variable_list apply(variable_list &&gradients) override {
+    use.outputGradient = std::move(gradients[0]);
+    variable_list ofInput;
+    switch (use.kind) {
+    case ParameterUse::Kind::Embedding:
+      break;
+    case ParameterUse::Kind::Linear:
+      ofInput = {ofLinearsInput()};
+      break;
+    case ParameterUse::Kind::NormedLinear:
+      ofInput = {ofNormsInput()};
+      break;
+    }
+    if (!parameters.addsAtOnce())
+      parameters.uses.push_back(std::move(use));
+    else if (use.kind != ParameterUse::Kind::NormedLinear)
+      addWeightGradient(use, parameters.all, parameters.sums);
+    use = {};
+    normed.reset();
+    return ofInput;
+  }
+
+private:
+  Tensor ofLinearsInput() const {
+    return use.outputGradient.mm(parameters.all[use.weight]);
+  }
+
+  /// Adds the weight gradients too, where they are added at once: with the
+  /// norm's output that is less work than addWeightGradient does without.
+  Tensor ofNormsInput() {
+    const bool adds = parameters.addsAtOnce();
+    const std::vector<Tensor> &all = parameters.all;
+    auto [ofInput, ofNorm, ofShift] = at::native_layer_norm_backward(
+        ofLinearsInput().view(use.input.sizes()), use.input,
+        {use.input.size(-1)}, use.mean, use.reciprocalDeviation,
+        all[use.parameter], all[use.parameter + 1], {true, adds, adds});
+    if (adds) {
+      std::vector<GradientSum> &sums = parameters.sums;
+      sums[use.weight].addProduct(use.outputGradient.t(), normed);
+      if (use.hasBias)
+        sums[use.weight + 1].add(use.outputGradient.sum(0));
+      sums[use.parameter].add(ofNorm);
+      sums[use.parameter + 1].add(ofShift);
+    }
+    return ofInput;
+  }
+
+  Parameters &parameters;
+  ParameterUse use;
+  Tensor normed; ///< the norm's output, [M, C]
+};
+
+/// Has autograd take `result` for the output of a node with inputs `from`.
+void setNode(const Tensor &result, torch::autograd::edge_list from,
+             ParameterNode *made) {
+  // Not deleted by its own destructor, which would recurse through the graph.
+  std::shared_ptr<Node> node(made, torch::autograd::deleteNode);
+  node->set_next_edges(std::move(from));
+  torch::autograd::set_history(result, node);
+}
+
+Tensor flattened(const Tensor &x) { return x.view({-1, x.size(-1)}); }
+
+} // namespace
+
+Tensor embed(Parameters &parameters, const Tensor &tokens, size_t p) {
+  const std::vector<Tensor> &all = parameters.all;
+  Tensor sum;
+  {
+    at::NoGradGuard noGraph;
+    sum = at::embedding(all[p], tokens).add_(all[p + 1]);
+  }
+  if (at::GradMode::is_enabled())
+    setNode(
+        sum, {},
+        new ParameterNode(parameters, {.kind = ParameterUse::Kind::Embedding,
+                                       .parameter = p,
+                                       .weight = p,
+                                       .input = tokens}));
+  return sum;
+}
+
+Tensor linear(Parameters &parameters, const Tensor &x, size_t p) {
+  const std::vector<Tensor> &all = parameters.all;
+  Tensor flat = flattened(x), y;
+  {
+    at::NoGradGuard noGraph;
+    y = at::addmm(all[p + 1], flat, all[p].t());
+  }
+  if (at::GradMode::is_enabled())
+    setNode(y, torch::autograd::collect_next_edges(flat),
+            new ParameterNode(parameters, {.kind = ParameterUse::Kind::Linear,
+                                           .parameter = p,
+                                           .weight = p,
+                                           .hasBias = true,
+                                           .input = flat.detach()}));
+  return y.view({x.size(0), x.size(1), -1});
+}
+
+Tensor normedLinear(Parameters &parameters, const Tensor &x, size_t p, size_t w,
+                    bool hasBias) {
+  const std::vector<Tensor> &all = parameters.all;
+  Tensor y, normed, mean, reciprocalDeviation;
+  {
+    at::NoGradGuard noGraph;
+    std::tie(normed, mean, reciprocalDeviation) = at::native_layer_norm(
+        x, {x.size(-1)}, all[p], all[p + 1], kNormEpsilon);
+    normed = flattened(normed);
+    y = hasBias ? at::addmm(all[w + 1], normed, all[w].t())
+                : normed.mm(all[w].t());
+  }
+  if (at::GradMode::is_enabled())
+    setNode(y, torch::autograd::collect_next_edges(x),
+            new ParameterNode(
+                parameters,
+                {.kind = ParameterUse::Kind::NormedLinear,
+                 .parameter = p,
+                 .weight = w,
+                 .hasBias = hasBias,
+                 .input = x.detach(),
+                 .mean = std::move(mean),
+                 .reciprocalDeviation = std::move(reciprocalDeviation)},
+                std::move(normed)));
+  return y.view({x.size(0), x.size(1), -1});
+}
+
+} // namespace chimera::runtime
