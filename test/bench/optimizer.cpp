@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Times AdamW beside LibTorch's fused one and a copy of as many bytes, on one
-// thread and on more, taking turns so that whatever else the machine does falls
-// on all of them, and prints medians as a Markdown table.
+// Times AdamW on one thread and on more, beside LibTorch's fused one, a copy of
+// as many bytes, and a loop on one thread with the vectors that any x86-64 has.
+// They take turns, so that whatever else the machine does falls on all of them.
+// Prints medians as a Markdown table.
 //
 //   optimizer [MILLIONS_OF_WEIGHTS] [THREADS] [ROUNDS]
 //
@@ -21,6 +22,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -33,6 +35,18 @@ using namespace chimera::runtime;
 /// Bytes that an update reads and writes of a weight: gradient, weight and two
 /// averages, and the last three again.
 constexpr double kTraffic = 7 * sizeof(float);
+
+/// The arithmetic of AdamW with nothing but what the compiler makes of a loop.
+void updateInALoop(int64_t count, const float *__restrict gradients,
+                   float *__restrict weights, float *__restrict average,
+                   float *__restrict squares) {
+  for (int64_t i = 0; i < count; ++i) {
+    average[i] += 0.1f * (gradients[i] - average[i]);
+    squares[i] = 0.999f * squares[i] + 0.001f * gradients[i] * gradients[i];
+    weights[i] = 0.99999f * weights[i] -
+                 1e-3f * average[i] / (std::sqrt(squares[i]) + 1e-8f);
+  }
+}
 
 double secondsOf(const std::function<void()> &run) {
   auto begin = std::chrono::steady_clock::now();
@@ -74,7 +88,7 @@ int main(int argc, char **argv) {
               static_cast<long long>(count / 1000000), rounds);
   for (int threads = 1; threads <= most; ++threads) {
     setThreads(threads);
-    std::vector<double> ours, theirs, copies;
+    std::vector<double> ours, theirs, copies, loops;
     for (int round = 0; round <= rounds; ++round) {
       double own = secondsOf([&] {
         adamWStep<float>(optimizer, step++, 1, true, count,
@@ -89,16 +103,23 @@ int main(int argc, char **argv) {
                           /*maximize=*/false);
       });
       double copy = secondsOf([&] { more.copy_(gradient); });
+      double loop = secondsOf([&] {
+        updateInALoop(count, gradient.data_ptr<float>(),
+                      weights.data_ptr<float>(), average.data_ptr<float>(),
+                      squares.data_ptr<float>());
+      });
       if (round == 0) // touches memory for the first time
         continue;
       ours.push_back(own);
       theirs.push_back(fused);
       copies.push_back(copy);
+      loops.push_back(loop);
     }
     double bandwidth = kTraffic * count / median(ours);
     double ofCopy = 2. * sizeof(float) * count / median(copies);
-    std::printf("| %d | %.1f | %.1f | %.0f %% | %.1f |\n", threads,
-                median(ours) * 1e3, bandwidth / 1e9, 100 * bandwidth / ofCopy,
-                median(theirs) * 1e3);
+    std::printf("| %d | %.1f | %.1f | %.0f %% | %.1f | %.1f | %.1f x |\n",
+                threads, median(ours) * 1e3, bandwidth / 1e9,
+                100 * bandwidth / ofCopy, median(theirs) * 1e3,
+                median(loops) * 1e3, median(loops) / median(ours));
   }
 }
