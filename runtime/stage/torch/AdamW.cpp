@@ -20,7 +20,7 @@ constexpr int64_t kGrain = 1 << 15;
 
 /// What is the same for all elements.
 template <typename T> struct Factors {
-  T scale, keep, new1, old2, new2, stepSize, root2, epsilon;
+  T scale, keep, new1, old2, new2, stepSize, perRoot2, epsilon;
 };
 
 template <typename T>
@@ -36,7 +36,7 @@ updateRange(const Factors<T> &f, int64_t begin, int64_t end,
     average[i] = mean;
     averageOfSquares[i] = square;
     weights[i] = f.keep * weights[i] -
-                 f.stepSize * mean / (std::sqrt(square) / f.root2 + f.epsilon);
+                 f.stepSize * mean / (std::sqrt(square) * f.perRoot2 + f.epsilon);
   }
 }
 
@@ -72,7 +72,7 @@ void adamWStep(const program::OptimizerT &optimizer, uint64_t step,
   factors.old2 = static_cast<T>(optimizer.beta2);
   factors.new2 = static_cast<T>(1 - optimizer.beta2);
   factors.stepSize = static_cast<T>(optimizer.learning_rate / correction1);
-  factors.root2 = static_cast<T>(std::sqrt(correction2));
+  factors.perRoot2 = static_cast<T>(1 / std::sqrt(correction2));
   factors.epsilon = static_cast<T>(optimizer.epsilon);
   inRanges(elements, kGrain, [&](int64_t begin, int64_t end) {
     update(factors, begin, end, gradientSum, weights, average,

@@ -62,3 +62,16 @@ target_link_libraries(chimera::torch INTERFACE
   chimera::torch_cpu chimera::c10 Threads::Threads)
 target_link_options(chimera::torch INTERFACE
   "-Wl,-rpath-link,${torch_dir}/lib" ${torch_needed})
+
+# OpenMP as LibTorch has it: the same library, so that its threads are lent to
+# loops of ours and none are started beside them.
+add_library(chimera::openmp INTERFACE IMPORTED GLOBAL)
+file(GLOB torch_gomp "${torch_dir}/lib/libgomp*.so*")
+if(torch_gomp)
+  list(GET torch_gomp 0 torch_gomp)
+  target_compile_options(chimera::openmp INTERFACE -fopenmp)
+  target_link_libraries(chimera::openmp INTERFACE "${torch_gomp}")
+else()
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  target_link_libraries(chimera::openmp INTERFACE OpenMP::OpenMP_CXX)
+endif()

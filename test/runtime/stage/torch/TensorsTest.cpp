@@ -6,12 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/Tensors.h"
+#include "runtime/system/Ranges.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
+#include <set>
 #include <thread>
 
 namespace chimera::runtime {
@@ -39,6 +42,29 @@ TEST(TensorsTest, threadsStayThoseOfTheCaller) {
     EXPECT_EQ(at::get_num_threads(), 1);
   }).join();
   setThreads(1);
+}
+
+TEST(TensorsTest, threadsAreLentToOtherLoops) {
+  auto threadsOf = [](int64_t count) {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    int64_t all = 0;
+    inRanges(count, 100, [&](int64_t begin, int64_t end) {
+      std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      all += end - begin;
+    });
+    EXPECT_EQ(all, count);
+    return threads.size();
+  };
+  std::thread([&] {
+    setThreads(3);
+    EXPECT_EQ(threadsOf(300), 3u);
+    EXPECT_EQ(threadsOf(200), 2u);
+    EXPECT_EQ(threadsOf(100), 1u);
+    setThreads(1);
+    EXPECT_EQ(threadsOf(300), 1u);
+  }).join();
 }
 
 TEST(TensorsTest, countsWhatTheCallerAllocated) {
