@@ -9,13 +9,15 @@ what the cores can do, and the ratio to it is what the pipeline keeps of that.
 
     test/bench/two_ranks.py [--tools build/release/bin] [--rounds 9]
         [--concatenation eager] [--before BIN] [--python build/venv/bin/python]
+        [--only sequential]
 
 The schedule is Chimera's; the ranks are threads of a process, or processes over MPI
-or TCP. With --before another build takes part in the same rounds, with direct
-concatenation, which any build has. With --python, which needs torch, the schedules of
-torch.distributed.pipelining do too, over gloo with two processes of one thread, and
-so do two independent PyTorch processes (two_ranks_pytorch.py). All train the same
-sizes of GPT-2 with the same batches.
+or TCP. With --before another build takes part in the same rounds, with two sequential
+processes too, and with direct concatenation, which any build has. With --python,
+which needs torch, the schedules of torch.distributed.pipelining do too, over gloo
+with two processes of one thread, and so do two independent PyTorch processes
+(two_ranks_pytorch.py). --only leaves out the rows without that word. All train the
+same sizes of GPT-2 with the same batches.
 
 In each round every row is measured once, next to a measurement of the two
 sequential processes; the ratio is that of this pair. Every second round goes
@@ -319,6 +321,7 @@ def main():
     parser.add_argument(
         "--concatenation", default="eager", help="how Chimera's units follow each other"
     )
+    parser.add_argument("--only", default="", help="rows whose names have this")
     for name, size in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=size)
     args = parser.parse_args()
@@ -331,8 +334,17 @@ def main():
         if args.before:
             before = bench.compile(args.before, "before", "direct")
             rows += rows_of_build(bench, args.before, "chimera before", before)
+            rows.append(
+                (
+                    "chimera before, two sequential processes",
+                    lambda: bench.chimera_sequential(args.before, before),
+                )
+            )
         if args.python:
             rows += rows_of_pytorch(bench)
+        rows = [row for row in rows if args.only in row[0]]
+        if not rows:
+            parser.error(f"expected a word of a row with --only, got '{args.only}'")
         results = measure(
             rows, lambda: bench.chimera_sequential(args.tools, program), args.rounds
         )
