@@ -35,8 +35,9 @@ updateRange(const Factors<T> &f, int64_t begin, int64_t end,
         f.old2 * averageOfSquares[i] + f.new2 * gradient * gradient;
     average[i] = mean;
     averageOfSquares[i] = square;
-    weights[i] = f.keep * weights[i] -
-                 f.stepSize * mean / (std::sqrt(square) * f.perRoot2 + f.epsilon);
+    weights[i] =
+        f.keep * weights[i] -
+        f.stepSize * mean / (std::sqrt(square) * f.perRoot2 + f.epsilon);
   }
 }
 

@@ -21,8 +21,10 @@
 namespace chimera::runtime {
 
 /// Memory of at least kSmallest bytes. What is in use and what is kept are
-/// together never more than what was in use at some time, so that keeping
-/// raises no peak. Any thread may take and free.
+/// together never more than what was in use at some time, so keeping raises no
+/// peak of tensors. Other memory that is taken when few of them are in use,
+/// such as that of a gathered model, comes on top. Any thread may take and
+/// free.
 class KeptMemory {
 public:
   /// The C library itself keeps what is smaller.
