@@ -79,11 +79,15 @@ chimera::runtime::philox(std::array<uint32_t, 4> counter, uint64_t key) {
   return {one.words[0][0], one.words[1][0], one.words[2][0], one.words[3][0]};
 }
 
+uint64_t chimera::runtime::keepThreshold(double probability) {
+  return static_cast<uint64_t>(
+      std::llround(std::clamp(probability, 0., 1.) * 4294967296.));
+}
+
 void chimera::runtime::keepElements(double probability, uint64_t key,
                                     uint64_t first, int64_t samples,
                                     int64_t elements, bool *kept) {
-  const auto threshold = static_cast<uint64_t>(
-      std::llround(std::clamp(probability, 0., 1.) * 4294967296.));
+  const uint64_t threshold = keepThreshold(probability);
   const int64_t counters = (elements + 3) / 4;
   inRanges(samples * counters, kGrain, [&](int64_t begin, int64_t end) {
     while (begin < end) {

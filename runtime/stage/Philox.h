@@ -30,6 +30,10 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t key);
 void keepElements(double probability, uint64_t key, uint64_t first,
                   int64_t samples, int64_t elements, bool *kept);
 
+/// The number below which an element's is where it is kept: `probability` times
+/// 2^32, rounded.
+uint64_t keepThreshold(double probability);
+
 } // namespace chimera::runtime
 
 #endif // CHIMERA_RUNTIME_STAGE_PHILOX_H

@@ -7,6 +7,7 @@
 
 #include "runtime/stage/torch/AdamW.h"
 
+#include "runtime/stage/AdamWFactors.h"
 #include "runtime/system/Ranges.h"
 #include "runtime/system/VectorWidths.h"
 
@@ -18,14 +19,9 @@ namespace {
 /// Elements that are worth another thread.
 constexpr int64_t kGrain = 1 << 15;
 
-/// What is the same for all elements.
-template <typename T> struct Factors {
-  T scale, keep, new1, old2, new2, stepSize, perRoot2, epsilon;
-};
-
 template <typename T>
 [[gnu::always_inline]] inline void
-updateRange(const Factors<T> &f, int64_t begin, int64_t end,
+updateRange(const AdamWFactors<T> &f, int64_t begin, int64_t end,
             const T *__restrict gradientSum, T *__restrict weights,
             T *__restrict average, T *__restrict averageOfSquares) {
   for (int64_t i = begin; i < end; ++i) {
@@ -41,14 +37,14 @@ updateRange(const Factors<T> &f, int64_t begin, int64_t end,
   }
 }
 
-CHIMERA_VECTOR_WIDTHS void update(const Factors<float> &f, int64_t begin,
+CHIMERA_VECTOR_WIDTHS void update(const AdamWFactors<float> &f, int64_t begin,
                                   int64_t end, const float *gradientSum,
                                   float *weights, float *average,
                                   float *averageOfSquares) {
   updateRange(f, begin, end, gradientSum, weights, average, averageOfSquares);
 }
 
-CHIMERA_VECTOR_WIDTHS void update(const Factors<double> &f, int64_t begin,
+CHIMERA_VECTOR_WIDTHS void update(const AdamWFactors<double> &f, int64_t begin,
                                   int64_t end, const double *gradientSum,
                                   double *weights, double *average,
                                   double *averageOfSquares) {
@@ -61,20 +57,8 @@ template <typename T>
 void adamWStep(const program::OptimizerT &optimizer, uint64_t step,
                double scale, bool decay, int64_t elements, const T *gradientSum,
                T *weights, T *average, T *averageOfSquares) {
-  // Scalars are computed in double and rounded once, as PyTorch does.
-  const double count = static_cast<double>(step) + 1;
-  const double correction1 = 1 - std::pow(optimizer.beta1, count);
-  const double correction2 = 1 - std::pow(optimizer.beta2, count);
-  Factors<T> factors;
-  factors.scale = static_cast<T>(scale);
-  factors.keep = static_cast<T>(
-      decay ? 1 - optimizer.learning_rate * optimizer.weight_decay : 1);
-  factors.new1 = static_cast<T>(1 - optimizer.beta1);
-  factors.old2 = static_cast<T>(optimizer.beta2);
-  factors.new2 = static_cast<T>(1 - optimizer.beta2);
-  factors.stepSize = static_cast<T>(optimizer.learning_rate / correction1);
-  factors.perRoot2 = static_cast<T>(1 / std::sqrt(correction2));
-  factors.epsilon = static_cast<T>(optimizer.epsilon);
+  const AdamWFactors<T> factors =
+      adamWFactors<T>(optimizer, step, scale, decay);
   inRanges(elements, kGrain, [&](int64_t begin, int64_t end) {
     update(factors, begin, end, gradientSum, weights, average,
            averageOfSquares);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AdamW (Loshchilov, Hutter, ICLR 2019) as torch.optim.AdamW computes it, in
-// one pass over memory. A stage's optimizer state is the running averages of
-// all its gradients, then those of their squares, in the weights' type.
+// AdamW, as AdamWFactors.h says, in one pass over memory. A stage's optimizer
+// state is the running averages of all its gradients, then those of their
+// squares, in the weights' type.
 //
 //===----------------------------------------------------------------------===//
 

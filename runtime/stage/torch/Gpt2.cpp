@@ -14,9 +14,11 @@
 
 #include "runtime/stage/Philox.h"
 #include "runtime/stage/torch/Random.h"
+#include "runtime/stage/torch/TensorOver.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 #include <limits>
@@ -32,9 +34,11 @@ class Dropout {
 public:
   /// `samples` is how many the micro-batch, or the part of one, has.
   Dropout(double probability, uint64_t seed, uint32_t layer,
-          const std::optional<MicroBatch> &microBatch, int64_t samples)
+          const std::optional<MicroBatch> &microBatch, int64_t samples,
+          StageKernels *kernels)
       : probability(microBatch ? probability : 0), seed(seed), layer(layer),
-        microBatch(microBatch.value_or(MicroBatch{})), samples(samples) {}
+        microBatch(microBatch.value_or(MicroBatch{})), samples(samples),
+        kernels(kernels) {}
 
   bool acts() const { return probability > 0; }
 
@@ -44,10 +48,15 @@ public:
     const uint64_t first =
         (microBatch.index * microBatch.parts + microBatch.part) *
         static_cast<uint64_t>(samples);
-    Tensor kept = at::empty(x.sizes(), at::kBool);
-    keepElements(1 - probability,
-                 mix({seed, kDropout, layer, site, microBatch.step}), first,
-                 samples, x.numel() / samples, kept.data_ptr<bool>());
+    const uint64_t key = mix({seed, kDropout, layer, site, microBatch.step});
+    const int64_t elements = x.numel() / samples;
+    Tensor kept = at::empty(x.sizes(), at::dtype(at::kBool).device(x.device()));
+    if (kernels)
+      kernels->keepElements(1 - probability, key, first, samples, elements,
+                            kept.data_ptr<bool>());
+    else
+      keepElements(1 - probability, key, first, samples, elements,
+                   kept.data_ptr<bool>());
     // In this order autograd keeps the mask and nothing else.
     return x.mul(kept).mul_(1 / (1 - probability));
   }
@@ -58,23 +67,38 @@ private:
   uint32_t layer;
   MicroBatch microBatch;
   int64_t samples;
+  StageKernels *kernels;
 };
+
+/// The mix of [B, heads, T, width] values by a fused kernel; undefined where
+/// the device has none for these. Kernels are named rather than chosen by
+/// scaled_dot_product_attention, so that what they keep is known.
+Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v) {
+  if (q.is_cpu())
+    return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
+        q, k, v, /*dropout_p=*/0, /*is_causal=*/true));
+  // Rows of 16 bytes.
+  if (q.scalar_type() != at::kFloat || q.size(-1) % 4 != 0)
+    return {};
+  return std::get<0>(at::_scaled_dot_product_efficient_attention(
+      q, k, v, /*attn_bias=*/std::nullopt,
+      /*compute_log_sumexp=*/at::GradMode::is_enabled(), /*dropout_p=*/0,
+      /*is_causal=*/true));
+}
 
 // Causal self-attention between its two linear layers.
 Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
   const int64_t b = projected.size(0), t = projected.size(1);
   const int64_t c = projected.size(2) / 3, width = c / heads;
   if (!dropout.acts()) {
-    // Named rather than chosen by scaled_dot_product_attention, so that what
-    // it keeps is known.
     std::vector<Tensor> parts = projected.split(c, -1);
     for (Tensor &part : parts)
       part = part.view({b, t, heads, width}).transpose(1, 2);
-    Tensor mixed = std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
-        parts[0], parts[1], parts[2], /*dropout_p=*/0, /*is_causal=*/true));
-    return mixed.transpose(1, 2).reshape({b, t, c});
+    if (Tensor mixed = fusedAttention(parts[0], parts[1], parts[2]);
+        mixed.defined())
+      return mixed.transpose(1, 2).reshape({b, t, c});
   }
-  // The fused kernel has no dropout that we could key. One copy makes batched
+  // The fused kernels have no dropout that we could key. One copy makes batched
   // matrices of queries, keys and values.
   std::vector<Tensor> parts = projected.view({b, t, 3, heads, width})
                                   .permute({2, 0, 3, 1, 4})
@@ -113,8 +137,10 @@ Tensor loss(const Tensor &x, const Tensor &labels, Parameters &parameters,
 
 } // namespace
 
-Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count)
-    : type(program.data_type), seed(program.seed), first(first), count(count) {
+Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
+           const Place &place)
+    : type(program.data_type), seed(program.seed), first(first), count(count),
+      place(place) {
   if (!program.model)
     throw std::invalid_argument("expected a program with a model, got one of "
                                 "bare stages, which the synthetic and exact "
@@ -140,9 +166,8 @@ std::vector<Tensor> Gpt2::bind(const std::byte *flat) const {
   std::vector<Tensor> tensors;
   tensors.reserve(parameterSlots.size());
   for (const Slot &slot : parameterSlots)
-    tensors.push_back(at::from_blob(
-        const_cast<std::byte *>(flat + slot.offset * program::bytesOf(type)),
-        slot.parameter.shape, scalarType()));
+    tensors.push_back(tensorOver(flat + slot.offset * program::bytesOf(type),
+                                 slot.parameter.shape, scalarType(), place));
   return tensors;
 }
 
@@ -175,7 +200,8 @@ Tensor Gpt2::run(Tensor x, const Tensor &labels, Parameters &parameters,
                  const std::optional<MicroBatch> &dropped) const {
   size_t next = 0;
   for (uint32_t layer = first; layer != first + count; ++layer) {
-    Dropout dropout(model.dropout, seed, layer, dropped, x.size(0));
+    Dropout dropout(model.dropout, seed, layer, dropped, x.size(0),
+                    place.kernels);
     if (layer == 0)
       x = dropout(embed(parameters, x, next), kEmbedding);
     else if (layer == model.layers + 1)

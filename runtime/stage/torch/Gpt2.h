@@ -17,6 +17,7 @@
 #include "runtime/program/Layout.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/ParameterNodes.h"
+#include "runtime/stage/torch/Place.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -29,7 +30,8 @@ class Gpt2 {
 public:
   /// Layers [first, first + count) of the program's model. Throws
   /// std::invalid_argument if Layout.h refuses it or the range is none of its.
-  Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count);
+  Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
+       const Place &place = {});
 
   bool hasEmbedding() const { return first == 0; }
   bool hasHead() const { return first + count == program::layerCount(model); }
@@ -46,6 +48,8 @@ public:
     int64_t offset;
   };
   const std::vector<Slot> &slots() const { return parameterSlots; }
+
+  const Place &where() const { return place; }
 
   /// Tensors over the bytes of flat weights (or gradients), one for each slot.
   std::vector<at::Tensor> bind(const std::byte *flat) const;
@@ -67,6 +71,7 @@ private:
   program::DataType type;
   uint64_t seed;
   uint32_t first, count;
+  Place place;
   int64_t weightElements = 0;
   std::vector<Slot> parameterSlots;
 };

@@ -21,20 +21,31 @@ using at::Tensor;
 /// own for a while.
 constexpr int64_t kBlockElements = 1 << 20;
 
+/// On a GPU: in the order of the text too, which it finds by sorting; to ask
+/// how many tokens occur would be to wait for it.
+void addEmbeddingOnGpu(const ParameterUse &use, GradientSum *sums) {
+  const int64_t width = use.outputGradient.size(-1);
+  sums[0].gradient.index_put_({use.input.reshape({-1})},
+                              use.outputGradient.reshape({-1, width}),
+                              /*accumulate=*/true);
+}
+
 /// As autograd does it, each token's sum is made in the order of the text and
 /// then added; but only tokens that occur have one.
 void addEmbedding(const ParameterUse &use, GradientSum *sums) {
+  if (!sums[0].hasBegun)
+    sums[0].gradient.zero_();
+  sums[0].hasBegun = true;
+  sums[1].add(use.outputGradient.sum(0));
+  if (use.outputGradient.is_cuda())
+    return addEmbeddingOnGpu(use, sums);
   auto [tokens, numbers, counts] =
       at::_unique2(use.input, /*sorted=*/true, /*return_inverse=*/true);
   Tensor rows =
       at::embedding_dense_backward(use.outputGradient, numbers, tokens.size(0),
                                    /*padding_idx=*/-1,
                                    /*scale_grad_by_freq=*/false);
-  if (!sums[0].hasBegun)
-    sums[0].gradient.zero_();
   sums[0].gradient.index_add_(0, tokens, rows);
-  sums[0].hasBegun = true;
-  sums[1].add(use.outputGradient.sum(0));
 }
 
 void addLinear(const ParameterUse &use, GradientSum *sums) {

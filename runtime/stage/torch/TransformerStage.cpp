@@ -9,6 +9,7 @@
 
 #include "runtime/stage/torch/AdamW.h"
 #include "runtime/stage/torch/Gpt2.h"
+#include "runtime/stage/torch/TensorOver.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -59,14 +60,16 @@ struct WeightStash : Stash {
 class TransformerStage : public Stage {
 public:
   TransformerStage(const program::ProgramT &program, uint32_t first,
-                   uint32_t count)
-      : layers(program, first, count), optimizer(adamW(program)),
-        rows(program.micro_batch_size), context(program.model->context),
-        width(program.model->width),
+                   uint32_t count, const Place &place)
+      : place(place), layers(program, first, count, place),
+        optimizer(adamW(program)), rows(program.micro_batch_size),
+        context(program.model->context), width(program.model->width),
         tokenBytes(
             program::tokenBytes(*program.model, program.micro_batch_size)),
         boundaryBytes(program::boundaryBytes(*program.model, program.data_type,
                                              program.micro_batch_size)) {
+    if (place.isCuda && !place.kernels)
+      throw std::invalid_argument("expected kernels for a stage on a GPU");
     if (program.micro_batch_size == 0)
       throw std::invalid_argument("expected a micro-batch size of at least 1, "
                                   "got 0");
@@ -83,7 +86,9 @@ public:
     expectBytes("optimizer state", optimizerState.size(),
                 2 * layers.weightBytes());
     layers.initialize(weights.data());
-    std::fill(optimizerState.begin(), optimizerState.end(), std::byte{0});
+    view(optimizerState, {static_cast<int64_t>(optimizerState.size())},
+         at::kByte)
+        .zero_();
   }
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
@@ -236,11 +241,15 @@ private:
   // A part's mean over its own samples is as many times its share of the whole
   // micro-batch's as there are parts.
   void write(const Tensor &result, MicroBatch microBatch, Bytes output) const {
-    if (layers.hasHead()) {
+    if (!layers.hasHead()) {
+      activation(output, microBatch).copy_(result);
+    } else if (place.isCuda) {
+      // To ask for the number would be to wait for the GPU.
+      view(output, {}, at::kDouble)
+          .copy_(result.to(at::kDouble).div_(int64_t{microBatch.parts}));
+    } else {
       const double loss = result.item<double>() / microBatch.parts;
       std::memcpy(output.data(), &loss, sizeof loss);
-    } else {
-      activation(output, microBatch).copy_(result);
     }
   }
 
@@ -261,9 +270,11 @@ private:
 
   // A loss's own gradient is one, and goes to each part's mean by its share.
   Tensor gradientOfOutput(MicroBatch microBatch, ConstBytes bytes) const {
-    return layers.hasHead() ? at::full({}, 1. / microBatch.parts,
-                                       at::dtype(layers.scalarType()))
-                            : activation(bytes, microBatch);
+    return layers.hasHead()
+               ? at::full(
+                     {}, 1. / microBatch.parts,
+                     at::dtype(layers.scalarType()).device(deviceOf(place)))
+               : activation(bytes, microBatch);
   }
 
   Tensor tokens(ConstBytes bytes, MicroBatch microBatch) const {
@@ -275,25 +286,34 @@ private:
   }
 
   // A tensor over the caller's bytes.
-  static Tensor view(ConstBytes bytes, at::IntArrayRef shape,
-                     at::ScalarType type) {
-    return at::from_blob(const_cast<std::byte *>(bytes.data()), shape, type);
+  Tensor view(ConstBytes bytes, at::IntArrayRef shape,
+              at::ScalarType type) const {
+    return tensorOver(bytes.data(), shape, type, place);
   }
 
   template <typename T>
   void update(uint64_t step, double scale, ConstBytes gradientSum,
               Bytes weights, Bytes optimizerState) {
     auto *average = reinterpret_cast<T *>(optimizerState.data());
-    for (const Gpt2::Slot &slot : layers.slots())
+    for (const Gpt2::Slot &slot : layers.slots()) {
       // As GPT-2 was trained: matrices decay, biases and norms do not.
-      adamWStep<T>(
-          optimizer, step, scale, slot.parameter.shape.size() >= 2,
-          slot.parameter.elements(),
-          reinterpret_cast<const T *>(gradientSum.data()) + slot.offset,
-          reinterpret_cast<T *>(weights.data()) + slot.offset,
-          average + slot.offset, average + layers.elements() + slot.offset);
+      const bool decay = slot.parameter.shape.size() >= 2;
+      const int64_t count = slot.parameter.elements();
+      auto *gradient =
+          reinterpret_cast<const T *>(gradientSum.data()) + slot.offset;
+      auto *weight = reinterpret_cast<T *>(weights.data()) + slot.offset;
+      T *ofGradients = average + slot.offset;
+      T *ofSquares = ofGradients + layers.elements();
+      if (place.kernels)
+        place.kernels->adamW(adamWFactors<T>(optimizer, step, scale, decay),
+                             count, gradient, weight, ofGradients, ofSquares);
+      else
+        adamWStep<T>(optimizer, step, scale, decay, count, gradient, weight,
+                     ofGradients, ofSquares);
+    }
   }
 
+  Place place;
   Gpt2 layers;
   program::OptimizerT optimizer;
   int64_t rows; ///< samples of a whole micro-batch
@@ -306,18 +326,25 @@ private:
 std::unique_ptr<Stage> makeWholeModel(const program::ProgramT &program) {
   // Checked here too: the number of layers is asked of the model.
   return std::make_unique<TransformerStage>(
-      program, 0, program.model ? program::layerCount(*program.model) : 0);
+      program, 0, program.model ? program::layerCount(*program.model) : 0,
+      Place());
 }
 
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t number) {
+  return makeTransformerStage(program, number, Place());
+}
+
+std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
+                                            uint32_t number,
+                                            const Place &place) {
   if (number >= program.stages.size())
     throw std::invalid_argument("expected one of the program's " +
                                 std::to_string(program.stages.size()) +
                                 " stages, got " + std::to_string(number));
   const program::Stage &declared = program.stages[number];
   auto stage = std::make_unique<TransformerStage>(
-      program, declared.first_layer(), declared.layers());
+      program, declared.first_layer(), declared.layers(), place);
 
   if (std::string problem = program::checkStages(program); !problem.empty())
     throw std::invalid_argument(problem);

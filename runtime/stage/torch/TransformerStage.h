@@ -26,6 +26,7 @@
 #define CHIMERA_RUNTIME_STAGE_TORCH_TRANSFORMERSTAGE_H
 
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/Place.h"
 
 namespace chimera::runtime {
 
@@ -35,6 +36,8 @@ namespace chimera::runtime {
 /// optimizer other than "adamw".
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t stage);
+std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
+                                            uint32_t stage, const Place &place);
 
 /// The whole model as one stage, first and last at once: `forward` takes tokens
 /// and labels and gives the loss. Its weights are all layers' in order. Throws

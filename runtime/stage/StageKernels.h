@@ -1,0 +1,46 @@
+//===- StageKernels.h - What stages need beside a library -------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Few computations of stages are our own. On the host they are functions; a
+// device that is not the host has them here. Both give the same bits.
+//
+// Memory is the device's. A call is made by the work that a queue of the device
+// executes (Queue::launch), on the thread that calls it, and puts its operation
+// on that queue.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_STAGEKERNELS_H
+#define CHIMERA_RUNTIME_STAGE_STAGEKERNELS_H
+
+#include "runtime/stage/AdamWFactors.h"
+
+#include <cstdint>
+
+namespace chimera::runtime {
+
+class StageKernels {
+public:
+  virtual ~StageKernels() = default;
+
+  /// As Philox.h says.
+  virtual void keepElements(double probability, uint64_t key, uint64_t first,
+                            int64_t samples, int64_t elements, bool *kept) = 0;
+
+  /// Updates `elements` weights and their two averages in place, as
+  /// AdamWFactors.h says.
+  virtual void adamW(const AdamWFactors<float> &factors, int64_t elements,
+                     const float *gradientSum, float *weights, float *average,
+                     float *averageOfSquares) = 0;
+  virtual void adamW(const AdamWFactors<double> &factors, int64_t elements,
+                     const double *gradientSum, double *weights,
+                     double *average, double *averageOfSquares) = 0;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_STAGEKERNELS_H

@@ -1,0 +1,38 @@
+//===- TensorOver.h - Tensors over somebody else's bytes --------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Internal: it includes LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_TENSOROVER_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_TENSOROVER_H
+
+#include "runtime/stage/torch/Place.h"
+
+#include <ATen/ops/from_blob.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+namespace chimera::runtime {
+
+inline at::Device deviceOf(const Place &place) {
+  return place.isCuda ? c10::impl::VirtualGuardImpl(at::kCUDA).getDevice()
+                      : at::Device(at::kCPU);
+}
+
+inline at::Tensor tensorOver(const std::byte *bytes, at::IntArrayRef shape,
+                             at::ScalarType type, const Place &place) {
+  const at::Device device = deviceOf(place);
+  return at::for_blob(const_cast<std::byte *>(bytes), shape)
+      .options(at::dtype(type).device(device))
+      .target_device(device)
+      .make_tensor();
+}
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_TENSOROVER_H
