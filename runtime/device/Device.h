@@ -11,8 +11,8 @@
 // nothing but events. The host reads no memory of the device and writes none:
 // it copies from and to it through a queue.
 //
-// Implementations: Host.h, where a queue executes at once, and simulated/. One
-// conformance suite runs on all.
+// Implementations: Host.h, where a queue executes at once, simulated/ and
+// cuda/. One conformance suite runs on all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -92,10 +93,16 @@ public:
   /// Multiplies the elements, as Fold.h says.
   virtual void scale(ElementType type, Bytes bytes, double factor) = 0;
 
+  /// Makes ready for so many loads of so many bytes together under way at a
+  /// time, so that none of them has to take memory.
+  virtual void expectLoads(uint64_t count, uint64_t bytes) {
+    (void)count, (void)bytes;
+  }
   /// Copies what `fill` writes to host memory of the same size. `fill` is
   /// called once, before this returns.
   virtual void load(Bytes to, const std::function<void(Bytes)> &fill) = 0;
-  /// Copies to host memory, which must live until then.
+  /// Copies to host memory, which must live until then. Where the device did
+  /// not allocate it, this may block until then.
   virtual void readBack(ConstBytes from, Bytes host) = 0;
 
   /// The point behind all operations so far.
@@ -134,6 +141,8 @@ public:
   /// multiple of `alignment`, a power of two. Throws std::bad_alloc.
   virtual Block allocate(uint64_t bytes,
                          uint64_t alignment = kBlockAlignment) = 0;
+  /// Memory of the host, to and from which queues copy without blocking.
+  virtual Block allocateHost(uint64_t bytes) { return makeBlock(bytes); }
   virtual void free(std::byte *memory) noexcept = 0;
 
   /// `name` is for reports.
@@ -150,6 +159,21 @@ public:
   /// must stay unchanged while the result lives. May block as waitFor does.
   virtual HostBytes readBack(ConstBytes bytes, Event event,
                              std::chrono::milliseconds timeout) = 0;
+
+  /// Who is told, on another thread, what a device that executes later is at.
+  struct Listener {
+    std::chrono::milliseconds timeout; ///< of one instruction
+    /// Of those that `enter` told of, the oldest that has not ended.
+    std::function<void(uint64_t step, uint32_t instruction)> isAt;
+    /// All have ended that were put on queues.
+    std::function<void()> hasNothing;
+    /// An instruction does not end, or failed. Later calls of the device may
+    /// throw this, or block.
+    std::function<void(const std::string &)> failed;
+  };
+  /// From now on, until it is called again; nothing for no listener. It does
+  /// nothing on devices that execute at once.
+  virtual void listen(std::optional<Listener> listener) { (void)listener; }
 
   /// What is put on queues from now on belongs to this instruction of this
   /// step. For reports.

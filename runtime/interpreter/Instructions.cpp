@@ -272,13 +272,20 @@ void Interpreter::finishWait(const Instruction &waited) {
                           std::min<uint64_t>(sum.size(), kLossBytes)});
 }
 
-void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum,
-                               double scale) {
+/// Where the gradient sum of an update is kept.
+Bytes Interpreter::keptOf(const Instruction &instruction) {
   Kept &copy = kept[{instruction.pipeline(), instruction.stage()}];
   if (!copy.block) {
-    copy.block = allocate(sum.size());
-    copy.bytes = {copy.block.get(), sum.size()};
+    uint32_t sum = program::operandsOf(worker, instruction)[2];
+    copy.block = allocate(worker.buffers[sum].bytes());
+    copy.bytes = {copy.block.get(), worker.buffers[sum].bytes()};
   }
-  compute->copy(sum, copy.bytes);
-  compute->scale(stageOf(instruction)->weightType(), copy.bytes, scale);
+  return copy.bytes;
+}
+
+void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum,
+                               double scale) {
+  Bytes copy = keptOf(instruction);
+  compute->copy(sum, copy);
+  compute->scale(stageOf(instruction)->weightType(), copy, scale);
 }

@@ -50,9 +50,9 @@ bool computes(Opcode opcode) {
 
 Block Interpreter::allocate(uint64_t bytes) const try {
   return device.allocate(bytes, program.buffer_alignment);
-} catch (const std::bad_alloc &) {
+} catch (const std::bad_alloc &error) {
   throw std::runtime_error("cannot allocate " + std::to_string(bytes) +
-                           " bytes of the worker's memory");
+                           " bytes of the worker's memory: " + error.what());
 }
 
 Interpreter::Interpreter(const program::ProgramT &program,
@@ -83,7 +83,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
   std::iota(places.begin(), places.end(), 0);
   requests.resize(worker.instructions.size());
   for (size_t i = 0; i < kMostAhead + 2; ++i)
-    losses.push_back(makeBlock(kLossBytes));
+    losses.push_back(device.allocateHost(kLossBytes));
   uint32_t parts = 1;
   for (const auto &pipeline : program.pipelines)
     parts = std::max(parts, pipeline->backward_parts);
@@ -111,6 +111,11 @@ Interpreter::Interpreter(const program::ProgramT &program,
     reduceTypes.push_back(
         (communicator->kind == ValueKind::Loss ? lossType : weightType)
             .value_or(ElementType::UInt64));
+  expectLoads();
+  if (options.keepGradients)
+    for (const Instruction &instruction : worker.instructions)
+      if (instruction.opcode() == Opcode::OptimizerStep)
+        keptOf(instruction);
   arenaInUse = arenaBytesInUse(worker);
   if (options.meter)
     meterStart = options.meter->currentBytes();
@@ -129,6 +134,18 @@ void Interpreter::findRecomputes() {
       recomputed[instruction.stage() * pieces.count() +
                  pieces.numberOf(instruction.micro_batch(),
                                  instruction.part())] = true;
+}
+
+/// Loads run ahead of the steps that need them.
+void Interpreter::expectLoads() {
+  uint64_t count = 0, bytes = 0;
+  for (const Instruction &instruction : worker.instructions)
+    if (instruction.opcode() == Opcode::Load) {
+      count += instruction.micro_batches();
+      bytes +=
+          worker.buffers[program::resultsOf(worker, instruction)[0]].bytes();
+    }
+  compute->expectLoads((kMostAhead + 2) * count, (kMostAhead + 2) * bytes);
 }
 
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
@@ -159,6 +176,24 @@ std::unique_ptr<Stash> &Interpreter::stashOf(uint32_t buffer) {
 
 Stage *Interpreter::stageOf(const Instruction &instruction) {
   return stages.at({instruction.pipeline(), instruction.stage()}).get();
+}
+
+void Interpreter::rehearse() {
+  std::vector<bool> isState(worker.buffers.size());
+  for (const program::State &state : worker.states)
+    isState[state.weights()] = isState[state.optimizer_state()] = true;
+  for (uint32_t buffer = 0; buffer < worker.buffers.size(); ++buffer)
+    if (!isState[buffer] && worker.buffers[buffer].kind() != ValueKind::Stash)
+      compute->zero(bytesOf(buffer));
+  for (uint32_t i = 0; i < worker.body_end; ++i) {
+    const Instruction &instruction = worker.instructions[i];
+    if (computes(instruction.opcode()) &&
+        instruction.opcode() != Opcode::OptimizerStep)
+      executeOne(instruction, i, 0);
+  }
+  device.waitFor(compute->record(), options.timeout);
+  for (std::unique_ptr<Stash> &stash : stashes)
+    stash.reset();
 }
 
 void Interpreter::run(uint64_t steps, const OnStep &onStep) {

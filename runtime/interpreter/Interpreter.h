@@ -65,6 +65,13 @@ public:
               Status &status, const Options &options);
   ~Interpreter();
 
+  /// Executes what stages compute in a step, in its order and with its memory,
+  /// on zeros: nothing is sent and no weights change. Then libraries have their
+  /// code and their memory before ranks wait for each other: to load or to take
+  /// some later may block a device until what it communicates has ended, which
+  /// others may do likewise. To be called before `begin`, or not at all.
+  void rehearse();
+
   using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
 
   /// Runs `steps` times the body or, without a flush, the prologue, the body
@@ -115,6 +122,7 @@ private:
 
   Block allocate(uint64_t bytes) const;
   void findRecomputes();
+  void expectLoads();
   void enter(uint32_t sectionBegin, uint32_t sectionEnd);
   void leaveSections();
   void executeTimed(const program::Instruction &instruction);
@@ -127,6 +135,7 @@ private:
   void startAllReduce(const program::Instruction &instruction, uint32_t index);
   void finishWait(const program::Instruction &waited);
   void update(const program::Instruction &instruction, uint64_t step);
+  Bytes keptOf(const program::Instruction &instruction);
   void keepGradient(const program::Instruction &instruction, ConstBytes sum,
                     double scale);
   void noteUses(const program::Instruction &instruction);

@@ -37,6 +37,11 @@ struct alignas(64) Status {
   std::atomic<uint32_t> instruction;
   /// When it got there, in steadyNanoseconds.
   std::atomic<int64_t> since;
+  /// What its device is at, where that executes later and is behind.
+  std::atomic<uint32_t> isBehind;
+  std::atomic<uint32_t> deviceInstruction;
+  std::atomic<uint64_t> deviceStep;
+  std::atomic<int64_t> deviceSince;
   /// Whether a thread has begun to write why it fails.
   std::atomic<uint32_t> isFailing;
   /// The state in which it failed.
@@ -53,6 +58,13 @@ struct alignas(64) Status {
     instruction.store(newInstruction, std::memory_order_relaxed);
     since.store(steadyNanoseconds(), std::memory_order_relaxed);
   }
+  void deviceAt(uint64_t itsStep, uint32_t itsInstruction) {
+    deviceStep.store(itsStep, std::memory_order_relaxed);
+    deviceInstruction.store(itsInstruction, std::memory_order_relaxed);
+    deviceSince.store(steadyNanoseconds(), std::memory_order_relaxed);
+    isBehind.store(1, std::memory_order_release);
+  }
+  void deviceHasNothing() { isBehind.store(0, std::memory_order_release); }
   /// The first failure of a rank counts. Several threads of its process may
   /// call it at once.
   void fail(const std::string &text);

@@ -1,0 +1,371 @@
+//===- Device.cpp - A GPU that CUDA drives --------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/Device.h"
+
+#include "runtime/system/Deadline.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::cuda;
+
+namespace {
+int checked(int ordinal) {
+  int count = deviceCount();
+  if (ordinal < 0 || ordinal >= count)
+    throw std::invalid_argument("expected the number of a GPU, from 0 to " +
+                                std::to_string(count - 1) + ", got " +
+                                std::to_string(ordinal));
+  expect(cudaSetDevice(ordinal), "cudaSetDevice");
+  return ordinal;
+}
+
+std::string nameOf(const DeviceOptions &options) {
+  return "GPU " + std::to_string(options.ordinal) +
+         (options.user.empty() ? "" : " of " + options.user);
+}
+
+/// What every allocation of CUDA is a multiple of.
+constexpr uint64_t kOwnAlignment = 256;
+
+/// Whether `done` comes true within `time`.
+template <typename Done>
+bool comes(std::chrono::milliseconds time, const Done &done) {
+  Deadline deadline(time);
+  for (uint64_t looks = 0; !done(); ++looks) {
+    if (deadline.passed())
+      return false;
+    if (looks < 100)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return true;
+}
+} // namespace
+
+int cuda::deviceCount() {
+  int count = 0;
+  cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0)
+    return count;
+  (void)cudaGetLastError();
+  const std::string why =
+      error == cudaSuccess
+          ? ""
+          : std::string(" (") + cudaGetErrorString(error) + ")";
+  throw std::runtime_error(
+      "expected a GPU that CUDA can use, got none" + why +
+      ": is one there, with a driver (nvidia-smi), and does "
+      "CUDA_VISIBLE_DEVICES allow it?");
+}
+
+CudaDevice::CudaDevice(DeviceOptions given)
+    : options(std::move(given)), ownKernels(checked(options.ordinal)),
+      events(options.ordinal) {}
+
+CudaDevice::~CudaDevice() {
+  progress = nullptr;
+  constexpr std::chrono::seconds kPatience(2);
+  auto isDone = [&] {
+    return std::ranges::all_of(keptStreams, [](cudaStream_t stream) {
+      return cudaStreamQuery(stream) != cudaErrorNotReady;
+    });
+  };
+  // Otherwise somebody still uses it: the process is about to end.
+  if (!comes(kPatience, isDone))
+    return;
+  for (cudaStream_t stream : keptStreams)
+    (void)cudaStreamDestroy(stream);
+  for (const Memory &taken : keptMemory)
+    freeNow(taken);
+}
+
+void CudaDevice::listen(std::optional<Listener> listener) {
+  progress = nullptr;
+  if (listener)
+    progress = std::make_unique<Progress>(std::move(*listener),
+                                          [this](const Event &event) {
+                                            try {
+                                              return isDone(event);
+                                            } catch (...) {
+                                              fail(std::current_exception());
+                                              throw;
+                                            }
+                                          });
+}
+
+void CudaDevice::enter(uint64_t newStep, uint32_t newInstruction) {
+  step = newStep;
+  instruction = newInstruction;
+}
+
+void CudaDevice::use() const {
+  expect(cudaSetDevice(options.ordinal), "cudaSetDevice");
+}
+
+Block CudaDevice::take(uint64_t bytes, uint64_t alignment, bool onHost) {
+  expectNoFailure();
+  use();
+  uint64_t wanted = blockBytes(bytes, alignment);
+  uint64_t more = alignment > kOwnAlignment ? alignment - kOwnAlignment : 0;
+  if (wanted > UINT64_MAX - more)
+    throw std::bad_alloc();
+  void *taken = nullptr;
+  if (onHost)
+    expect(cudaHostAlloc(&taken, wanted + more, cudaHostAllocPortable),
+           "cudaHostAlloc");
+  else
+    expect(cudaMalloc(&taken, wanted + more), "cudaMalloc");
+  auto *begin = static_cast<std::byte *>(taken);
+  uint64_t over = reinterpret_cast<uintptr_t>(begin) % alignment;
+  std::byte *aligned = over == 0 ? begin : begin + (alignment - over);
+  memory[aligned] = {begin, onHost};
+  return Block(aligned, FreeMemory{this});
+}
+
+Block CudaDevice::allocate(uint64_t bytes, uint64_t alignment) {
+  return take(bytes, alignment, options.worksOnHost);
+}
+
+Block CudaDevice::allocateHost(uint64_t bytes) {
+  return take(bytes, kBlockAlignment, true);
+}
+
+void CudaDevice::free(std::byte *address) noexcept {
+  auto found = memory.find(address);
+  if (found == memory.end())
+    return;
+  Memory taken = found->second;
+  memory.erase(found);
+  // To free it waits for what is on the device.
+  if (hasFailed || std::uncaught_exceptions() > 0)
+    keptMemory.push_back(taken);
+  else
+    freeNow(taken);
+}
+
+void CudaDevice::freeNow(const Memory &taken) noexcept {
+  (void)cudaSetDevice(options.ordinal);
+  (void)(taken.isOnHost ? cudaFreeHost(taken.begin) : cudaFree(taken.begin));
+}
+
+std::unique_ptr<Queue> CudaDevice::makeQueue(const std::string &) {
+  expectNoFailure();
+  use();
+  return std::make_unique<CudaQueue>(*this, /*isMain=*/true);
+}
+
+Event CudaDevice::record(cudaStream_t stream, uint32_t queue) {
+  expectNoFailure();
+  std::shared_ptr<CUevent_st> event = events.take();
+  expect(cudaEventRecord(event.get(), stream), "cudaEventRecord");
+  return {queue, ++position, std::move(event)};
+}
+
+static cudaEvent_t eventOf(const Event &event) {
+  return static_cast<cudaEvent_t>(const_cast<void *>(event.kept.get()));
+}
+
+void CudaDevice::wait(cudaStream_t stream, const Event &event) {
+  if (event.kept)
+    expect(cudaStreamWaitEvent(stream, eventOf(event), 0),
+           "cudaStreamWaitEvent");
+}
+
+bool CudaDevice::isDone(Event event) {
+  expectNoFailure();
+  if (!event.kept)
+    return true;
+  cudaError_t state = cudaEventQuery(eventOf(event));
+  if (state == cudaErrorNotReady)
+    return false;
+  expect(state, "cudaEventQuery");
+  // What failed before the event said so first.
+  expectNoFailure();
+  return true;
+}
+
+void CudaDevice::waitFor(Event event, std::chrono::milliseconds timeout) {
+  if (isDone(event))
+    return;
+  ++blocks;
+  if (!comes(timeout, [&] { return isDone(event); }))
+    fail(std::make_exception_ptr(WaitError(
+        WaitError::Reason::TimedOut, timedOut(timeout, nameOf(options)))));
+  expectNoFailure();
+}
+
+HostBytes CudaDevice::readBack(ConstBytes bytes, Event event,
+                               std::chrono::milliseconds timeout) {
+  waitFor(event, timeout);
+  if (options.worksOnHost)
+    return bytes;
+  Block copy = makeBlock(bytes.size());
+  use();
+  if (!bytes.empty())
+    expect(cudaMemcpy(copy.get(), bytes.data(), bytes.size(),
+                      cudaMemcpyDeviceToHost),
+           "cudaMemcpy");
+  return {std::move(copy), bytes.size()};
+}
+
+void CudaDevice::fail(std::exception_ptr reason) noexcept {
+  std::lock_guard lock(mutex);
+  if (!failure)
+    failure = std::move(reason);
+  hasFailed = true;
+}
+
+void CudaDevice::expectNoFailure() {
+  if (!hasFailed)
+    return;
+  std::lock_guard lock(mutex);
+  std::rethrow_exception(failure);
+}
+
+namespace {
+class SameAddresses final : public AddressMap {
+  const std::byte *find(ConstBytes bytes) const override {
+    return bytes.data();
+  }
+};
+
+thread_local const Working *workingHere = nullptr;
+} // namespace
+
+Working cuda::working() {
+  if (!workingHere)
+    throw std::logic_error("expected a call by the work of a queue");
+  return *workingHere;
+}
+
+CudaQueue::CudaQueue(CudaDevice &device, bool isMain)
+    : device(device), number(++device.queues), isMain(isMain), ring(device) {
+  expect(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking),
+         "cudaStreamCreateWithFlags");
+}
+
+CudaQueue::~CudaQueue() { finish(); }
+
+void CudaQueue::finish() noexcept {
+  if (std::uncaught_exceptions() > 0)
+    device.fail(std::make_exception_ptr(
+        std::runtime_error("a queue was ended before its work")));
+  if (!device.hasFailed) {
+    (void)cudaStreamSynchronize(own);
+    (void)cudaStreamDestroy(own);
+    return;
+  }
+  // Work of the host that has not begun is left out.
+  std::lock_guard none(device.working);
+  device.keptStreams.push_back(own);
+}
+
+void CudaQueue::launch(std::span<const Access>, Work work) {
+  device.expectNoFailure();
+  if (!device.options.worksOnHost) {
+    const Working here{device.ownKernels, own};
+    struct Around {
+      const Working *outer = workingHere;
+      ~Around() { workingHere = outer; }
+    } around;
+    workingHere = &here;
+    std::shared_ptr<void> told;
+    if (device.options.aroundWork)
+      told = device.options.aroundWork(own);
+    work(SameAddresses());
+    return;
+  }
+  struct HostWork {
+    CudaDevice &device;
+    Work work;
+  };
+  auto later = std::make_unique<HostWork>(HostWork{device, std::move(work)});
+  expect(cudaLaunchHostFunc(
+             own,
+             [](void *data) {
+               std::unique_ptr<HostWork> now(static_cast<HostWork *>(data));
+               std::lock_guard lock(now->device.working);
+               if (now->device.hasFailed)
+                 return;
+               try {
+                 now->work(SameAddresses());
+               } catch (...) {
+                 now->device.fail(std::current_exception());
+               }
+             },
+             later.get()),
+         "cudaLaunchHostFunc");
+  later.release();
+}
+
+// Where memory is the host's, CUDA's own would block the host.
+void CudaQueue::zero(Bytes bytes) {
+  if (device.options.worksOnHost)
+    return launch({}, [bytes](const AddressMap &) {
+      std::ranges::fill(bytes, std::byte(0));
+    });
+  device.expectNoFailure();
+  if (!bytes.empty())
+    expect(cudaMemsetAsync(bytes.data(), 0, bytes.size(), own),
+           "cudaMemsetAsync");
+}
+
+void CudaQueue::copy(ConstBytes from, Bytes to) {
+  if (device.options.worksOnHost)
+    return launch({}, [from, to](const AddressMap &) {
+      std::ranges::copy(from, to.begin());
+    });
+  device.expectNoFailure();
+  if (!to.empty())
+    expect(cudaMemcpyAsync(to.data(), from.data(), to.size(), cudaMemcpyDefault,
+                           own),
+           "cudaMemcpyAsync");
+}
+
+void CudaQueue::fold(ElementType type, std::vector<ConstBytes> contributions,
+                     Bytes sum) {
+  device.expectNoFailure();
+  device.ownKernels.fold(own, type, contributions, sum);
+}
+
+void CudaQueue::scale(ElementType type, Bytes bytes, double factor) {
+  device.expectNoFailure();
+  device.ownKernels.scale(own, type, bytes, factor);
+}
+
+void CudaQueue::expectLoads(uint64_t count, uint64_t bytes) {
+  ring.expect(count, bytes);
+}
+
+void CudaQueue::load(Bytes to, const std::function<void(Bytes)> &fill) {
+  if (to.empty())
+    return fill(to);
+  Bytes host = ring.take(to.size());
+  fill(host);
+  copy(host, to);
+  ring.give(record());
+}
+
+void CudaQueue::readBack(ConstBytes from, Bytes host) { copy(from, host); }
+
+Event CudaQueue::record() {
+  Event event = device.record(own, number);
+  if (isMain && device.progress)
+    device.progress->add(device.step, device.instruction, event);
+  return event;
+}
+
+void CudaQueue::wait(Event event) {
+  device.expectNoFailure();
+  device.wait(own, event);
+}

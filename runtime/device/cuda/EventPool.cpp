@@ -1,0 +1,48 @@
+//===- EventPool.cpp - Events of CUDA that are used again -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/EventPool.h"
+
+#include "runtime/device/cuda/Calls.h"
+
+#include <mutex>
+#include <vector>
+
+using namespace chimera::runtime::cuda;
+
+struct EventPool::Free {
+  std::mutex mutex; ///< guards the rest
+  std::vector<cudaEvent_t> events;
+
+  ~Free() {
+    for (cudaEvent_t event : events)
+      (void)cudaEventDestroy(event);
+  }
+};
+
+EventPool::EventPool(int ordinal)
+    : ordinal(ordinal), unused(std::make_shared<Free>()) {}
+
+std::shared_ptr<CUevent_st> EventPool::take() {
+  cudaEvent_t event = nullptr;
+  {
+    std::lock_guard lock(unused->mutex);
+    if (!unused->events.empty()) {
+      event = unused->events.back();
+      unused->events.pop_back();
+    }
+  }
+  if (!event) {
+    expect(cudaSetDevice(ordinal), "cudaSetDevice");
+    expect(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+           "cudaEventCreateWithFlags");
+  }
+  return {event, [unused = unused](cudaEvent_t dropped) {
+            std::lock_guard lock(unused->mutex);
+            unused->events.push_back(dropped);
+          }};
+}

@@ -1,0 +1,145 @@
+//===- Kernels.cpp - What runs on the GPU besides the libraries -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/Kernels.h"
+
+#include "runtime/device/Fold.h"
+#include "runtime/device/cuda/KernelSource.h"
+
+#include <nvrtc.h>
+
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::cuda;
+
+namespace {
+// Enough to fill a multiprocessor.
+constexpr unsigned kBlocksOnProcessor = 8;
+
+/// The argument of the folds, as Kernels.cu has it.
+struct Summands {
+  const std::byte *begin[Kernels::kMostSummands];
+  int count;
+};
+
+void expectCompiled(nvrtcResult result, const char *call, nvrtcProgram program,
+                    int capability) {
+  if (result == NVRTC_SUCCESS)
+    return;
+  std::string log;
+  size_t size = 0;
+  if (program && nvrtcGetProgramLogSize(program, &size) == NVRTC_SUCCESS &&
+      size > 1) {
+    log.resize(size);
+    nvrtcGetProgramLog(program, log.data());
+    log.resize(size - 1); // it is terminated
+  }
+  throw std::runtime_error(
+      "cannot compile kernels for a GPU of compute capability " +
+      std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
+      ": " + call + ": " + nvrtcGetErrorString(result) +
+      (log.empty() ? "" : "\n" + log));
+}
+
+/// Code of the GPU.
+std::vector<char> compile(int capability) {
+  nvrtcProgram program = nullptr;
+  auto expect = [&](nvrtcResult result, const char *call) {
+    expectCompiled(result, call, program, capability);
+  };
+  expect(nvrtcCreateProgram(&program, kKernelSource, "Kernels.cu", 0, nullptr,
+                            nullptr),
+         "nvrtcCreateProgram");
+  struct Destroy {
+    nvrtcProgram &program;
+    ~Destroy() { nvrtcDestroyProgram(&program); }
+  } destroy{program};
+  const std::string architecture =
+      "--gpu-architecture=sm_" + std::to_string(capability);
+  const char *options[] = {architecture.c_str(), "--std=c++17", "--fmad=false"};
+  expect(nvrtcCompileProgram(program, std::size(options), options),
+         "nvrtcCompileProgram");
+  size_t size = 0;
+  expect(nvrtcGetCUBINSize(program, &size), "nvrtcGetCUBINSize");
+  std::vector<char> code(size);
+  expect(nvrtcGetCUBIN(program, code.data()), "nvrtcGetCUBIN");
+  return code;
+}
+} // namespace
+
+Kernels::Loaded Kernels::load(int capability) {
+  // What is loaded serves all GPUs of its kind, and stays.
+  static std::mutex mutex;
+  static std::map<int, Loaded> all;
+  std::lock_guard lock(mutex);
+  if (auto found = all.find(capability); found != all.end())
+    return found->second;
+  std::vector<char> code = compile(capability);
+  cudaLibrary_t library = nullptr;
+  expect(cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0,
+                             nullptr, nullptr, 0),
+         "cudaLibraryLoadData");
+  Loaded loaded{};
+  auto find = [&](cudaKernel_t &kernel, const char *name) {
+    expect(cudaLibraryGetKernel(&kernel, library, name),
+           "cudaLibraryGetKernel");
+  };
+  find(loaded.FoldFloat, "chimeraFoldFloat");
+  find(loaded.FoldDouble, "chimeraFoldDouble");
+  find(loaded.FoldInteger, "chimeraFoldInteger");
+  find(loaded.ScaleFloat, "chimeraScaleFloat");
+  find(loaded.ScaleDouble, "chimeraScaleDouble");
+  find(loaded.AdamWFloat, "chimeraAdamWFloat");
+  find(loaded.AdamWDouble, "chimeraAdamWDouble");
+  find(loaded.KeepElements, "chimeraKeepElements");
+  return all[capability] = loaded;
+}
+
+Kernels::Kernels(int ordinal) {
+  auto attribute = [&](cudaDeviceAttr which) {
+    int value = 0;
+    expect(cudaDeviceGetAttribute(&value, which, ordinal),
+           "cudaDeviceGetAttribute");
+    return value;
+  };
+  loaded = load(10 * attribute(cudaDevAttrComputeCapabilityMajor) +
+                attribute(cudaDevAttrComputeCapabilityMinor));
+  mostBlocks = kBlocksOnProcessor *
+               static_cast<unsigned>(
+                   std::max(1, attribute(cudaDevAttrMultiProcessorCount)));
+}
+
+void Kernels::fold(cudaStream_t stream, ElementType type,
+                   const std::vector<ConstBytes> &contributions,
+                   Bytes sum) const {
+  if (contributions.size() > kMostSummands)
+    throw std::invalid_argument(
+        "expected a sum of at most " + std::to_string(kMostSummands) +
+        " contributions on a GPU, got " + std::to_string(contributions.size()));
+  Summands summands{};
+  for (ConstBytes contribution : contributions)
+    summands.begin[summands.count++] = contribution.data();
+  cudaKernel_t kernel = type == ElementType::Float32   ? loaded.FoldFloat
+                        : type == ElementType::Float64 ? loaded.FoldDouble
+                                                       : loaded.FoldInteger;
+  uint64_t size = elementBytes(type);
+  launch(kernel, stream, (sum.size() + size - 1) / size, summands, sum.data(),
+         counted(sum.size()));
+}
+
+void Kernels::scale(cudaStream_t stream, ElementType type, Bytes bytes,
+                    double factor) const {
+  if (type == ElementType::UInt64)
+    return; // integers have no fractions
+  uint64_t count = bytes.size() / elementBytes(type);
+  launch(type == ElementType::Float32 ? loaded.ScaleFloat : loaded.ScaleDouble,
+         stream, count, bytes.data(), counted(count), factor);
+}

@@ -1,0 +1,180 @@
+//===- Kernels.cu - What runs on the GPU besides LibTorch and NCCL --------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiled when a device is opened, by NVRTC for the GPU at hand, and in tests
+// for the host. So it includes nothing, and names no variable of shared memory.
+// Multiplications and additions are not contracted (--fmad=false): all of these
+// give the bits that the host gives.
+//
+// Every kernel takes a grid of any size. Kernels.h says what each one does.
+//
+//===----------------------------------------------------------------------===//
+
+using Byte = unsigned char;
+using Word = unsigned int;
+using Count = unsigned long long;
+
+/// Contributions of one sum. Few enough for a kernel's arguments.
+constexpr int kMostSummands = 256;
+struct Summands {
+  const Byte *begin[kMostSummands];
+  int count;
+};
+
+/// The factors of AdamW that are the same for all elements.
+template <typename T> struct Factors {
+  T scale, keep, new1, old2, new2, stepSize, perRoot2, epsilon;
+};
+
+namespace {
+__device__ Count firstElement() {
+  return Count(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ Count stride() { return Count(gridDim.x) * blockDim.x; }
+
+/// The element at an address of any alignment, of which `bytes` bytes are
+/// there.
+template <typename T> __device__ T loadElement(const Byte *at, int bytes) {
+  if (bytes == sizeof(T) && Count(at) % sizeof(T) == 0)
+    return *reinterpret_cast<const T *>(at);
+  union {
+    T value;
+    Byte bytes[sizeof(T)];
+  } element = {};
+  for (int i = 0; i < bytes; ++i)
+    element.bytes[i] = at[i];
+  return element.value;
+}
+template <typename T>
+__device__ void storeElement(Byte *at, int bytes, T value) {
+  if (bytes == sizeof(T) && Count(at) % sizeof(T) == 0) {
+    *reinterpret_cast<T *>(at) = value;
+    return;
+  }
+  union {
+    T value;
+    Byte bytes[sizeof(T)];
+  } element = {value};
+  for (int i = 0; i < bytes; ++i)
+    at[i] = element.bytes[i];
+}
+
+template <typename T>
+__device__ void fold(const Summands &summands, Byte *sum, Count bytes) {
+  for (Count i = firstElement(); i * sizeof(T) < bytes; i += stride()) {
+    Count at = i * sizeof(T);
+    int size = bytes - at < sizeof(T) ? int(bytes - at) : int(sizeof(T));
+    T value = loadElement<T>(summands.begin[0] + at, size);
+    for (int k = 1; k < summands.count; ++k)
+      value += loadElement<T>(summands.begin[k] + at, size);
+    storeElement(sum + at, size, value);
+  }
+}
+
+template <typename T>
+__device__ void scale(Byte *elements, Count count, double factor) {
+  for (Count i = firstElement(); i < count; i += stride()) {
+    Byte *at = elements + i * sizeof(T);
+    T value = loadElement<T>(at, sizeof(T));
+    storeElement(at, sizeof(T), static_cast<T>(value * factor));
+  }
+}
+
+/// Moves four elements of each array at a time, so that enough reads are under
+/// way. The arrays are aligned for T.
+template <typename T>
+__device__ void adamW(const Factors<T> &f, Count count, const T *gradientSum,
+                      T *weights, T *average, T *averageOfSquares) {
+  constexpr int kAtOnce = 4;
+  for (Count begin = firstElement(); begin < count;
+       begin += kAtOnce * stride()) {
+    T gradient[kAtOnce], weight[kAtOnce], mean[kAtOnce], square[kAtOnce];
+    for (int k = 0; k < kAtOnce; ++k) {
+      Count i = begin + k * stride();
+      if (i < count) {
+        gradient[k] = gradientSum[i];
+        weight[k] = weights[i];
+        mean[k] = average[i];
+        square[k] = averageOfSquares[i];
+      }
+    }
+    for (int k = 0; k < kAtOnce; ++k) {
+      Count i = begin + k * stride();
+      if (i < count) {
+        T scaled = f.scale * gradient[k];
+        T newMean = mean[k] + f.new1 * (scaled - mean[k]);
+        T newSquare = f.old2 * square[k] + f.new2 * scaled * scaled;
+        average[i] = newMean;
+        averageOfSquares[i] = newSquare;
+        weights[i] =
+            f.keep * weight[k] -
+            f.stepSize * newMean / (sqrt(newSquare) * f.perRoot2 + f.epsilon);
+      }
+    }
+  }
+}
+} // namespace
+
+extern "C" __global__ void chimeraFoldFloat(Summands summands, Byte *sum,
+                                            Count bytes) {
+  fold<float>(summands, sum, bytes);
+}
+extern "C" __global__ void chimeraFoldDouble(Summands summands, Byte *sum,
+                                             Count bytes) {
+  fold<double>(summands, sum, bytes);
+}
+extern "C" __global__ void chimeraFoldInteger(Summands summands, Byte *sum,
+                                              Count bytes) {
+  fold<Count>(summands, sum, bytes);
+}
+
+extern "C" __global__ void chimeraScaleFloat(Byte *elements, Count count,
+                                             double factor) {
+  scale<float>(elements, count, factor);
+}
+extern "C" __global__ void chimeraScaleDouble(Byte *elements, Count count,
+                                              double factor) {
+  scale<double>(elements, count, factor);
+}
+
+extern "C" __global__ void
+chimeraAdamWFloat(Factors<float> factors, Count count, const float *gradientSum,
+                  float *weights, float *average, float *averageOfSquares) {
+  adamW(factors, count, gradientSum, weights, average, averageOfSquares);
+}
+extern "C" __global__ void
+chimeraAdamWDouble(Factors<double> factors, Count count,
+                   const double *gradientSum, double *weights, double *average,
+                   double *averageOfSquares) {
+  adamW(factors, count, gradientSum, weights, average, averageOfSquares);
+}
+
+/// As keepElements of Philox.h: a thread makes the four numbers of a counter.
+extern "C" __global__ void chimeraKeepElements(Count threshold, Count key,
+                                               Count first, Count samples,
+                                               Count elements, bool *kept) {
+  Count counters = (elements + 3) / 4;
+  for (Count i = firstElement(); i < samples * counters; i += stride()) {
+    Count row = i / counters, counter = i % counters, sample = first + row;
+    Word a = Word(counter), b = Word(counter >> 32);
+    Word c = Word(sample), d = Word(sample >> 32);
+    Word low = Word(key), high = Word(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+      Count one = Count(0xD2511F53) * a, two = Count(0xCD9E8D57) * c;
+      a = Word(two >> 32) ^ b ^ low;
+      b = Word(two);
+      c = Word(one >> 32) ^ d ^ high;
+      d = Word(one);
+      low += 0x9E3779B9;
+      high += 0xBB67AE85;
+    }
+    Word numbers[4] = {a, b, c, d};
+    for (int k = 0; k < 4; ++k)
+      if (4 * counter + k < elements)
+        kept[row * elements + 4 * counter + k] = numbers[k] < threshold;
+  }
+}

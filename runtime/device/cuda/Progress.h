@@ -1,0 +1,53 @@
+//===- Progress.h - How far a GPU has come ----------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_DEVICE_CUDA_PROGRESS_H
+#define CHIMERA_RUNTIME_DEVICE_CUDA_PROGRESS_H
+
+#include "runtime/device/Device.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace chimera::runtime::cuda {
+
+/// A thread that looks at events while the rank's own puts more on queues, or
+/// is blocked because a queue is full.
+class Progress {
+public:
+  /// `isDone` tells of an event, and throws what failed.
+  Progress(Device::Listener listener,
+           std::function<bool(const Event &)> isDone);
+  ~Progress();
+
+  /// `event` is behind what the instruction has put on the queue. Events come
+  /// in the order in which they pass.
+  void add(uint64_t step, uint32_t instruction, Event event);
+
+private:
+  struct Point {
+    uint64_t step;
+    uint32_t instruction;
+    Event event;
+  };
+  void look();
+  bool lookAt(Point point, std::unique_lock<std::mutex> &lock);
+
+  const Device::Listener listener;
+  const std::function<bool(const Event &)> isDone;
+  std::mutex mutex; ///< guards the rest
+  std::condition_variable changed;
+  std::deque<Point> points; ///< not known to have passed
+  bool ends = false;
+  std::thread thread;
+};
+
+} // namespace chimera::runtime::cuda
+
+#endif // CHIMERA_RUNTIME_DEVICE_CUDA_PROGRESS_H

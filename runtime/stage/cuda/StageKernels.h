@@ -1,0 +1,20 @@
+//===- StageKernels.h - What stages need of a GPU ---------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_CUDA_STAGEKERNELS_H
+#define CHIMERA_RUNTIME_STAGE_CUDA_STAGEKERNELS_H
+
+#include "runtime/stage/StageKernels.h"
+
+namespace chimera::runtime {
+
+/// Those of the CUDA device whose queue calls the work that calls them.
+StageKernels &cudaStageKernels();
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_CUDA_STAGEKERNELS_H

@@ -1,0 +1,25 @@
+//===- StandInModule.cpp - The module for CUDA without a GPU --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The module that chimera-run loads, over the stand-in: for stages that compute
+// on the host, and ranks that are threads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/cuda/Accelerator.h"
+#include "runtime/train/cuda/Module.h"
+
+#include <stdexcept>
+
+using namespace chimera::runtime;
+
+extern "C" __attribute__((visibility("default"))) Accelerator *
+chimeraMakeAccelerator1(const AcceleratorOptions &options) {
+  if (!options.stagesOnHost)
+    throw std::runtime_error("the stand-in for CUDA has no tensors");
+  return makeCudaAccelerator(options, {}).release();
+}
