@@ -44,11 +44,6 @@ MpiSession &session() {
 #endif
 } // namespace
 
-void test::PrintTo(const World &world, std::ostream *stream) {
-  constexpr const char *kNames[] = {"InProcess", "Simulated", "Tcp", "Mpi"};
-  *stream << kNames[world.kind] << world.ranks;
-}
-
 std::vector<test::World> test::worlds() {
   std::vector<World> all = worldsOfHosts();
   if (all.front().kind == World::Mpi)

@@ -17,10 +17,14 @@ namespace chimera::runtime::test {
 
 /// Channels of one kind between so many ranks.
 struct World {
-  enum Kind { InProcess, Simulated, Tcp, Mpi } kind;
+  enum Kind { InProcess, Simulated, Tcp, Mpi, Nccl } kind;
   uint32_t ranks;
 };
-void PrintTo(const World &world, std::ostream *stream);
+inline void PrintTo(const World &world, std::ostream *stream) {
+  constexpr const char *kNames[] = {"InProcess", "Simulated", "Tcp", "Mpi",
+                                    "Nccl"};
+  *stream << kNames[world.kind] << world.ranks;
+}
 
 /// The worlds to test with: several in one process, or that of the MPI job that
 /// this process is part of.
@@ -51,6 +55,9 @@ struct Rank {
 
 /// Runs `body` once for each rank of a world, on threads, or in an MPI job
 /// once, for this process's rank.
+///
+/// The functions above and this are those of the binary: World.cpp, or for CUDA
+/// and NCCL, over a stand-in or on GPUs, NcclWorld.cpp.
 void onEachRank(const World &world, const std::function<void(Rank &)> &body);
 
 /// Values in memory of a rank's device.

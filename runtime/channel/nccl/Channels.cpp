@@ -1,0 +1,367 @@
+//===- Channels.cpp - Channels between GPUs over NCCL ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/nccl/Channels.h"
+
+#include "runtime/channel/nccl/Communicators.h"
+#include "runtime/channel/nccl/OrderedSum.h"
+#include "runtime/device/Fold.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace chimera::runtime::nccl;
+using cuda::CudaDevice;
+using cuda::CudaQueue;
+using program::MessageModel;
+
+namespace {
+/// A communicator, and the stream on which this rank's operations of it are.
+struct Lane {
+  ncclComm_t communicator;
+  std::vector<uint32_t> members;
+  std::shared_ptr<CudaQueue> queue;
+  Block scratch = {}; ///< where it sums
+
+  int placeOf(uint32_t rank) const {
+    return static_cast<int>(std::ranges::lower_bound(members, rank) -
+                            members.begin());
+  }
+};
+
+/// The point behind an operation, known once it is on its stream.
+using Done = std::shared_ptr<std::optional<Event>>;
+
+struct NcclRequest final : Request {
+  explicit NcclRequest(Done done) : done(std::move(done)) {}
+  Done done;
+};
+
+/// An end of a message.
+struct End {
+  Lane *lane;
+  bool isSend;
+  uint32_t peer;
+  Bytes bytes; ///< which a send only reads
+  Event after;
+  Done done = std::make_shared<std::optional<Event>>();
+};
+
+class NcclChannels final : public Channels {
+public:
+  NcclChannels(CudaDevice &device, Control &control, const NcclOptions &options)
+      : device(device), control(control), options(options) {}
+  ~NcclChannels() override {
+    // Otherwise streams would wait for ranks that may never come.
+    if (std::uncaught_exceptions() > 0 || device.failed())
+      abort("the rank failed");
+  }
+
+  uint32_t rank() const override { return control.rank(); }
+  uint32_t ranks() const override { return control.ranks(); }
+
+  void prepare(const Communication &communication) override {
+    model = communication.model;
+    auto owned =
+        std::make_unique<Communicators>(device, control, options.timeout);
+    {
+      std::lock_guard lock(mutex);
+      communicators = std::move(owned);
+    }
+    local = makeStream();
+    if (model == MessageModel::StreamPerDevice) {
+      std::vector<uint32_t> all(ranks());
+      std::iota(all.begin(), all.end(), 0);
+      lanes[{}] = {communicators->all(), std::move(all), local};
+      lanes[{}].scratch = device.allocate(options.scratchBytes);
+    }
+    // All ranks split for all, in this order.
+    for (const Communication::Pair &pair : communication.pairs)
+      split(keyOf(pair.from, pair.to),
+            {std::min(pair.from, pair.to), std::max(pair.from, pair.to)});
+    for (const ReduceGroup &group : communication.groups) {
+      std::vector<uint32_t> members = membersOf(group);
+      split(keyOf(members), members, true);
+    }
+    connect(communication);
+  }
+
+  std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
+                                    Event after) override {
+    return post(true, to, {const_cast<std::byte *>(bytes.data()), bytes.size()},
+                std::move(after));
+  }
+  std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
+                                       Event after) override {
+    return post(false, from, bytes, std::move(after));
+  }
+
+  std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
+                                          ElementType type,
+                                          std::vector<ConstBytes> given,
+                                          Bytes sum, Event after) override {
+    checkAllReduce(group, rank(), type, given, sum);
+    device.expectNoFailure();
+    if (inGroup)
+      throw std::logic_error("expected an all-reduce outside of a group");
+    Lane *lane = nullptr;
+    std::vector<uint32_t> members = membersOf(group);
+    if (members.size() > 1)
+      lane = &laneOf(keyOf(members));
+    CudaQueue &queue = lane ? *lane->queue : *local;
+    queue.wait(after);
+    if (!lane)
+      queue.fold(type, std::move(given), sum);
+    else if (options.ownAllReduce && sum.size() % elementBytes(type) == 0)
+      sumInItsOwnWay(*lane, type, given, sum);
+    else
+      sumInOrder(*lane, group, type, given, sum);
+    return std::make_unique<NcclRequest>(
+        std::make_shared<std::optional<Event>>(queue.record()));
+  }
+
+  void beginGroup() override { inGroup = true; }
+  void endGroup() override {
+    inGroup = false;
+    run(std::exchange(posted, {}));
+  }
+
+  void wait(Queue &queue, std::unique_ptr<Request> request,
+            std::chrono::milliseconds) override {
+    const Done &done = dynamic_cast<NcclRequest &>(*request).done;
+    if (!*done)
+      throw std::logic_error(
+          "expected a wait behind the end of the group of its post");
+    queue.wait(**done);
+  }
+
+  void abort(const std::string &reason) override {
+    auto error = std::make_exception_ptr(
+        WaitError(WaitError::Reason::Aborted, "aborted: " + reason));
+    device.fail(error);
+    std::lock_guard lock(mutex);
+    if (communicators)
+      communicators->abort(error);
+  }
+
+private:
+  /// Says which operations are on the same stream: as the model does. The first
+  /// number tells messages between two ranks from their sums.
+  using Key = std::vector<uint32_t>;
+
+  Key keyOf(uint32_t from, uint32_t to) const {
+    if (model == MessageModel::StreamPerDevice)
+      return {};
+    if (model == MessageModel::StreamPerPair)
+      return {1, std::min(from, to), std::max(from, to)};
+    return {1, from, to};
+  }
+  Key keyOf(const std::vector<uint32_t> &members) const {
+    // NCCL's own all-reduce is one of all ranks of its communicator.
+    if (model == MessageModel::StreamPerDevice && !options.ownAllReduce)
+      return {};
+    Key key{0};
+    key.insert(key.end(), members.begin(), members.end());
+    return key;
+  }
+
+  std::shared_ptr<CudaQueue> makeStream() {
+    return std::make_shared<CudaQueue>(device);
+  }
+
+  void split(const Key &key, const std::vector<uint32_t> &members,
+             bool sums = false) {
+    if (members.size() < 2 || members.front() == members.back() ||
+        !seen.insert(key).second || key.empty())
+      return;
+    ncclComm_t communicator = communicators->split(members);
+    if (!communicator)
+      return;
+    Lane &lane = lanes[key];
+    lane = {communicator, members,
+            model == MessageModel::StreamPerDevice ? local : makeStream()};
+    if (sums)
+      lane.scratch = device.allocate(options.scratchBytes);
+  }
+
+  /// NCCL connects two ranks when they first meet, and takes memory for it: so
+  /// all that will meet do it now, with a byte.
+  void connect(const Communication &communication) {
+    std::map<Key, std::set<Communication::Pair>> meetings;
+    for (const Communication::Pair &pair : communication.pairs)
+      meetings[keyOf(pair.from, pair.to)].insert(pair);
+    for (const ReduceGroup &group : communication.groups)
+      for (uint32_t from : membersOf(group))
+        for (uint32_t to : membersOf(group))
+          meetings[keyOf(membersOf(group))].insert({from, to});
+    Block bytes = device.allocate(1 + ranks());
+    for (const auto &[key, pairs] : meetings) {
+      if (!lanes.contains(key))
+        continue;
+      Lane &lane = lanes[key];
+      communicators->call({&lane.communicator, 1}, [&] {
+        for (const Communication::Pair &pair : pairs)
+          if (pair.from == rank() && pair.to != rank())
+            send(lane, pair.to, {bytes.get(), 1});
+          else if (pair.to == rank() && pair.from != rank())
+            receive(lane, pair.from, {bytes.get() + 1 + pair.from, 1});
+      });
+      device.waitFor(lane.queue->record(), options.timeout);
+    }
+  }
+
+  Lane &laneOf(const Key &key) {
+    auto lane = lanes.find(key);
+    if (lane == lanes.end())
+      throw std::logic_error("expected communication for which the channels "
+                             "have been prepared");
+    return lane->second;
+  }
+
+  std::unique_ptr<Request> post(bool isSend, uint32_t peer, Bytes bytes,
+                                Event after) {
+    if (peer >= ranks())
+      throw std::invalid_argument("expected a rank below " +
+                                  std::to_string(ranks()) + ", got " +
+                                  std::to_string(peer));
+    device.expectNoFailure();
+    if (peer == rank())
+      throw std::invalid_argument("expected another rank, got the rank itself");
+    End end{&laneOf(isSend ? keyOf(rank(), peer) : keyOf(peer, rank())), isSend,
+            peer, bytes, std::move(after)};
+    auto request = std::make_unique<NcclRequest>(end.done);
+    posted.push_back(std::move(end));
+    if (!inGroup)
+      run(std::exchange(posted, {}));
+    return request;
+  }
+
+  /// Puts ends of messages on their streams as one operation.
+  void run(const std::vector<End> &ends) {
+    std::vector<ncclComm_t> used;
+    for (const End &end : ends) {
+      end.lane->queue->wait(end.after);
+      if (!std::ranges::count(used, end.lane->communicator))
+        used.push_back(end.lane->communicator);
+    }
+    communicators->call(used, [&] {
+      for (const End &end : ends)
+        if (end.isSend)
+          send(*end.lane, end.peer, end.bytes);
+        else
+          receive(*end.lane, end.peer, end.bytes);
+    });
+    std::map<CudaQueue *, Event> events;
+    for (const End &end : ends) {
+      CudaQueue *queue = end.lane->queue.get();
+      if (!events.contains(queue))
+        events[queue] = queue->record();
+      *end.done = events[queue];
+    }
+  }
+
+  void send(const Lane &lane, uint32_t to, ConstBytes bytes) {
+    if (!bytes.empty())
+      expect(ncclSend(bytes.data(), bytes.size(), ncclUint8, lane.placeOf(to),
+                      lane.communicator, lane.queue->stream()),
+             "ncclSend", lane.communicator);
+  }
+  void receive(const Lane &lane, uint32_t from, Bytes bytes) {
+    if (!bytes.empty())
+      expect(ncclRecv(bytes.data(), bytes.size(), ncclUint8, lane.placeOf(from),
+                      lane.communicator, lane.queue->stream()),
+             "ncclRecv", lane.communicator);
+  }
+
+  void sumInItsOwnWay(Lane &lane, ElementType type,
+                      const std::vector<ConstBytes> &given, Bytes sum) {
+    ConstBytes own = given.front();
+    if (given.size() > 1) {
+      lane.queue->fold(type, given, sum);
+      own = sum;
+    }
+    const ncclDataType_t ncclType = type == ElementType::Float32   ? ncclFloat32
+                                    : type == ElementType::Float64 ? ncclFloat64
+                                                                   : ncclUint64;
+    communicators->call({&lane.communicator, 1}, [&] {
+      expect(ncclAllReduce(own.data(), sum.data(),
+                           sum.size() / elementBytes(type), ncclType, ncclSum,
+                           lane.communicator, lane.queue->stream()),
+             "ncclAllReduce", lane.communicator);
+    });
+  }
+
+  void sumInOrder(Lane &lane, const ReduceGroup &group, ElementType type,
+                  const std::vector<ConstBytes> &given, Bytes sum) {
+    const OrderedSum plan(group, sum.size(), options.scratchBytes);
+    const std::vector<uint32_t> &members = plan.members();
+    const auto self = static_cast<size_t>(
+        std::ranges::lower_bound(members, rank()) - members.begin());
+    for (uint64_t round = 0; round < plan.rounds(); ++round) {
+      auto shareOf = [&](auto bytes, size_t member) {
+        OrderedSum::Share share = plan.share(round, member);
+        return bytes.subspan(share.begin, share.bytes);
+      };
+      const size_t mine = shareOf(sum, self).size();
+      std::vector<ConstBytes> summands;
+      communicators->call({&lane.communicator, 1}, [&] {
+        for (size_t peer = 0; peer < members.size(); ++peer)
+          for (ConstBytes contribution : given)
+            if (peer != self)
+              send(lane, members[peer], shareOf(contribution, peer));
+        size_t own = 0;
+        std::byte *next = lane.scratch.get();
+        for (uint32_t from : group.contributions) {
+          if (from == rank()) {
+            summands.push_back(shareOf(given[own++], self));
+            continue;
+          }
+          receive(lane, from, {next, mine});
+          summands.push_back({next, mine});
+          next += mine;
+        }
+      });
+      Bytes result = shareOf(sum, self);
+      lane.queue->fold(type, std::move(summands), result);
+      communicators->call({&lane.communicator, 1}, [&] {
+        for (size_t peer = 0; peer < members.size(); ++peer)
+          if (peer != self) {
+            send(lane, members[peer], result);
+            receive(lane, members[peer], shareOf(sum, peer));
+          }
+      });
+    }
+  }
+
+  CudaDevice &device;
+  Control &control;
+  const NcclOptions options;
+  MessageModel model = MessageModel::StreamPerDevice;
+  std::mutex mutex; ///< guards the pointer: abort may come at any time
+  // In this order: streams end before the communicators of their operations.
+  std::unique_ptr<Communicators> communicators;
+  std::shared_ptr<CudaQueue> local;
+  std::map<Key, Lane> lanes;
+  std::set<Key> seen;
+  bool inGroup = false;
+  std::vector<End> posted; ///< of the group
+};
+} // namespace
+
+std::unique_ptr<Channels>
+chimera::runtime::makeNcclChannels(CudaDevice &device, Control &control,
+                                   const NcclOptions &options) {
+  return std::make_unique<NcclChannels>(device, control, options);
+}

@@ -1,0 +1,188 @@
+//===- Communicators.cpp - The communicators of a rank --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/nccl/Communicators.h"
+
+#include "runtime/system/Deadline.h"
+
+#include <algorithm>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::nccl;
+
+namespace {
+constexpr std::chrono::milliseconds kBetweenLooks(50);
+
+ncclConfig_t withoutBlocking() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
+/// What rank 0 gave.
+ncclUniqueId exchangeId(Control &control, std::chrono::milliseconds timeout) {
+  ncclUniqueId id{};
+  Bytes bytes = std::as_writable_bytes(std::span(&id, 1));
+  if (control.rank() > 0) {
+    control.receive(0, bytes, timeout);
+    return id;
+  }
+  expect(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  for (uint32_t rank = 1; rank < control.ranks(); ++rank)
+    control.send(rank, bytes, timeout);
+  return id;
+}
+} // namespace
+
+Communicators::Communicators(cuda::CudaDevice &device, Control &control,
+                             std::chrono::milliseconds timeout)
+    : device(device), self(control.rank()), timeout(timeout) {
+  device.use();
+  ncclUniqueId id = exchangeId(control, timeout);
+  ncclConfig_t config = withoutBlocking();
+  ncclComm_t all = nullptr;
+  expect(ncclCommInitRankConfig(&all, static_cast<int>(control.ranks()), id,
+                                static_cast<int>(self), &config),
+         "ncclCommInitRankConfig");
+  made.push_back(all);
+  try {
+    settle(all, "ncclCommInitRankConfig");
+  } catch (...) {
+    (void)ncclCommAbort(all);
+    throw;
+  }
+  watch = std::thread([this] { lookForErrors(); });
+}
+
+Communicators::~Communicators() {
+  {
+    std::lock_guard lock(mutex);
+    ends = true;
+  }
+  ending.notify_all();
+  watch.join();
+  end();
+}
+
+void Communicators::end() noexcept {
+  if (isAborted)
+    return;
+  bool isWell = std::uncaught_exceptions() == 0;
+  try {
+    device.expectNoFailure();
+    // Those that were split end first.
+    for (size_t i = made.size(); isWell && i-- > 0;) {
+      expect(ncclCommFinalize(made[i]), "ncclCommFinalize", made[i]);
+      settle(made[i], "ncclCommFinalize");
+    }
+  } catch (...) {
+    isWell = false;
+  }
+  for (size_t i = made.size(); i-- > 0;)
+    (void)(isWell ? ncclCommDestroy(made[i]) : ncclCommAbort(made[i]));
+}
+
+ncclComm_t Communicators::split(std::span<const uint32_t> members) {
+  auto place = std::ranges::find(members, self);
+  bool isMember = place != members.end();
+  ncclConfig_t config = withoutBlocking();
+  {
+    std::lock_guard lock(mutex);
+    device.expectNoFailure();
+    splitting = nullptr;
+    expect(ncclCommSplit(all(), isMember ? 0 : NCCL_SPLIT_NOCOLOR,
+                         static_cast<int>(place - members.begin()), &splitting,
+                         &config),
+           "ncclCommSplit", all());
+  }
+  settle(all(), "ncclCommSplit");
+  if (!isMember)
+    return nullptr;
+  std::unique_lock lock(mutex);
+  const ncclComm_t part = splitting;
+  if (!part || isAborted) {
+    lock.unlock();
+    device.expectNoFailure();
+    throw std::runtime_error("NCCL failed: ncclCommSplit gave nothing");
+  }
+  made.push_back(part);
+  lock.unlock();
+  settle(part, "ncclCommSplit");
+  return part;
+}
+
+void Communicators::call(std::span<const ncclComm_t> used,
+                         const std::function<void()> &calls) {
+  {
+    std::lock_guard lock(mutex);
+    device.expectNoFailure();
+    expect(ncclGroupStart(), "ncclGroupStart");
+    try {
+      calls();
+    } catch (...) {
+      (void)ncclGroupEnd(); // or later ones would be part of this one
+      throw;
+    }
+    expect(ncclGroupEnd(), "ncclGroupEnd");
+  }
+  for (ncclComm_t communicator : used)
+    settle(communicator, "ncclGroupEnd");
+}
+
+void Communicators::settle(ncclComm_t communicator, const char *call) {
+  Deadline deadline(timeout);
+  for (uint64_t looks = 0;; ++looks) {
+    ncclResult_t state = ncclSuccess;
+    {
+      std::lock_guard lock(mutex);
+      device.expectNoFailure();
+      expect(ncclCommGetAsyncError(communicator, &state),
+             "ncclCommGetAsyncError", communicator);
+      expect(state, call, communicator);
+    }
+    if (state != ncclInProgress)
+      return;
+    if (deadline.passed())
+      throw WaitError(WaitError::Reason::TimedOut,
+                      timedOut(timeout, std::string(call) + " of NCCL"));
+    if (looks < 100)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+void Communicators::lookForErrors() {
+  std::unique_lock lock(mutex);
+  while (!ending.wait_for(lock, kBetweenLooks, [&] { return ends; })) {
+    if (isAborted)
+      return;
+    for (ncclComm_t communicator : made) {
+      ncclResult_t state = ncclSuccess;
+      try {
+        expect(ncclCommGetAsyncError(communicator, &state),
+               "ncclCommGetAsyncError", communicator);
+        expect(state, "an operation", communicator);
+      } catch (...) {
+        lock.unlock();
+        abort(std::current_exception());
+        return;
+      }
+    }
+  }
+}
+
+void Communicators::abort(std::exception_ptr reason) noexcept {
+  // First, or what was waited for would seem to be there.
+  device.fail(std::move(reason));
+  std::lock_guard lock(mutex);
+  if (isAborted)
+    return;
+  isAborted = true;
+  for (ncclComm_t communicator : made)
+    (void)ncclCommAbort(communicator);
+}

@@ -1,0 +1,109 @@
+//===- NcclWorld.cpp - Ranks with devices of CUDA, over NCCL --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/nccl/Channels.h"
+#include "runtime/control/InProcess.h"
+#ifdef CHIMERA_TEST_ON_GPUS
+#include "runtime/control/join/Join.h"
+#include "runtime/train/Launch.h"
+#include "runtime/train/cuda/SharedDevices.h"
+#endif
+#include "test/runtime/channel/World.h"
+
+#include <thread>
+
+using namespace chimera::runtime;
+
+namespace {
+#ifdef CHIMERA_TEST_ON_GPUS
+/// This process as a rank, where it was started as one: then ranks may share a
+/// GPU.
+JoinedJob *joined() {
+  static const std::unique_ptr<JoinedJob> own = [] {
+    std::optional<Job> job = findJob();
+    if (!job || !job->place)
+      return std::unique_ptr<JoinedJob>();
+    auto made = std::make_unique<JoinedJob>(
+        JoinOptions{.store = {job->place->host, job->place->port,
+                              job->place->isServed, job->place->run},
+                    .rank = job->rank,
+                    .ranks = job->ranks});
+    made->meet(std::chrono::seconds(60));
+    return made;
+  }();
+  return own.get();
+}
+#endif
+} // namespace
+
+/// As many GPUs as ranks, or the job that this process is a rank of.
+std::vector<test::World> test::worlds() {
+#ifdef CHIMERA_TEST_ON_GPUS
+  if (JoinedJob *job = joined())
+    return {{World::Nccl, job->ranks()}};
+#endif
+  std::vector<World> all;
+  for (uint32_t ranks : {2, 3, 5})
+    if (ranks <= static_cast<uint32_t>(cuda::deviceCount()))
+      all.push_back({World::Nccl, ranks});
+  return all;
+}
+
+std::vector<test::World> test::worldsOfHosts() { return {}; }
+
+bool test::oneRankSuffices() { return true; }
+
+/// What the tests of the suite communicate.
+static Communication communicationOf(uint32_t ranks) {
+  Communication all;
+  for (uint32_t from = 0; from < ranks; ++from)
+    for (uint32_t to = 0; to < ranks; ++to)
+      if (from != to)
+        all.pairs.push_back({from, to});
+  ReduceGroup everybody{0, {}}, ends{1, {0, ranks - 1}};
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    everybody.contributions.push_back(rank);
+  all.groups = {everybody, ends};
+  for (uint32_t rank = 1; rank + 1 < ranks; ++rank)
+    all.groups.push_back({rank + 1, {0, rank, ranks - 1}});
+  return all;
+}
+
+static void runOne(Control &control, int gpu, const test::World &world,
+                   const std::function<void(test::Rank &)> &body) {
+  cuda::CudaDevice device(
+      {.ordinal = gpu, .user = "rank " + std::to_string(control.rank())});
+#ifdef CHIMERA_TEST_ON_GPUS
+  letRanksShareDevices(device, control, std::chrono::seconds(30));
+#endif
+  std::unique_ptr<Channels> channels = makeNcclChannels(
+      device, control,
+      {.timeout = std::chrono::seconds(30), .scratchBytes = 100000});
+  channels->prepare(communicationOf(world.ranks));
+  std::unique_ptr<Queue> queue = device.makeQueue("compute");
+  test::Rank own{*channels, device, *queue};
+  body(own);
+}
+
+void test::onEachRank(const World &world,
+                      const std::function<void(Rank &)> &body) {
+#ifdef CHIMERA_TEST_ON_GPUS
+  if (JoinedJob *job = joined())
+    return runOne(job->control(),
+                  static_cast<int>(job->rank()) % cuda::deviceCount(), world,
+                  body);
+#endif
+  std::vector<std::unique_ptr<Control>> controls =
+      makeInProcessControls(world.ranks);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < world.ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      runOne(*controls[rank], static_cast<int>(rank), world, body);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
