@@ -42,6 +42,12 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (isSimulated && !settings.profile.empty())
     throw std::invalid_argument("--profile is of hosts: simulated devices have "
                                 "no durations, leave it out");
+  if (settings.device == kCuda && settings.sequential)
+    throw std::invalid_argument("--device cuda is for pipelines: leave out "
+                                "--sequential");
+  if (settings.device == kCuda && !settings.profile.empty())
+    throw std::invalid_argument("--profile is of hosts: a GPU executes later "
+                                "than its host, leave it out");
   if (!isSimulated && settings.given.count("--device-seed"))
     throw std::invalid_argument(
         "--device-seed is for --device simulated: give that too");
@@ -65,7 +71,7 @@ chimera::chooseTransport(const RunSettings &settings,
   if (settings.transport == kTcp)
     return JobTransport::Tcp;
   if (settings.transport != kAuto || !job || settings.sequential ||
-      settings.device != kHost)
+      settings.device == kSimulated)
     return std::nullopt;
   return transportOf(*job);
 }
@@ -81,12 +87,16 @@ void chimera::checkLaunch(const RunSettings &settings,
                                 " needs one process, got " +
                                 std::to_string(job->ranks) + " from " +
                                 job->launcher);
+  if (settings.device == kCuda && settings.progress == kOn)
+    throw std::invalid_argument("--progress on is for hosts: GPUs move "
+                                "messages while they compute, leave it out");
   if (transport != JobTransport::Mpi && settings.progress == kOn)
     throw std::invalid_argument(
         "--progress on is for runs over MPI: elsewhere messages move without "
         "help, leave it out");
-  if (transport != JobTransport::Mpi && settings.allReduce == kTransport)
+  if (transport != JobTransport::Mpi && settings.device != kCuda &&
+      settings.allReduce == kTransport)
     throw std::invalid_argument(
-        "--all-reduce transport is for runs over MPI: elsewhere there is only "
-        "the ordered one, leave it out");
+        "--all-reduce transport is for runs over MPI and on GPUs: elsewhere "
+        "there is only the ordered one, leave it out");
 }

@@ -55,6 +55,7 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
     return digestOf(std::as_bytes(std::span(text)));
   };
   return {{"--stages", digest(load.kind)},
+          {"--device", digest(settings.device)},
           {"--all-reduce", digest(settings.allReduce)},
           {"--data and --hold-out", load.text ? load.text->digest() : 0},
           // The root alone writes, and no user knows which rank it is.
@@ -80,7 +81,9 @@ TrainingRun makeRun(const RunSettings &settings,
   run.gatherGradients = !settings.saveGradients.empty();
   run.checkReplicas = settings.checkReplicas;
   run.profile = !settings.profile.empty();
-  run.meter = load.meter.get();
+  run.meter = load.meter;
+  run.accelerator = load.accelerator.get();
+  run.ownAllReduce = settings.allReduce == kTransport;
   return run;
 }
 
@@ -97,6 +100,8 @@ HostUse hostUse(const RunSettings &settings, const Workload &load) {
 const char *whereRanksAre(const RunSettings &settings,
                           const std::optional<JobUse> &job,
                           const HostShare &share) {
+  if (settings.device == kCuda)
+    return job ? "a process a rank, on GPUs" : "a thread a rank, on GPUs";
   if (job && job->transport == JobTransport::Tcp)
     return "a process a rank over TCP";
   if (job)
@@ -187,13 +192,13 @@ int chimera::runCommand(const RunSettings &settings) {
     jobUse = {.transport = *transport,
               .job = job,
               .progress = progressWish(settings),
-              .ownAllReduce = settings.allReduce == kTransport,
               .onFailure = tellFailure};
     checkJob(*program, *jobUse);
   }
   Workload load = makeWorkload(settings, *program);
-  if (!settings.sequential &&
-      !program::proveForRendezvous(*program, settings.program, error))
+  auto prove = settings.device == kCuda ? program::proveForOneOrder
+                                        : program::proveForRendezvous;
+  if (!settings.sequential && !prove(*program, settings.program, error))
     throw std::runtime_error(error);
   return train(settings, *program, load, jobUse);
 }

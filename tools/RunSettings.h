@@ -22,7 +22,8 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kInProcess = "in-process", *kMpi = "mpi",
                             *kTcp = "tcp", *kOn = "on", *kOff = "off",
                             *kOrdered = "ordered", *kTransport = "transport",
-                            *kHost = "host", *kSimulated = "simulated";
+                            *kHost = "host", *kCuda = "cuda",
+                            *kSimulated = "simulated";
 
 /// What --stages, --transport, --device, --progress and --all-reduce take.
 inline std::vector<std::string> stageKinds() {
@@ -31,7 +32,9 @@ inline std::vector<std::string> stageKinds() {
 inline std::vector<std::string> transportKinds() {
   return {kAuto, kInProcess, kMpi, kTcp};
 }
-inline std::vector<std::string> deviceKinds() { return {kHost, kSimulated}; }
+inline std::vector<std::string> deviceKinds() {
+  return {kHost, kCuda, kSimulated};
+}
 inline std::vector<std::string> progressKinds() { return {kAuto, kOn, kOff}; }
 inline std::vector<std::string> allReduceKinds() {
   return {kOrdered, kTransport};

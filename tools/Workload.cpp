@@ -51,6 +51,8 @@ Workload chimera::makeWorkload(const RunSettings &settings,
         "transformer stages need a program with a model, got one of bare "
         "stages");
   refuseWithoutEffect(settings, load.kind);
+  if (settings.device == kCuda)
+    load.accelerator = loadCuda({.stagesOnHost = load.kind != kTransformer});
   if (load.kind != kTransformer) {
     load.stages = load.kind == kExact
                       ? StageFactory(makeExactStage)
@@ -66,8 +68,19 @@ Workload chimera::makeWorkload(const RunSettings &settings,
       std::make_unique<TextData>(settings.data, program, settings.holdOut);
   load.text = text.get();
   load.data = std::move(text);
-  load.stages = makeTransformerStage;
-  load.meter = std::make_unique<TensorMeter>();
+  if (load.accelerator) {
+    const Place place{.isCuda = true, .kernels = &load.accelerator->kernels()};
+    load.stages = [place](const program::ProgramT &whole, uint32_t stage) {
+      return makeTransformerStage(whole, stage, place);
+    };
+    load.meter = &load.accelerator->meter();
+    return load;
+  }
+  load.stages = [](const program::ProgramT &whole, uint32_t stage) {
+    return makeTransformerStage(whole, stage);
+  };
+  load.ownMeter = std::make_unique<TensorMeter>();
+  load.meter = load.ownMeter.get();
   return load;
 }
 

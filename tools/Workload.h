@@ -10,6 +10,7 @@
 
 #include "runtime/interpreter/MemoryMeter.h"
 #include "runtime/stage/torch/TextData.h"
+#include "runtime/train/Accelerator.h"
 #include "tools/RunSettings.h"
 
 #include <memory>
@@ -21,8 +22,10 @@ struct Workload {
   std::string kind; ///< one of stageKinds() but auto
   runtime::StageFactory stages;
   std::unique_ptr<runtime::DataSource> data;
-  runtime::TextData *text = nullptr; ///< `data`, if it is text
-  std::unique_ptr<runtime::MemoryMeter> meter;
+  runtime::TextData *text = nullptr;              ///< `data`, if it is text
+  std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< of tensors of the host
+  const runtime::MemoryMeter *meter = nullptr;
+  std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda
 };
 
 /// Throws std::exception where the settings do not fit the program or each

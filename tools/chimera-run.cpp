@@ -133,10 +133,13 @@ static int run(int argc, char **argv) {
                  "another job, else in-process")
       ->check(oneOf(transportKinds()))
       ->capture_default_str();
-  app.add_option("--device", settings.device,
-                 "Where ranks compute: host, or simulated (one thread runs all "
-                 "ranks on devices that execute later, in an order that a seed "
-                 "decides, and reports uses of memory that nothing orders)")
+  app.add_option(
+         "--device", settings.device,
+         "Where ranks compute: host; cuda (GPUs, which move values over "
+         "NCCL; ranks meet over what --transport says); or simulated "
+         "(one thread runs all ranks on devices that execute later, in "
+         "an order that a seed decides, and reports uses of memory "
+         "that nothing orders)")
       ->check(oneOf(deviceKinds()))
       ->capture_default_str();
   app.add_option("--device-seed", settings.deviceSeed,
@@ -150,10 +153,11 @@ static int run(int argc, char **argv) {
                  "cores")
       ->check(oneOf(progressKinds()))
       ->capture_default_str();
-  app.add_option("--all-reduce", settings.allReduce,
-                 "How replicas sum: ordered (by the program's order, equal to "
-                 "the last bit wherever it runs) or transport (MPI_Iallreduce, "
-                 "which may round differently)")
+  app.add_option(
+         "--all-reduce", settings.allReduce,
+         "How replicas sum: ordered (by the program's order, equal to "
+         "the last bit wherever it runs) or transport (MPI_Iallreduce or "
+         "ncclAllReduce, which may round differently)")
       ->check(oneOf(allReduceKinds()))
       ->capture_default_str();
 

@@ -7,6 +7,8 @@
 #   tools/setup.sh --full         and what only tests need: Python's torch, which
 #                                 some compare with, clang, which fuzzes, and
 #                                 Slurm, which starts jobs on hosts of namespaces
+#   tools/setup.sh --cuda         light, and what runs on GPUs need: the libraries
+#                                 of CUDA and NCCL that LibTorch was built with
 #   tools/setup.sh --compiler     what the compiler alone needs: no LibTorch
 #   tools/setup.sh --runtime      what the runtime alone needs: no MLIR
 #   CHIMERA_TORCH_DIR=DIR tools/setup.sh    use the LibTorch in DIR
@@ -26,13 +28,14 @@ runtime=(libopenmpi-dev openmpi-bin fortunes)
 fuzzing=(clang-19 libclang-rt-19-dev llvm-19)
 jobs=(slurmctld slurmd slurm-client iproute2)
 
-full=no part=all
+full=no cuda=no part=all
 for argument in "$@"; do
   case "$argument" in
   --full) full=yes ;;
+  --cuda) cuda=yes ;;
   --compiler) part=compiler ;;
   --runtime) part=runtime ;;
-  -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "setup: unknown argument '$argument' (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -91,7 +94,8 @@ fi
 venv=build/venv
 # A stamp is written last, so an interrupted installation is taken up again.
 installed() { grep -qsx "torch==$torch_version $1" "$venv/.installed"; }
-if installed full || { [ $full = no ] && installed light; }; then
+if installed full || { [ $full = no ] && installed cuda; } ||
+  { [ $full$cuda = nono ] && installed light; }; then
   echo "setup: LibTorch $torch_version is in $venv"
   exit 0
 fi
@@ -102,6 +106,11 @@ if [ $full = yes ]; then
   "$venv/bin/pip" install -q --disable-pip-version-check \
     "torch==$torch_version" numpy
   echo "torch==$torch_version full" >"$venv/.installed"
+elif [ $cuda = yes ]; then
+  echo "setup: installing LibTorch $torch_version with CUDA in $venv (some" \
+    "minutes, 5 GB)"
+  "$venv/bin/pip" install -q --disable-pip-version-check "torch==$torch_version"
+  echo "torch==$torch_version cuda" >"$venv/.installed"
 else
   echo "setup: installing LibTorch $torch_version in $venv (0.6 GB to fetch)"
   "$venv/bin/pip" install -q --disable-pip-version-check --no-deps \

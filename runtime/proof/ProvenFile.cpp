@@ -57,20 +57,34 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
   return program;
 }
 
-bool proveForRendezvous(ProgramT &program, const std::string &path,
-                        std::string &error) {
-  if (program.message_model != MessageModel::Buffered)
-    return true;
-  program.message_model = MessageModel::Rendezvous;
+/// Proves it for another model; `reason` says why the one before will not do.
+static bool proveFor(MessageModel model, ProgramT &program,
+                     const std::string &path, const std::string &reason,
+                     std::string &error) {
+  const MessageModel before = program.message_model;
+  program.message_model = model;
   std::vector<Violation> violations = verifyProgram(program);
   if (violations.empty())
     return true;
-  error = path +
-          ": refused: proven for buffered messages, but here a send may "
-          "wait for its receive: compile it with --messages=rendezvous\n"
-          "  " +
+  error = path + ": refused: proven for " + nameOf(before) + " messages, but " +
+          reason + ": compile it with --messages=" + nameOf(model) + "\n  " +
           violations.front().message;
   return false;
+}
+
+bool proveForRendezvous(ProgramT &program, const std::string &path,
+                        std::string &error) {
+  return program.message_model != MessageModel::Buffered ||
+         proveFor(MessageModel::Rendezvous, program, path,
+                  "here a send may wait for its receive", error);
+}
+
+bool proveForOneOrder(ProgramT &program, const std::string &path,
+                      std::string &error) {
+  return program.message_model == MessageModel::StreamPerDevice ||
+         proveFor(MessageModel::StreamPerDevice, program, path,
+                  "here a GPU does all that it communicates in one order",
+                  error);
 }
 
 bool writeProgramFile(const ProgramT &program, const std::string &path,

@@ -39,6 +39,12 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
 bool proveForRendezvous(ProgramT &program, const std::string &path,
                         std::string &error);
 
+/// Proves a program that was read from `path` for a transport that moves
+/// everything of a device in one order, as NCCL is sure to. It is then recorded
+/// as proven for that. False, with a violation in `error`, where it is refused.
+bool proveForOneOrder(ProgramT &program, const std::string &path,
+                      std::string &error);
+
 /// Proves the program and writes it to `path` whole or not at all, or to
 /// standard output for `-`. A second thread proves it while this one writes.
 /// False, with the reason in `error`, where the program is refused or the file

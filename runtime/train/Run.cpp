@@ -63,13 +63,40 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
   return shared;
 }
 
+/// Has a listener hear of a device, as long as it lives.
+class Listens {
+public:
+  Listens(Device &device, Device::Listener listener) : device(device) {
+    device.listen(std::move(listener));
+  }
+  ~Listens() { device.listen(std::nullopt); }
+
+private:
+  Device &device;
+};
+
+/// Has channels abort when ranks do, as long as it lives.
+class AbortedChannels {
+public:
+  AbortedChannels(Control &control, Channels &channels) : control(control) {
+    control.onAbort(
+        [&channels](const std::string &reason) { channels.abort(reason); });
+  }
+  ~AbortedChannels() {
+    control.onAbort([](const std::string &) {});
+  }
+
+private:
+  Control &control;
+};
+
 /// Runs one rank from start to end. Calls `mayBegin` before each step but the
 /// first, `afterSteps`, if there is one, after the last step, and `fail` with
 /// the reason, from any thread, where the run fails and this thread cannot say
 /// so.
 void runRank(const TrainingRun &run, const Communication &communication,
-             Control &control, Channels &channels, Status &status,
-             const std::function<bool(uint64_t)> &mayBegin,
+             Control &control, Device &device, Channels &channels,
+             Status &status, const std::function<bool(uint64_t)> &mayBegin,
              const std::function<void()> &afterSteps, const Fail &fail) {
   if (run.onThread)
     run.onThread();
@@ -83,9 +110,18 @@ void runRank(const TrainingRun &run, const Communication &communication,
   Profile profile;
   if (run.profile)
     options.profile = &profile;
-  const std::unique_ptr<Device> device = makeHostDevice();
   Interpreter interpreter(run.program, communication.groups, run.stages,
-                          run.data, *device, channels, status, options);
+                          run.data, device, channels, status, options);
+
+  if (run.accelerator)
+    interpreter.rehearse();
+  Listens listens(device, {.timeout = run.timeout,
+                           .isAt =
+                               [&](uint64_t step, uint32_t instruction) {
+                                 status.deviceAt(step, instruction);
+                               },
+                           .hasNothing = [&] { status.deviceHasNothing(); },
+                           .failed = fail});
 
   meet(control, run.timeout, "all ranks to start");
   {
@@ -126,21 +162,34 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   expectThreads(ranks);
   StatusPage page(ranks);
   const Communication communication = communicationOf(run.program);
-  std::vector<std::unique_ptr<Channels>> channels =
-      makeInProcessChannels(ranks);
   std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(ranks);
-  // The channels of one abort those of all.
-  controls.front()->onAbort(
-      [&](const std::string &reason) { channels.front()->abort(reason); });
+  std::vector<std::unique_ptr<Channels>> ofHost;
+  if (!run.accelerator) {
+    ofHost = makeInProcessChannels(ranks);
+    // The channels of one abort those of all.
+    controls.front()->onAbort(
+        [&](const std::string &reason) { ofHost.front()->abort(reason); });
+  }
   runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
-    runRank(
-        run, communication, *controls[rank], *channels[rank], page.of(rank),
-        [&](uint64_t step) { return page.mayBegin(step); }, {}, fail);
+    auto runOn = [&](Device &device, Channels &channels) {
+      runRank(
+          run, communication, *controls[rank], device, channels, page.of(rank),
+          [&](uint64_t step) { return page.mayBegin(step); }, {}, fail);
+    };
+    if (!run.accelerator)
+      return runOn(*makeHostDevice(), *ofHost[rank]);
+    Control &control = *controls[rank];
+    const std::unique_ptr<Device> device =
+        run.accelerator->makeDevice(rank, rank);
+    const std::unique_ptr<Channels> channels = run.accelerator->makeChannels(
+        *device, control, run.ownAllReduce, run.timeout);
+    AbortedChannels aborted(control, *channels);
+    runOn(*device, *channels);
   });
 }
 
 void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
-                                Channels &channels,
+                                Device &device, Channels &channels,
                                 const std::vector<uint32_t> &hostRanks) {
   StatusPage page(control, hostRanks, run.timeout);
   page.of(control.rank()).enter(Status::Starting);
@@ -159,7 +208,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
   try {
     checkAgreement(control, sharedOf(run), run.timeout);
     runRank(
-        run, communication, control, channels, page.of(control.rank()),
+        run, communication, control, device, channels, page.of(control.rank()),
         [&](uint64_t step) {
           return oneHost ? page.mayBegin(step) : vote.mayBegin();
         },

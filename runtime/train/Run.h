@@ -15,6 +15,7 @@
 #define CHIMERA_RUNTIME_TRAIN_RUN_H
 
 #include "runtime/interpreter/Interpreter.h"
+#include "runtime/train/Accelerator.h"
 #include "runtime/train/Agreement.h"
 #include "runtime/watch/Signals.h"
 
@@ -65,6 +66,13 @@ struct TrainingRun {
   bool checkReplicas = false;
   bool profile = false;
   const MemoryMeter *meter = nullptr;
+  /// Whose devices the ranks have; else they compute on the host. A process has
+  /// one for each of its ranks, or is one rank, which may share it.
+  Accelerator *accelerator = nullptr;
+  /// Whether all-reduces are the transport's own, which may sum in another
+  /// order than the program's. Over MPI and on accelerators only; equal at all
+  /// ranks.
+  bool ownAllReduce = false;
   /// Called on each rank's thread first.
   std::function<void()> onThread = {};
   /// Both are called at the root only, the first on its thread, the second on
@@ -110,9 +118,10 @@ void runSimulated(const TrainingRun &run, uint64_t seed);
 /// has. If any rank of the host fails or dies, the process ends (endProcess)
 /// with status 1 and one of them reports. With a timeout, a process that is
 /// stopped for longer is a failure too. A rank whose status page the others
-/// cannot open counts as a host of its own.
-void runInJob(const TrainingRun &run, Control &control, Channels &channels,
-              const std::vector<uint32_t> &hostRanks);
+/// cannot open counts as a host of its own. The channels are of memory of
+/// `device`.
+void runInJob(const TrainingRun &run, Control &control, Device &device,
+              Channels &channels, const std::vector<uint32_t> &hostRanks);
 
 } // namespace chimera::runtime
 

@@ -7,6 +7,7 @@
 
 #include "runtime/train/RunAsRank.h"
 
+#include "runtime/device/Host.h"
 #include "runtime/system/Deadline.h"
 #include "runtime/system/WaitError.h"
 #include "runtime/train/Capacity.h"
@@ -14,6 +15,7 @@
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
 
+#include <algorithm>
 #include <string_view>
 
 using namespace chimera;
@@ -146,15 +148,28 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
                        mayProgress ? jobUse.progress : ProgressWish::Off);
     firstToTell = hostRanks.front();
-    checkCapacity(run.program, hostRanks);
+    if (!run.accelerator)
+      checkCapacity(run.program, hostRanks);
     firstToTell = 0;
-    std::unique_ptr<Channels> channels =
-        joined->makeChannels(share.threads.progress, jobUse.ownAllReduce);
+    std::unique_ptr<Device> device;
+    std::unique_ptr<Channels> channels;
+    if (run.accelerator) {
+      auto place =
+          std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
+      device = run.accelerator->makeDevice(
+          deviceOf(static_cast<uint32_t>(place), run.accelerator->devices()),
+          joined->rank());
+      channels = run.accelerator->makeChannels(*device, joined->control(),
+                                               run.ownAllReduce, run.timeout);
+    } else {
+      device = makeHostDevice();
+      channels = joined->makeChannels(share.threads.progress, run.ownAllReduce);
+    }
     canTell = true;
     limit.reset();
     if (joined->rank() == rootOf(run.program) && hostUse.onReady)
       hostUse.onReady(share);
-    runInJob(run, joined->control(), *channels, hostRanks);
+    runInJob(run, joined->control(), *device, *channels, hostRanks);
   } catch (const WaitError &error) {
     bool hasHeard = error.reason == WaitError::Reason::Aborted;
     fail(error.what(), hasHeard ? kNobody : firstToTell);

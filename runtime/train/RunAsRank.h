@@ -34,9 +34,6 @@ struct JobUse {
   std::optional<Job> job = {};
   /// Whether a rank has a thread that moves messages. Over MPI only.
   ProgressWish progress = ProgressWish::Auto;
-  /// Whether all-reduces are MPI's own, which may sum in another order than the
-  /// program's. Over MPI only; equal at all ranks.
-  bool ownAllReduce = false;
   /// Called with the reason when this rank fails and no report tells why,
   /// before the process ends. Without it the reason is written to standard
   /// error.

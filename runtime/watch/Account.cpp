@@ -86,6 +86,14 @@ Account chimera::runtime::accountOf(const StatusPage &page,
     known.failedIn = status.failedIn.load();
     known.step = status.step.load();
     known.instruction = status.instruction.load();
+    known.isBehind = status.isBehind.load(std::memory_order_acquire);
+    if (known.isBehind) {
+      known.issuedStep = known.step;
+      known.issuedInstruction = known.instruction;
+      known.step = status.deviceStep.load();
+      known.instruction = status.deviceInstruction.load();
+      known.since = steadyNanoseconds() - status.deviceSince.load();
+    }
     known.pid = status.pid.load();
     known.isDead = std::ranges::find(dead, rank) != dead.end();
     known.isStopped = !known.isDead && isStopped(known.pid);

@@ -29,6 +29,11 @@ struct RankState {
   uint32_t instruction;
   uint64_t step;
   int64_t since; ///< nanoseconds ago
+  /// Where the rank's device is behind the rank, the three above are the
+  /// device's, and these say up to where the rank has put instructions on it.
+  uint64_t issuedStep;
+  uint32_t issuedInstruction;
+  uint32_t isBehind;
   int32_t pid;
   uint32_t isDead;
   uint32_t isStopped; ///< its process, by SIGSTOP or a debugger

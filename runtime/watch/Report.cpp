@@ -95,8 +95,12 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
     text += awaited.size() == 1 ? "; waits for rank" : "; waits for ranks";
   for (size_t i = 0; i < awaited.size(); ++i)
     text += (i ? ", " : " ") + std::to_string(awaited[i]);
-  return text + (awaited.empty() ? "; there since " : " since ") + since +
-         stopped;
+  text += (awaited.empty() ? "; there since " : " since ") + std::string(since);
+  if (known.isBehind)
+    text += "; its device has got instructions up to " +
+            std::to_string(known.issuedInstruction) + " of step " +
+            std::to_string(known.issuedStep + 1);
+  return text + stopped;
 }
 
 /// The line that `make` returns, or one that says that the entry cannot be

@@ -126,5 +126,24 @@ TEST(ProvenForRendezvous, RefusesWithOneViolation) {
   EXPECT_FALSE(contains(error, "worker 2")) << error;
 }
 
+TEST(ProvenForOneOrder, IsWhatIsRecorded) {
+  ProgramT program = samplePipeline();
+  std::string error;
+  EXPECT_TRUE(proveForOneOrder(program, "f", error)) << error;
+  EXPECT_EQ(program.message_model, MessageModel::StreamPerDevice);
+}
+
+TEST(ProvenForOneOrder, RefusesWithAViolation) {
+  ProgramT program = samplePipeline();
+  program.workers[1]->peak_bytes += 1;
+  std::string error;
+  EXPECT_FALSE(proveForOneOrder(program, "f", error));
+  EXPECT_EQ(error.find("f: refused: proven for rendezvous messages, but here a "
+                       "GPU does all that it communicates in one order: "
+                       "compile it with --messages=stream-per-device\n"),
+            0u)
+      << error;
+}
+
 } // namespace
 } // namespace chimera::program

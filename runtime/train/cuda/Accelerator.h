@@ -1,0 +1,30 @@
+//===- Accelerator.h - GPUs over CUDA and NCCL ------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_CUDA_ACCELERATOR_H
+#define CHIMERA_RUNTIME_TRAIN_CUDA_ACCELERATOR_H
+
+#include "runtime/device/cuda/Device.h"
+#include "runtime/train/Accelerator.h"
+
+namespace chimera::runtime {
+
+/// What the accelerator needs of the library that stages compute with.
+struct TensorLibrary {
+  /// See cuda::DeviceOptions.
+  std::function<std::shared_ptr<void>(cudaStream_t)> aroundWork = {};
+  const MemoryMeter *meter = nullptr;
+};
+
+/// Throws std::runtime_error where CUDA finds no GPU.
+std::unique_ptr<Accelerator>
+makeCudaAccelerator(const AcceleratorOptions &options,
+                    const TensorLibrary &library);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_CUDA_ACCELERATOR_H

@@ -1,0 +1,52 @@
+//===- Module.cpp - What chimera-run loads to run on GPUs -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one place that knows CUDA and LibTorch's side of it: LibTorch computes on
+// the stream of the queue whose work calls it, and says how much memory its
+// tensors have.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/cuda/Module.h"
+
+#include "runtime/train/cuda/Accelerator.h"
+
+#include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+using namespace chimera::runtime;
+
+namespace {
+class CudaTensorMeter final : public MemoryMeter {
+public:
+  int64_t currentBytes() const override {
+    using namespace c10::CachingAllocator;
+    return c10::cuda::CUDACachingAllocator::getDeviceStats(
+               c10::cuda::current_device())
+        .allocated_bytes[static_cast<size_t>(StatType::AGGREGATE)]
+        .current;
+  }
+};
+
+std::shared_ptr<void> onStream(cudaStream_t stream) {
+  return std::make_shared<c10::cuda::CUDAStreamGuard>(
+      c10::cuda::getStreamFromExternal(stream, c10::cuda::current_device()));
+}
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) Accelerator *
+chimeraMakeAccelerator1(const AcceleratorOptions &options) {
+  static const CudaTensorMeter meter;
+  auto accelerator =
+      makeCudaAccelerator(options, {.aroundWork = onStream, .meter = &meter});
+  if (!options.stagesOnHost)
+    at::globalContext().lazyInitDevice(at::kCUDA);
+  return accelerator.release();
+}
