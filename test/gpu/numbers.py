@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains the models of programs.py on GPUs and on the host, and compares: each
+step's loss, and each parameter's gradient by the norm of its difference, both
+within 1e-4, the latter of the norm of all gradients."""
+
+import argparse
+import json
+import math
+import pathlib
+import struct
+import sys
+import tempfile
+
+import launch
+
+MOST = 1e-4
+STEPS = 3
+
+
+def read_gradients(path):
+    """name -> numbers"""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    tensors = {}
+    for name, entry in json.loads(data[8 : 8 + size]).items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + size + at for at in entry["data_offsets"])
+        letter = {"F32": "f", "F64": "d"}[entry["dtype"]]
+        tensors[name] = memoryview(data[begin:end]).cast(letter)
+    return tensors
+
+
+def norm(numbers):
+    return math.sqrt(math.fsum(number * number for number in numbers))
+
+
+def train(options, program, text, device, ranks, folder):
+    """Losses and gradients."""
+    log, gradients = folder / f"{device}.log", folder / f"{device}.safetensors"
+    # fmt: off
+    command = [options.run, program, "--data", text, "--device", device,
+               "--steps", STEPS, "--log", log, "--save-gradients", gradients,
+               "--check-replicas", "--evaluate-batches", 0, "--timeout", 60]
+    # fmt: on
+    output, is_well = launch.run(command, ranks)
+    if not is_well:
+        raise RuntimeError(f"{program.name} on {device}:\n{output}")
+    steps = [json.loads(line) for line in log.read_text().splitlines()]
+    losses = [step["loss"] for step in steps if "loss" in step]
+    return losses, read_gradients(gradients)
+
+
+def compare(options, each, folder):
+    """The largest differences of losses and of gradients."""
+    program = options.programs / each["program"]
+    text = options.programs / "text"
+    ranks = each["ranks"] if options.processes else 0
+    theirs, expected = train(options, program, text, "host", 0, folder)
+    ours, gradients = train(options, program, text, options.device, ranks, folder)
+    if len(ours) != STEPS or gradients.keys() != expected.keys():
+        raise RuntimeError(f"{program.name}: expected the same steps and parameters")
+    of_losses = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs))
+    whole = norm([norm(numbers) for numbers in expected.values()])
+    of_gradients = max(
+        norm([a - b for a, b in zip(gradients[name], expected[name])]) / whole
+        for name in expected
+    )
+    return of_losses, of_gradients
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", required=True, help="chimera-run")
+    parser.add_argument("--programs", type=pathlib.Path, required=True)
+    parser.add_argument("--processes", action="store_true", help="a process a rank")
+    parser.add_argument("--device", default="cuda", help="instead of GPUs")
+    options = parser.parse_args()
+    every = json.loads((options.programs / "models.json").read_text())
+    is_well = bool(every)
+    for each in every:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                losses, gradients = compare(options, each, pathlib.Path(folder))
+            except RuntimeError as error:
+                print(error)
+                is_well = False
+                continue
+        is_well = is_well and max(losses, gradients) <= MOST
+        print(
+            f"{each['program']}: losses within {losses:.1e}, gradients within "
+            f"{gradients:.1e} (expected {MOST:.0e})"
+        )
+    sys.exit(0 if is_well else "numbers differ")
+
+
+if __name__ == "__main__":
+    main()

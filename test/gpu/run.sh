@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Tries on one or more GPUs what needs them. Prints a line for each part, and
+# what a part says where it fails; ends with the number of parts that failed.
+#
+#   test/gpu/run.sh                  build, then all parts
+#   test/gpu/run.sh PART…            these parts: device channels schemes numbers
+#                                    kill sanitizer
+#   test/gpu/run.sh build            the runtime alone, without MPI, in build/gpu,
+#                                    and with a compiler the programs too
+#   test/gpu/run.sh pack FOLDER      what a machine without a compiler needs, for
+#                                    `FOLDER/run.sh PART…` there
+#
+# With LibTorch elsewhere, CHIMERA_TORCH_DIR names its folder (include/ and lib/),
+# also for what was packed: its libraries and those of CUDA beside it are found
+# from there.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+parts=(device channels schemes numbers kill sanitizer)
+
+if [ -e "$here/packed" ]; then
+  root=$here bin=$here/bin programs=$here/programs
+else
+  root=$(cd "$here/../.." && pwd)
+  bin=$root/build/gpu/bin programs=$root/build/gpu/programs
+fi
+gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU') || gpus=0
+
+build() {
+  cd "$root" || return 1
+  [ -n "${CHIMERA_TORCH_DIR:-}" ] || tools/setup.sh --runtime --cuda || return 1
+  cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DCHIMERA_BUILD_COMPILER=OFF -DCHIMERA_BUILD_TESTS=ON \
+    -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON &&
+    cmake --build build/gpu --target chimera-run chimera_cuda gpu_device_tests \
+      gpu_channel_tests || return 1
+  local tools=build/release/bin
+  if [ -x $tools/chimera-compile ]; then
+    test/gpu/programs.py --tools $tools --to "$programs"
+  else
+    echo "no programs: $tools/chimera-compile is not there (test/run.sh builds it)"
+  fi
+}
+
+pack() {
+  local to=$1
+  [ -x "$bin/gpu_device_tests" ] || { echo "build first" >&2; return 1; }
+  mkdir -p "$to/bin" && cp -r "$programs" "$to/" &&
+    cp "$here"/*.py "$here/run.sh" "$to/" &&
+    for file in chimera-run chimera_cuda.so gpu_device_tests gpu_channel_tests; do
+      strip -o "$to/bin/$file" "$bin/$file" || return 1
+    done
+  touch "$to/packed"
+  du -sh "$to"
+}
+
+device() { "$bin/gpu_device_tests" --gtest_brief=1; }
+
+# On one GPU two processes share it. With more, threads have one each.
+channels() {
+  if [ "$gpus" -ge 2 ]; then
+    "$bin/gpu_channel_tests" --gtest_brief=1 || return 1
+  fi
+  "$here/launch.py" 2 "$bin/gpu_channel_tests" --gtest_brief=1
+}
+
+schemes() {
+  local how=--processes
+  [ "$gpus" -lt 4 ] || "$here/schemes.py" --run "$bin/chimera-run" \
+    --programs "$programs" || return 1
+  "$here/schemes.py" --run "$bin/chimera-run" --programs "$programs" $how
+}
+
+numbers() {
+  "$here/numbers.py" --run "$bin/chimera-run" --programs "$programs" --processes
+}
+
+kill() { "$here/kill.py" --run "$bin/chimera-run" --programs "$programs"; }
+
+sanitizer() {
+  local tool
+  tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+  [ -n "$tool" ] || { echo "skipped: compute-sanitizer is not there"; return 0; }
+  local log
+  log=$("$tool" --error-exitcode 99 "$bin/gpu_device_tests" --gtest_brief=1 2>&1)
+  local status=$?
+  # Virtual machines may not allow it to debug.
+  if grep -q -i 'not permitted\|not supported\|Unable to' <<<"$log"; then
+    echo "skipped: $(grep -i -m1 'not permitted\|not supported\|Unable to' <<<"$log")"
+    return 0
+  fi
+  [ $status = 0 ] || echo "$log"
+  return $status
+}
+
+case "${1:-}" in
+-h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
+build) build; exit $? ;;
+pack) pack "${2:?expected a folder}"; exit $? ;;
+esac
+
+if [ "$gpus" = 0 ]; then
+  echo "expected a GPU, got none: nvidia-smi lists none" >&2
+  exit 1
+fi
+if [ -n "${CHIMERA_TORCH_DIR:-}" ]; then
+  libraries=$CHIMERA_TORCH_DIR/lib
+  for folder in "$CHIMERA_TORCH_DIR"/../nvidia/*/lib; do
+    libraries=$libraries:$folder
+  done
+  export LD_LIBRARY_PATH=$libraries:${LD_LIBRARY_PATH:-}
+fi
+wanted=("$@")
+if [ $# = 0 ]; then
+  [ -e "$here/packed" ] || build || exit 1
+  wanted=("${parts[@]}")
+fi
+failed=0
+for part in "${wanted[@]}"; do
+  case " ${parts[*]} " in
+  *" $part "*) ;;
+  *) echo "unknown part '$part': expected ${parts[*]}" >&2; exit 2 ;;
+  esac
+  begin=$SECONDS
+  log=$("$part" 2>&1)
+  status=$?
+  [ $status = 0 ] || failed=$((failed + 1))
+  result=passed
+  [ $status = 0 ] || result=FAILED
+  grep -q '^skipped: ' <<<"$log" && result=skipped
+  echo "== $part: $result, $((SECONDS - begin)) s"
+  echo "$log" | tail -n 200
+done
+echo "$failed of ${#wanted[@]} parts failed"
+[ $failed = 0 ]
