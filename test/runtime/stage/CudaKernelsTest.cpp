@@ -1,0 +1,125 @@
+//===- CudaKernelsTest.cpp - Kernels give the bits of the host ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/Device.h"
+#include "runtime/stage/Philox.h"
+#include "runtime/stage/cuda/StageKernels.h"
+#include "runtime/stage/torch/AdamW.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+constexpr std::chrono::seconds kTimeout(30);
+
+/// Values on a GPU.
+template <typename T> class OnGpu {
+public:
+  OnGpu(Device &device, Queue &queue, const std::vector<T> &values)
+      : device(device), queue(queue), count(values.size()),
+        block(device.allocate(count * sizeof(T))) {
+    queue.load(bytes(), [&](Bytes host) {
+      std::memcpy(host.data(), values.data(), host.size());
+    });
+  }
+  Bytes bytes() { return {block.get(), count * sizeof(T)}; }
+  T *data() { return reinterpret_cast<T *>(block.get()); }
+  std::vector<T> get() {
+    HostBytes host = device.readBack(bytes(), queue.record(), kTimeout);
+    std::vector<T> values(count);
+    std::memcpy(values.data(), host.get().data(), host.get().size());
+    return values;
+  }
+
+private:
+  Device &device;
+  Queue &queue;
+  size_t count;
+  Block block;
+};
+
+template <typename T> void expectAdamWOfTheHost() {
+  cuda::CudaDevice device({});
+  const auto queue = device.makeQueue("q");
+  program::OptimizerT optimizer;
+  optimizer.learning_rate = 2e-3;
+  optimizer.beta1 = 0.9;
+  optimizer.beta2 = 0.95;
+  optimizer.epsilon = 1e-8;
+  optimizer.weight_decay = 0.1;
+  std::mt19937 random(3);
+  std::normal_distribution<T> normal;
+  auto draw = [&](size_t count, bool squared) {
+    std::vector<T> values(count);
+    for (T &value : values) {
+      value = normal(random);
+      value = squared ? value * value : value;
+    }
+    return values;
+  };
+  for (size_t count : {1, 5, 1000, 100003}) {
+    auto gradient = draw(count, false), weights = draw(count, false);
+    auto average = draw(count, false), squares = draw(count, true);
+    OnGpu<T> g(device, *queue, gradient), w(device, *queue, weights);
+    OnGpu<T> a(device, *queue, average), s(device, *queue, squares);
+    for (uint64_t step : {0, 7})
+      for (bool decay : {false, true}) {
+        adamWStep<T>(optimizer, step, 0.125, decay, static_cast<int64_t>(count),
+                     gradient.data(), weights.data(), average.data(),
+                     squares.data());
+        queue->launch({reads(g.bytes()), updates(w.bytes()), updates(a.bytes()),
+                       updates(s.bytes())},
+                      [&](const AddressMap &) {
+                        cudaStageKernels().adamW(
+                            adamWFactors<T>(optimizer, step, 0.125, decay),
+                            static_cast<int64_t>(count), g.data(), w.data(),
+                            a.data(), s.data());
+                      });
+      }
+    EXPECT_EQ(w.get(), weights) << count;
+    EXPECT_EQ(a.get(), average) << count;
+    EXPECT_EQ(s.get(), squares) << count;
+  }
+}
+
+TEST(CudaKernels, AdamWIsThatOfTheHost) {
+  expectAdamWOfTheHost<float>();
+  expectAdamWOfTheHost<double>();
+}
+
+TEST(CudaKernels, DropoutKeepsWhatItKeepsOnTheHost) {
+  cuda::CudaDevice device({});
+  const auto queue = device.makeQueue("q");
+  for (double probability : {0.0, 0.3, 0.9, 1.0})
+    for (int64_t elements : {1, 4, 7, 3001})
+      for (uint64_t first : {uint64_t(0), uint64_t(5) << 31}) {
+        constexpr int64_t kSamples = 3;
+        const auto count = static_cast<size_t>(kSamples * elements);
+        OnGpu<uint8_t> kept(device, *queue, std::vector<uint8_t>(count, 7));
+        queue->launch({writes(kept.bytes())}, [&](const AddressMap &) {
+          cudaStageKernels().keepElements(
+              probability, 0x123456789abcdef0, first, kSamples, elements,
+              reinterpret_cast<bool *>(kept.data()));
+        });
+        const std::unique_ptr<bool[]> expected(new bool[count]);
+        keepElements(probability, 0x123456789abcdef0, first, kSamples, elements,
+                     expected.get());
+        const std::vector<uint8_t> got = kept.get();
+        EXPECT_TRUE(std::equal(got.begin(), got.end(), expected.get()));
+      }
+}
+
+TEST(CudaKernels, AreForTheWorkOfAQueue) {
+  EXPECT_THROW(cudaStageKernels().keepElements(0.5, 1, 0, 1, 1, nullptr),
+               std::logic_error);
+}
+} // namespace

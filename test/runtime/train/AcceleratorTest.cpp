@@ -1,0 +1,215 @@
+//===- AcceleratorTest.cpp - Runs on devices that are not the host --------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/cuda/Accelerator.h"
+#include "runtime/proof/ProvenFile.h"
+#include "runtime/stage/ExactStage.h"
+#include "runtime/train/RunOnHost.h"
+#include "test/runtime/cuda/SoftwareGpu.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+class OnGpus : public testing::Test {
+protected:
+  void SetUp() override { test::reset(); }
+  void TearDown() override {
+    EXPECT_EQ(test::liveAllocations(), 0u);
+    EXPECT_EQ(test::liveHostAllocations(), 0u);
+    EXPECT_EQ(test::liveStreams(), 0u);
+    EXPECT_EQ(test::liveCommunicators(), 0u);
+    test::reset();
+  }
+
+  static std::unique_ptr<Accelerator> accelerator() {
+    return makeCudaAccelerator({.stagesOnHost = true}, {});
+  }
+  /// A sample that is proven for GPUs.
+  static program::ProgramT sample(const program::SampleOptions &options) {
+    program::ProgramT program = program::samplePipeline(options);
+    std::string error;
+    EXPECT_TRUE(program::proveForOneOrder(program, "sample", error)) << error;
+    return program;
+  }
+  static std::string failureOf(const TrainingRun &run) {
+    try {
+      runInProcess(run);
+    } catch (const RunFailure &failure) {
+      return failure.what();
+    }
+    return "no failure";
+  }
+};
+
+void expectContains(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
+}
+
+/// What came out.
+struct Outcome {
+  std::vector<std::byte> weights, gradients;
+  std::vector<std::optional<Loss>> losses;
+  std::vector<RankUse> ranks;
+};
+
+Outcome outcomeOf(const program::ProgramT &program, Accelerator *accelerator) {
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 4;
+  run.timeout = 30s;
+  run.gatherWeights = run.gatherGradients = run.checkReplicas = true;
+  run.accelerator = accelerator;
+  Outcome outcome;
+  run.onStep = [&](const StepEvent &event) {
+    outcome.losses.push_back(event.loss);
+  };
+  run.onResult = [&](const RunResult &result) {
+    outcome.weights = result.weights;
+    outcome.gradients = result.gradients;
+    outcome.ranks = result.ranks;
+  };
+  runInProcess(run);
+  return outcome;
+}
+
+TEST_F(OnGpus, EveryStepIsThatOfTheHost) {
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  using Recompute = program::SampleOptions::Recompute;
+  for (const program::SampleOptions &options :
+       {program::SampleOptions{.workers = 1},
+        {.workers = 2, .microBatches = 5},
+        {.workers = 3, .splitBackward = true, .dataParallel = 2},
+        {.workers = 2,
+        .microBatches = 4,
+        .beginsSums = true,
+        .backwardParts = 2,
+        .recompute = Recompute::All},
+        {.workers = 4, .beginsSums = true, .dataParallel = 2}}) {
+    program::ProgramT program = sample(options);
+    Outcome expected = outcomeOf(program, nullptr);
+    Outcome got = outcomeOf(program, gpus.get());
+    EXPECT_EQ(got.weights, expected.weights);
+    EXPECT_EQ(got.gradients, expected.gradients);
+    ASSERT_EQ(got.losses.size(), expected.losses.size());
+    for (size_t step = 0; step < got.losses.size(); ++step)
+      EXPECT_EQ(got.losses[step]->sum, expected.losses[step]->sum);
+    for (const RankUse &rank : got.ranks)
+      EXPECT_EQ(rank.hostBlocks, 0u);
+  }
+}
+
+TEST_F(OnGpus, StepsTakeNoMemory) {
+  program::ProgramT program = sample({.workers = 2});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 6;
+  run.gatherGradients = true;
+  run.accelerator = gpus.get();
+  // The root alone has the losses, and tells of a step when it has ended.
+  run.onStep = [&](const StepEvent &event) {
+    test::recordCalls(event.step < 4);
+  };
+  runInProcess(run);
+  size_t launches = 0;
+  for (const std::string &call : test::calls()) {
+    launches += call.starts_with("cudaLaunch");
+    for (const char *taking : {"cudaMalloc", "cudaHostAlloc", "cudaFree",
+                               "cudaStreamCreate", "ncclComm", "nvrtc"})
+      EXPECT_FALSE(call.starts_with(taking)) << call;
+  }
+  EXPECT_GT(launches, 50u);
+}
+
+/// Data whose `load` calls a function first.
+class Data final : public DataSource {
+public:
+  explicit Data(std::function<void(MicroBatch)> before)
+      : before(std::move(before)) {}
+  void load(program::ValueKind kind, MicroBatch microBatch,
+            Bytes output) override {
+    before(microBatch);
+    SyntheticData(1).load(kind, microBatch, output);
+  }
+
+private:
+  std::function<void(MicroBatch)> before;
+};
+
+TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
+  program::ProgramT program = sample({.workers = 3});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  Data data([](MicroBatch microBatch) {
+    if (microBatch.step == 2 && microBatch.index == 2)
+      throw std::runtime_error("the disk is gone");
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 5;
+  run.accelerator = gpus.get();
+  auto begin = std::chrono::steady_clock::now();
+  std::string report = failureOf(run);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  expectContains(report, "failed: the disk is gone");
+  expectContains(report, " of step 3\n");
+}
+
+TEST_F(OnGpus, WhatAGpuDoesNotEndIsReported) {
+  program::ProgramT program = sample({.workers = 2});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  Data data([](MicroBatch microBatch) {
+    if (microBatch.step == 1 && microBatch.index == 3)
+      std::this_thread::sleep_for(1s);
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 5;
+  run.timeout = 300ms;
+  run.accelerator = gpus.get();
+  std::string report = failureOf(run);
+  expectContains(report, "failed: timed out after 0.3 s waiting for the GPU to "
+                         "end an instruction");
+  expectContains(report, "; its device has got instructions up to ");
+}
+
+TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {
+  test::setDevices(2, 100000);
+  program::ProgramT program = sample({.workers = 2, .weightsBytes = 80000});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.accelerator = gpus.get();
+  // What works on the host is in its memory.
+  const std::unique_ptr<Accelerator> own = makeCudaAccelerator({}, {});
+  run.accelerator = own.get();
+  std::string report = failureOf(run);
+  expectContains(report, "bytes of the worker's memory: the GPU has no memory "
+                         "left: cudaMalloc: ");
+}
+
+TEST_F(OnGpus, ThreadsNeedAGpuEach) {
+  test::setDevices(1, 1 << 20);
+  program::ProgramT program = sample({.workers = 2});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.accelerator = gpus.get();
+  try {
+    runOnHost(run, {});
+    ADD_FAILURE() << "two ranks ran on one GPU";
+  } catch (const std::invalid_argument &error) {
+    expectContains(error.what(), "expected a GPU for each rank of a process, "
+                                 "got 2 ranks and 1 GPU: start a process for "
+                                 "each rank");
+  }
+}
+} // namespace
