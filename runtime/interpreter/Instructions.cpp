@@ -273,19 +273,20 @@ void Interpreter::finishWait(const Instruction &waited) {
 }
 
 /// Where the gradient sum of an update is kept.
-Bytes Interpreter::keptOf(const Instruction &instruction) {
+Interpreter::Kept &Interpreter::keptOf(const Instruction &instruction) {
   Kept &copy = kept[{instruction.pipeline(), instruction.stage()}];
   if (!copy.block) {
     uint32_t sum = program::operandsOf(worker, instruction)[2];
     copy.block = allocate(worker.buffers[sum].bytes());
     copy.bytes = {copy.block.get(), worker.buffers[sum].bytes()};
   }
-  return copy.bytes;
+  return copy;
 }
 
 void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum,
                                double scale) {
-  Bytes copy = keptOf(instruction);
-  compute->copy(sum, copy);
-  compute->scale(stageOf(instruction)->weightType(), copy, scale);
+  Kept &copy = keptOf(instruction);
+  copy.isThere = true;
+  compute->copy(sum, copy.bytes);
+  compute->scale(stageOf(instruction)->weightType(), copy.bytes, scale);
 }

@@ -346,6 +346,7 @@ Replicas Interpreter::gradients() const {
   Replicas replicas;
   Event now = compute->record();
   for (const auto &[key, copy] : kept)
-    replicas[key] = device.readBack(copy.bytes, now, options.timeout);
+    if (copy.isThere)
+      replicas[key] = device.readBack(copy.bytes, now, options.timeout);
   return replicas;
 }

@@ -117,6 +117,12 @@ public:
 
 private:
   using Key = std::pair<uint32_t, uint32_t>;
+  /// A copy of a gradient sum.
+  struct Kept {
+    Block block;
+    Bytes bytes;
+    bool isThere = false; ///< of an update
+  };
   /// The bytes of a loss on the host: one element of any type.
   static constexpr uint64_t kLossBytes = 8;
 
@@ -135,7 +141,7 @@ private:
   void startAllReduce(const program::Instruction &instruction, uint32_t index);
   void finishWait(const program::Instruction &waited);
   void update(const program::Instruction &instruction, uint64_t step);
-  Bytes keptOf(const program::Instruction &instruction);
+  Kept &keptOf(const program::Instruction &instruction);
   void keepGradient(const program::Instruction &instruction, ConstBytes sum,
                     double scale);
   void noteUses(const program::Instruction &instruction);
@@ -167,10 +173,6 @@ private:
   const Blocks blocks;
   std::vector<Block> arena; // by block; those handed over change
   std::map<Key, std::unique_ptr<Stage>> stages;
-  struct Kept {
-    Block block;
-    Bytes bytes;
-  };
   std::map<Key, Kept> kept;             // gradients
   std::vector<ElementType> reduceTypes; // by communicator
   // For each buffer the buffer in whose memory its value lies. A rename
