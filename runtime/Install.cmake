@@ -29,13 +29,20 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime
   # Those that include LibTorch's or MPI's are for their own folders.
   PATTERN Gpt2.h EXCLUDE PATTERN ParameterUse.h EXCLUDE
   PATTERN mpi/AllReduce.h EXCLUDE PATTERN mpi/Calls.h EXCLUDE
-  PATTERN mpi/Collective.h EXCLUDE)
+  PATTERN mpi/Collective.h EXCLUDE
+  # And these of CUDA's and NCCL's are for the module.
+  PATTERN cuda EXCLUDE PATTERN nccl EXCLUDE)
 
 get_target_property(torch_library chimera::torch_cpu IMPORTED_LOCATION)
 cmake_path(GET torch_library PARENT_PATH torch_lib)
 cmake_path(GET torch_lib PARENT_PATH torch_dir)
 # Not found by itself where it is under the build tree, as in build/venv.
 set_property(TARGET chimera-run APPEND PROPERTY INSTALL_RPATH ${torch_lib})
+if(TARGET chimera_cuda)
+  set_property(TARGET chimera_cuda APPEND PROPERTY INSTALL_RPATH ${torch_lib})
+  install(TARGETS chimera_cuda
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/chimera)
+endif()
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/chimera)
 install(EXPORT chimera NAMESPACE chimera:: DESTINATION ${package}
   FILE chimera-targets.cmake)
