@@ -6,6 +6,7 @@ usage: chimera-run.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 import fcntl
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -168,6 +169,23 @@ class Test(Runs):
         for options in ([], ["--sequential"]):
             self.expect_error("--progress on is for runs over MPI",
                               self.sample(), "--progress", "on", *options)
+
+    def test_what_does_not_go_with_gpus(self):
+        program = self.sample()
+        for text, *options in (
+                ("--device cuda is for pipelines", "--sequential"),
+                ("a GPU executes later than its host", "--profile", "p"),
+                ("GPUs move messages while they compute", "--progress", "on")):
+            self.expect_error(text, program, "--device", "cuda", *options)
+
+    @unittest.skipIf(shutil.which("nvidia-smi"), "there may be a GPU")
+    def test_a_gpu_that_is_not_there(self):
+        result = self.run_it(self.sample(), "--device", "cuda")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr,
+                         "expected a GPU that CUDA can use, got none|"
+                         "this chimera was built without CUDA|cannot load ")
+        self.assertEqual(result.stderr.count("\n"), 1)
 
     def test_synthetic(self):
         losses, summary = self.log_of(self.sample(), "--stages", "synthetic",
