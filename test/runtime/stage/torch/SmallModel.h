@@ -103,7 +103,7 @@ template <typename T> struct Line {
   double loss = 0;
   std::optional<program::Tied> tied;
 
-  explicit Line(const program::ProgramT &program)
+  explicit Line(const program::ProgramT &program, const Place &place = {})
       : tokens(someTokens(program, 0)), labels(someTokens(program, 1)) {
     // Threads that wait for so little work cost more than they do, and on cores
     // that others use seconds.
@@ -114,7 +114,7 @@ template <typename T> struct Line {
         *program.model, program.data_type, program.micro_batch_size));
     for (uint32_t s = 0; s < program.stages.size(); ++s) {
       Part part;
-      part.stage = makeTransformerStage(program, s);
+      part.stage = makeTransformerStage(program, s, place);
       part.weights.resize(program.stages[s].weights_bytes() / sizeof(T));
       part.state.resize(2 * part.weights.size());
       part.gradient.resize(part.weights.size());

@@ -1,0 +1,94 @@
+//===- PlaceTest.cpp - Stages with the kernels of a device ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/Philox.h"
+#include "runtime/stage/torch/AdamW.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+
+namespace {
+/// A device's, whose memory is the host's. They count their calls.
+class CountingKernels final : public StageKernels {
+public:
+  uint32_t masks = 0;
+  int64_t updated = 0;
+
+  void keepElements(double probability, uint64_t key, uint64_t first,
+                    int64_t samples, int64_t elements, bool *kept) override {
+    ++masks;
+    runtime::keepElements(probability, key, first, samples, elements, kept);
+  }
+  void adamW(const AdamWFactors<float> &factors, int64_t elements,
+             const float *gradientSum, float *weights, float *average,
+             float *averageOfSquares) override {
+    update(factors, elements, gradientSum, weights, average, averageOfSquares);
+  }
+  void adamW(const AdamWFactors<double> &factors, int64_t elements,
+             const double *gradientSum, double *weights, double *average,
+             double *averageOfSquares) override {
+    update(factors, elements, gradientSum, weights, average, averageOfSquares);
+  }
+
+private:
+  template <typename T>
+  void update(const AdamWFactors<T> &f, int64_t elements, const T *gradientSum,
+              T *weights, T *average, T *averageOfSquares) {
+    updated += elements;
+    for (int64_t i = 0; i < elements; ++i) {
+      const T gradient = f.scale * gradientSum[i];
+      average[i] += f.new1 * (gradient - average[i]);
+      averageOfSquares[i] =
+          f.old2 * averageOfSquares[i] + f.new2 * gradient * gradient;
+      weights[i] =
+          f.keep * weights[i] -
+          f.stepSize * average[i] /
+              (std::sqrt(averageOfSquares[i]) * f.perRoot2 + f.epsilon);
+    }
+  }
+};
+
+template <typename T> void expectTheHostsTraining(program::DataType type) {
+  const program::ProgramT program =
+      smallProgram({.dropout = 0.3, .type = type}, {2, 2});
+  CountingKernels kernels;
+  Line<T> host(program), device(program, {.kernels = &kernels});
+  for (uint64_t step = 0; step < 3; ++step)
+    for (Line<T> *line : {&host, &device}) {
+      line->forward({step, 0});
+      line->backward({step, 0}, Sum::Begin);
+      line->step(step, 0.5);
+    }
+  EXPECT_EQ(device.loss, host.loss);
+  EXPECT_EQ(device.whole(&Line<T>::Part::gradient),
+            host.whole(&Line<T>::Part::gradient));
+  EXPECT_LT(largestDifference(device.whole(&Line<T>::Part::weights),
+                              host.whole(&Line<T>::Part::weights)),
+            1e-6);
+  // The embedding's, and three of each of two blocks, in each step.
+  EXPECT_EQ(kernels.masks, 3u * 7);
+  EXPECT_EQ(
+      kernels.updated,
+      static_cast<int64_t>(3 * host.whole(&Line<T>::Part::weights).size()));
+}
+
+TEST(PlaceTest, kernelsAreTheDevices) {
+  expectTheHostsTraining<float>(program::DataType::Float32);
+  expectTheHostsTraining<double>(program::DataType::Float64);
+}
+
+TEST(PlaceTest, aGpuNeedsKernels) {
+  EXPECT_THROW(makeTransformerStage(smallProgram({}, {4}), 0, {.isCuda = true}),
+               std::invalid_argument);
+}
+} // namespace
