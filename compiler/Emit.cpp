@@ -125,7 +125,9 @@ void emitTraining(PipelineOp pipeline, program::ProgramT &out) {
   out.optimizer->beta2 = pipeline.getBeta2().convertToDouble();
   out.optimizer->epsilon = pipeline.getEpsilon().convertToDouble();
   out.optimizer->weight_decay = pipeline.getWeightDecay().convertToDouble();
-  out.data_type = dataTypeOf(pipeline);
+  program::Types types = typesOf(pipeline);
+  out.weight_type = types.weights;
+  out.activation_type = types.activations;
   out.buffer_alignment = program::kBufferAlignment;
   out.micro_batch_size = static_cast<uint32_t>(pipeline.getMicroBatchSize());
   out.seed = pipeline.getSeed();
@@ -150,11 +152,11 @@ void emitLayout(const Layout &layout, program::ProgramT &out) {
     BytesAttr bytes = stage.getBytes();
     uint32_t first = stage.getFirst().value_or(0);
     uint32_t last = stage.getLast().value_or(first);
-    out.stages.emplace_back(first, last - first, cost.getForward(),
-                            cost.getBackward(), cost.inputGradientTime(),
-                            cost.weightGradientTime(), cost.recomputeTime(),
-                            bytes.getWeights(), bytes.getOptimizer(),
-                            bytes.getStash(), bytes.getBoundary());
+    out.stages.emplace_back(
+        first, last - first, cost.getForward(), cost.getBackward(),
+        cost.inputGradientTime(), cost.weightGradientTime(),
+        cost.recomputeTime(), bytes.getWeights(), bytes.getOptimizer(),
+        bytes.getStash(), bytes.getBoundary(), bytes.getCopy());
   }
   for (DirectionOp direction : layout.directions) {
     auto pipeline = std::make_unique<program::PipelineT>();

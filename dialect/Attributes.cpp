@@ -50,8 +50,8 @@ template <size_t N> struct Fields {
 constexpr Fields<5> kCostFields = {
     {"forward", "backward", "input_gradient", "weight_gradient", "recompute"},
     2};
-constexpr Fields<4> kBytesFields = {
-    {"weights", "optimizer", "stash", "boundary"}, 4};
+constexpr Fields<5> kBytesFields = {
+    {"weights", "optimizer", "stash", "boundary", "copy"}, 4};
 constexpr Fields<6> kLinkFields = {{"latency", "latency_per_mib", "send",
                                     "send_per_mib", "receive",
                                     "receive_per_mib"},
@@ -75,16 +75,16 @@ void CostAttr::print(AsmPrinter &printer) const {
 
 Attribute BytesAttr::parse(AsmParser &parser, Type) {
   SMLoc at = parser.getCurrentLocation();
-  int64_t v[4] = {};
+  int64_t v[5] = {};
   if (kBytesFields.parse(parser, v))
     return {};
   return parser.getChecked<BytesAttr>(at, parser.getContext(), v[0], v[1], v[2],
-                                      v[3]);
+                                      v[3], v[4]);
 }
 
 void BytesAttr::print(AsmPrinter &printer) const {
-  kBytesFields.print(printer,
-                     {getWeights(), getOptimizer(), getStash(), getBoundary()});
+  kBytesFields.print(printer, {getWeights(), getOptimizer(), getStash(),
+                               getBoundary(), getCopy()});
 }
 
 Attribute LinkAttr::parse(AsmParser &parser, Type) {
@@ -134,11 +134,14 @@ int64_t CostAttr::recomputeTime() const {
 
 LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 int64_t weights, int64_t optimizer,
-                                int64_t stash, int64_t boundary) {
+                                int64_t stash, int64_t boundary, int64_t copy) {
   if (weights < 1 || optimizer < 1 || stash < 1 || boundary < 1)
     return emitError() << "expected positive sizes, got weights " << weights
                        << ", optimizer " << optimizer << ", stash " << stash
                        << " and boundary " << boundary;
+  if (copy < 0 || copy >= weights)
+    return emitError() << "expected a copy that is a part of the weights' "
+                       << weights << " bytes, got " << copy;
   return success();
 }
 

@@ -45,7 +45,12 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
   let summary = "sizes of a stage's values";
   let description = [{
     `weights` and `optimizer` of one replica; `stash` and `boundary` (the
-    activation that the stage sends on) of one micro-batch.
+    activation that the stage sends on) of one micro-batch. Of the weights, the
+    last `copy` are a copy of the parameters before them, of another type, that
+    the stage computes with: it has no gradient. 0 unless given.
+
+    Invalid where `copy` is negative or not less than `weights`, and where
+    another is not positive.
 
     Example: `<weights = 64, optimizer = 128, stash = 64, boundary = 64>`
   }];
@@ -53,9 +58,14 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
     "int64_t":$weights,
     "int64_t":$optimizer,
     "int64_t":$stash,
-    "int64_t":$boundary);
+    "int64_t":$boundary,
+    DefaultValuedParameter<"int64_t", "0">:$copy);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Of one replica.
+    int64_t getGradient() const { return getWeights() - getCopy(); }
+  }];
 }
 
 def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
@@ -98,9 +108,10 @@ def Chimera_AllReducePolicy : I32EnumAttr<"AllReducePolicy",
   let cppNamespace = "::chimera";
 }
 
-def Chimera_DataType : I32EnumAttr<"DataType", "type of weights", [
+def Chimera_DataType : I32EnumAttr<"DataType", "type of values", [
     I32EnumAttrCase<"F32", 0, "f32">,
-    I32EnumAttrCase<"F64", 1, "f64">]> {
+    I32EnumAttrCase<"F64", 1, "f64">,
+    I32EnumAttrCase<"BF16", 2, "bf16">]> {
   let cppNamespace = "::chimera";
 }
 

@@ -309,8 +309,10 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
              getMaxEnumValForAllReducePolicy>("all_reduce"),
       whole<Op, &P::receive_window>("receive_window"),
       whole<Op, &P::bucket_bytes>("bucket_bytes"),
-      choice<DataTypeAttr, &P::data_type, getMaxEnumValForDataType>(
-          "data_type"),
+      choice<DataTypeAttr, &P::weight_type, getMaxEnumValForDataType>(
+          "weight_type"),
+      choice<DataTypeAttr, &P::activation_type, getMaxEnumValForDataType>(
+          "activation_type"),
       whole<Op, &P::seed>("seed"),
       number<Op, &P::learning_rate>("learning_rate"),
       number<Op, &P::beta1>("beta1"),

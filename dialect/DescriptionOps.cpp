@@ -106,8 +106,27 @@ static bool isDescribed(PipelineOp op) {
                       [](auto &op) { return isa<StageOp>(op); });
 }
 
+static LogicalResult verifyTypes(PipelineOp op) {
+  DataType weights = op.getWeightType();
+  if (weights == DataType::BF16)
+    return op.emitOpError(
+        "expected weight_type to be f32 or f64, got bf16: for "
+        "stages that compute in bf16, say "
+        "activation_type(bf16)");
+  DataType activations = op.getActivationType().value_or(weights);
+  if (activations == weights ||
+      (weights == DataType::F32 && activations == DataType::BF16))
+    return success();
+  return op.emitOpError(
+             "expected activation_type to be as weight_type, or bf16 "
+             "beside f32, got ")
+         << stringifyDataType(activations) << " beside "
+         << stringifyDataType(weights);
+}
+
 LogicalResult PipelineOp::verify() {
-  if (failed(verifyOptimizer(*this)) || failed(verifyRecompute(*this)))
+  if (failed(verifyOptimizer(*this)) || failed(verifyRecompute(*this)) ||
+      failed(verifyTypes(*this)))
     return failure();
   if (getBucketBytes() && *getBucketBytes() < 8)
     return emitOpError("expected buckets of at least 8 bytes, got ")

@@ -86,6 +86,10 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     outstanding for each other worker at most; unless given, the smallest with
     which the schedule ends as soon as with any that fits into `memory_cap`.
 
+    Weights, their gradients and optimizer state have `weight_type`, f32 or f64.
+    Stages compute in `activation_type`, which activations and their gradients
+    have: the weights' unless given, or bf16 beside f32.
+
     Clauses follow the first three in any order. Numbers may be written 1e-3 and
     40e9, words bare or in quotes.
 
@@ -100,7 +104,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     2^22 actions (more would take minutes and many gigabytes to compile), where
     recomputed stages do not ascend, are none or
     not below `stages`, where `recompute_fused` stands without them, where buckets
-    have less than 8 bytes, and where an
+    have less than 8 bytes, where the types are others, and where an
     optimizer's number is negative or not finite, or a beta not below 1.
 
     Example:
@@ -134,7 +138,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
                       "::chimera::AllReducePolicy::Lazy">:$all_reduce,
     OptionalAttr<Chimera_Positive>:$receive_window,
     OptionalAttr<Chimera_Positive>:$bucket_bytes,
-    DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$data_type,
+    DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$weight_type,
+    OptionalAttr<Chimera_DataType>:$activation_type,
     DefaultValuedAttr<I64Attr, "1">:$seed,
     DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
     DefaultValuedAttr<F64Attr, "0.9">:$beta1,

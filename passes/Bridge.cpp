@@ -95,7 +95,7 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
       failed(checkModelStage(last, **model)))
     return failure();
   std::optional<program::Tied> tied = program::tiedParameters(
-      **model, dataTypeOf(pipeline), *last.getLast() - *last.getFirst());
+      **model, typesOf(pipeline), *last.getLast() - *last.getFirst());
   if (!tied)
     return last.emitOpError("expected some but not all layers of the tied "
                             "model in the last of several stages");
@@ -147,7 +147,8 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
                               cost.weightGradientTime(), cost.recomputeTime()});
     BytesAttr bytes = stage.getBytes();
     problem.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
-                             bytes.getStash(), bytes.getBoundary()});
+                             bytes.getStash(), bytes.getBoundary(),
+                             bytes.getCopy()});
   }
   FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
   if (failed(tied))

@@ -8,7 +8,6 @@
 #include "passes/Described.h"
 
 #include "dialect/Spelling.h"
-#include "runtime/program/Layout.h"
 #include "runtime/program/Printable.h"
 
 using namespace mlir;
@@ -52,17 +51,31 @@ LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {
   sizes.mutate_first_layer(*stage.getFirst());
   sizes.mutate_layers(*stage.getLast() - *stage.getFirst());
   sizes.mutate_weights_bytes(bytes.getWeights());
+  sizes.mutate_copy_bytes(bytes.getCopy());
   sizes.mutate_optimizer_bytes(bytes.getOptimizer());
   sizes.mutate_boundary_bytes(bytes.getBoundary());
   std::string problem = program::checkBytes(
-      model, dataTypeOf(pipeline),
+      model, typesOf(pipeline),
       static_cast<uint32_t>(pipeline.getMicroBatchSize()), sizes);
   return problem.empty() ? success() : stage.emitOpError(problem);
 }
 
-program::DataType dataTypeOf(PipelineOp pipeline) {
-  return pipeline.getDataType() == DataType::F64 ? program::DataType::Float64
-                                                 : program::DataType::Float32;
+static program::DataType typeOf(DataType type) {
+  switch (type) {
+  case DataType::F32:
+    return program::DataType::Float32;
+  case DataType::F64:
+    return program::DataType::Float64;
+  case DataType::BF16:
+    return program::DataType::BFloat16;
+  }
+  llvm_unreachable("a type of values");
+}
+
+program::Types typesOf(PipelineOp pipeline) {
+  DataType weights = pipeline.getWeightType();
+  return {typeOf(weights),
+          typeOf(pipeline.getActivationType().value_or(weights))};
 }
 
 FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {

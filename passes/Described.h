@@ -11,7 +11,7 @@
 #include "compiler/schedule/Registry.h"
 #include "compiler/schedule/TimeUnit.h"
 #include "dialect/Chimera.h"
-#include "runtime/program/Program.h"
+#include "runtime/program/Layout.h"
 
 #include <memory>
 #include <optional>
@@ -33,7 +33,8 @@ mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
 mlir::LogicalResult checkModelStage(StageOp stage,
                                     const program::ModelT &model);
 
-program::DataType dataTypeOf(PipelineOp pipeline);
+/// The types of the pipeline's values.
+program::Types typesOf(PipelineOp pipeline);
 
 /// What one unit of the stages' costs is: what the pipeline says, or none.
 /// Fails, with a diagnostic that lists what is possible, where there is no such

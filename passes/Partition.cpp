@@ -81,7 +81,7 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
   auto cost = CostAttr::get(builder.getContext(), 1, parts, parts, parts,
                             parts > 1 ? parts : 0);
   auto bytes = BytesAttr::get(builder.getContext(), kBareBytes, 2 * kBareBytes,
-                              kBareBytes, kBareBytes);
+                              kBareBytes, kBareBytes, /*copy=*/0);
   for (uint32_t s = 0; s < pipeline.getStages(); ++s)
     builder.create<StageOp>(pipeline.getLoc(), s, IntegerAttr(), IntegerAttr(),
                             cost, bytes);
@@ -102,19 +102,19 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
   if (int64_t cells = int64_t{layers} * stages; cells > kMostCells)
     return pipeline.emitOpError("expected at most ")
            << kMostCells << " layers times stages, got " << cells;
-  program::DataType type = dataTypeOf(pipeline);
+  program::Types types = typesOf(pipeline);
   auto batch = static_cast<uint32_t>(pipeline.getMicroBatchSize());
   std::vector<program::LayerCost> costs;
   std::vector<int64_t> times;
   int64_t total = 0;
   for (uint32_t layer = 0; layer < layers; ++layer) {
-    costs.push_back(program::layerCost(model, type, batch, layer));
+    costs.push_back(program::layerCost(model, types, batch, layer));
     times.push_back(
         saturatingAdd(costs.back().forwardFlops, costs.back().backwardFlops));
     total = saturatingAdd(total,
                           saturatingAdd(times.back(), costs.back().stashBytes));
   }
-  int64_t boundary = program::boundaryBytes(model, type, batch);
+  int64_t boundary = program::boundaryBytes(model, types, batch);
   int64_t parameters = program::parameterCount(model, 0, layers);
   if (total > kLargest || boundary > kLargest || parameters > kLargest / 16)
     return pipeline.emitOpError("expected a model whose operations and bytes "
@@ -128,11 +128,12 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
       backward += costs[layer].backwardFlops;
       stash += costs[layer].stashBytes;
     }
-    int64_t weights = program::parameterCount(model, first, ends[s] - first) *
-                      program::bytesOf(type);
-    auto bytes = BytesAttr::get(builder.getContext(), weights,
-                                program::optimizerBytes(weights),
-                                std::max<int64_t>(stash, 1), boundary);
+    int64_t elements = program::parameterCount(model, first, ends[s] - first);
+    int64_t parameterBytes = program::parameterBytes(types, elements);
+    int64_t copy = program::copyBytes(types, elements);
+    auto bytes = BytesAttr::get(builder.getContext(), parameterBytes + copy,
+                                program::optimizerBytes(parameterBytes),
+                                std::max<int64_t>(stash, 1), boundary, copy);
     // An embedding is a copy and has next to no operations, but takes time.
     auto cost =
         CostAttr::get(builder.getContext(), std::max<int64_t>(forward, 1),

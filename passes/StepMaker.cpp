@@ -45,7 +45,7 @@ StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
     BytesAttr bytes = stage.getBytes();
     types.push_back({WeightsType::get(context, bytes.getWeights()),
                      OptimizerStateType::get(context, bytes.getOptimizer()),
-                     WeightGradientType::get(context, bytes.getWeights())});
+                     WeightGradientType::get(context, bytes.getGradient())});
   }
   for (int64_t i = 0, e = pipeline.getMicroBatches() + pipeline.getStages();
        i < e; ++i)

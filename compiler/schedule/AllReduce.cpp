@@ -65,7 +65,7 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
   };
   for (int32_t s = 0; s < stages; ++s) {
     int64_t bytes =
-        problem.bytesOf(s).weights - (isTied(s) ? problem.tiedBytes : 0);
+        problem.bytesOf(s).gradient() - (isTied(s) ? problem.tiedBytes : 0);
     reduces.push_back(
         {s, bytes, sharesSum(problem, s) ? 1 : bucketCount(bytes), {}});
   }

@@ -255,7 +255,7 @@ std::vector<int64_t> smallestSums(const Problem &problem) {
   for (const Pipeline &pipeline : problem.pipelines)
     for (size_t s = 0; s < pipeline.workers.size(); ++s) {
       int64_t &sum = sums[pipeline.workers[s]];
-      sum = std::min(sum, problem.bytes[s].weights);
+      sum = std::min(sum, problem.bytes[s].gradient());
     }
   return sums;
 }

@@ -131,7 +131,7 @@ private:
   int64_t addToSum(const Action &action, int64_t &bytes) {
     if (problem.bytes.empty())
       return 0;
-    int64_t sum = problem.bytes[action.stage].weights;
+    int64_t sum = problem.bytes[action.stage].gradient();
     int64_t &left =
         missing[action.pipeline * std::ssize(problem.stages) + action.stage];
     if (left == 0) {

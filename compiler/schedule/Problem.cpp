@@ -129,10 +129,14 @@ static std::string checkSizes(const Problem &problem) {
     if (least < 0)
       return "expected bytes of at least 0 on stage " + std::to_string(s) +
              ", got " + std::to_string(least);
+    if (bytes.copy < 0 || bytes.copy > bytes.weights)
+      return "expected a copy in the " + std::to_string(bytes.weights) +
+             " bytes of weights of stage " + std::to_string(s) + ", got " +
+             std::to_string(bytes.copy);
   }
   if (int64_t most =
-          std::min(problem.bytesOf(0).weights,
-                   problem.bytesOf(std::ssize(problem.stages) - 1).weights);
+          std::min(problem.bytesOf(0).gradient(),
+                   problem.bytesOf(std::ssize(problem.stages) - 1).gradient());
       problem.tiedBytes < 0 || problem.tiedBytes > most)
     return "expected tied bytes of at least 0 and at most the " +
            std::to_string(most) + " of the first and the last stage, got " +

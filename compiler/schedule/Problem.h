@@ -71,12 +71,17 @@ struct StageCost {
 
 /// Bytes of one stage; none negative.
 struct StageBytes {
-  int64_t weights = 0;   ///< of one replica; as many for its gradient sum
+  int64_t weights = 0;   ///< of one replica
   int64_t optimizer = 0; ///< optimizer state of one replica
   int64_t stash = 0;     ///< what a forward keeps for its backward
   /// What the stage gives to the next for one micro-batch, and what comes back
   /// for it as a gradient.
   int64_t boundary = 0;
+  /// Of the weights, what is a copy of the parameters and has no gradient.
+  int64_t copy = 0;
+
+  /// Of a sum of gradients.
+  int64_t gradient() const { return weights - copy; }
 };
 
 /// A time for a message of b bytes: alpha + b · beta / betaBytes, rounded up.

@@ -21,12 +21,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char *nameOf(DataType type) {
-  return type == DataType::Float32   ? "float32"
-         : type == DataType::Float64 ? "float64"
-                                     : "unknown";
-}
-
 const char *nameOf(Direction direction) {
   return direction == Direction::Down ? "down"
          : direction == Direction::Up ? "up"
@@ -75,7 +69,8 @@ Json dump(const Stage &stage) {
           {"weights_bytes", stage.weights_bytes()},
           {"optimizer_bytes", stage.optimizer_bytes()},
           {"stash_bytes", stage.stash_bytes()},
-          {"boundary_bytes", stage.boundary_bytes()}};
+          {"boundary_bytes", stage.boundary_bytes()},
+          {"copy_bytes", stage.copy_bytes()}};
 }
 
 Json dump(const Tied *tied) {
@@ -188,7 +183,8 @@ std::string dumpJson(const ProgramT &program) {
                    {"schedule", program.schedule},
                    {"model", dump(program.model.get())},
                    {"optimizer", dump(program.optimizer.get())},
-                   {"data_type", nameOf(program.data_type)},
+                   {"weight_type", nameOf(program.weight_type)},
+                   {"activation_type", nameOf(program.activation_type)},
                    {"micro_batch_size", program.micro_batch_size},
                    {"seed", program.seed},
                    {"time_unit", program.time_unit},

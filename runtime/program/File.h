@@ -31,8 +31,8 @@
 
 namespace chimera::program {
 
-inline constexpr uint32_t kMajorVersion = 2;
-inline constexpr uint32_t kMinorVersion = 1;
+inline constexpr uint32_t kMajorVersion = 3;
+inline constexpr uint32_t kMinorVersion = 0;
 
 /// The checksum that the header holds. It finds damage, not malice.
 uint64_t checksum(std::span<const std::byte> payload);

@@ -64,16 +64,21 @@ int64_t embeddingStash(const ModelT &model, int64_t m) {
   return sum({tokens, mask});
 }
 
+// Statistics and losses have a type of at least four bytes, s.
+
+int64_t statisticBytes(int64_t e) { return std::max<int64_t>(e, 4); }
+
 int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
   // The block's input, norm 1's output, queries, keys and values, the heads'
   // mix, the sum after attention, norm 2's output: 8. Before and after the
   // GELU: 4 each.
   int64_t activations = product({16, m, model.width, e});
   // Mean and reciprocal deviation of two norms.
-  int64_t norms = product({4, m, e});
+  int64_t norms = product({4, m, statisticBytes(e)});
   if (model.dropout == 0)
     // The fused attention keeps one log-sum-exp for each row of scores.
-    return sum({activations, norms, product({m, model.heads, e})});
+    return sum(
+        {activations, norms, product({m, model.heads, statisticBytes(e)})});
   // Attention with dropout keeps its probabilities before and after it.
   int64_t scores = product({m, model.heads, model.context, 2 * e + 1});
   int64_t masks = product({2, m, model.width});
@@ -83,8 +88,9 @@ int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
 int64_t headStash(const ModelT &model, int64_t m, int64_t e) {
   // The head's input and the norm's output; the norm's mean and reciprocal
   // deviation; log-probabilities; labels; the loss's divisor.
-  return sum({product({2, m, model.width, e}), product({2, m, e}),
-              product({m, model.vocabulary, e}), product({m, 8}), e});
+  const int64_t s = statisticBytes(e);
+  return sum({product({2, m, model.width, e}), product({2, m, s}),
+              product({m, model.vocabulary, s}), product({m, 8}), s});
 }
 
 } // namespace
@@ -127,7 +133,26 @@ std::string checkModel(const ModelT &model) {
   return "";
 }
 
-int64_t bytesOf(DataType type) { return type == DataType::Float64 ? 8 : 4; }
+int64_t bytesOf(DataType type) {
+  return type == DataType::Float64 ? 8 : type == DataType::BFloat16 ? 2 : 4;
+}
+
+Types typesOf(const ProgramT &program) {
+  return {program.weight_type, program.activation_type};
+}
+
+std::string checkTypes(Types types) {
+  if (types.weights == DataType::Float32 &&
+      types.activations == DataType::BFloat16)
+    return "";
+  if (types.weights == DataType::BFloat16)
+    return "expected weights of float32 or float64, got bfloat16";
+  if (types.activations != types.weights)
+    return std::string("expected activations of the weights' type, or of "
+                       "bfloat16 beside weights of float32, got ") +
+           nameOf(types.activations) + " beside " + nameOf(types.weights);
+  return "";
+}
 
 uint32_t layerCount(const ModelT &model) { return model.layers + 2; }
 
@@ -195,7 +220,7 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
   return result;
 }
 
-std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
+std::optional<Tied> tiedParameters(const ModelT &model, Types types,
                                    uint32_t lastCount) {
   const uint32_t layers = layerCount(model);
   if (!model.tied || lastCount == layers)
@@ -203,8 +228,8 @@ std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
   // The first parameter of the model, and the last.
   const int64_t elements = layerParameters(model, 0).front().elements();
   const int64_t last = parameterCount(model, layers - lastCount, lastCount);
-  return Tied(0, product({last - elements, bytesOf(type)}),
-              product({elements, bytesOf(type)}));
+  return Tied(0, parameterBytes(types, last - elements),
+              parameterBytes(types, elements));
 }
 
 static std::string describe(const Tied *tied) {
@@ -236,23 +261,25 @@ static std::string checkLayers(const ProgramT &program) {
          " layers, got the first " + std::to_string(next);
 }
 
-std::string checkBytes(const ModelT &model, DataType type,
+std::string checkBytes(const ModelT &model, Types types,
                        uint32_t microBatchSize, const Stage &stage) {
-  const int64_t weights =
-      product({parameterCount(model, stage.first_layer(), stage.layers()),
-               bytesOf(type)});
+  const int64_t elements =
+      parameterCount(model, stage.first_layer(), stage.layers());
+  const int64_t parameters = parameterBytes(types, elements);
+  const int64_t copy = copyBytes(types, elements);
   struct {
     const char *what;
     uint64_t got;
     int64_t expected;
   } const sizes[] = {
-      {"weights", stage.weights_bytes(), weights},
-      {"optimizer state", stage.optimizer_bytes(), optimizerBytes(weights)},
+      {"weights", stage.weights_bytes(), sum({parameters, copy})},
+      {"weights that are a copy", stage.copy_bytes(), copy},
+      {"optimizer state", stage.optimizer_bytes(), optimizerBytes(parameters)},
       {"boundary", stage.boundary_bytes(),
-       boundaryBytes(model, type, microBatchSize)}};
+       boundaryBytes(model, types, microBatchSize)}};
   // Nothing crosses the boundary of the last.
   const bool isLast = stage.first_layer() + stage.layers() == layerCount(model);
-  for (const auto &[what, got, expected] : std::span(sizes, isLast ? 2 : 3))
+  for (const auto &[what, got, expected] : std::span(sizes, isLast ? 3 : 4))
     if (got != static_cast<uint64_t>(expected))
       return "expected " + std::to_string(expected) + " bytes of " + what +
              ", by the model, got " + std::to_string(got);
@@ -261,8 +288,8 @@ std::string checkBytes(const ModelT &model, DataType type,
 
 /// Whether `tied` is what the model says. Requires layers that are checked.
 static std::string checkTied(const ProgramT &program) {
-  std::optional<Tied> ofModel = tiedParameters(
-      *program.model, program.data_type, program.stages.back().layers());
+  std::optional<Tied> ofModel = tiedParameters(*program.model, typesOf(program),
+                                               program.stages.back().layers());
   std::string expected = describe(ofModel ? &*ofModel : nullptr);
   std::string got = describe(program.tied.get());
   if (got == expected)
@@ -274,6 +301,8 @@ static std::string checkTied(const ProgramT &program) {
 std::string checkStages(const ProgramT &program) {
   if (std::string problem = checkModel(*program.model); !problem.empty())
     return problem;
+  if (std::string problem = checkTypes(typesOf(program)); !problem.empty())
+    return problem;
   if (program.micro_batch_size == 0)
     return "expected a micro-batch size of at least 1, got 0";
   if (program.optimizer->name != "adamw")
@@ -282,17 +311,17 @@ std::string checkStages(const ProgramT &program) {
     return problem;
   for (size_t s = 0; s < program.stages.size(); ++s)
     if (std::string problem =
-            checkBytes(*program.model, program.data_type,
+            checkBytes(*program.model, typesOf(program),
                        program.micro_batch_size, program.stages[s]);
         !problem.empty())
       return "stage " + std::to_string(s) + ": " + problem;
   return checkTied(program);
 }
 
-LayerCost layerCost(const ModelT &model, DataType type, uint32_t microBatchSize,
+LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
                     uint32_t layer) {
   assert(layer < layerCount(model));
-  const int64_t e = bytesOf(type);
+  const int64_t e = bytesOf(types.activations);
   const int64_t m = product({microBatchSize, model.context});
   const int64_t c = model.width;
   // Matrix products dominate, at two flops a multiply-add; of the rest only the
@@ -314,17 +343,26 @@ LayerCost layerCost(const ModelT &model, DataType type, uint32_t microBatchSize,
   return {forward, product({2, forward}), stash};
 }
 
-int64_t optimizerBytes(int64_t weightsBytes) {
-  return product({2, weightsBytes});
+int64_t parameterBytes(Types types, int64_t elements) {
+  return product({elements, bytesOf(types.weights)});
+}
+
+int64_t copyBytes(Types types, int64_t elements) {
+  return types.haveCopy() ? product({elements, bytesOf(types.activations)}) : 0;
+}
+
+int64_t optimizerBytes(int64_t parameterBytes) {
+  return product({2, parameterBytes});
 }
 
 int64_t tokenBytes(const ModelT &model, uint32_t microBatchSize) {
   return product({microBatchSize, model.context, 8});
 }
 
-int64_t boundaryBytes(const ModelT &model, DataType type,
+int64_t boundaryBytes(const ModelT &model, Types types,
                       uint32_t microBatchSize) {
-  return product({microBatchSize, model.context, model.width, bytesOf(type)});
+  return product(
+      {microBatchSize, model.context, model.width, bytesOf(types.activations)});
 }
 
 } // namespace chimera::program

@@ -58,6 +58,23 @@ std::string checkModel(const ModelT &model);
 
 int64_t bytesOf(DataType type);
 
+/// The types of a model's values, by what these are for.
+struct Types {
+  DataType weights;     ///< and their gradients and optimizer state
+  DataType activations; ///< and their gradients; stages compute in it
+
+  /// Whether weights hold behind the parameters a copy of them in the
+  /// activations' type, with which the stage computes.
+  bool haveCopy() const { return weights != activations; }
+};
+
+Types typesOf(const ProgramT &program);
+
+/// Empty if models can be trained in these, else what is wrong with them:
+/// weights of float32 or float64 and activations of the same, or of bfloat16
+/// beside float32.
+std::string checkTypes(Types types);
+
 /// Layers of the model, embedding and head included.
 uint32_t layerCount(const ModelT &model);
 
@@ -85,31 +102,36 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
 /// Where the first stage and the last one, of the model's last `lastCount`
 /// layers, hold the matrix of a tied model. None where the model is not tied or
 /// one stage is both. Requires a checked model and 1 to all of its layers.
-std::optional<Tied> tiedParameters(const ModelT &model, DataType type,
+std::optional<Tied> tiedParameters(const ModelT &model, Types types,
                                    uint32_t lastCount);
 
-/// Empty if `stage`, of a checked model's layers, has the bytes of weights,
-/// optimizer state and, unless it is the last, boundary of these, else what is
-/// wrong with it.
-std::string checkBytes(const ModelT &model, DataType type,
+/// Empty if `stage`, of a checked model's layers, has the bytes of weights and
+/// of the copy in them, of optimizer state and, unless it is the last, boundary
+/// of these, else what is wrong with it.
+std::string checkBytes(const ModelT &model, Types types,
                        uint32_t microBatchSize, const Stage &stage);
 
 /// Empty if the stages of `program` (which has some, and an optimizer) are
 /// those of its model, else what is wrong with them: a model that checkModel
-/// refuses, no samples in a micro-batch, an optimizer other than "adamw",
-/// layers that are not in one stage each, in order, bytes of weights, optimizer
-/// state or a boundary that are not the layers', or another `tied` than the
-/// model's.
+/// refuses, types that checkTypes does, no samples in a micro-batch, an
+/// optimizer other than "adamw", layers that are not in one stage each, in
+/// order, bytes of weights, optimizer state or a boundary that are not the
+/// layers', or another `tied` than the model's.
 std::string checkStages(const ProgramT &program);
 
 /// Costs of `layer` for one micro-batch of `microBatchSize` sequences. The
 /// stash is what the runtime keeps from the forward to the backward besides the
 /// weights; a test holds it against what is measured.
-LayerCost layerCost(const ModelT &model, DataType type, uint32_t microBatchSize,
+LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
                     uint32_t layer);
 
-/// Bytes of the state that AdamW keeps for weights of so many: two averages.
-int64_t optimizerBytes(int64_t weightsBytes);
+/// Bytes of so many parameters, of which the gradient has as many, and of the
+/// copy of them. Weights are both.
+int64_t parameterBytes(Types types, int64_t elements);
+int64_t copyBytes(Types types, int64_t elements);
+
+/// Bytes of the state that AdamW keeps for parameters of so many: two averages.
+int64_t optimizerBytes(int64_t parameterBytes);
 
 /// Bytes of one micro-batch's token (or label) numbers: int64 each.
 int64_t tokenBytes(const ModelT &model, uint32_t microBatchSize);
@@ -118,7 +140,7 @@ int64_t tokenBytes(const ModelT &model, uint32_t microBatchSize);
 inline constexpr int64_t kLossBytes = 8;
 
 /// Bytes of the activation between two layers: [micro-batch, context, width].
-int64_t boundaryBytes(const ModelT &model, DataType type,
+int64_t boundaryBytes(const ModelT &model, Types types,
                       uint32_t microBatchSize);
 
 } // namespace chimera::program

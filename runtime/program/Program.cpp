@@ -153,6 +153,13 @@ const char *nameOf(MessageModel model) {
   return index < std::size(kModelNames) ? kModelNames[index] : "unknown";
 }
 
+const char *nameOf(DataType type) {
+  return type == DataType::Float32    ? "float32"
+         : type == DataType::Float64  ? "float64"
+         : type == DataType::BFloat16 ? "bfloat16"
+                                      : "unknown";
+}
+
 std::string describe(const ProgramT &program, uint32_t worker, uint32_t index) {
   if (worker >= program.workers.size() || !program.workers[worker])
     return "no such worker";

@@ -41,6 +41,7 @@ bool beginsSum(const Instruction &instruction);
 const char *nameOf(Opcode opcode);
 const char *nameOf(ValueKind kind);
 const char *nameOf(MessageModel model);
+const char *nameOf(DataType type);
 /// Whether operations of a worker take effect one after another, as in NCCL.
 bool isStreamed(MessageModel model);
 
@@ -61,6 +62,12 @@ std::string counted(uint64_t count, const std::string &singular);
 /// k - (stages after this one)); 2BW's step k max(0, k - 1).
 uint64_t versionRead(const ProgramT &program, uint32_t stage, uint64_t step,
                      uint64_t microBatch);
+
+/// Bytes of a stage's parameters, with which its weights begin, and of their
+/// gradient.
+inline uint64_t gradientBytes(const Stage &stage) {
+  return stage.weights_bytes() - stage.copy_bytes();
+}
 
 /// How many updates of each stage's weights a step makes.
 inline uint64_t updatesPerStep(const ProgramT &program) {

@@ -57,29 +57,32 @@ struct ProgramT;
 enum class DataType : uint8_t {
   Float32 = 0,
   Float64 = 1,
+  BFloat16 = 2,
   MIN = Float32,
-  MAX = Float64
+  MAX = BFloat16
 };
 
-inline const DataType (&EnumValuesDataType())[2] {
+inline const DataType (&EnumValuesDataType())[3] {
   static const DataType values[] = {
     DataType::Float32,
-    DataType::Float64
+    DataType::Float64,
+    DataType::BFloat16
   };
   return values;
 }
 
 inline const char * const *EnumNamesDataType() {
-  static const char * const names[3] = {
+  static const char * const names[4] = {
     "Float32",
     "Float64",
+    "BFloat16",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameDataType(DataType e) {
-  if (flatbuffers::IsOutRange(e, DataType::Float32, DataType::Float64)) return "";
+  if (flatbuffers::IsOutRange(e, DataType::Float32, DataType::BFloat16)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesDataType()[index];
 }
@@ -325,6 +328,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
   uint64_t optimizer_bytes_;
   uint64_t stash_bytes_;
   uint64_t boundary_bytes_;
+  uint64_t copy_bytes_;
 
  public:
   struct Traits;
@@ -339,9 +343,10 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
         weights_bytes_(0),
         optimizer_bytes_(0),
         stash_bytes_(0),
-        boundary_bytes_(0) {
+        boundary_bytes_(0),
+        copy_bytes_(0) {
   }
-  Stage(uint32_t _first_layer, uint32_t _layers, int64_t _forward, int64_t _backward, int64_t _input_gradient, int64_t _weight_gradient, int64_t _recompute, uint64_t _weights_bytes, uint64_t _optimizer_bytes, uint64_t _stash_bytes, uint64_t _boundary_bytes)
+  Stage(uint32_t _first_layer, uint32_t _layers, int64_t _forward, int64_t _backward, int64_t _input_gradient, int64_t _weight_gradient, int64_t _recompute, uint64_t _weights_bytes, uint64_t _optimizer_bytes, uint64_t _stash_bytes, uint64_t _boundary_bytes, uint64_t _copy_bytes)
       : first_layer_(flatbuffers::EndianScalar(_first_layer)),
         layers_(flatbuffers::EndianScalar(_layers)),
         forward_(flatbuffers::EndianScalar(_forward)),
@@ -352,7 +357,8 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
         weights_bytes_(flatbuffers::EndianScalar(_weights_bytes)),
         optimizer_bytes_(flatbuffers::EndianScalar(_optimizer_bytes)),
         stash_bytes_(flatbuffers::EndianScalar(_stash_bytes)),
-        boundary_bytes_(flatbuffers::EndianScalar(_boundary_bytes)) {
+        boundary_bytes_(flatbuffers::EndianScalar(_boundary_bytes)),
+        copy_bytes_(flatbuffers::EndianScalar(_copy_bytes)) {
   }
   uint32_t first_layer() const {
     return flatbuffers::EndianScalar(first_layer_);
@@ -420,8 +426,14 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
   void mutate_boundary_bytes(uint64_t _boundary_bytes) {
     flatbuffers::WriteScalar(&boundary_bytes_, _boundary_bytes);
   }
+  uint64_t copy_bytes() const {
+    return flatbuffers::EndianScalar(copy_bytes_);
+  }
+  void mutate_copy_bytes(uint64_t _copy_bytes) {
+    flatbuffers::WriteScalar(&copy_bytes_, _copy_bytes);
+  }
 };
-FLATBUFFERS_STRUCT_END(Stage, 80);
+FLATBUFFERS_STRUCT_END(Stage, 88);
 
 struct Stage::Traits {
   using type = Stage;
@@ -1608,7 +1620,8 @@ struct ProgramT : public flatbuffers::NativeTable {
   std::string schedule{};
   std::unique_ptr<chimera::program::ModelT> model{};
   std::unique_ptr<chimera::program::OptimizerT> optimizer{};
-  chimera::program::DataType data_type = chimera::program::DataType::Float32;
+  chimera::program::DataType weight_type = chimera::program::DataType::Float32;
+  chimera::program::DataType activation_type = chimera::program::DataType::Float32;
   uint32_t micro_batch_size = 0;
   uint64_t seed = 0;
   std::string time_unit{};
@@ -1640,22 +1653,23 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_SCHEDULE = 8,
     VT_MODEL = 10,
     VT_OPTIMIZER = 12,
-    VT_DATA_TYPE = 14,
-    VT_MICRO_BATCH_SIZE = 16,
-    VT_SEED = 18,
-    VT_TIME_UNIT = 20,
-    VT_MICRO_BATCHES = 22,
-    VT_DATA_PARALLEL = 24,
-    VT_UPDATES = 26,
-    VT_STAGES = 28,
-    VT_TIED = 30,
-    VT_PIPELINES = 32,
-    VT_MESSAGE_MODEL = 34,
-    VT_COMMUNICATORS = 36,
-    VT_WORKERS = 38,
-    VT_FILES = 40,
-    VT_LOCATIONS = 42,
-    VT_BUFFER_ALIGNMENT = 44
+    VT_WEIGHT_TYPE = 14,
+    VT_ACTIVATION_TYPE = 16,
+    VT_MICRO_BATCH_SIZE = 18,
+    VT_SEED = 20,
+    VT_TIME_UNIT = 22,
+    VT_MICRO_BATCHES = 24,
+    VT_DATA_PARALLEL = 26,
+    VT_UPDATES = 28,
+    VT_STAGES = 30,
+    VT_TIED = 32,
+    VT_PIPELINES = 34,
+    VT_MESSAGE_MODEL = 36,
+    VT_COMMUNICATORS = 38,
+    VT_WORKERS = 40,
+    VT_FILES = 42,
+    VT_LOCATIONS = 44,
+    VT_BUFFER_ALIGNMENT = 46
   };
   const flatbuffers::String *producer() const {
     return GetPointer<const flatbuffers::String *>(VT_PRODUCER);
@@ -1687,11 +1701,17 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   chimera::program::Optimizer *mutable_optimizer() {
     return GetPointer<chimera::program::Optimizer *>(VT_OPTIMIZER);
   }
-  chimera::program::DataType data_type() const {
-    return static_cast<chimera::program::DataType>(GetField<uint8_t>(VT_DATA_TYPE, 0));
+  chimera::program::DataType weight_type() const {
+    return static_cast<chimera::program::DataType>(GetField<uint8_t>(VT_WEIGHT_TYPE, 0));
   }
-  bool mutate_data_type(chimera::program::DataType _data_type = static_cast<chimera::program::DataType>(0)) {
-    return SetField<uint8_t>(VT_DATA_TYPE, static_cast<uint8_t>(_data_type), 0);
+  bool mutate_weight_type(chimera::program::DataType _weight_type = static_cast<chimera::program::DataType>(0)) {
+    return SetField<uint8_t>(VT_WEIGHT_TYPE, static_cast<uint8_t>(_weight_type), 0);
+  }
+  chimera::program::DataType activation_type() const {
+    return static_cast<chimera::program::DataType>(GetField<uint8_t>(VT_ACTIVATION_TYPE, 0));
+  }
+  bool mutate_activation_type(chimera::program::DataType _activation_type = static_cast<chimera::program::DataType>(0)) {
+    return SetField<uint8_t>(VT_ACTIVATION_TYPE, static_cast<uint8_t>(_activation_type), 0);
   }
   uint32_t micro_batch_size() const {
     return GetField<uint32_t>(VT_MICRO_BATCH_SIZE, 0);
@@ -1795,7 +1815,8 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(model()) &&
            VerifyOffsetRequired(verifier, VT_OPTIMIZER) &&
            verifier.VerifyTable(optimizer()) &&
-           VerifyField<uint8_t>(verifier, VT_DATA_TYPE, 1) &&
+           VerifyField<uint8_t>(verifier, VT_WEIGHT_TYPE, 1) &&
+           VerifyField<uint8_t>(verifier, VT_ACTIVATION_TYPE, 1) &&
            VerifyField<uint32_t>(verifier, VT_MICRO_BATCH_SIZE, 4) &&
            VerifyField<uint64_t>(verifier, VT_SEED, 8) &&
            VerifyOffsetRequired(verifier, VT_TIME_UNIT) &&
@@ -1848,8 +1869,11 @@ struct ProgramBuilder {
   void add_optimizer(flatbuffers::Offset<chimera::program::Optimizer> optimizer) {
     fbb_.AddOffset(Program::VT_OPTIMIZER, optimizer);
   }
-  void add_data_type(chimera::program::DataType data_type) {
-    fbb_.AddElement<uint8_t>(Program::VT_DATA_TYPE, static_cast<uint8_t>(data_type), 0);
+  void add_weight_type(chimera::program::DataType weight_type) {
+    fbb_.AddElement<uint8_t>(Program::VT_WEIGHT_TYPE, static_cast<uint8_t>(weight_type), 0);
+  }
+  void add_activation_type(chimera::program::DataType activation_type) {
+    fbb_.AddElement<uint8_t>(Program::VT_ACTIVATION_TYPE, static_cast<uint8_t>(activation_type), 0);
   }
   void add_micro_batch_size(uint32_t micro_batch_size) {
     fbb_.AddElement<uint32_t>(Program::VT_MICRO_BATCH_SIZE, micro_batch_size, 0);
@@ -1925,7 +1949,8 @@ inline flatbuffers::Offset<Program> CreateProgram(
     flatbuffers::Offset<flatbuffers::String> schedule = 0,
     flatbuffers::Offset<chimera::program::Model> model = 0,
     flatbuffers::Offset<chimera::program::Optimizer> optimizer = 0,
-    chimera::program::DataType data_type = chimera::program::DataType::Float32,
+    chimera::program::DataType weight_type = chimera::program::DataType::Float32,
+    chimera::program::DataType activation_type = chimera::program::DataType::Float32,
     uint32_t micro_batch_size = 0,
     uint64_t seed = 0,
     flatbuffers::Offset<flatbuffers::String> time_unit = 0,
@@ -1962,7 +1987,8 @@ inline flatbuffers::Offset<Program> CreateProgram(
   builder_.add_producer(producer);
   builder_.add_message_model(message_model);
   builder_.add_updates(updates);
-  builder_.add_data_type(data_type);
+  builder_.add_activation_type(activation_type);
+  builder_.add_weight_type(weight_type);
   return builder_.Finish();
 }
 
@@ -1978,7 +2004,8 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
     const char *schedule = nullptr,
     flatbuffers::Offset<chimera::program::Model> model = 0,
     flatbuffers::Offset<chimera::program::Optimizer> optimizer = 0,
-    chimera::program::DataType data_type = chimera::program::DataType::Float32,
+    chimera::program::DataType weight_type = chimera::program::DataType::Float32,
+    chimera::program::DataType activation_type = chimera::program::DataType::Float32,
     uint32_t micro_batch_size = 0,
     uint64_t seed = 0,
     const char *time_unit = nullptr,
@@ -2011,7 +2038,8 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
       schedule__,
       model,
       optimizer,
-      data_type,
+      weight_type,
+      activation_type,
       micro_batch_size,
       seed,
       time_unit__,
@@ -2245,7 +2273,8 @@ inline ProgramT::ProgramT(const ProgramT &o)
         schedule(o.schedule),
         model((o.model) ? new chimera::program::ModelT(*o.model) : nullptr),
         optimizer((o.optimizer) ? new chimera::program::OptimizerT(*o.optimizer) : nullptr),
-        data_type(o.data_type),
+        weight_type(o.weight_type),
+        activation_type(o.activation_type),
         micro_batch_size(o.micro_batch_size),
         seed(o.seed),
         time_unit(o.time_unit),
@@ -2272,7 +2301,8 @@ inline ProgramT &ProgramT::operator=(ProgramT o) FLATBUFFERS_NOEXCEPT {
   std::swap(schedule, o.schedule);
   std::swap(model, o.model);
   std::swap(optimizer, o.optimizer);
-  std::swap(data_type, o.data_type);
+  std::swap(weight_type, o.weight_type);
+  std::swap(activation_type, o.activation_type);
   std::swap(micro_batch_size, o.micro_batch_size);
   std::swap(seed, o.seed);
   std::swap(time_unit, o.time_unit);
@@ -2305,7 +2335,8 @@ inline void Program::UnPackTo(ProgramT *_o, const flatbuffers::resolver_function
   { auto _e = schedule(); if (_e) _o->schedule = _e->str(); }
   { auto _e = model(); if (_e) _o->model = std::unique_ptr<chimera::program::ModelT>(_e->UnPack(_resolver)); }
   { auto _e = optimizer(); if (_e) _o->optimizer = std::unique_ptr<chimera::program::OptimizerT>(_e->UnPack(_resolver)); }
-  { auto _e = data_type(); _o->data_type = _e; }
+  { auto _e = weight_type(); _o->weight_type = _e; }
+  { auto _e = activation_type(); _o->activation_type = _e; }
   { auto _e = micro_batch_size(); _o->micro_batch_size = _e; }
   { auto _e = seed(); _o->seed = _e; }
   { auto _e = time_unit(); if (_e) _o->time_unit = _e->str(); }
@@ -2336,7 +2367,8 @@ inline flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder
   auto _schedule = _fbb.CreateString(_o->schedule);
   auto _model = _o->model ? CreateModel(_fbb, _o->model.get(), _rehasher) : 0;
   auto _optimizer = _o->optimizer ? CreateOptimizer(_fbb, _o->optimizer.get(), _rehasher) : 0;
-  auto _data_type = _o->data_type;
+  auto _weight_type = _o->weight_type;
+  auto _activation_type = _o->activation_type;
   auto _micro_batch_size = _o->micro_batch_size;
   auto _seed = _o->seed;
   auto _time_unit = _fbb.CreateString(_o->time_unit);
@@ -2359,7 +2391,8 @@ inline flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder
       _schedule,
       _model,
       _optimizer,
-      _data_type,
+      _weight_type,
+      _activation_type,
       _micro_batch_size,
       _seed,
       _time_unit,

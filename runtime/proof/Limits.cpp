@@ -110,6 +110,10 @@ private:
 
   void verifyStage(const std::string &name, const Stage &stage) {
     verifyBytes(name, "weights", stage.weights_bytes());
+    if (stage.copy_bytes() > 0 && stage.copy_bytes() >= stage.weights_bytes())
+      fail(name + "expected a copy of parameters in a part of the " +
+           text(stage.weights_bytes()) + " bytes of weights, got one of " +
+           text(stage.copy_bytes()));
     verifyBytes(name, "optimizer state", stage.optimizer_bytes());
     verifyBytes(name, "stash", stage.stash_bytes());
     verifyBytes(name, "boundary", stage.boundary_bytes());

@@ -63,8 +63,10 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
         sizes.stash_bytes() / parts() + (sizes.stash_bytes() % parts() != 0);
     break;
   case ValueKind::Weights:
-  case ValueKind::WeightGradient:
     expected = sizes.weights_bytes();
+    break;
+  case ValueKind::WeightGradient:
+    expected = gradientBytes(sizes);
     break;
   case ValueKind::OptimizerState:
     expected = sizes.optimizer_bytes();

@@ -35,8 +35,9 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   positive(program.pipelines.size(), "pipeline");
   positive(program.micro_batches, "micro-batch");
   positive(program.data_parallel, "data-parallel copy");
-  if (program.data_type > DataType::MAX)
-    structure(report, "unknown data type " + text(uint64_t(program.data_type)));
+  for (DataType type : {program.weight_type, program.activation_type})
+    if (type > DataType::MAX)
+      structure(report, "unknown data type " + text(uint64_t(type)));
   if (program.message_model > MessageModel::MAX)
     structure(report,
               "unknown message model " + text(uint64_t(program.message_model)));
@@ -176,11 +177,11 @@ void verifyTied(const ProgramT &program, Report &report) {
     return structure(report, "expected two stages for tied parameters, got 1");
   // The weights that are not tied must be one piece.
   auto verifyEnd = [&](uint64_t stage, uint64_t offset) {
-    uint64_t whole = program.stages[stage].weights_bytes();
+    uint64_t whole = gradientBytes(program.stages[stage]);
     if (tied->bytes() == 0 || tied->bytes() >= whole ||
         (offset != 0 && offset != whole - tied->bytes()))
       structure(report, "expected tied parameters at one end of the " +
-                            text(whole) + " bytes of weights of stage " +
+                            text(whole) + " bytes of parameters of stage " +
                             text(stage) + ", got " + text(tied->bytes()) +
                             " bytes at " + text(offset));
   };

@@ -70,14 +70,15 @@ public:
     if (!offset)
       return;
     tied = {*offset, program.tied->bytes()};
-    rest = *offset == 0 ? Part{tied.bytes, UINT64_MAX} : Part{0, *offset};
   }
 
   ElementType weightType() const override { return ElementType::UInt64; }
   ElementType lossType() const override { return ElementType::UInt64; }
 
   void initialize(Bytes weights, Bytes optimizerState) override {
-    fill(slice(weights, rest), mix({seed, stage}), kWeights);
+    eachWordOfRest(weights, [&](uint64_t i, uint64_t) {
+      return mix({mix({seed, stage}), kWeights, i});
+    });
     fill(slice(weights, tied), mix({seed}), kTiedWeights);
     fill(optimizerState, mix({seed, stage}), kState);
   }
@@ -121,7 +122,7 @@ public:
         mix({kWeightGradient, stage, microBatch.step, numberOf(microBatch),
              open(std::move(stash), kBackward), digestOf(weights)});
     const uint64_t kept = sum == Sum::Continue ? ~uint64_t(0) : 0;
-    eachWord(slice(weightGradient, rest), [&](uint64_t i, uint64_t before) {
+    eachWordOfRest(weightGradient, [&](uint64_t i, uint64_t before) {
       return (before & kept) + mix({hash, i});
     });
     eachWord(slice(weightGradient, tied), [&](uint64_t i, uint64_t before) {
@@ -133,7 +134,7 @@ public:
                      Bytes weights, Bytes optimizerState) override {
     uint64_t hash = mix({kStep, stage, step, std::bit_cast<uint64_t>(scale),
                          digestOf(gradientSum), digestOf(optimizerState)});
-    eachWord(slice(weights, rest), [&](uint64_t i, uint64_t word) {
+    eachWordOfRest(weights, [&](uint64_t i, uint64_t word) {
       return mix({hash, kWeights, i, word});
     });
     uint64_t tiedHash = mix({kTiedStep, step, std::bit_cast<uint64_t>(scale),
@@ -157,6 +158,18 @@ private:
     return bytes.subspan(begin, std::min(part.bytes, bytes.size() - begin));
   }
 
+  /// Of all but the tied parameters.
+  template <typename Update>
+  void eachWordOfRest(Bytes bytes, Update update) const {
+    const Bytes before = slice(bytes, {0, tied.begin});
+    const Bytes after = slice(bytes, {tied.begin + tied.bytes, UINT64_MAX});
+    const uint64_t words = (before.size() + 7) / 8;
+    eachWord(before, update);
+    eachWord(after, [&](uint64_t i, uint64_t word) {
+      return update(words + i, word);
+    });
+  }
+
   static uint64_t open(std::unique_ptr<Stash> stash, Use madeBy) {
     auto *exact = dynamic_cast<ExactStash *>(stash.get());
     if (!exact || exact->madeBy != madeBy)
@@ -169,8 +182,7 @@ private:
 
   uint64_t seed;
   uint64_t stage;
-  Part rest = {0, UINT64_MAX};
-  Part tied = {0, 0}; // at one end of the weights
+  Part tied = {0, 0}; // of the weights
 };
 } // namespace
 

@@ -92,7 +92,8 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
     const program::Stage &stage = program.stages[s];
     // Counts weights and gradients, and an activation and a gradient between
     // two stages.
-    bytes += 2 * static_cast<double>(stage.weights_bytes()) +
+    bytes += static_cast<double>(stage.weights_bytes()) +
+             static_cast<double>(program::gradientBytes(stage)) +
              static_cast<double>(stage.optimizer_bytes());
     if (s + 1 < stages)
       bytes += 2 * static_cast<double>(stage.boundary_bytes());

@@ -23,15 +23,15 @@ std::vector<std::byte> chimera::runtime::gatherStages(
   std::vector<std::byte> whole;
   uint64_t total = 0;
   for (const program::Stage &stage : program.stages)
-    total += stage.weights_bytes();
+    total += program::gradientBytes(stage);
   if (control.rank() == root)
     whole.resize(total);
   uint64_t at = 0;
   for (uint32_t s = 0; s < program.stages.size(); ++s) {
-    uint64_t bytes = program.stages[s].weights_bytes();
+    uint64_t bytes = program::gradientBytes(program.stages[s]);
     uint32_t holder = program.pipelines.at(0)->workers.at(s);
     if (control.rank() == holder) {
-      ConstBytes own = replicas.at({0, s}).get();
+      ConstBytes own = replicas.at({0, s}).get().first(bytes);
       if (holder != root)
         sendAll(control, root, own, timeout);
       else if (!own.empty())

@@ -19,9 +19,10 @@
 
 namespace chimera::runtime {
 
-/// Returns the whole model at `root`, and nothing elsewhere: the bytes of all
-/// stages of pipeline 0 of copy 0 in stage order, with tied parameters once, in
-/// the first stage. Calls `onPiece` at the root every 16 MiB.
+/// Returns the whole model at `root`, and nothing elsewhere: the parameters, or
+/// their gradients, of all stages of pipeline 0 of copy 0 in stage order, with
+/// tied parameters once, in the first stage. Calls `onPiece` at the root every
+/// 16 MiB.
 std::vector<std::byte> gatherStages(const program::ProgramT &program,
                                     Control &control, uint32_t root,
                                     const Replicas &replicas,

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -52,14 +53,20 @@ public:
 
   const Memory &read(uint64_t step, uint64_t microBatch) {
     assembled.clear();
-    for (size_t s = first; s < last; ++s) {
-      uint64_t version = program::versionRead(program, static_cast<uint32_t>(s),
-                                              step, microBatch);
-      auto begin = versions.at(version - oldest).begin() +
-                   static_cast<ptrdiff_t>(assembled.size());
-      auto bytes = static_cast<ptrdiff_t>(program.stages[s].weights_bytes());
-      assembled.insert(assembled.end(), begin, begin + bytes);
-    }
+    // The parameters of all come first, then the copies of them.
+    auto append = [&](auto bytesOf) {
+      for (size_t s = first; s < last; ++s) {
+        uint64_t version = program::versionRead(
+            program, static_cast<uint32_t>(s), step, microBatch);
+        auto begin = versions.at(version - oldest).begin() +
+                     static_cast<ptrdiff_t>(assembled.size());
+        assembled.insert(
+            assembled.end(), begin,
+            begin + static_cast<ptrdiff_t>(bytesOf(program.stages[s])));
+      }
+    };
+    append(program::gradientBytes);
+    append([](const program::Stage &stage) { return stage.copy_bytes(); });
     return assembled;
   }
 
@@ -93,22 +100,26 @@ std::vector<StageMemory> allocate(const program::ProgramT &program,
     StageMemory &own = memory[std::min(s, count - 1)];
     own.weights.resize(own.weights.size() + stage.weights_bytes());
     own.optimizer.resize(own.optimizer.size() + stage.optimizer_bytes());
+    own.gradient.resize(own.gradient.size() + program::gradientBytes(stage));
     if (s + 1 < count) {
       own.output.resize(stage.boundary_bytes());
       own.outputGradient.resize(stage.boundary_bytes());
     }
   }
-  // One stage of all holds tied parameters once, and their state, which is so
-  // many times their bytes.
+  // One stage of all holds tied parameters once, and their copy and state,
+  // which have bytes in proportion.
   if (program.tied && count == 1) {
     const program::Stage &last = program.stages.back();
     uint64_t bytes = program.tied->bytes();
-    uint64_t times = last.optimizer_bytes() / last.weights_bytes();
-    memory[0].weights.resize(memory[0].weights.size() - bytes);
-    memory[0].optimizer.resize(memory[0].optimizer.size() - bytes * times);
+    const uint64_t parameters = program::gradientBytes(last);
+    auto drop = [&](Memory &from, uint64_t ofStage) {
+      const uint64_t unit = std::gcd(ofStage, parameters);
+      from.resize(from.size() - bytes / (parameters / unit) * (ofStage / unit));
+    };
+    drop(memory[0].weights, last.weights_bytes());
+    drop(memory[0].optimizer, last.optimizer_bytes());
+    drop(memory[0].gradient, parameters);
   }
-  for (StageMemory &own : memory)
-    own.gradient.resize(own.weights.size());
   return memory;
 }
 
@@ -126,7 +137,7 @@ void reduceTied(const program::ProgramT &program, ElementType type,
   std::copy(first.begin(), first.end(), last.begin());
 }
 
-void append(Memory &whole, const Memory &part) {
+void append(Memory &whole, ConstBytes part) {
   whole.insert(whole.end(), part.begin(), part.end());
 }
 } // namespace
@@ -232,7 +243,8 @@ SequentialResult chimera::runtime::trainSequentially(
   }
   for (size_t s = 0; s < count; ++s) {
     scaleElements(stages[s]->weightType(), memory[s].gradient, scale);
-    append(result.weights, memory[s].weights);
+    append(result.weights,
+           Bytes(memory[s].weights).first(memory[s].gradient.size()));
     append(result.gradients, memory[s].gradient);
   }
   if (count > 1) {

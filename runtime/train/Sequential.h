@@ -14,7 +14,7 @@ namespace chimera::runtime {
 
 struct SequentialResult {
   std::vector<Loss> losses; ///< by step
-  /// The whole model, in stage order, tied parameters once.
+  /// The parameters of the whole model, in stage order, tied ones once.
   std::vector<std::byte> weights;
   std::vector<std::byte> gradients; ///< of the last step, scaled; likewise
 };

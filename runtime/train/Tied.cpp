@@ -14,8 +14,9 @@ void chimera::runtime::dropTiedCopy(const program::ProgramT &program,
                                     std::vector<std::byte> &whole) {
   if (!program.tied)
     return;
-  auto begin = whole.end() -
-               static_cast<ptrdiff_t>(program.stages.back().weights_bytes()) +
-               static_cast<ptrdiff_t>(program.tied->last_offset());
+  auto begin =
+      whole.end() -
+      static_cast<ptrdiff_t>(program::gradientBytes(program.stages.back())) +
+      static_cast<ptrdiff_t>(program.tied->last_offset());
   whole.erase(begin, begin + static_cast<ptrdiff_t>(program.tied->bytes()));
 }

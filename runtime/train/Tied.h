@@ -23,7 +23,7 @@ Range tiedOf(const program::ProgramT &program, uint32_t stage, Range bytes) {
 }
 
 /// Leaves the last stage's copy of tied parameters out of `whole`, all stages'
-/// weights or gradients in stage order: the model has them once.
+/// parameters or gradients in stage order: the model has them once.
 void dropTiedCopy(const program::ProgramT &program,
                   std::vector<std::byte> &whole);
 

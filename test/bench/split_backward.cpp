@@ -52,7 +52,6 @@ program::ProgramT describe(const Sizes &sizes) {
   program.model->dropout = sizes.dropout;
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
-  program.data_type = program::DataType::Float32;
   program.micro_batch_size = sizes.microBatch;
   program.micro_batches = 1;
   program.data_parallel = 1;
@@ -61,13 +60,13 @@ program::ProgramT describe(const Sizes &sizes) {
     throw std::invalid_argument(problem);
   uint32_t first = 0;
   const auto boundary = static_cast<uint64_t>(program::boundaryBytes(
-      *program.model, program.data_type, sizes.microBatch));
+      *program.model, program::typesOf(program), sizes.microBatch));
   for (uint32_t count : {1u, sizes.blocks, 1u}) {
-    const auto bytes = static_cast<uint64_t>(
-        program::parameterCount(*program.model, first, count) *
-        program::bytesOf(program.data_type));
+    const auto bytes = static_cast<uint64_t>(program::parameterBytes(
+        program::typesOf(program),
+        program::parameterCount(*program.model, first, count)));
     program.stages.emplace_back(first, count, 1, 2, 1, 1, 1, bytes, 2 * bytes,
-                                0, boundary);
+                                0, boundary, 0);
     first += count;
   }
   return program;

@@ -67,8 +67,31 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(-1)
 
 // -----
 
-// expected-error@below {{expected data_type to be one of f32, f64, got "f16"}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_type(f16)
+// expected-error@below {{expected weight_type to be one of f32, f64, bf16, got "f16"}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") weight_type(f16)
+
+// -----
+
+// expected-error@below {{expected weight_type to be f32 or f64, got bf16: for stages that compute in bf16, say activation_type(bf16)}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") weight_type(bf16)
+
+// -----
+
+// expected-error@below {{expected activation_type to be as weight_type, or bf16 beside f32, got bf16 beside f64}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") activation_type(bf16) weight_type(f64)
+
+// -----
+
+// expected-error@below {{expected activation_type to be as weight_type, or bf16 beside f32, got f64 beside f32}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") activation_type(f64)
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+    // expected-error@below {{expected a copy that is a part of the weights' 4 bytes, got 4}}
+    bytes <weights = 4, optimizer = 1, stash = 1, boundary = 1, copy = 4>
+}
 
 // -----
 

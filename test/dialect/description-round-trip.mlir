@@ -25,13 +25,22 @@ chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
 
 // Every option, in any order.
 // CHECK-LABEL: chimera.pipeline @all of @plain stages(2) micro_batches(6) schedule("1f1b")
-// CHECK-SAME: micro_batch_size(8) data_parallel(3) split_backward data_type(f64)
+// CHECK-SAME: micro_batch_size(8) data_parallel(3) split_backward weight_type(f64)
 // CHECK-SAME: seed(-7) learning_rate(1.000000e-02) beta1(5.000000e-01)
 // CHECK-SAME: beta2(2.500000e-01) epsilon(1.000000e-03) weight_decay(0.000000e+00)
 chimera.pipeline @all of @plain stages(2) micro_batches(6) schedule("1f1b")
     weight_decay(0.0) epsilon(1.0e-3) beta2(0.25) beta1(0.5)
-    learning_rate(1.0e-2) seed(-7) data_type(f64) split_backward
+    learning_rate(1.0e-2) seed(-7) weight_type(f64) split_backward
     data_parallel(3) micro_batch_size(8)
+
+// CHECK-LABEL: chimera.pipeline @types
+// CHECK-SAME: schedule("gpipe") activation_type(bf16) {
+// CHECK-NEXT: bytes <weights = 9, optimizer = 12, stash = 1, boundary = 1, copy = 3>
+chimera.pipeline @types stages(1) micro_batches(1) schedule("gpipe")
+    activation_type("bf16") weight_type(f32) {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <copy = 3, weights = 9, optimizer = 12, stash = 1, boundary = 1>
+}
 
 // What is recomputed: all stages, however they are written, or some.
 // CHECK: chimera.pipeline @early stages(2) micro_batches(2) schedule("chimera") recompute(all){{$}}
@@ -67,7 +76,7 @@ chimera.pipeline @buckets stages(2) micro_batches(2) schedule("chimera") bucket_
 // CHECK-LABEL: chimera.pipeline @defaults
 // CHECK-SAME: stages(1) micro_batches(1) schedule("gpipe"){{$}}
 chimera.pipeline @defaults stages(1) micro_batches(1) schedule("gpipe")
-    data_type(f32) data_parallel(1) micro_batch_size(1) seed(1) all_reduce(lazy)
+    weight_type(f32) data_parallel(1) micro_batch_size(1) seed(1) all_reduce(lazy)
 
 // CHECK-LABEL: chimera.pipeline @parts
 // CHECK-SAME: attributes {note = "kept"} {

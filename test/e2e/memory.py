@@ -2,7 +2,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds the bytes that each rank has at its peak against those that the program
-states: within 10 %, for every schedule, in both data types, with and without
+states: within 10 %, for every schedule, in all types, with and without
 dropout, and that recomputation and halving lower it. A rank has its arena, which the runtime allocates whole, and its
 stashes, whose tensors the allocator counts."""
 
@@ -18,7 +18,7 @@ DESCRIPTION = """
 chimera.model @model gpt2 layers(4) heads(4) width(64) context(64)
     vocabulary(256) dropout({dropout})
 chimera.pipeline @train of @model stages(4) micro_batches(4)
-    schedule({schedule}) micro_batch_size(4) data_type({data_type}) {options}
+    schedule({schedule}) micro_batch_size(4) {types} {options}
 """
 
 
@@ -45,16 +45,19 @@ def main():
         folder = pathlib.Path(name)
         for schedule in ('"chimera"', '"gpipe"', '"1f1b"', HALVING):
             whole = None
-            for data_type, dropout, options in (
-                ("f32", "1.0e-1", ""),
-                ("f32", "1.0e-1", "recompute(all)"),
-                ("f64", "0.0", ""),
-                ("f32", "0.0", "split_backward"),
-                ("f64", "1.0e-1", "split_backward recompute([0, 2] fused)"),
-                ("f64", "1.0e-1", "split_backward"),
+            f32, f64, bf16 = "", "weight_type(f64)", "activation_type(bf16)"
+            for types, dropout, options in (
+                (f32, "1.0e-1", ""),
+                (f32, "1.0e-1", "recompute(all)"),
+                (f64, "0.0", ""),
+                (f32, "0.0", "split_backward"),
+                (f64, "1.0e-1", "split_backward recompute([0, 2] fused)"),
+                (f64, "1.0e-1", "split_backward"),
+                (bf16, "0.0", ""),
+                (bf16, "1.0e-1", "split_backward"),
             ):
                 ranks = measure(
-                    args, folder, schedule=schedule, data_type=data_type,
+                    args, folder, schedule=schedule, types=types,
                     dropout=dropout, options=options,
                 )  # fmt: skip
                 for rank in ranks:
@@ -63,7 +66,7 @@ def main():
                     good = rank["stash_bytes"] > 0 and 0.9 <= ratio <= 1.1
                     failed += not good
                     print(
-                        f"{'ok  ' if good else 'FAIL'} {schedule} {data_type} "
+                        f"{'ok  ' if good else 'FAIL'} {schedule} {types or 'float32'} "
                         f"dropout {dropout} {options or 'whole'} "
                         f"rank {rank['rank']}: measured {measured} of stated {rank['stated_peak_bytes']} "
                         f"({ratio:.3f})"

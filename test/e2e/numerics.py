@@ -75,7 +75,7 @@ chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
     vocabulary(256) dropout(1.0e-1) {tied}
 chimera.pipeline @train of @tiny stages({stages}) micro_batches({batches})
     schedule({schedule}) micro_batch_size(2) data_parallel({width})
-    data_type(f64) seed(7) learning_rate(1.0e-2) {options}
+    weight_type(f64) seed(7) learning_rate(1.0e-2) {options}
 """
 
 

@@ -55,6 +55,7 @@ NUMBERS = [
     ("weight-decay", float, ("optimizer", "weight_decay")),
 ]
 TYPES = {"float32": torch.float32, "float64": torch.float64}
+COMPUTED_TYPES = TYPES | {"bfloat16": torch.bfloat16}
 SAFETENSORS_TYPES = {"F32": torch.float32, "F64": torch.float64}
 
 
@@ -121,10 +122,13 @@ class Dropout:
 
 class Gpt2:
     """GPT-2 over a dictionary of named parameters, its head's matrix one of them
-    or, if it is tied, the token embedding's."""
+    or, if it is tied, the token embedding's. Computes in `dtype`; in bfloat16
+    norms and the loss of the logits are computed in float32."""
 
-    def __init__(self, parameters, layers, heads, tied):
-        self.p, self.layers, self.heads, self.tied = parameters, layers, heads, tied
+    def __init__(self, parameters, layers, heads, tied, dtype):
+        self.p = {name: p.to(dtype) for name, p in parameters.items()}
+        self.layers, self.heads, self.tied = layers, heads, tied
+        self.wide = torch.float32 if dtype == torch.bfloat16 else dtype
 
     def get(self, layer, name):
         return self.p[f"layers.{layer}.{name}"]
@@ -135,6 +139,9 @@ class Gpt2:
         )
 
     def norm(self, x, layer, name):
+        return self.norm_of(x.to(self.wide), layer, name).to(x.dtype)
+
+    def norm_of(self, x, layer, name):
         centred = x - x.mean(-1, keepdim=True)
         variance = (centred * centred).mean(-1, keepdim=True)
         return centred / torch.sqrt(variance + 1e-5) * self.get(
@@ -174,7 +181,9 @@ class Gpt2:
             else self.get(head, "head.weight")
         )
         logits = self.norm(x, head, "norm") @ matrix.T
-        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+        return F.cross_entropy(
+            logits.flatten(0, 1).to(self.wide), labels.flatten()
+        )
 
 
 # --- data and files -------------------------------------------------------------
@@ -295,7 +304,10 @@ def train(run, text, parameters):
             for copy in range(run.data_parallel):
                 for m in range(first, first + per_update):
                     weights = history.read(step, m)
-                    model = Gpt2(weights, run.layers, run.heads, run.tied)
+                    model = Gpt2(
+                        weights, run.layers, run.heads, run.tied,
+                        COMPUTED_TYPES[run.computed],
+                    )  # fmt: skip
                     index = copy * run.micro_batches + m
                     tokens, labels = windows(text, run, step, index)
                     dropout = Dropout(
@@ -311,10 +323,12 @@ def train(run, text, parameters):
         print(f"step {step} loss {mean:.17g}", flush=True)
 
 
-def compare(what, path, ours, tolerance):
+def compare(what, path, ours, tolerance, by_norm):
     """Whether the tensors in `path` are `ours`, and prints how far they are
-    apart: per tensor at most tolerance * max(1, the largest element)."""
+    apart: per tensor at most tolerance * max(1, the largest element), or by the
+    norm of the difference relative to that of all tensors."""
     theirs = read_safetensors(path)
+    whole = math.sqrt(sum(a.double().square().sum().item() for a in ours.values()))
     agree = True
     worst = (0.0, "")
     for name in sorted(ours.keys() | theirs.keys()):
@@ -328,8 +342,11 @@ def compare(what, path, ours, tolerance):
             print(f"{what} {name}: shape {list(b.shape)}, not {list(a.shape)}")
             agree = False
             continue
-        scale = max(1.0, a.abs().max().item())
-        difference = (a - b).abs().max().item() / scale
+        if by_norm:
+            difference = (a - b).norm().item() / whole
+        else:
+            scale = max(1.0, a.abs().max().item())
+            difference = (a - b).abs().max().item() / scale
         if not difference <= tolerance:  # NaN differs
             print(f"{what} {name}: differs by {difference:.3g}")
             agree = False
@@ -358,8 +375,16 @@ def arguments():
         help="the last step's gradients of the mean loss over all micro-batches",
     )
     parser.add_argument("--tolerance", type=float, default=1e-10)
+    parser.add_argument(
+        "--by-norm",
+        action="store_true",
+        help="take norms of differences, relative to the norm of all tensors",
+    )
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--dtype", choices=sorted(TYPES))
+    parser.add_argument("--dtype", choices=sorted(TYPES), help="of the weights")
+    parser.add_argument(
+        "--computed", choices=sorted(COMPUTED_TYPES), help="type of activations"
+    )
     for name, kind, _ in NUMBERS:
         parser.add_argument("--" + name, type=kind)
     run = parser.parse_args()
@@ -376,7 +401,8 @@ def arguments():
             if value is None:
                 parser.error(f"--{name} is needed: the program does not say it")
             setattr(run, attribute, kind(value))
-    run.dtype = run.dtype or program.get("data_type")
+    run.dtype = run.dtype or program.get("weight_type")
+    run.computed = run.computed or program.get("activation_type") or run.dtype
     if run.dtype not in TYPES:
         parser.error("--dtype is needed: the program does not say it")
     run.updates = program.get("updates", "flush")
@@ -397,14 +423,16 @@ def main():
     agree = True
     if run.compare:
         weights = {name: p.detach() for name, p in parameters.items()}
-        agree &= compare("weights", run.compare, weights, run.tolerance)
+        agree &= compare(
+            "weights", run.compare, weights, run.tolerance, run.by_norm
+        )
     if run.compare_gradients:
         gradients = {
             name: torch.zeros_like(p) if p.grad is None else p.grad
             for name, p in parameters.items()
         }
         agree &= compare(
-            "gradients", run.compare_gradients, gradients, run.tolerance
+            "gradients", run.compare_gradients, gradients, run.tolerance, run.by_norm
         )
     return 0 if agree else 1
 

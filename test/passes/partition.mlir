@@ -51,7 +51,17 @@ chimera.pipeline @model of @gpt stages(4) micro_batches(4) schedule("chimera")
 // CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1870848, optimizer = 3741696, {{.*}}, boundary = 16384>
 chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
 chimera.pipeline @wide of @gpt stages(1) micro_batches(1) schedule("gpipe")
-    micro_batch_size(2) data_type(f64)
+    micro_batch_size(2) weight_type(f64)
+
+// -----
+
+// Beside activations of bfloat16, weights hold a copy of the parameters, which
+// has neither gradient nor state.
+// CHECK-LABEL: chimera.pipeline @mixed
+// CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1403136, optimizer = 1870848, {{.*}}, boundary = 4096, copy = 467712>
+chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
+chimera.pipeline @mixed of @gpt stages(1) micro_batches(1) schedule("gpipe")
+    micro_batch_size(2) activation_type(bf16)
 
 // -----
 

@@ -19,7 +19,7 @@ chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 // CHECK-NEXT: %[[G0:.*]] = chimera.join pipeline 0 stage 0(%[[T]]#0, %[[A]]#1)
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0({{.*}}, %[[G0]])
 chimera.pipeline @one of @m stages(2) micro_batches(2) schedule("gpipe")
-    data_type(f64)
+    weight_type(f64)
 
 // -----
 

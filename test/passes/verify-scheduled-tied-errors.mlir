@@ -16,4 +16,4 @@
 // UNTIED: expected the first and the last stage of a tied model, got stages 0 and 1
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("1f1b")
-    data_type(f64)
+    weight_type(f64)

@@ -10,4 +10,4 @@
 // NONE: error: worker 0 {{.*}}expected the gradient of tied parameters reduced over first and last stage, got that of one
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
-    data_type(f64)
+    weight_type(f64)

@@ -14,4 +14,4 @@
 // COPY: error: {{.*}}expected the gradient of tied parameters reduced over first and last stage, got that of one
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 chimera.pipeline @p of @m stages(4) micro_batches(4)
-    schedule("chimera", {pipelines = 4}) data_type(f64)
+    schedule("chimera", {pipelines = 4}) weight_type(f64)

@@ -78,6 +78,11 @@ Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v) {
     return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
         q, k, v, /*dropout_p=*/0, /*is_causal=*/true));
   // Rows of 16 bytes.
+  if (q.scalar_type() == at::kBFloat16 && q.size(-1) % 8 == 0 &&
+      q.size(-1) <= 256)
+    return std::get<0>(at::_scaled_dot_product_flash_attention(
+        q, k, v, /*dropout_p=*/0, /*is_causal=*/true,
+        /*return_debug_mask=*/false));
   if (q.scalar_type() != at::kFloat || q.size(-1) % 4 != 0)
     return {};
   return std::get<0>(at::_scaled_dot_product_efficient_attention(
@@ -129,18 +134,30 @@ Tensor block(const Tensor &x, Parameters &parameters, size_t p, int64_t heads,
 }
 
 Tensor loss(const Tensor &x, const Tensor &labels, Parameters &parameters,
-            size_t p, size_t w) {
+            size_t p, size_t w, at::ScalarType type) {
   Tensor logits = normedLinear(parameters, x, p, w, /*hasBias=*/false);
-  return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}),
+  return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}).to(type),
                                 labels.view({-1}));
+}
+
+at::ScalarType scalarTypeOf(program::DataType type) {
+  switch (type) {
+  case program::DataType::Float32:
+    return at::kFloat;
+  case program::DataType::Float64:
+    return at::kDouble;
+  case program::DataType::BFloat16:
+    return at::kBFloat16;
+  }
+  throw std::invalid_argument("expected a known data type");
 }
 
 } // namespace
 
 Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
            const Place &place)
-    : type(program.data_type), seed(program.seed), first(first), count(count),
-      place(place) {
+    : types(program::typesOf(program)), seed(program.seed), first(first),
+      count(count), place(place) {
   if (!program.model)
     throw std::invalid_argument("expected a program with a model, got one of "
                                 "bare stages, which the synthetic and exact "
@@ -148,6 +165,8 @@ Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
   model = *program.model;
   if (std::string problem = program::checkModel(model); !problem.empty())
     throw std::invalid_argument("model: " + problem);
+  if (std::string problem = program::checkTypes(types); !problem.empty())
+    throw std::invalid_argument(problem);
   const uint64_t layers = program::layerCount(model);
   if (count == 0 || uint64_t{first} + count > layers)
     throw std::invalid_argument(
@@ -162,17 +181,45 @@ Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
   }
 }
 
-std::vector<Tensor> Gpt2::bind(const std::byte *flat) const {
+at::ScalarType Gpt2::weightType() const { return scalarTypeOf(types.weights); }
+
+at::ScalarType Gpt2::activationType() const {
+  return scalarTypeOf(types.activations);
+}
+
+std::vector<Tensor> Gpt2::bind(const std::byte *parameters) const {
+  return bindAs(parameters, types.weights);
+}
+
+std::vector<Tensor> Gpt2::bindComputed(const std::byte *weights) const {
+  return types.haveCopy()
+             ? bindAs(weights + parameterBytes(), types.activations)
+             : bind(weights);
+}
+
+std::vector<Tensor> Gpt2::bindAs(const std::byte *flat,
+                                 program::DataType type) const {
   std::vector<Tensor> tensors;
   tensors.reserve(parameterSlots.size());
   for (const Slot &slot : parameterSlots)
     tensors.push_back(tensorOver(flat + slot.offset * program::bytesOf(type),
-                                 slot.parameter.shape, scalarType(), place));
+                                 slot.parameter.shape, scalarTypeOf(type),
+                                 place));
   return tensors;
 }
 
-void Gpt2::initialize(std::byte *flat) const {
-  std::vector<Tensor> tensors = bind(flat);
+void Gpt2::refreshCopy(std::byte *weights) const {
+  if (!types.haveCopy())
+    return;
+  auto flat = [&](const std::byte *begin, at::ScalarType type) {
+    return tensorOver(begin, {weightElements}, type, place);
+  };
+  flat(weights + parameterBytes(), activationType())
+      .copy_(flat(weights, weightType()));
+}
+
+void Gpt2::initialize(std::byte *weights) const {
+  std::vector<Tensor> tensors = bind(weights);
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Slot &slot = parameterSlots[i];
     switch (slot.parameter.start) {
@@ -194,6 +241,7 @@ void Gpt2::initialize(std::byte *flat) const {
     }
     }
   }
+  refreshCopy(weights);
 }
 
 Tensor Gpt2::run(Tensor x, const Tensor &labels, Parameters &parameters,
@@ -206,7 +254,7 @@ Tensor Gpt2::run(Tensor x, const Tensor &labels, Parameters &parameters,
       x = dropout(embed(parameters, x, next), kEmbedding);
     else if (layer == model.layers + 1)
       x = loss(x, labels, parameters, next,
-               model.tied && hasEmbedding() ? 0 : next + 2);
+               model.tied && hasEmbedding() ? 0 : next + 2, lossType());
     else
       x = block(x, parameters, next, model.heads, dropout);
     while (next < parameterSlots.size() && parameterSlots[next].layer == layer)

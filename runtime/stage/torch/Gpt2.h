@@ -35,12 +35,20 @@ public:
 
   bool hasEmbedding() const { return first == 0; }
   bool hasHead() const { return first + count == program::layerCount(model); }
-  at::ScalarType scalarType() const {
-    return type == program::DataType::Float64 ? at::kDouble : at::kFloat;
-  }
+  /// Of parameters, and their gradients and averages.
+  at::ScalarType weightType() const;
+  /// Of activations and their gradients.
+  at::ScalarType activationType() const;
+  /// Of a loss.
+  at::ScalarType lossType() const { return weightType(); }
   int64_t elements() const { return weightElements; }
+  /// Of the parameters, and of their gradients.
+  int64_t parameterBytes() const {
+    return program::parameterBytes(types, weightElements);
+  }
+  /// Of the parameters with their copy.
   int64_t weightBytes() const {
-    return weightElements * program::bytesOf(type);
+    return parameterBytes() + program::copyBytes(types, weightElements);
   }
 
   /// Where a parameter lies in the flat weights, counted in elements.
@@ -51,15 +59,21 @@ public:
 
   const Place &where() const { return place; }
 
-  /// Tensors over the bytes of flat weights (or gradients), one for each slot.
-  std::vector<at::Tensor> bind(const std::byte *flat) const;
+  /// Tensors over the bytes of parameters (or gradients), one for each slot.
+  std::vector<at::Tensor> bind(const std::byte *parameters) const;
+  /// Over those of weights, with which `run` computes: the copy where there is
+  /// one.
+  std::vector<at::Tensor> bindComputed(const std::byte *weights) const;
 
   /// Draws the weights as they are before the first step. The head's matrix of
   /// a tied model begins as the token embedding, wherever that is.
-  void initialize(std::byte *flat) const;
+  void initialize(std::byte *weights) const;
+  /// Has the copy say what the parameters say.
+  void refreshCopy(std::byte *weights) const;
 
   /// `input`: tokens [B, T] on the embedding, else [B, T, C]. `labels`: [B, T]
-  /// on the head, else undefined. The result is [B, T, C], or the mean
+  /// on the head, else undefined. `parameters` are those that it computes with.
+  /// The result is [B, T, C], or the mean
   /// cross-entropy. Dropout acts where `dropped` says which micro-batch or part
   /// of one this is, and not at all without it.
   at::Tensor run(at::Tensor input, const at::Tensor &labels,
@@ -67,8 +81,11 @@ public:
                  const std::optional<MicroBatch> &dropped) const;
 
 private:
+  std::vector<at::Tensor> bindAs(const std::byte *flat,
+                                 program::DataType type) const;
+
   program::ModelT model;
-  program::DataType type;
+  program::Types types;
   uint64_t seed;
   uint32_t first, count;
   Place place;

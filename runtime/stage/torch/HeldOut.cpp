@@ -20,9 +20,9 @@ double heldOutLoss(const program::ProgramT &program, ConstBytes weights,
                    const TextData &data, uint64_t windows) {
   Gpt2 model(program, 0,
              program.model ? program::layerCount(*program.model) : 0);
-  if (weights.size() != static_cast<size_t>(model.weightBytes()))
+  if (weights.size() != static_cast<size_t>(model.parameterBytes()))
     throw std::invalid_argument("expected the whole model's weights, " +
-                                std::to_string(model.weightBytes()) +
+                                std::to_string(model.parameterBytes()) +
                                 " bytes, got " +
                                 std::to_string(weights.size()));
   if (windows == 0 || data.heldOutBytes() == 0)
@@ -31,7 +31,9 @@ double heldOutLoss(const program::ProgramT &program, ConstBytes weights,
         std::to_string(data.heldOutBytes()) + " bytes and " +
         std::to_string(windows) + " windows");
   at::NoGradGuard noGradient;
-  Parameters parameters{.all = model.bind(weights.data())};
+  Parameters parameters;
+  for (const at::Tensor &parameter : model.bind(weights.data()))
+    parameters.all.push_back(parameter.to(model.activationType()));
   const int64_t context = program.model->context;
   const uint64_t rows = std::max(1u, program.micro_batch_size);
   double sum = 0;

@@ -26,6 +26,14 @@ using torch::autograd::variable_list;
 
 constexpr double kNormEpsilon = 1e-5;
 
+/// A norm's parameter for an input. The host's kernels keep statistics in more
+/// than bfloat16, as a GPU's do, only beside parameters of more.
+Tensor ofNorm(const Tensor &parameter, const Tensor &input) {
+  return input.is_cpu() && input.scalar_type() == at::kBFloat16
+             ? parameter.to(at::kFloat)
+             : parameter;
+}
+
 /// A graph is run once, so a node gives away what it holds.
 class ParameterNode final : public Node {
 public:
@@ -65,16 +73,17 @@ private:
   Tensor ofNormsInput() {
     const bool adds = parameters.addsAtOnce();
     const std::vector<Tensor> &all = parameters.all;
-    auto [ofInput, ofNorm, ofShift] = at::native_layer_norm_backward(
+    auto [ofInput, ofScale, ofShift] = at::native_layer_norm_backward(
         ofLinearsInput().view(use.input.sizes()), use.input,
         {use.input.size(-1)}, use.mean, use.reciprocalDeviation,
-        all[use.parameter], all[use.parameter + 1], {true, adds, adds});
+        ofNorm(all[use.parameter], use.input),
+        ofNorm(all[use.parameter + 1], use.input), {true, adds, adds});
     if (adds) {
       std::vector<GradientSum> &sums = parameters.sums;
       sums[use.weight].addProduct(use.outputGradient.t(), normed);
       if (use.hasBias)
-        sums[use.weight + 1].add(use.outputGradient.sum(0));
-      sums[use.parameter].add(ofNorm);
+        sums[use.weight + 1].addRows(use.outputGradient);
+      sums[use.parameter].add(ofScale);
       sums[use.parameter + 1].add(ofShift);
     }
     return ofInput;
@@ -138,8 +147,9 @@ Tensor normedLinear(Parameters &parameters, const Tensor &x, size_t p, size_t w,
   Tensor y, normed, mean, reciprocalDeviation;
   {
     at::NoGradGuard noGraph;
-    std::tie(normed, mean, reciprocalDeviation) = at::native_layer_norm(
-        x, {x.size(-1)}, all[p], all[p + 1], kNormEpsilon);
+    std::tie(normed, mean, reciprocalDeviation) =
+        at::native_layer_norm(x, {x.size(-1)}, ofNorm(all[p], x),
+                              ofNorm(all[p + 1], x), kNormEpsilon);
     normed = flattened(normed);
     y = hasBias ? at::addmm(all[w + 1], normed, all[w].t())
                 : normed.mm(all[w].t());

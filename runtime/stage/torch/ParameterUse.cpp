@@ -25,8 +25,9 @@ constexpr int64_t kBlockElements = 1 << 20;
 /// how many tokens occur would be to wait for it.
 void addEmbeddingOnGpu(const ParameterUse &use, GradientSum *sums) {
   const int64_t width = use.outputGradient.size(-1);
+  Tensor rows = use.outputGradient.reshape({-1, width});
   sums[0].gradient.index_put_({use.input.reshape({-1})},
-                              use.outputGradient.reshape({-1, width}),
+                              rows.to(sums[0].gradient.scalar_type()),
                               /*accumulate=*/true);
 }
 
@@ -36,22 +37,21 @@ void addEmbedding(const ParameterUse &use, GradientSum *sums) {
   if (!sums[0].hasBegun)
     sums[0].gradient.zero_();
   sums[0].hasBegun = true;
-  sums[1].add(use.outputGradient.sum(0));
+  sums[1].addRows(use.outputGradient);
   if (use.outputGradient.is_cuda())
     return addEmbeddingOnGpu(use, sums);
   auto [tokens, numbers, counts] =
       at::_unique2(use.input, /*sorted=*/true, /*return_inverse=*/true);
-  Tensor rows =
-      at::embedding_dense_backward(use.outputGradient, numbers, tokens.size(0),
-                                   /*padding_idx=*/-1,
-                                   /*scale_grad_by_freq=*/false);
+  Tensor rows = at::embedding_dense_backward(
+      use.outputGradient.to(sums[0].gradient.scalar_type()), numbers,
+      tokens.size(0), /*padding_idx=*/-1, /*scale_grad_by_freq=*/false);
   sums[0].gradient.index_add_(0, tokens, rows);
 }
 
 void addLinear(const ParameterUse &use, GradientSum *sums) {
   sums[0].addProduct(use.outputGradient.t(), use.input);
   if (use.hasBias)
-    sums[1].add(use.outputGradient.sum(0));
+    sums[1].addRows(use.outputGradient);
 }
 
 // The norm's output is y = s * w + b, its standardised input s scaled and
@@ -64,7 +64,8 @@ void addLinear(const ParameterUse &use, GradientSum *sums) {
 //   db = Σ gW       = W' G
 //
 // so neither y nor gW, the gradient of y, need be kept; and P is made a block
-// of rows at a time, for W may have a row for each word of the vocabulary.
+// of rows at a time, for W may have a row for each word of the vocabulary. All
+// but the factors of P has the type of the sums.
 void addNormedLinear(const ParameterUse &use,
                      const std::vector<Tensor> &parameters,
                      std::vector<GradientSum> &sums) {
@@ -72,24 +73,29 @@ void addNormedLinear(const ParameterUse &use,
                &shift = parameters[use.parameter + 1],
                &weight = parameters[use.weight];
   GradientSum *ofNorm = &sums[use.parameter], *ofLinear = &sums[use.weight];
+  const Tensor &gradient = use.outputGradient;
+  const at::ScalarType type = ofLinear[0].gradient.scalar_type();
   Tensor standardised = at::sub(use.input, use.mean)
                             .mul_(use.reciprocalDeviation)
-                            .view({-1, use.input.size(-1)});
-  Tensor sum = use.outputGradient.sum(0);
+                            .view({-1, use.input.size(-1)})
+                            .to(gradient.scalar_type());
+  Tensor sum = gradient.sum(0, /*keepdim=*/false, type);
   const int64_t rows = weight.size(0), width = weight.size(1);
   const int64_t block = std::max<int64_t>(1, kBlockElements / width);
   for (int64_t first = 0; first < rows; first += block) {
     const int64_t count = std::min(block, rows - first);
     Tensor product =
-        use.outputGradient.narrow(1, first, count).t().mm(standardised);
-    ofNorm[0].add(at::mul(weight.narrow(0, first, count), product).sum(0));
+        productAs(type, gradient.narrow(1, first, count).t(), standardised);
+    Tensor rowsOfWeight = weight.narrow(0, first, count).to(type);
+    Tensor sumOfRows = sum.narrow(0, first, count);
+    ofNorm[0].add(at::mul(rowsOfWeight, product).sum(0));
+    ofNorm[1].add(at::mv(rowsOfWeight.t(), sumOfRows));
     GradientSum ofRows{ofLinear[0].gradient.narrow(0, first, count),
                        ofLinear[0].hasBegun};
     ofRows.add(product.mul_(norm));
-    ofRows.gradient.addr_(sum.narrow(0, first, count), shift);
+    ofRows.gradient.addr_(sumOfRows, shift.to(type));
   }
   ofLinear[0].hasBegun = true;
-  ofNorm[1].add(at::mv(weight.t(), sum));
   if (use.hasBias)
     ofLinear[1].add(sum);
 }

@@ -52,7 +52,8 @@ struct ParameterUse {
 };
 
 /// Adds the gradient of the parameters of `use` to `sums`; both lists are the
-/// stage's, in its order. `parameters` are those of the forward. Takes memory
+/// stage's, in its order. `parameters` are those of the forward,
+/// whose type may be narrower than the sums'. Takes memory
 /// for no more than the tokens' rows and a block of the weight's.
 void addWeightGradient(const ParameterUse &use,
                        const std::vector<at::Tensor> &parameters,

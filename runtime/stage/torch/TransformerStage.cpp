@@ -66,7 +66,8 @@ public:
         context(program.model->context), width(program.model->width),
         tokenBytes(
             program::tokenBytes(*program.model, program.micro_batch_size)),
-        boundaryBytes(program::boundaryBytes(*program.model, program.data_type,
+        boundaryBytes(program::boundaryBytes(*program.model,
+                                             program::typesOf(program),
                                              program.micro_batch_size)) {
     if (place.isCuda && !place.kernels)
       throw std::invalid_argument("expected kernels for a stage on a GPU");
@@ -76,7 +77,7 @@ public:
   }
 
   ElementType weightType() const override {
-    return layers.scalarType() == at::kDouble ? ElementType::Float64
+    return layers.weightType() == at::kDouble ? ElementType::Float64
                                               : ElementType::Float32;
   }
   ElementType lossType() const override { return ElementType::Float64; }
@@ -84,7 +85,7 @@ public:
   void initialize(Bytes weights, Bytes optimizerState) override {
     expectBytes("weights", weights.size(), layers.weightBytes());
     expectBytes("optimizer state", optimizerState.size(),
-                2 * layers.weightBytes());
+                2 * layers.parameterBytes());
     layers.initialize(weights.data());
     view(optimizerState, {static_cast<int64_t>(optimizerState.size())},
          at::kByte)
@@ -113,7 +114,7 @@ public:
     at::AutoGradMode differentiable(true);
     auto stash = std::make_unique<ForwardStash>();
     stash->weights = weights.data();
-    stash->parameters.all = layers.bind(weights.data());
+    stash->parameters.all = layers.bindComputed(weights.data());
 
     // Clones, for the caller may reuse its buffers before the backward.
     Tensor x, targets;
@@ -137,7 +138,8 @@ public:
                 ConstBytes outputGradient, ConstBytes weights,
                 Bytes weightGradient, Bytes inputGradient, Sum sum) override {
     expectOutputGradient(microBatch, outputGradient);
-    expectBytes("weight gradient", weightGradient.size(), layers.weightBytes());
+    expectBytes("weight gradient", weightGradient.size(),
+                layers.parameterBytes());
     expectInputGradient(microBatch, inputGradient);
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
     stash.parameters.sums = sumsOf(weightGradient, sum);
@@ -163,9 +165,10 @@ public:
   void weightGradient(MicroBatch, std::unique_ptr<Stash> saved,
                       ConstBytes weights, Bytes weightGradient,
                       Sum sum) override {
-    expectBytes("weight gradient", weightGradient.size(), layers.weightBytes());
+    expectBytes("weight gradient", weightGradient.size(),
+                layers.parameterBytes());
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
-    const std::vector<Tensor> parameters = layers.bind(stash.weights);
+    const std::vector<Tensor> parameters = layers.bindComputed(stash.weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
     for (ParameterUse &use : stash.uses) {
       addWeightGradient(use, parameters, sums);
@@ -175,14 +178,15 @@ public:
 
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState) override {
-    expectBytes("gradient", gradientSum.size(), layers.weightBytes());
+    expectBytes("gradient", gradientSum.size(), layers.parameterBytes());
     expectBytes("weights", weights.size(), layers.weightBytes());
     expectBytes("optimizer state", optimizerState.size(),
-                2 * layers.weightBytes());
+                2 * layers.parameterBytes());
     if (weightType() == ElementType::Float64)
       update<double>(step, scale, gradientSum, weights, optimizerState);
     else
       update<float>(step, scale, gradientSum, weights, optimizerState);
+    layers.refreshCopy(weights.data());
   }
 
 private:
@@ -233,7 +237,7 @@ private:
                                      : activation(input, microBatch);
     Tensor targets =
         layers.hasHead() ? tokens(labels, microBatch).clone() : Tensor();
-    Parameters parameters{.all = layers.bind(weights.data())};
+    Parameters parameters{.all = layers.bindComputed(weights.data())};
     write(layers.run(x.clone(), targets, parameters, microBatch), microBatch,
           output);
   }
@@ -271,9 +275,8 @@ private:
   // A loss's own gradient is one, and goes to each part's mean by its share.
   Tensor gradientOfOutput(MicroBatch microBatch, ConstBytes bytes) const {
     return layers.hasHead()
-               ? at::full(
-                     {}, 1. / microBatch.parts,
-                     at::dtype(layers.scalarType()).device(deviceOf(place)))
+               ? at::full({}, 1. / microBatch.parts,
+                          at::dtype(layers.lossType()).device(deviceOf(place)))
                : activation(bytes, microBatch);
   }
 
@@ -282,7 +285,7 @@ private:
   }
   Tensor activation(ConstBytes bytes, MicroBatch microBatch) const {
     return view(bytes, {rows / microBatch.parts, context, width},
-                layers.scalarType());
+                layers.activationType());
   }
 
   // A tensor over the caller's bytes.

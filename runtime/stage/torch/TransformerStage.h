@@ -7,12 +7,16 @@
 //===----------------------------------------------------------------------===//
 //
 // Runs a contiguous range of a model's layers with LibTorch's kernels and
-// autograd, in the program's float32 or float64. Weights and weight gradients
-// are tensors over the caller's bytes, laid out by runtime/program/Layout.h:
-// nothing is copied, and gradients accumulate in place.
+// autograd, in the program's types. Weights and weight gradients are tensors
+// over the caller's bytes, laid out by runtime/program/Layout.h: nothing is
+// copied, and gradients accumulate in place.
+//
+// In bfloat16 a stage computes with the copy of the parameters, which each
+// update makes anew. Products and weight gradients are summed in float32, and
+// so are the statistics of norms and the loss from the logits on.
 //
 // The loss is a micro-batch's mean cross-entropy over its tokens in nats, as
-// one float64 whatever the program's type.
+// one float64 whatever the program's types.
 //
 // A stash owns all that it needs but the weights: also a copy of the stage's
 // input, so that the caller may reuse that buffer once the forward is done. Its

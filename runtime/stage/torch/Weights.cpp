@@ -37,7 +37,7 @@ constexpr uint64_t kLargestHeader = 100'000'000;
 // weights give equal files.
 nlohmann::ordered_json headerOf(const program::ProgramT &program) {
   const program::ModelT &model = *program.model;
-  const int64_t elementBytes = program::bytesOf(program.data_type);
+  const int64_t elementBytes = program::bytesOf(program.weight_type);
   nlohmann::ordered_json header;
   header["__metadata__"]["format"] = "pt";
   int64_t begin = 0;
@@ -47,7 +47,7 @@ nlohmann::ordered_json headerOf(const program::ProgramT &program) {
     auto &entry =
         header["layers." + std::to_string(layer) + "." + parameter.name];
     entry["dtype"] =
-        program.data_type == program::DataType::Float64 ? "F64" : "F32";
+        program.weight_type == program::DataType::Float64 ? "F64" : "F32";
     entry["shape"] = parameter.shape;
     entry["data_offsets"] = {begin, end};
     begin = end;
@@ -66,7 +66,7 @@ uint64_t dataBytesOf(const program::ProgramT &program) {
   return static_cast<uint64_t>(
       program::parameterCount(*program.model, 0,
                               program::layerCount(*program.model)) *
-      program::bytesOf(program.data_type));
+      program::bytesOf(program.weight_type));
 }
 
 // Whether there is a model, and `bytes` of weights are what it has.

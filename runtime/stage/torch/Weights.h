@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Weights (or their gradients) as a safetensors file: tensors named
+// Parameters (or their gradients) as a safetensors file: tensors named
 // "layers.<n>.<parameter>" as Layout.h numbers and names them, so a file does
 // not depend on stages, workers or schedule. Any safetensors library reads it.
 // A tied model's has no head.weight: its matrix is layers.0.token_embedding.

@@ -222,9 +222,11 @@ void changeTraining(ProgramT &program, Random &random) {
   double *numbers[] = {&optimizer.learning_rate, &optimizer.beta1,
                        &optimizer.beta2, &optimizer.epsilon,
                        &optimizer.weight_decay};
-  switch (random.below(9)) {
+  switch (random.below(10)) {
+  case 9:
+    return changeNumber(program.activation_type, random);
   case 0:
-    return changeNumber(program.data_type, random);
+    return changeNumber(program.weight_type, random);
   case 1:
     return changeNumber(program.micro_batch_size, random);
   case 2:

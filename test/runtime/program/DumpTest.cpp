@@ -30,20 +30,19 @@ TEST(Dump, SpellsOutTheProgram) {
                                      .dataParallel = 3});
   Json json = Json::parse(dumpJson(program));
   EXPECT_EQ(keys(json),
-            (std::vector<std::string>{"version",       "producer",
-                                      "name",          "schedule",
-                                      "model",         "optimizer",
-                                      "data_type",     "micro_batch_size",
-                                      "seed",          "time_unit",
-                                      "micro_batches", "data_parallel",
-                                      "updates",       "stages",
-                                      "tied",          "pipelines",
-                                      "message_model", "communicators",
-                                      "workers",       "files",
-                                      "locations",     "buffer_alignment"}));
-  EXPECT_EQ(json["version"], "2.1");
+            (std::vector<std::string>{
+                "version",       "producer",        "name",
+                "schedule",      "model",           "optimizer",
+                "weight_type",   "activation_type", "micro_batch_size",
+                "seed",          "time_unit",       "micro_batches",
+                "data_parallel", "updates",         "stages",
+                "tied",          "pipelines",       "message_model",
+                "communicators", "workers",         "files",
+                "locations",     "buffer_alignment"}));
+  EXPECT_EQ(json["version"], "3.0");
   EXPECT_EQ(json["buffer_alignment"], 64);
-  EXPECT_EQ(json["data_type"], "float64");
+  EXPECT_EQ(json["weight_type"], "float64");
+  EXPECT_EQ(json["activation_type"], "float64");
   EXPECT_EQ(json["message_model"], "rendezvous");
   EXPECT_EQ(json["updates"], "flush");
   EXPECT_EQ(json["data_parallel"], 3);
@@ -94,13 +93,13 @@ TEST(Dump, SurvivesMalformedPrograms) {
   program.optimizer = nullptr;
   program.pipelines[0] = nullptr;
   program.workers[1] = nullptr;
-  program.data_type = DataType(9);
+  program.weight_type = DataType(9);
   Instruction &first = program.workers[0]->instructions[0];
   first.mutate_first_operand(UINT32_MAX);
   first.mutate_opcode(Opcode(99));
   Json json = Json::parse(dumpJson(program));
   EXPECT_TRUE(json["workers"][1].is_null());
-  EXPECT_EQ(json["data_type"], "unknown");
+  EXPECT_EQ(json["weight_type"], "unknown");
   EXPECT_TRUE(json["workers"][0]["instructions"][0]["results"].empty());
 }
 

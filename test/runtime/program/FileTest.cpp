@@ -142,9 +142,9 @@ TEST_F(File, ForeignFileIsRefused) {
 
 TEST_F(File, OtherMajorVersionIsRefused) {
   std::vector<std::byte> bytes = serialize(samplePipeline());
-  bytes[8] = std::byte(3);
+  bytes[8] = std::byte(4);
   EXPECT_EQ(refusalOf(bytes),
-            "version 3.1: this reader understands major version 2");
+            "version 4.0: this reader understands major version 3");
 }
 
 TEST_F(File, OtherMinorVersionIsAccepted) {
@@ -256,7 +256,7 @@ TEST_F(File, NoMoreIsReadThanTheHeaderAnnounces) {
   ASSERT_LT(bytes.size(), 60000u); // a pipe has room for it
   bytes.push_back(std::byte(0));
   EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "appended"));
-  bytes[8] = std::byte(3);
+  bytes[8] = std::byte(4);
   EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "version 3"));
 }
 

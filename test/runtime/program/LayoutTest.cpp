@@ -21,6 +21,10 @@
 namespace chimera::program {
 namespace {
 
+constexpr Types kFloat32{DataType::Float32, DataType::Float32};
+constexpr Types kFloat64{DataType::Float64, DataType::Float64};
+constexpr Types kMixed{DataType::Float32, DataType::BFloat16};
+
 ModelT small() {
   ModelT model;
   model.architecture = "gpt2";
@@ -101,18 +105,18 @@ TEST(LayoutTest, laysStagesOut) {
 }
 
 TEST(LayoutTest, findsTiedParameters) {
-  for (DataType type : {DataType::Float32, DataType::Float64})
+  for (Types types : {kFloat32, kFloat64, kMixed})
     for (uint32_t vocabulary : {1, 7, 256})
       for (uint32_t lastCount : {1, 2, 5}) {
         ModelT model = small();
         model.heads = 1;
         model.width = 3;
         model.vocabulary = vocabulary;
-        EXPECT_FALSE(tiedParameters(model, type, lastCount));
+        EXPECT_FALSE(tiedParameters(model, types, lastCount));
         model.tied = true;
-        std::optional<Tied> tied = tiedParameters(model, type, lastCount);
+        std::optional<Tied> tied = tiedParameters(model, types, lastCount);
         ASSERT_TRUE(tied);
-        const uint64_t e = bytesOf(type);
+        const uint64_t e = bytesOf(types.weights);
         EXPECT_EQ(tied->bytes(), vocabulary * 3 * e);
         // The first parameter of the first stage, the last of the last.
         EXPECT_EQ(tied->first_offset(), 0u);
@@ -125,10 +129,9 @@ TEST(LayoutTest, findsTiedParameters) {
   // A head alone: its norm's two parameters are before it.
   ModelT model = small();
   model.tied = true;
-  EXPECT_EQ(tiedParameters(model, DataType::Float64, 1)->last_offset(),
-            2u * 128 * 8);
+  EXPECT_EQ(tiedParameters(model, kFloat64, 1)->last_offset(), 2u * 128 * 8);
   // One stage holds it once.
-  EXPECT_FALSE(tiedParameters(model, DataType::Float64, layerCount(model)));
+  EXPECT_FALSE(tiedParameters(model, kFloat64, layerCount(model)));
 }
 
 TEST(LayoutTest, startsResidualProjectionsSmaller) {
@@ -147,30 +150,59 @@ TEST(LayoutTest, startsResidualProjectionsSmaller) {
 
 TEST(LayoutTest, costsFollowTheModel) {
   ModelT model = small();
-  LayerCost embedding = layerCost(model, DataType::Float32, 8, 0);
-  LayerCost block = layerCost(model, DataType::Float32, 8, 1);
-  LayerCost head = layerCost(model, DataType::Float32, 8, 5);
+  LayerCost embedding = layerCost(model, kFloat32, 8, 0);
+  LayerCost block = layerCost(model, kFloat32, 8, 1);
+  LayerCost head = layerCost(model, kFloat32, 8, 5);
   const int64_t m = 8 * 64;
   EXPECT_EQ(block.forwardFlops, 24 * m * 128 * 128 + 4 * m * 64 * 128);
   EXPECT_EQ(head.forwardFlops, 2 * m * 128 * 256);
   EXPECT_LT(embedding.forwardFlops, head.forwardFlops);
   EXPECT_EQ(block.backwardFlops, 2 * block.forwardFlops);
   // All blocks are alike, and twice the rows cost twice.
-  EXPECT_EQ(layerCost(model, DataType::Float32, 8, 4).stashBytes,
-            block.stashBytes);
-  EXPECT_EQ(layerCost(model, DataType::Float32, 16, 1).stashBytes,
-            2 * block.stashBytes);
-  EXPECT_EQ(layerCost(model, DataType::Float64, 8, 1).stashBytes,
-            2 * block.stashBytes);
+  EXPECT_EQ(layerCost(model, kFloat32, 8, 4).stashBytes, block.stashBytes);
+  EXPECT_EQ(layerCost(model, kFloat32, 16, 1).stashBytes, 2 * block.stashBytes);
+  EXPECT_EQ(layerCost(model, kFloat64, 8, 1).stashBytes, 2 * block.stashBytes);
   model.dropout = 0.1;
-  EXPECT_GT(layerCost(model, DataType::Float32, 8, 1).stashBytes,
-            block.stashBytes);
+  EXPECT_GT(layerCost(model, kFloat32, 8, 1).stashBytes, block.stashBytes);
 }
 
 TEST(LayoutTest, sizesBoundaryAndTokens) {
   ModelT model = small();
-  EXPECT_EQ(boundaryBytes(model, DataType::Float64, 3), 3 * 64 * 128 * 8);
+  EXPECT_EQ(boundaryBytes(model, kFloat64, 3), 3 * 64 * 128 * 8);
   EXPECT_EQ(tokenBytes(model, 3), 3 * 64 * 8);
+}
+
+TEST(LayoutTest, halvesActivationsOfBFloat16) {
+  const ModelT model = small();
+  EXPECT_EQ(2 * boundaryBytes(model, kMixed, 3),
+            boundaryBytes(model, kFloat32, 3));
+  // All but statistics, tokens and what is between logits and loss.
+  const LayerCost half = layerCost(model, kMixed, 8, 1),
+                  whole = layerCost(model, kFloat32, 8, 1);
+  EXPECT_EQ(half.forwardFlops, whole.forwardFlops);
+  const int64_t m = 8 * 64, statistics = (4 + 4) * m * 4;
+  EXPECT_EQ(2 * (half.stashBytes - statistics), whole.stashBytes - statistics);
+  EXPECT_EQ(layerCost(model, kFloat32, 8, 5).stashBytes -
+                layerCost(model, kMixed, 8, 5).stashBytes,
+            2 * m * 128 * 2);
+}
+
+TEST(LayoutTest, countsTheCopyOfParameters) {
+  EXPECT_EQ(parameterBytes(kMixed, 100), 400);
+  EXPECT_EQ(copyBytes(kMixed, 100), 200);
+  EXPECT_EQ(parameterBytes(kFloat64, 100), 800);
+  EXPECT_EQ(copyBytes(kFloat64, 100), 0);
+}
+
+TEST(LayoutTest, knowsTheTypesThatModelsTrainIn) {
+  for (Types types : {kFloat32, kFloat64, kMixed})
+    EXPECT_EQ(checkTypes(types), "");
+  EXPECT_EQ(checkTypes({DataType::BFloat16, DataType::BFloat16}),
+            "expected weights of float32 or float64, got bfloat16");
+  for (Types types : {Types{DataType::Float64, DataType::BFloat16},
+                      Types{DataType::Float64, DataType::Float32},
+                      Types{DataType::Float32, DataType::Float64}})
+    EXPECT_NE(checkTypes(types), "");
 }
 
 TEST(LayoutTest, acceptsAModelThatTrains) {
@@ -223,7 +255,7 @@ TEST(LayoutTest, saturatesInsteadOfOverflowing) {
   model.heads = model.width = model.context = model.vocabulary = 1 << 20;
   model.layers = 1 << 14;
   ASSERT_EQ(checkModel(model), "");
-  EXPECT_EQ(layerCost(model, DataType::Float64, 1 << 31, 1).forwardFlops,
+  EXPECT_EQ(layerCost(model, kFloat64, 1 << 31, 1).forwardFlops,
             std::numeric_limits<int64_t>::max());
 }
 

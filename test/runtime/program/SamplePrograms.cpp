@@ -73,7 +73,7 @@ private:
     program.optimizer->beta1 = 0.9;
     program.optimizer->beta2 = 0.999;
     program.optimizer->epsilon = 1e-8;
-    program.data_type = DataType::Float64;
+    program.weight_type = program.activation_type = DataType::Float64;
     program.micro_batch_size = 1;
     program.seed = 1;
     program.time_unit = "slot";
@@ -84,7 +84,7 @@ private:
       program.stages.emplace_back(s, 1, 1, 2, 1, 1, 1,
                                   options.weightsBytes + 8 * s,
                                   options.optimizerBytes + 16 * s,
-                                  options.stashBytes, options.boundaryBytes);
+                                  options.stashBytes, options.boundaryBytes, 0);
       // Instructions of stage s come from line s+1.
       program.locations.emplace_back(0, s + 1, 3);
     }
@@ -109,14 +109,14 @@ private:
     model->context = 4;
     model->vocabulary = options.vocabulary;
     model->dropout = 0.25;
-    DataType type = program.data_type;
+    const Types types = typesOf(program);
     program.micro_batch_size = options.backwardParts;
     options.tokenBytes =
         static_cast<uint64_t>(tokenBytes(*model, program.micro_batch_size));
     options.boundaryBytes = static_cast<uint64_t>(
-        program::boundaryBytes(*model, type, program.micro_batch_size));
+        program::boundaryBytes(*model, types, program.micro_batch_size));
     for (uint32_t s = 0; s < options.workers; ++s) {
-      int64_t weights = parameterCount(*model, s, 1) * bytesOf(type);
+      int64_t weights = parameterBytes(types, parameterCount(*model, s, 1));
       Stage &stage = program.stages[s];
       stage.mutate_weights_bytes(static_cast<uint64_t>(weights));
       stage.mutate_optimizer_bytes(

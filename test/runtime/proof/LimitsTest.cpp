@@ -69,6 +69,12 @@ const Refusal kCases[] = {
     {"WeightsTooLarge", Rule::Structure,
      "stage 1: expected less than 2^48 bytes of weights, got 281474976710656",
      [](ProgramT &p) { p.stages[1].mutate_weights_bytes(kMaxBytes + 1); }},
+    {"NothingButACopy", Rule::Structure,
+     "stage 1: expected a copy of parameters in a part of the 136 bytes of "
+     "weights, got one of 136",
+     [](ProgramT &p) {
+       p.stages[1].mutate_copy_bytes(p.stages[1].weights_bytes());
+     }},
     {"BoundaryTooLarge", Rule::Structure,
      "stage 0: expected less than 2^48 bytes of boundary",
      [](ProgramT &p) { p.stages[0].mutate_boundary_bytes(UINT64_MAX); }},

@@ -80,7 +80,20 @@ const Refusal kCases[] = {
      [](ProgramT &p) { p.model->vocabulary = 17; }},
     {"OtherDataType", Rule::Structure,
      "stage 0: expected 640 bytes of weights, by the model, got 1280",
-     [](ProgramT &p) { p.data_type = DataType::Float32; }},
+     [](ProgramT &p) {
+       p.weight_type = p.activation_type = DataType::Float32;
+     }},
+    {"WeightsOfBFloat16", Rule::Structure,
+     "expected weights of float32 or float64, got bfloat16",
+     [](ProgramT &p) { p.weight_type = DataType::BFloat16; }},
+    {"OtherActivations", Rule::Structure,
+     "expected activations of the weights' type, or of bfloat16 beside weights "
+     "of float32, got bfloat16 beside float64",
+     [](ProgramT &p) { p.activation_type = DataType::BFloat16; }},
+    {"ACopyThatTheModelHasNot", Rule::Structure,
+     "stage 0: expected 0 bytes of weights that are a copy, by the model, got "
+     "8",
+     [](ProgramT &p) { p.stages[0].mutate_copy_bytes(8); }},
     {"OtherState", Rule::Structure,
      "stage 1: expected 13952 bytes of optimizer state, by the model, got 6976",
      [](ProgramT &p) {

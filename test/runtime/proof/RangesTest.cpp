@@ -109,7 +109,8 @@ const Case kCases[] = {
        Stage &s = p.stages[1];
        s = Stage(s.first_layer(), s.layers(), s.forward(), s.backward(),
                  s.input_gradient(), s.weight_gradient(), s.recompute(),
-                 s.weights_bytes(), s.optimizer_bytes(), s.stash_bytes(), 63);
+                 s.weights_bytes(), s.optimizer_bytes(), s.stash_bytes(), 63,
+                 s.copy_bytes());
      }},
 
     // Labels.

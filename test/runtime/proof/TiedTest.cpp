@@ -80,8 +80,8 @@ TEST(Tied, IsWhatTheModelSays) {
 
 const Refusal kCases[] = {
     {"NotAtAnEnd", Rule::Structure,
-     "expected tied parameters at one end of the 128 bytes of weights of stage "
-     "0, got 64 bytes at 8",
+     "expected tied parameters at one end of the 128 bytes of parameters of "
+     "stage 0, got 64 bytes at 8",
      [](ProgramT &p) { p.tied->mutate_first_offset(8); }},
     {"Nothing", Rule::Structure, "got 0 bytes at 0",
      [](ProgramT &p) { *p.tied = Tied(0, 152, 0); }},

@@ -27,6 +27,10 @@ struct Sizes {
   uint32_t microBatchSize = 2;
   program::DataType type = program::DataType::Float64;
   bool tied = false;
+  /// Those of activations, where they are others.
+  std::optional<program::DataType> activations = {};
+
+  program::Types types() const { return {type, activations.value_or(type)}; }
 };
 
 /// A program with a model, an optimizer and one stage for each number of
@@ -50,25 +54,30 @@ inline program::ProgramT smallProgram(const Sizes &sizes,
   program.optimizer->beta2 = 0.95;
   program.optimizer->epsilon = 1e-8;
   program.optimizer->weight_decay = 0.1;
-  program.data_type = sizes.type;
+  program.weight_type = sizes.types().weights;
+  program.activation_type = sizes.types().activations;
   program.micro_batch_size = sizes.microBatchSize;
   program.micro_batches = 1;
   program.data_parallel = 1;
   program.seed = 42;
   uint32_t first = 0;
   for (uint32_t count : layers) {
-    const auto bytes = static_cast<uint64_t>(
-        program::parameterCount(*program.model, first, count) *
-        program::bytesOf(sizes.type));
+    const int64_t elements =
+        program::parameterCount(*program.model, first, count);
+    const auto parameters =
+        static_cast<uint64_t>(program::parameterBytes(sizes.types(), elements));
+    const auto copy =
+        static_cast<uint64_t>(program::copyBytes(sizes.types(), elements));
     program.stages.emplace_back(
-        first, count, 1, 2, 1, 1, 1, bytes, 2 * bytes, 0,
-        static_cast<uint64_t>(program::boundaryBytes(*program.model, sizes.type,
-                                                     sizes.microBatchSize)));
+        first, count, 1, 2, 1, 1, 1, parameters + copy, 2 * parameters, 0,
+        static_cast<uint64_t>(program::boundaryBytes(
+            *program.model, sizes.types(), sizes.microBatchSize)),
+        copy);
     first += count;
   }
   if (!layers.empty())
-    if (auto tied =
-            program::tiedParameters(*program.model, sizes.type, layers.back()))
+    if (auto tied = program::tiedParameters(*program.model, sizes.types(),
+                                            layers.back()))
       program.tied = std::make_unique<program::Tied>(*tied);
   return program;
 }
@@ -88,14 +97,15 @@ inline std::vector<int64_t> someTokens(const program::ProgramT &program,
   return tokens;
 }
 
-/// Stages with their memory, in a line, in elements of T.
-template <typename T> struct Line {
+/// Stages with their memory, in a line: weights are elements of T, activations
+/// of A.
+template <typename T, typename A = T> struct Line {
   struct Part {
     std::unique_ptr<Stage> stage;
     std::vector<T> weights, state, gradient;
     /// The activation that it sends on and that one's gradient; on the last
     /// stage unused.
-    std::vector<T> output, outputGradient;
+    std::vector<A> output, outputGradient;
     std::unique_ptr<Stash> stash;
   };
   std::vector<Part> parts;
@@ -111,15 +121,16 @@ template <typename T> struct Line {
     if (program.tied)
       tied = *program.tied;
     const auto boundary = static_cast<size_t>(program::boundaryBytes(
-        *program.model, program.data_type, program.micro_batch_size));
+        *program.model, program::typesOf(program), program.micro_batch_size));
     for (uint32_t s = 0; s < program.stages.size(); ++s) {
       Part part;
       part.stage = makeTransformerStage(program, s, place);
       part.weights.resize(program.stages[s].weights_bytes() / sizeof(T));
-      part.state.resize(2 * part.weights.size());
-      part.gradient.resize(part.weights.size());
-      part.output.resize(boundary / sizeof(T));
-      part.outputGradient.resize(boundary / sizeof(T));
+      part.gradient.resize(program::gradientBytes(program.stages[s]) /
+                           sizeof(T));
+      part.state.resize(2 * part.gradient.size());
+      part.output.resize(boundary / sizeof(A));
+      part.outputGradient.resize(boundary / sizeof(A));
       part.stage->initialize(bytesOf(part.weights), bytesOf(part.state));
       parts.push_back(std::move(part));
     }
@@ -138,7 +149,7 @@ template <typename T> struct Line {
       // What the interpreter may do once a forward is done.
       if (!first)
         std::fill(parts[s - 1].output.begin(), parts[s - 1].output.end(),
-                  std::nan(""));
+                  static_cast<A>(std::nan("")));
     }
     return loss;
   }
@@ -160,7 +171,7 @@ template <typename T> struct Line {
           bytesOf(parts[s].weights), gradientOfInput(s));
       // What the interpreter may do once a backward is done.
       std::fill(parts[s].outputGradient.begin(), parts[s].outputGradient.end(),
-                std::nan(""));
+                static_cast<A>(std::nan("")));
     }
   }
   void weightGradient(MicroBatch microBatch, Sum sum = Sum::Continue) {

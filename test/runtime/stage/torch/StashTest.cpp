@@ -8,6 +8,7 @@
 #include "runtime/stage/torch/Tensors.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
+#include <c10/util/BFloat16.h>
 #include <gtest/gtest.h>
 
 namespace chimera::runtime {
@@ -20,7 +21,7 @@ int64_t declared(const program::ProgramT &program, uint32_t stage) {
   int64_t bytes = 0;
   for (uint32_t l = 0; l < layers.layers(); ++l)
     bytes +=
-        program::layerCost(*program.model, program.data_type,
+        program::layerCost(*program.model, program::typesOf(program),
                            program.micro_batch_size, layers.first_layer() + l)
             .stashBytes;
   return bytes;
@@ -28,11 +29,11 @@ int64_t declared(const program::ProgramT &program, uint32_t stage) {
 
 // Forwards one stage twice and measures the second: whatever the first one made
 // for good is no stash.
-template <typename T>
+template <typename T, typename A = T>
 void compare(const Sizes &sizes, std::vector<uint32_t> layers) {
   program::ProgramT program = smallProgram(sizes, layers);
   TensorMeter meter;
-  Line<T> line(program);
+  Line<T, A> line(program);
   line.forward({0, 0});
   line.backward({0, 0});
   for (auto &part : line.parts)
@@ -58,6 +59,9 @@ void compare(Sizes sizes, std::vector<uint32_t> layers) {
     compare<double>(sizes, layers);
     sizes.type = program::DataType::Float32;
     compare<float>(sizes, layers);
+    Sizes mixed = sizes;
+    mixed.activations = program::DataType::BFloat16;
+    compare<float, c10::BFloat16>(mixed, layers);
   }
 }
 
@@ -65,7 +69,8 @@ void compare(Sizes sizes, std::vector<uint32_t> layers) {
 // its input and its output's gradient, of each norm its input and statistics.
 int64_t rest(const program::ProgramT &program, uint32_t stage) {
   const program::ModelT &model = *program.model;
-  const int64_t e = program::bytesOf(program.data_type);
+  const int64_t e = program::bytesOf(program.activation_type);
+  const int64_t s = std::max<int64_t>(e, 4); // of statistics
   const int64_t m = int64_t{program.micro_batch_size} * model.context;
   const int64_t c = model.width;
   const program::Stage &layers = program.stages[stage];
@@ -75,23 +80,23 @@ int64_t rest(const program::ProgramT &program, uint32_t stage) {
     if (layer == 0) { // tokens
       bytes += 8 * m + m * c * e;
     } else if (layer == model.layers + 1) {
-      bytes += (m * c + 2 * m + m * model.vocabulary) * e;
+      bytes += (m * c + m * model.vocabulary) * e + 2 * m * s;
     } else {
       // Inputs: two norms', the projection's, 4 of the MLP's projection.
       // Gradients: 3 of queries, keys and values, 4 in the MLP, projections'.
-      bytes += (m * c * (2 + 1 + 4 + 3 + 4 + 2) + 4 * m) * e;
+      bytes += m * c * (2 + 1 + 4 + 3 + 4 + 2) * e + 4 * m * s;
     }
   }
   return bytes;
 }
 
-template <typename T>
+template <typename T, typename A = T>
 void compareRest(Sizes sizes, std::vector<uint32_t> layers) {
   for (double dropout : {0.0, 0.25}) {
     sizes.dropout = dropout;
     program::ProgramT program = smallProgram(sizes, layers);
     TensorMeter meter;
-    Line<T> line(program);
+    Line<T, A> line(program);
     const int64_t before = meter.currentBytes();
     line.forward({0, 0});
     line.inputGradient({0, 0});
@@ -125,6 +130,9 @@ TEST(StashTest, betweenInputAndWeightGradient) {
     compareRest<double>(sizes, layers);
     sizes.type = program::DataType::Float32;
     compareRest<float>(sizes, layers);
+    Sizes mixed = sizes;
+    mixed.activations = program::DataType::BFloat16;
+    compareRest<float, c10::BFloat16>(mixed, layers);
   }
 }
 

@@ -81,7 +81,7 @@ TEST_F(WeightsTest, roundTrip) {
 }
 
 TEST_F(WeightsTest, roundTripInFloat32) {
-  program.data_type = program::DataType::Float32;
+  program.weight_type = program.activation_type = program::DataType::Float32;
   std::vector<float> narrow(weights.begin(), weights.end());
   std::vector<float> loaded(narrow.size());
   ASSERT_TRUE(saveWeights(program, bytesOf(narrow), path, error)) << error;

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains a small GPT-2 whose stages compute in bfloat16, beside weights of
+float32, under schedules with one pipeline, two, and older weights, and holds the
+outcome against
+
+- `chimera-run --sequential`, to the last bit where the schedule sums gradients in
+  the order of the micro-batches, else by the norm of the first step's gradients;
+- the same program over MPI, to the last bit, where --mpirun is given;
+- the independent PyTorch script reference.py in bfloat16, by the norm of the first
+  step's gradients, where a Python with torch is given;
+- float32, from which it must differ.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+import tempfile
+
+from grid import run
+from numerics import Checks, losses, same_bits
+
+HERE = pathlib.Path(__file__).resolve().parent
+DESCRIPTION = """
+chimera.model @tiny gpt2 layers(4) heads(2) width(32) context(16)
+    vocabulary(256) dropout({dropout}) {tied}
+chimera.pipeline @train of @tiny stages(3) micro_batches(6)
+    schedule({schedule}) micro_batch_size(2) {types} {options}
+"""
+# Schedule, dropout, options, tied, and whether sums are in the order of the
+# micro-batches.
+CASES = [
+    ("1f1b", 0.0, "", "", True),
+    ("gpipe", 0.1, "recompute(all)", "", True),
+    ("pipedream-2bw", 0.1, "", "", True),
+    ("pipedream", 0.0, "", "", True),
+    ("chimera", 0.1, "", "", False),
+    ("1f1b", 0.0, "split_backward", "tied", False),
+]
+# Of what is rounded to eight bits, relative to the norm of all gradients.
+TOLERANCE = 1e-2
+
+
+class Training:
+    def __init__(self, folder, name, steps, launcher, args, program, *options):
+        self.weights = folder / f"{name}.weights"
+        self.gradients = folder / f"{name}.gradients"
+        log = folder / f"{name}.log"
+        # fmt: off
+        run(*launcher, args.tools / "chimera-run", program, "--data", args.data,
+            "--steps", steps, "--threads", 1, "--quiet", "--timeout", 60,
+            "--save", self.weights, "--save-gradients", self.gradients,
+            "--log", log, *options)
+        # fmt: on
+        self.losses = losses(log)
+
+
+def check_case(args, folder, schedule, dropout, options, tied, in_order):
+    checks = Checks()
+    case = f"{schedule} {options} {tied} dropout {dropout}"
+    programs = {}
+    for types in ("", "activation_type(bf16)"):
+        source = folder / f"program{len(types)}.mlir"
+        workers = 2 if schedule == "chimera" else 3
+        source.write_text(
+            DESCRIPTION.format(
+                schedule=f'"{schedule}"', dropout=dropout, tied=tied,
+                options=options, types=types,
+            ).replace("stages(3)", f"stages({workers})")
+        )  # fmt: skip
+        programs[types] = source.with_suffix(".chimera")
+        run(args.tools / "chimera-compile", source, "-o", programs[types])
+    wide, program = programs.values()
+
+    def train(name, steps, *options, launcher=(), of=program):
+        return Training(folder, name, steps, launcher, args, of, *options)
+
+    threads = train("threads", 3, "--check-replicas")
+    if in_order:
+        sequential = train("sequential", 3, "--sequential")
+        same_bits(checks, f"{case} against sequential", threads, sequential)
+    if args.mpirun:
+        launcher = [args.mpirun, "--oversubscribe", "-n", workers]
+        over_mpi = train("mpi", 3, "--check-replicas", launcher=launcher)
+        same_bits(checks, f"{case} over MPI", over_mpi, threads)
+    one = train("one", 1)
+    float32 = train("float32", 1, of=wide)
+    near = abs(one.losses[0] - float32.losses[0]) < 2e-3 * float32.losses[0]
+    checks.check(
+        near and one.losses != float32.losses,
+        f"{case}: loss {one.losses[0]:.6f}, in float32 {float32.losses[0]:.6f}",
+    )
+    if args.torch_python:
+        reference(checks, args, folder, case, program, one)
+    return checks
+
+
+def reference(checks, args, folder, case, program, ours):
+    dump, start = folder / "program.json", folder / "start"
+    dump.write_text(
+        run(args.tools / "chimera-translate", "--program-to-json", program)
+    )
+    # fmt: off
+    run(args.tools / "chimera-run", program, "--data", args.data, "--sequential",
+        "--steps", 0, "--quiet", "--evaluate-batches", 0, "--save", start)
+    output = run(args.torch_python, HERE / "reference.py", "--program-json", dump,
+                 "--data", args.data, "--steps", 1, "--weights", start,
+                 "--compare-gradients", ours.gradients, "--by-norm", "--tolerance", TOLERANCE)
+    # fmt: on
+    reports = [line for line in output.splitlines() if "tensors" in line]
+    checks.check(len(reports) == 1, f"{case} against PyTorch: {'; '.join(reports)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--torch-python", help="a Python that has torch")
+    parser.add_argument("--mpirun", help="also run over MPI")
+    args = parser.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+        for i, case in enumerate(CASES):
+            folder = pathlib.Path(name) / str(i)
+            folder.mkdir()
+            checks = check_case(args, folder, *case)
+            print("\n".join(checks.lines), flush=True)
+            failed += checks.failed
+    sys.exit(f"{failed} comparisons failed" if failed else 0)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    main()
