@@ -19,6 +19,7 @@ from grid import RECOMPUTES
 
 DIGEST = re.compile(r"digest of the weights (\w+)")
 EVERY = 12  # by chimera-run too
+COPIED = "activation_type(bf16)"
 
 
 def cases():
@@ -80,7 +81,8 @@ def cases():
 
 
 def tied_cases():
-    """The same of models whose first and last stage hold the same matrix."""
+    """The same of models whose first and last stage hold the same matrix, every
+    second beside a copy of the parameters that has no gradient."""
     for stages in (2, 4, 8):
         schedules = ['"chimera"', '"gems"', '"1f1b"', '"gpipe"']
         if stages > 2:
@@ -90,6 +92,8 @@ def tied_cases():
                 ("", "all_reduce(eager)", "all_reduce(eager_opt) bucket_bytes(16)")
             ):
                 options = f"{reduction} {RECOMPUTES[j] if i % 2 else 'split_backward'}"
+                if (i + j) % 2:
+                    options += f" {COPIED}"
                 yield schedule, stages, stages + i, 1 + j % 2, options
 
 
@@ -138,7 +142,8 @@ def main():
             if schedule.strip('"') in grid.WITHOUT_FLUSH:
                 key = (stages, batches, width, schedule)
             else:
-                key = (tied, stages, batches * width, "halving" in schedule)
+                kind = tied, COPIED in options
+                key = (kind, stages, batches * width, "halving" in schedule)
             return description, key, digest
 
         first = {}
