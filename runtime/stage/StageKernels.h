@@ -20,8 +20,16 @@
 #include "runtime/stage/AdamWFactors.h"
 
 #include <cstdint>
+#include <span>
 
 namespace chimera::runtime {
+
+/// Elements behind those of the run before, up to `end`, whose weights decay or
+/// do not.
+struct DecayRun {
+  int64_t end;
+  bool decays;
+};
 
 class StageKernels {
 public:
@@ -31,14 +39,16 @@ public:
   virtual void keepElements(double probability, uint64_t key, uint64_t first,
                             int64_t samples, int64_t elements, bool *kept) = 0;
 
-  /// Updates `elements` weights and their two averages in place, as
-  /// AdamWFactors.h says.
-  virtual void adamW(const AdamWFactors<float> &factors, int64_t elements,
-                     const float *gradientSum, float *weights, float *average,
+  /// Updates the weights of all runs and their two averages in place, as
+  /// AdamWFactors.h says. `factors` are those of weights that decay.
+  virtual void adamW(const AdamWFactors<float> &factors,
+                     std::span<const DecayRun> runs, const float *gradientSum,
+                     float *weights, float *average,
                      float *averageOfSquares) = 0;
-  virtual void adamW(const AdamWFactors<double> &factors, int64_t elements,
-                     const double *gradientSum, double *weights,
-                     double *average, double *averageOfSquares) = 0;
+  virtual void adamW(const AdamWFactors<double> &factors,
+                     std::span<const DecayRun> runs, const double *gradientSum,
+                     double *weights, double *average,
+                     double *averageOfSquares) = 0;
 };
 
 } // namespace chimera::runtime

@@ -25,7 +25,17 @@ struct Summands {
   int count;
 };
 
-/// The factors of AdamW that are the same for all elements.
+/// Elements from `begin` on, in runs one behind another, whose weights decay or
+/// do not. Few enough for a kernel's arguments.
+constexpr int kMostRuns = 256;
+struct Runs {
+  Count begin;
+  Count end[kMostRuns];
+  bool decays[kMostRuns];
+  int count;
+};
+
+/// The factors of AdamW for weights that decay; others have a `keep` of 1.
 template <typename T> struct Factors {
   T scale, keep, new1, old2, new2, stepSize, perRoot2, epsilon;
 };
@@ -87,10 +97,13 @@ __device__ void scale(Byte *elements, Count count, double factor) {
 /// Moves four elements of each array at a time, so that enough reads are under
 /// way. The arrays are aligned for T.
 template <typename T>
-__device__ void adamW(const Factors<T> &f, Count count, const T *gradientSum,
-                      T *weights, T *average, T *averageOfSquares) {
+__device__ void adamW(const Factors<T> &f, const Runs &runs,
+                      const T *gradientSum, T *weights, T *average,
+                      T *averageOfSquares) {
   constexpr int kAtOnce = 4;
-  for (Count begin = firstElement(); begin < count;
+  const Count count = runs.end[runs.count - 1];
+  int run = 0; // of the element at hand: later ones are in later runs
+  for (Count begin = runs.begin + firstElement(); begin < count;
        begin += kAtOnce * stride()) {
     T gradient[kAtOnce], weight[kAtOnce], mean[kAtOnce], square[kAtOnce];
     for (int k = 0; k < kAtOnce; ++k) {
@@ -110,8 +123,10 @@ __device__ void adamW(const Factors<T> &f, Count count, const T *gradientSum,
         T newSquare = f.old2 * square[k] + f.new2 * scaled * scaled;
         average[i] = newMean;
         averageOfSquares[i] = newSquare;
+        while (i >= runs.end[run])
+          ++run;
         weights[i] =
-            f.keep * weight[k] -
+            (runs.decays[run] ? f.keep : T(1)) * weight[k] -
             f.stepSize * newMean / (sqrt(newSquare) * f.perRoot2 + f.epsilon);
       }
     }
@@ -142,15 +157,15 @@ extern "C" __global__ void chimeraScaleDouble(Byte *elements, Count count,
 }
 
 extern "C" __global__ void
-chimeraAdamWFloat(Factors<float> factors, Count count, const float *gradientSum,
+chimeraAdamWFloat(Factors<float> factors, Runs runs, const float *gradientSum,
                   float *weights, float *average, float *averageOfSquares) {
-  adamW(factors, count, gradientSum, weights, average, averageOfSquares);
+  adamW(factors, runs, gradientSum, weights, average, averageOfSquares);
 }
 extern "C" __global__ void
-chimeraAdamWDouble(Factors<double> factors, Count count,
+chimeraAdamWDouble(Factors<double> factors, Runs runs,
                    const double *gradientSum, double *weights, double *average,
                    double *averageOfSquares) {
-  adamW(factors, count, gradientSum, weights, average, averageOfSquares);
+  adamW(factors, runs, gradientSum, weights, average, averageOfSquares);
 }
 
 /// As keepElements of Philox.h: a thread makes the four numbers of a counter.

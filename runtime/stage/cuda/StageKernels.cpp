@@ -10,10 +10,22 @@
 #include "runtime/device/cuda/Device.h"
 #include "runtime/stage/Philox.h"
 
+#include <algorithm>
+
 using namespace chimera::runtime;
 using cuda::counted;
 
 namespace {
+/// The argument of AdamW, as Kernels.cu has it.
+struct Runs {
+  static constexpr size_t kMost = 256;
+
+  unsigned long long begin;
+  unsigned long long end[kMost];
+  bool decays[kMost];
+  int count;
+};
+
 class CudaStageKernels final : public StageKernels {
   void keepElements(double probability, uint64_t key, uint64_t first,
                     int64_t samples, int64_t elements, bool *kept) override {
@@ -25,21 +37,38 @@ class CudaStageKernels final : public StageKernels {
                       kept);
   }
 
-  void adamW(const AdamWFactors<float> &factors, int64_t elements,
+  void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,
              const float *gradientSum, float *weights, float *average,
              float *averageOfSquares) override {
-    cuda::Working on = cuda::working();
-    on.kernels.launch(on.kernels.all().AdamWFloat, on.stream, counted(elements),
-                      factors, counted(elements), gradientSum, weights, average,
-                      averageOfSquares);
+    update(cuda::working().kernels.all().AdamWFloat, factors, runs, gradientSum,
+           weights, average, averageOfSquares);
   }
-  void adamW(const AdamWFactors<double> &factors, int64_t elements,
-             const double *gradientSum, double *weights, double *average,
+  void adamW(const AdamWFactors<double> &factors,
+             std::span<const DecayRun> runs, const double *gradientSum,
+             double *weights, double *average,
              double *averageOfSquares) override {
+    update(cuda::working().kernels.all().AdamWDouble, factors, runs,
+           gradientSum, weights, average, averageOfSquares);
+  }
+
+  /// One launch, or for each kMost runs one.
+  template <typename T, typename... Arrays>
+  static void update(cudaKernel_t kernel, const AdamWFactors<T> &factors,
+                     std::span<const DecayRun> runs, Arrays... arrays) {
     cuda::Working on = cuda::working();
-    on.kernels.launch(on.kernels.all().AdamWDouble, on.stream,
-                      counted(elements), factors, counted(elements),
-                      gradientSum, weights, average, averageOfSquares);
+    unsigned long long begin = 0;
+    while (!runs.empty()) {
+      Runs some{};
+      some.begin = begin;
+      for (const DecayRun &run :
+           runs.first(std::min(runs.size(), Runs::kMost))) {
+        some.end[some.count] = begin = counted(run.end);
+        some.decays[some.count++] = run.decays;
+      }
+      on.kernels.launch(kernel, on.stream, begin - some.begin, factors, some,
+                        arrays...);
+      runs = runs.subspan(static_cast<size_t>(some.count));
+    }
   }
 };
 } // namespace

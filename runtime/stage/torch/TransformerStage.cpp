@@ -62,8 +62,9 @@ public:
   TransformerStage(const program::ProgramT &program, uint32_t first,
                    uint32_t count, const Place &place)
       : place(place), layers(program, first, count, place),
-        optimizer(adamW(program)), rows(program.micro_batch_size),
-        context(program.model->context), width(program.model->width),
+        optimizer(adamW(program)), runs(decayRuns(layers)),
+        rows(program.micro_batch_size), context(program.model->context),
+        width(program.model->width),
         tokenBytes(
             program::tokenBytes(*program.model, program.micro_batch_size)),
         boundaryBytes(program::boundaryBytes(*program.model,
@@ -297,28 +298,41 @@ private:
   template <typename T>
   void update(uint64_t step, double scale, ConstBytes gradientSum,
               Bytes weights, Bytes optimizerState) {
+    auto *gradient = reinterpret_cast<const T *>(gradientSum.data());
+    auto *weight = reinterpret_cast<T *>(weights.data());
     auto *average = reinterpret_cast<T *>(optimizerState.data());
-    for (const Gpt2::Slot &slot : layers.slots()) {
-      // As GPT-2 was trained: matrices decay, biases and norms do not.
-      const bool decay = slot.parameter.shape.size() >= 2;
-      const int64_t count = slot.parameter.elements();
-      auto *gradient =
-          reinterpret_cast<const T *>(gradientSum.data()) + slot.offset;
-      auto *weight = reinterpret_cast<T *>(weights.data()) + slot.offset;
-      T *ofGradients = average + slot.offset;
-      T *ofSquares = ofGradients + layers.elements();
-      if (place.kernels)
-        place.kernels->adamW(adamWFactors<T>(optimizer, step, scale, decay),
-                             count, gradient, weight, ofGradients, ofSquares);
-      else
-        adamWStep<T>(optimizer, step, scale, decay, count, gradient, weight,
-                     ofGradients, ofSquares);
+    T *ofSquares = average + layers.elements();
+    if (place.kernels)
+      return place.kernels->adamW(
+          adamWFactors<T>(optimizer, step, scale, /*decay=*/true), runs,
+          gradient, weight, average, ofSquares);
+    int64_t begin = 0;
+    for (const DecayRun &run : runs) {
+      adamWStep<T>(optimizer, step, scale, run.decays, run.end - begin,
+                   gradient + begin, weight + begin, average + begin,
+                   ofSquares + begin);
+      begin = run.end;
     }
+  }
+
+  /// As GPT-2 was trained: matrices decay, biases and norms do not.
+  static std::vector<DecayRun> decayRuns(const Gpt2 &layers) {
+    std::vector<DecayRun> runs;
+    for (const Gpt2::Slot &slot : layers.slots()) {
+      const int64_t end = slot.offset + slot.parameter.elements();
+      const bool decays = slot.parameter.shape.size() >= 2;
+      if (!runs.empty() && runs.back().decays == decays)
+        runs.back().end = end;
+      else
+        runs.push_back({end, decays});
+    }
+    return runs;
   }
 
   Place place;
   Gpt2 layers;
   program::OptimizerT optimizer;
+  std::vector<DecayRun> runs;
   int64_t rows; ///< samples of a whole micro-batch
   int64_t context, width;
   int64_t tokenBytes, boundaryBytes; ///< of a whole micro-batch

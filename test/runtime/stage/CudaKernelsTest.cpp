@@ -71,20 +71,31 @@ template <typename T> void expectAdamWOfTheHost() {
     auto average = draw(count, false), squares = draw(count, true);
     OnGpu<T> g(device, *queue, gradient), w(device, *queue, weights);
     OnGpu<T> a(device, *queue, average), s(device, *queue, squares);
-    for (uint64_t step : {0, 7})
-      for (bool decay : {false, true}) {
-        adamWStep<T>(optimizer, step, 0.125, decay, static_cast<int64_t>(count),
-                     gradient.data(), weights.data(), average.data(),
-                     squares.data());
-        queue->launch({reads(g.bytes()), updates(w.bytes()), updates(a.bytes()),
-                       updates(s.bytes())},
-                      [&](const AddressMap &) {
-                        cudaStageKernels().adamW(
-                            adamWFactors<T>(optimizer, step, 0.125, decay),
-                            static_cast<int64_t>(count), g.data(), w.data(),
-                            a.data(), s.data());
-                      });
+    for (size_t runCount : {1, 3, 1000}) {
+      const uint64_t step = runCount;
+      std::vector<DecayRun> runs;
+      for (size_t k = 1; k <= runCount; ++k) {
+        const size_t before =
+            runs.empty() ? 0 : static_cast<size_t>(runs.back().end);
+        const size_t end = count * k / runCount;
+        if (end > before)
+          runs.push_back({static_cast<int64_t>(end), k % 3 != 1});
       }
+      size_t begin = 0;
+      for (const DecayRun &run : runs) {
+        adamWStep<T>(optimizer, step, 0.125, run.decays,
+                     run.end - static_cast<int64_t>(begin), &gradient[begin],
+                     &weights[begin], &average[begin], &squares[begin]);
+        begin = static_cast<size_t>(run.end);
+      }
+      queue->launch({reads(g.bytes()), updates(w.bytes()), updates(a.bytes()),
+                     updates(s.bytes())},
+                    [&](const AddressMap &) {
+                      cudaStageKernels().adamW(
+                          adamWFactors<T>(optimizer, step, 0.125, true), runs,
+                          g.data(), w.data(), a.data(), s.data());
+                    });
+    }
     EXPECT_EQ(w.get(), weights) << count;
     EXPECT_EQ(a.get(), average) << count;
     EXPECT_EQ(s.get(), squares) << count;

@@ -29,29 +29,33 @@ public:
     ++masks;
     runtime::keepElements(probability, key, first, samples, elements, kept);
   }
-  void adamW(const AdamWFactors<float> &factors, int64_t elements,
+  void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,
              const float *gradientSum, float *weights, float *average,
              float *averageOfSquares) override {
-    update(factors, elements, gradientSum, weights, average, averageOfSquares);
+    update(factors, runs, gradientSum, weights, average, averageOfSquares);
   }
-  void adamW(const AdamWFactors<double> &factors, int64_t elements,
-             const double *gradientSum, double *weights, double *average,
+  void adamW(const AdamWFactors<double> &factors,
+             std::span<const DecayRun> runs, const double *gradientSum,
+             double *weights, double *average,
              double *averageOfSquares) override {
-    update(factors, elements, gradientSum, weights, average, averageOfSquares);
+    update(factors, runs, gradientSum, weights, average, averageOfSquares);
   }
 
 private:
   template <typename T>
-  void update(const AdamWFactors<T> &f, int64_t elements, const T *gradientSum,
-              T *weights, T *average, T *averageOfSquares) {
-    updated += elements;
-    for (int64_t i = 0; i < elements; ++i) {
+  void update(const AdamWFactors<T> &f, std::span<const DecayRun> runs,
+              const T *gradientSum, T *weights, T *average,
+              T *averageOfSquares) {
+    updated += runs.back().end;
+    for (int64_t i = 0; i < runs.back().end; ++i) {
+      while (i == runs.front().end)
+        runs = runs.subspan(1);
       const T gradient = f.scale * gradientSum[i];
       average[i] += f.new1 * (gradient - average[i]);
       averageOfSquares[i] =
           f.old2 * averageOfSquares[i] + f.new2 * gradient * gradient;
       weights[i] =
-          f.keep * weights[i] -
+          (runs.front().decays ? f.keep : 1) * weights[i] -
           f.stepSize * average[i] /
               (std::sqrt(averageOfSquares[i]) * f.perRoot2 + f.epsilon);
     }
