@@ -40,14 +40,11 @@ void chimera::checkSettings(const RunSettings &settings) {
                                 "process: leave out --transport " +
                                 settings.transport);
   if (isSimulated && !settings.profile.empty())
-    throw std::invalid_argument("--profile is of hosts: simulated devices have "
-                                "no durations, leave it out");
+    throw std::invalid_argument("--profile is of hosts and GPUs: simulated "
+                                "devices have no durations, leave it out");
   if (settings.device == kCuda && settings.sequential)
     throw std::invalid_argument("--device cuda is for pipelines: leave out "
                                 "--sequential");
-  if (settings.device == kCuda && !settings.profile.empty())
-    throw std::invalid_argument("--profile is of hosts: a GPU executes later "
-                                "than its host, leave it out");
   if (!isSimulated && settings.given.count("--device-seed"))
     throw std::invalid_argument(
         "--device-seed is for --device simulated: give that too");

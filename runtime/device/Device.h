@@ -28,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,8 @@ public:
 
   /// The point behind all operations so far.
   virtual Event record() = 0;
+  /// The same, for Device::nanosecondsBetween.
+  virtual Event recordTime() { return record(); }
   /// Later operations of this queue wait until `event`, of any queue of the
   /// same device, has passed.
   virtual void wait(Event event) = 0;
@@ -152,6 +155,12 @@ public:
   /// Blocks the host until `event` has passed. Throws WaitError when `timeout`
   /// passes first, and what operations of the device threw.
   virtual void waitFor(Event event, std::chrono::milliseconds timeout) = 0;
+  /// The time between two points that a queue's `recordTime` gave and that have
+  /// passed. Throws std::logic_error on devices without a clock.
+  virtual int64_t nanosecondsBetween(const Event &from, const Event &to) {
+    (void)from, (void)to;
+    throw std::logic_error("this device has no clock");
+  }
   /// How many calls of waitFor blocked.
   virtual uint64_t hostBlocks() const = 0;
 

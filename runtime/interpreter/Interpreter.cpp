@@ -211,8 +211,10 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
   if (steps == 0)
     return;
   inPrologue = true;
-  if (options.profile)
+  if (options.profile && device.executesAtOnce())
     stepBegin = steadyNanoseconds();
+  else if (options.profile)
+    stepBeginOnDevice = compute->recordTime();
   enter(0, worker.body_begin);
   leaveSections();
 }
@@ -234,7 +236,7 @@ void Interpreter::leaveSections() {
   bool flushes = program.updates == program::Updates::Flush;
   while (index == end) {
     if (!inPrologue) {
-      if (options.profile) {
+      if (options.profile && device.executesAtOnce()) {
         int64_t stepEnd = steadyNanoseconds();
         options.profile->addStep(stepEnd - std::exchange(stepBegin, stepEnd));
       }
@@ -259,7 +261,9 @@ bool Interpreter::isTooFarAhead() const {
 }
 
 void Interpreter::endStep() {
-  ended.push_back({step, lossOfStep, compute->record()});
+  ended.push_back({step, lossOfStep,
+                   options.profile ? compute->recordTime() : compute->record(),
+                   std::exchange(timed, {})});
   // Those that have ended by now, without waiting.
   tellOfSteps(SIZE_MAX);
 }
@@ -269,8 +273,10 @@ void Interpreter::tellOfSteps(size_t mostAhead) {
   while (!ended.empty() &&
          (ended.size() > mostAhead || device.isDone(ended.front().end))) {
     device.waitFor(ended.front().end, options.timeout);
-    Ended first = ended.front();
+    Ended first = std::move(ended.front());
     ended.pop_front();
+    if (options.profile && !device.executesAtOnce())
+      profileStep(first);
     std::optional<Loss> loss;
     if (first.lossType)
       loss = readLoss({losses[first.step % losses.size()].get(), kLossBytes},

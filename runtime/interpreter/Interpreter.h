@@ -126,12 +126,17 @@ private:
   /// The bytes of a loss on the host: one element of any type.
   static constexpr uint64_t kLossBytes = 8;
 
+  struct Ended;
+
   Block allocate(uint64_t bytes) const;
   void findRecomputes();
   void expectLoads();
   void enter(uint32_t sectionBegin, uint32_t sectionEnd);
   void leaveSections();
   void executeTimed(const program::Instruction &instruction);
+  void addToProfile(const program::Instruction &instruction,
+                    int64_t nanoseconds);
+  void profileStep(const Ended &step);
   void executeOne(const program::Instruction &instruction, uint32_t index,
                   uint64_t step);
   void load(const program::Instruction &instruction, uint64_t step);
@@ -189,10 +194,15 @@ private:
   uint32_t groupEnd = 0;
 
   // A step whose instructions are all on queues.
+  struct Timed {
+    const program::Instruction *instruction;
+    Event begin, end;
+  };
   struct Ended {
     uint64_t step;
     std::optional<ElementType> lossType; // none if this worker has no loss
     Event end;
+    std::vector<Timed> timed; // for a profile, where the device executes later
   };
   std::deque<Ended> ended; // oldest first; not told of
   // Host memory for the losses of these steps and the present one, in turns.
@@ -208,7 +218,11 @@ private:
   uint32_t end = 0;
   uint64_t step = 0;
   uint64_t steps = 0;
-  int64_t stepBegin = 0; // for a profile
+  // For a profile: when the step began, on the host or the device, and what the
+  // device will have timed.
+  int64_t stepBegin = 0;
+  Event stepBeginOnDevice;
+  std::vector<Timed> timed;
 
   uint64_t executed = 0;
   int64_t meterStart = 0;

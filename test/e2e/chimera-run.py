@@ -174,7 +174,6 @@ class Test(Runs):
         program = self.sample()
         for text, *options in (
                 ("--device cuda is for pipelines", "--sequential"),
-                ("a GPU executes later than its host", "--profile", "p"),
                 ("GPUs move messages while they compute", "--progress", "on")):
             self.expect_error(text, program, "--device", "cuda", *options)
 

@@ -10,6 +10,7 @@
 #include "runtime/system/Deadline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -70,7 +71,7 @@ int cuda::deviceCount() {
 
 CudaDevice::CudaDevice(DeviceOptions given)
     : options(std::move(given)), ownKernels(checked(options.ordinal)),
-      events(options.ordinal) {}
+      events(options.ordinal), timedEvents(options.ordinal, /*timed=*/true) {}
 
 CudaDevice::~CudaDevice() {
   progress = nullptr;
@@ -164,9 +165,9 @@ std::unique_ptr<Queue> CudaDevice::makeQueue(const std::string &) {
   return std::make_unique<CudaQueue>(*this, /*isMain=*/true);
 }
 
-Event CudaDevice::record(cudaStream_t stream, uint32_t queue) {
+Event CudaDevice::record(cudaStream_t stream, uint32_t queue, bool timed) {
   expectNoFailure();
-  std::shared_ptr<CUevent_st> event = events.take();
+  std::shared_ptr<CUevent_st> event = (timed ? timedEvents : events).take();
   expect(cudaEventRecord(event.get(), stream), "cudaEventRecord");
   return {queue, ++position, std::move(event)};
 }
@@ -202,6 +203,15 @@ void CudaDevice::waitFor(Event event, std::chrono::milliseconds timeout) {
     fail(std::make_exception_ptr(WaitError(
         WaitError::Reason::TimedOut, timedOut(timeout, nameOf(options)))));
   expectNoFailure();
+}
+
+int64_t CudaDevice::nanosecondsBetween(const Event &from, const Event &to) {
+  if (!from.kept || !to.kept)
+    throw std::logic_error("expected points of queues that were timed");
+  float milliseconds = 0;
+  expect(cudaEventElapsedTime(&milliseconds, eventOf(from), eventOf(to)),
+         "cudaEventElapsedTime");
+  return std::llround(double{milliseconds} * 1e6);
 }
 
 HostBytes CudaDevice::readBack(ConstBytes bytes, Event event,
@@ -363,6 +373,10 @@ Event CudaQueue::record() {
   if (isMain && device.progress)
     device.progress->add(device.step, device.instruction, event);
   return event;
+}
+
+Event CudaQueue::recordTime() {
+  return device.record(own, number, /*timed=*/true);
 }
 
 void CudaQueue::wait(Event event) {

@@ -62,6 +62,7 @@ public:
   std::unique_ptr<Queue> makeQueue(const std::string &name) override;
   bool isDone(Event event) override;
   void waitFor(Event event, std::chrono::milliseconds timeout) override;
+  int64_t nanosecondsBetween(const Event &from, const Event &to) override;
   uint64_t hostBlocks() const override { return blocks; }
   HostBytes readBack(ConstBytes bytes, Event event,
                      std::chrono::milliseconds timeout) override;
@@ -74,7 +75,7 @@ public:
   /// Makes this GPU current on the calling thread.
   void use() const;
   /// A point of a stream of this device, whoever made the stream.
-  Event record(cudaStream_t stream, uint32_t queue);
+  Event record(cudaStream_t stream, uint32_t queue, bool timed = false);
   /// Has later operations of the stream wait for the event.
   void wait(cudaStream_t stream, const Event &event);
   /// A number for a queue, from 1.
@@ -97,7 +98,7 @@ private:
 
   const DeviceOptions options;
   const Kernels ownKernels;
-  EventPool events;
+  EventPool events, timedEvents;
   Block take(uint64_t bytes, uint64_t alignment, bool onHost);
 
   std::unordered_map<std::byte *, Memory> memory;
@@ -137,6 +138,7 @@ public:
   void load(Bytes to, const std::function<void(Bytes)> &fill) override;
   void readBack(ConstBytes from, Bytes host) override;
   Event record() override;
+  Event recordTime() override;
   void wait(Event event) override;
 
   cudaStream_t stream() const { return own; }

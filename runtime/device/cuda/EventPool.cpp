@@ -24,8 +24,8 @@ struct EventPool::Free {
   }
 };
 
-EventPool::EventPool(int ordinal)
-    : ordinal(ordinal), unused(std::make_shared<Free>()) {}
+EventPool::EventPool(int ordinal, bool timed)
+    : ordinal(ordinal), timed(timed), unused(std::make_shared<Free>()) {}
 
 std::shared_ptr<CUevent_st> EventPool::take() {
   cudaEvent_t event = nullptr;
@@ -38,7 +38,8 @@ std::shared_ptr<CUevent_st> EventPool::take() {
   }
   if (!event) {
     expect(cudaSetDevice(ordinal), "cudaSetDevice");
-    expect(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+    expect(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault
+                                                  : cudaEventDisableTiming),
            "cudaEventCreateWithFlags");
   }
   return {event, [unused = unused](cudaEvent_t dropped) {

@@ -18,8 +18,9 @@ namespace chimera::runtime::cuda {
 /// would cost more again. Any thread may use a pool, and drop events after it.
 class EventPool {
 public:
-  /// Of the GPU `ordinal`.
-  explicit EventPool(int ordinal);
+  /// Of the GPU `ordinal`. `timed` events know when they passed, which takes a
+  /// GPU more time.
+  explicit EventPool(int ordinal, bool timed = false);
 
   /// One that nobody else has until the last copy is dropped.
   std::shared_ptr<CUevent_st> take();
@@ -27,6 +28,7 @@ public:
 private:
   struct Free;
   int ordinal;
+  bool timed;
   std::shared_ptr<Free> unused;
 };
 

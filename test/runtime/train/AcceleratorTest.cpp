@@ -8,11 +8,13 @@
 #include "runtime/train/cuda/Accelerator.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/stage/ExactStage.h"
+#include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/RunOnHost.h"
 #include "test/runtime/cuda/SoftwareGpu.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <thread>
 
@@ -107,6 +109,44 @@ TEST_F(OnGpus, EveryStepIsThatOfTheHost) {
     for (const RankUse &rank : got.ranks)
       EXPECT_EQ(rank.hostBlocks, 0u);
   }
+}
+
+// Work on the software GPU's streams sleeps, the host's calls do not.
+TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
+  program::ProgramT program = sample({.workers = 2});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  SyntheticData data(program.seed);
+  constexpr int64_t kUnit = 1'000'000;
+  TrainingRun run{.program = program,
+                  .stages = makeSyntheticStages(static_cast<double>(kUnit)),
+                  .data = data};
+  run.steps = 3;
+  run.timeout = 30s;
+  run.profile = true;
+  run.accelerator = gpus.get();
+  nlohmann::json profile;
+  run.onResult = [&](const RunResult &result) {
+    profile = nlohmann::json::parse(
+        formatProfile(program, result.profiles, rootOf(program)));
+  };
+  runInProcess(run);
+  EXPECT_EQ(profile["steps"]["later"]["count"], 2);
+  int64_t actions = 0;
+  for (uint32_t stage = 0; stage < 2; ++stage) {
+    const nlohmann::json &entry = profile["stages"][stage];
+    const program::Stage &cost = program.stages[stage];
+    const uint64_t count = uint64_t{3} * program.micro_batches;
+    for (auto [name, units] : {std::pair("forward", cost.forward()),
+                               {"backward", cost.backward()}}) {
+      EXPECT_EQ(entry[name]["count"], count) << name;
+      EXPECT_GE(entry[name]["min"], units * kUnit) << name;
+    }
+    actions += program.micro_batches * (cost.forward() + cost.backward());
+  }
+  // A worker's own actions are a part of a step, as is what it waits for.
+  EXPECT_GE(profile["steps"]["later"]["min"], actions / 2 * kUnit);
+  EXPECT_GE(profile["ranks"][1]["waits"]["receive_activation"]["max"],
+            program.stages[0].forward() * kUnit / 2);
 }
 
 TEST_F(OnGpus, StepsTakeNoMemory) {
