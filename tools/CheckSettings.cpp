@@ -45,6 +45,9 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (settings.device == kCuda && settings.sequential)
     throw std::invalid_argument("--device cuda is for pipelines: leave out "
                                 "--sequential");
+  if (settings.device != kCuda && settings.cudaGraphs)
+    throw std::invalid_argument(
+        "--cuda-graphs is for --device cuda: give that too");
   if (!isSimulated && settings.given.count("--device-seed"))
     throw std::invalid_argument(
         "--device-seed is for --device simulated: give that too");

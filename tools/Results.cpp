@@ -40,6 +40,8 @@ void chimera::announce(const RunSettings &settings,
     std::printf(", %s a rank",
                 program::counted(share.threads.computing, "thread").c_str());
   std::printf("\n");
+  if (!load.noGraphs.empty())
+    std::printf("no CUDA graphs: %s\n", load.noGraphs.c_str());
   // Ranks that sleep need no core.
   uint32_t cores = findCores().host;
   if (share.ranks > cores && load.kind != kSynthetic)

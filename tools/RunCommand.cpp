@@ -83,6 +83,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.profile = !settings.profile.empty();
   run.meter = load.meter;
   run.accelerator = load.accelerator.get();
+  run.rehearsals = load.rehearsals;
   run.ownAllReduce = settings.allReduce == kTransport;
   return run;
 }

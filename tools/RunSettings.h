@@ -60,6 +60,7 @@ struct RunSettings {
   double holdOut = 0.1;
   uint64_t evaluateBatches = 16;
   double unitNanoseconds = 0;
+  bool cudaGraphs = false;
   bool sequential = false;
   bool checkReplicas = false;
   bool quiet = false;

@@ -8,6 +8,7 @@
 #include "tools/Workload.h"
 
 #include "runtime/stage/ExactStage.h"
+#include "runtime/stage/GraphedStage.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
@@ -31,8 +32,9 @@ static void refuseWithoutEffect(const RunSettings &settings,
                                 " stages, and " + reason);
   };
   if (kind != kTransformer)
-    for (const char *option : {"--data", "--save", "--save-gradients",
-                               "--hold-out", "--evaluate-batches"})
+    for (const char *option :
+         {"--data", "--save", "--save-gradients", "--hold-out",
+          "--evaluate-batches", "--cuda-graphs"})
       refuse(option, kTransformer);
   if (kind != kSynthetic)
     refuse("--unit-ns", kSynthetic);
@@ -73,6 +75,15 @@ Workload chimera::makeWorkload(const RunSettings &settings,
     load.stages = [place](const program::ProgramT &whole, uint32_t stage) {
       return makeTransformerStage(whole, stage, place);
     };
+    if (settings.cudaGraphs)
+      load.noGraphs = whyNoGraphs(program);
+    if (settings.cudaGraphs && load.noGraphs.empty()) {
+      load.rehearsals = kRehearsalsOfGraphs;
+      load.stages = [inner = load.stages, gpus = load.accelerator.get()](
+                        const program::ProgramT &whole, uint32_t stage) {
+        return withGraphs(inner(whole, stage), gpus->makeGraphs());
+      };
+    }
     load.meter = &load.accelerator->meter();
     return load;
   }

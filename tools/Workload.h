@@ -26,6 +26,8 @@ struct Workload {
   std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< of tensors of the host
   const runtime::MemoryMeter *meter = nullptr;
   std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda
+  int rehearsals = 1;                                ///< of a step, on it
+  std::string noGraphs; ///< why there are none, if they were asked for
 };
 
 /// Throws std::exception where the settings do not fit the program or each

@@ -142,6 +142,11 @@ static int run(int argc, char **argv) {
          "that nothing orders)")
       ->check(oneOf(deviceKinds()))
       ->capture_default_str();
+  app.add_flag("--cuda-graphs", settings.cudaGraphs,
+               "With --device cuda: capture each action of a stage as a CUDA "
+               "graph, which takes the host less time to launch; needs a "
+               "program with a flush and without dropout, else says that "
+               "there are none");
   app.add_option("--device-seed", settings.deviceSeed,
                  "The seed of simulated devices")
       ->transform(wholeWithin(0, UINT64_MAX))

@@ -17,6 +17,7 @@
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
 #include "runtime/interpreter/MemoryMeter.h"
+#include "runtime/stage/Graphs.h"
 #include "runtime/stage/StageKernels.h"
 
 namespace chimera::runtime {
@@ -48,6 +49,8 @@ public:
   virtual StageKernels &kernels() = 0;
   /// Of the tensors on the device of the calling thread.
   virtual const MemoryMeter &meter() = 0;
+  /// For stages of tensors on the device of the calling thread.
+  virtual std::shared_ptr<Graphs> makeGraphs() = 0;
 };
 
 /// Loads the module for CUDA and NCCL. Throws std::runtime_error where it was

@@ -114,7 +114,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
                           run.data, device, channels, status, options);
 
   if (run.accelerator)
-    interpreter.rehearse();
+    for (int i = 0; i < run.rehearsals; ++i)
+      interpreter.rehearse();
   Listens listens(device, {.timeout = run.timeout,
                            .isAt =
                                [&](uint64_t step, uint32_t instruction) {

@@ -69,6 +69,9 @@ struct TrainingRun {
   /// Whose devices the ranks have; else they compute on the host. A process has
   /// one for each of its ranks, or is one rank, which may share it.
   Accelerator *accelerator = nullptr;
+  /// How often each rank on an accelerator rehearses a step before the first
+  /// (see Interpreter::rehearse).
+  int rehearsals = 1;
   /// Whether all-reduces are the transport's own, which may sum in another
   /// order than the program's. Over MPI and on accelerators only; equal at all
   /// ranks.

@@ -170,10 +170,15 @@ class Test(Runs):
             self.expect_error("--progress on is for runs over MPI",
                               self.sample(), "--progress", "on", *options)
 
+    def test_graphs_are_for_gpus(self):
+        self.expect_error("--cuda-graphs is for --device cuda", self.sample(),
+                          "--cuda-graphs")
+
     def test_what_does_not_go_with_gpus(self):
         program = self.sample()
         for text, *options in (
                 ("--device cuda is for pipelines", "--sequential"),
+                ("--cuda-graphs is for transformer stages", "--cuda-graphs"),
                 ("GPUs move messages while they compute", "--progress", "on")):
             self.expect_error(text, program, "--device", "cuda", *options)
 

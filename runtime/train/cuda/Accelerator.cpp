@@ -48,6 +48,11 @@ public:
   const MemoryMeter &meter() override {
     return library.meter ? *library.meter : none;
   }
+  std::shared_ptr<Graphs> makeGraphs() override {
+    if (!library.makeGraphs)
+      throw std::logic_error("expected stages of tensors for graphs");
+    return library.makeGraphs();
+  }
 
 private:
   const AcceleratorOptions options;

@@ -18,6 +18,7 @@ struct TensorLibrary {
   /// See cuda::DeviceOptions.
   std::function<std::shared_ptr<void>(cudaStream_t)> aroundWork = {};
   const MemoryMeter *meter = nullptr;
+  std::function<std::shared_ptr<Graphs>()> makeGraphs = {};
 };
 
 /// Throws std::runtime_error where CUDA finds no GPU.

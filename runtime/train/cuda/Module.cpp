@@ -14,6 +14,7 @@
 #include "runtime/train/cuda/Module.h"
 
 #include "runtime/train/cuda/Accelerator.h"
+#include "runtime/train/cuda/TensorGraphs.h"
 
 #include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -42,10 +43,12 @@ std::shared_ptr<void> onStream(cudaStream_t stream) {
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
-chimeraMakeAccelerator1(const AcceleratorOptions &options) {
+chimeraMakeAccelerator2(const AcceleratorOptions &options) {
   static const CudaTensorMeter meter;
   auto accelerator =
-      makeCudaAccelerator(options, {.aroundWork = onStream, .meter = &meter});
+      makeCudaAccelerator(options, {.aroundWork = onStream,
+                                    .meter = &meter,
+                                    .makeGraphs = makeTensorGraphs});
   if (!options.stagesOnHost)
     at::globalContext().lazyInitDevice(at::kCUDA);
   return accelerator.release();

@@ -1,0 +1,261 @@
+//===- GraphedStage.cpp - A stage whose actions are graphs ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/GraphedStage.h"
+
+#include <array>
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+/// Memory that graphs know, for what goes in and out of the actions on a
+/// micro-batch or on a part of one. One action at a time uses it.
+struct Ports {
+  Bytes input, labels, output, outputGradient, inputGradient;
+};
+
+enum Action { Forward, Backward, InputGradient, WeightGradient };
+
+/// What one stash at a time uses.
+struct Slot {
+  std::unique_ptr<GraphSet> set;
+  std::array<std::unique_ptr<Graph>, 4> graphs = {}; ///< by action
+  /// What the graphs read and add to.
+  const std::byte *weights = nullptr;
+  std::byte *sum = nullptr;
+  uint64_t uses = 0; ///< that have ended
+  bool isTaken = false;
+
+  bool runs() const { return uses == 0; }
+  bool captures() const { return uses == 1; }
+};
+
+struct SlotStash final : Stash {
+  SlotStash(Ports &ports, Slot &slot) : ports(ports), slot(slot) {
+    slot.isTaken = true;
+  }
+  ~SlotStash() override { slot.isTaken = false; }
+
+  Ports &ports;
+  Slot &slot;
+  /// The stage's own; none where its graph has made it.
+  std::unique_ptr<Stash> own;
+};
+
+class GraphedStage final : public Stage {
+public:
+  GraphedStage(std::unique_ptr<Stage> stage, std::shared_ptr<Graphs> graphs)
+      : graphs(std::move(graphs)), stage(std::move(stage)) {}
+
+  ElementType weightType() const override { return stage->weightType(); }
+  ElementType lossType() const override { return stage->lossType(); }
+  void initialize(Bytes weights, Bytes optimizerState) override {
+    stage->initialize(weights, optimizerState);
+  }
+  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
+                     Bytes weights, Bytes optimizerState) override {
+    stage->optimizerStep(step, scale, gradientSum, weights, optimizerState);
+  }
+
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
+                                 ConstBytes labels, ConstBytes weights,
+                                 Bytes output, Wanted wanted) override {
+    Shape &shape = shapes[microBatch.parts];
+    // What keeps nothing has a slot that is never taken.
+    auto taken = std::make_unique<SlotStash>(
+        shape.ports, slotFor(shape.slots[{wanted, weights.data()}]));
+    Slot &slot = taken->slot;
+    if (slot.runs()) {
+      taken->own =
+          stage->forward(microBatch, input, labels, weights, output, wanted);
+    } else {
+      Ports &ports = shape.ports;
+      copyIn(input, ports.input);
+      copyIn(labels, ports.labels);
+      expectSize(output.size(), ports.output);
+      if (slot.captures()) {
+        slot.weights = weights.data();
+        capture(slot, Forward, [&] {
+          taken->own =
+              stage->forward(microBatch, ports.input, ports.labels, weights,
+                             ports.output.first(output.size()), wanted);
+        });
+      }
+      launch(slot, Forward);
+      copyOut(ports.output, output);
+    }
+    if (wanted != Wanted::Output)
+      return taken;
+    ++slot.uses;
+    return nullptr;
+  }
+
+  void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
+                ConstBytes outputGradient, ConstBytes weights,
+                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+    SlotStash &taken = open(stash, weights);
+    Slot &slot = taken.slot;
+    if (slot.runs()) {
+      stage->backward(microBatch, std::move(taken.own), outputGradient, weights,
+                      weightGradient, inputGradient, sum);
+    } else {
+      Ports &ports = taken.ports;
+      copyIn(outputGradient, ports.outputGradient);
+      expectSize(inputGradient.size(), ports.inputGradient);
+      beginSum(slot, weightGradient, sum);
+      if (slot.captures())
+        capture(slot, Backward, [&] {
+          stage->backward(microBatch, std::move(taken.own),
+                          ports.outputGradient, weights, weightGradient,
+                          ports.inputGradient, Sum::Continue);
+        });
+      launch(slot, Backward);
+      copyOut(ports.inputGradient, inputGradient);
+    }
+    ++slot.uses;
+  }
+
+  std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
+                                       std::unique_ptr<Stash> stash,
+                                       ConstBytes outputGradient,
+                                       ConstBytes weights,
+                                       Bytes inputGradient) override {
+    SlotStash &taken = open(stash, weights);
+    Slot &slot = taken.slot;
+    if (slot.runs()) {
+      taken.own = stage->inputGradient(microBatch, std::move(taken.own),
+                                       outputGradient, weights, inputGradient);
+      return stash;
+    }
+    Ports &ports = taken.ports;
+    copyIn(outputGradient, ports.outputGradient);
+    expectSize(inputGradient.size(), ports.inputGradient);
+    if (slot.captures())
+      capture(slot, InputGradient, [&] {
+        taken.own = stage->inputGradient(microBatch, std::move(taken.own),
+                                         ports.outputGradient, weights,
+                                         ports.inputGradient);
+      });
+    launch(slot, InputGradient);
+    copyOut(ports.inputGradient, inputGradient);
+    return stash;
+  }
+
+  void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
+                      ConstBytes weights, Bytes weightGradient,
+                      Sum sum) override {
+    SlotStash &taken = open(stash, weights);
+    Slot &slot = taken.slot;
+    if (slot.runs()) {
+      stage->weightGradient(microBatch, std::move(taken.own), weights,
+                            weightGradient, sum);
+    } else {
+      beginSum(slot, weightGradient, sum);
+      if (slot.captures())
+        capture(slot, WeightGradient, [&] {
+          stage->weightGradient(microBatch, std::move(taken.own), weights,
+                                weightGradient, Sum::Continue);
+        });
+      launch(slot, WeightGradient);
+    }
+    ++slot.uses;
+  }
+
+private:
+  /// Of parts of one size.
+  struct Shape {
+    Ports ports;
+    /// For each way to make stashes those that may be alive at a time.
+    std::map<std::pair<Wanted, const std::byte *>,
+             std::vector<std::unique_ptr<Slot>>>
+        slots;
+  };
+
+  Slot &slotFor(std::vector<std::unique_ptr<Slot>> &slots) {
+    for (const std::unique_ptr<Slot> &slot : slots)
+      if (!slot->isTaken)
+        return *slot;
+    slots.push_back(std::make_unique<Slot>());
+    slots.back()->set = graphs->makeSet();
+    return *slots.back();
+  }
+
+  static SlotStash &open(const std::unique_ptr<Stash> &stash,
+                         ConstBytes weights) {
+    auto *taken = dynamic_cast<SlotStash *>(stash.get());
+    if (!taken)
+      throw std::logic_error("expected a stash of this stage, got another");
+    if (!taken->slot.runs() && taken->slot.weights != weights.data())
+      throw std::logic_error("expected the weights of the forward");
+    return *taken;
+  }
+
+  /// Once of its size, before anything is captured.
+  void expectSize(size_t bytes, Bytes &port) {
+    if (port.size() < bytes)
+      port = graphs->take(bytes);
+  }
+  void copyIn(ConstBytes from, Bytes &port) {
+    expectSize(from.size(), port);
+    if (!from.empty())
+      graphs->copy(from, port);
+  }
+  void copyOut(Bytes port, Bytes to) {
+    if (!to.empty())
+      graphs->copy(port.first(to.size()), to);
+  }
+
+  void beginSum(Slot &slot, Bytes weightGradient, Sum sum) {
+    if (slot.captures())
+      slot.sum = weightGradient.data();
+    else if (slot.sum != weightGradient.data())
+      throw std::logic_error("expected the memory of gradients to stay");
+    if (sum == Sum::Begin)
+      graphs->zero(weightGradient);
+  }
+
+  template <typename Calls>
+  void capture(Slot &slot, Action action, const Calls &calls) try {
+    slot.graphs[action] = slot.set->capture(calls);
+  } catch (const std::exception &error) {
+    constexpr const char *kNames[] = {"forward", "backward", "input gradient",
+                                      "weight gradient"};
+    throw std::runtime_error(std::string("cannot capture a graph of a ") +
+                             kNames[action] + ": " + error.what() +
+                             " (it runs without --cuda-graphs)");
+  }
+
+  static void launch(Slot &slot, Action action) {
+    if (!slot.graphs[action])
+      throw std::logic_error("expected an action of which there is a graph");
+    slot.graphs[action]->launch();
+  }
+
+  const std::shared_ptr<Graphs> graphs;
+  // Graphs end before what they were made by.
+  const std::unique_ptr<Stage> stage;
+  std::map<uint32_t, Shape> shapes; // by parts
+};
+} // namespace
+
+std::string chimera::runtime::whyNoGraphs(const program::ProgramT &program) {
+  if (program.updates != program::Updates::Flush)
+    return "without a flush weights have several places";
+  if (program.model && program.model->dropout > 0)
+    return "dropout draws other numbers for each micro-batch";
+  return "";
+}
+
+std::unique_ptr<Stage>
+chimera::runtime::withGraphs(std::unique_ptr<Stage> stage,
+                             std::shared_ptr<Graphs> graphs) {
+  return std::make_unique<GraphedStage>(std::move(stage), std::move(graphs));
+}

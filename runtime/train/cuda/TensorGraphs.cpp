@@ -1,0 +1,90 @@
+//===- TensorGraphs.cpp - Graphs of what LibTorch puts on GPUs ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/cuda/TensorGraphs.h"
+
+#include "runtime/device/cuda/Device.h"
+
+#include <ATen/cuda/CUDAGraph.h>
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <vector>
+
+using namespace chimera::runtime;
+
+namespace {
+class TensorGraph final : public Graph {
+public:
+  explicit TensorGraph(std::unique_ptr<at::cuda::CUDAGraph> graph)
+      : graph(std::move(graph)) {}
+
+  void launch() override { graph->replay(); }
+
+private:
+  std::unique_ptr<at::cuda::CUDAGraph> graph;
+};
+
+class TensorGraphSet final : public GraphSet {
+public:
+  std::unique_ptr<Graph> capture(const std::function<void()> &calls) override {
+    // What the actions have taken without graphs would stay unused.
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    auto graph = std::make_unique<at::cuda::CUDAGraph>();
+    // Other threads go on as they like.
+    graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+    try {
+      calls();
+    } catch (...) {
+      // Its end fails too, and says less.
+      try {
+        graph->capture_end();
+      } catch (const std::exception &) {
+        (void)cudaGetLastError();
+      }
+      throw;
+    }
+    graph->capture_end();
+    return std::make_unique<TensorGraph>(std::move(graph));
+  }
+
+private:
+  const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
+};
+
+class TensorGraphs final : public Graphs {
+public:
+  std::unique_ptr<GraphSet> makeSet() override {
+    return std::make_unique<TensorGraphSet>();
+  }
+
+  Bytes take(uint64_t bytes) override {
+    taken.push_back(at::empty({static_cast<int64_t>(bytes)},
+                              at::dtype(at::kByte).device(at::kCUDA)));
+    return {static_cast<std::byte *>(taken.back().data_ptr()), bytes};
+  }
+
+  void copy(ConstBytes from, Bytes to) override {
+    cuda::expect(cudaMemcpyAsync(to.data(), from.data(), from.size(),
+                                 cudaMemcpyDeviceToDevice,
+                                 cuda::working().stream),
+                 "cudaMemcpyAsync");
+  }
+  void zero(Bytes bytes) override {
+    cuda::expect(
+        cudaMemsetAsync(bytes.data(), 0, bytes.size(), cuda::working().stream),
+        "cudaMemsetAsync");
+  }
+
+private:
+  std::vector<at::Tensor> taken;
+};
+} // namespace
+
+std::shared_ptr<Graphs> chimera::runtime::makeTensorGraphs() {
+  return std::make_shared<TensorGraphs>();
+}

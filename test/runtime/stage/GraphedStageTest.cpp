@@ -1,0 +1,363 @@
+//===- GraphedStageTest.cpp - A stage whose actions are graphs ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A queue is a list of functions here, and a graph a copy of such a list, on
+// the same memory: so what a graph may not be used for gives wrong numbers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/GraphedStage.h"
+
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+#include <vector>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+using Operations = std::vector<std::function<void()>>;
+
+/// Executes at once what is put on it, or keeps it for a graph.
+struct Tape {
+  Operations *graph = nullptr;
+  void put(std::function<void()> operation) {
+    if (graph)
+      graph->push_back(std::move(operation));
+    else
+      operation();
+  }
+};
+
+class TapeGraph final : public Graph {
+public:
+  TapeGraph(Operations operations, uint64_t &launches)
+      : operations(std::move(operations)), launches(launches) {}
+  void launch() override {
+    ++launches;
+    for (const std::function<void()> &operation : operations)
+      operation();
+  }
+
+private:
+  const Operations operations;
+  uint64_t &launches;
+};
+
+class TapeGraphs final : public Graphs {
+public:
+  explicit TapeGraphs(Tape &tape) : tape(tape) {}
+
+  std::unique_ptr<GraphSet> makeSet() override {
+    class Set final : public GraphSet {
+    public:
+      explicit Set(TapeGraphs &all) : all(all) {}
+      std::unique_ptr<Graph>
+      capture(const std::function<void()> &calls) override {
+        EXPECT_EQ(all.tape.graph, nullptr);
+        ++all.captures;
+        Operations operations;
+        all.tape.graph = &operations;
+        struct End {
+          Tape &tape;
+          ~End() { tape.graph = nullptr; }
+        } end{all.tape};
+        calls();
+        return std::make_unique<TapeGraph>(std::move(operations), all.launches);
+      }
+
+    private:
+      TapeGraphs &all;
+    };
+    ++sets;
+    return std::make_unique<Set>(*this);
+  }
+  Bytes take(uint64_t bytes) override {
+    EXPECT_EQ(tape.graph, nullptr) << "takes memory while it captures";
+    return memory.emplace_back(bytes);
+  }
+  void copy(ConstBytes from, Bytes to) override {
+    EXPECT_EQ(tape.graph, nullptr);
+    ASSERT_LE(from.size(), to.size());
+    std::memcpy(to.data(), from.data(), from.size());
+  }
+  void zero(Bytes bytes) override {
+    std::memset(bytes.data(), 0, bytes.size());
+  }
+
+  Tape &tape;
+  uint64_t captures = 0, launches = 0, sets = 0;
+  std::deque<std::vector<std::byte>> memory;
+};
+
+uint64_t &at(Bytes bytes) {
+  return *reinterpret_cast<uint64_t *>(bytes.data());
+}
+uint64_t at(ConstBytes bytes) {
+  return *reinterpret_cast<const uint64_t *>(bytes.data());
+}
+
+/// A stage of one number each, whose stashes are memory that the operations on
+/// the tape know.
+class TapeStage final : public Stage {
+public:
+  TapeStage(Tape &tape, uint64_t &calls) : tape(tape), calls(calls) {}
+
+  ElementType weightType() const override { return ElementType::UInt64; }
+  ElementType lossType() const override { return ElementType::UInt64; }
+  void initialize(Bytes weights, Bytes) override { at(weights) = 3; }
+
+  struct Saved : Stash {
+    std::shared_ptr<uint64_t> value = std::make_shared<uint64_t>();
+  };
+
+  std::unique_ptr<Stash> forward(MicroBatch, ConstBytes input, ConstBytes,
+                                 ConstBytes weights, Bytes output,
+                                 Wanted wanted) override {
+    ++calls;
+    if (wanted != Wanted::Stash)
+      tape.put([=] { at(output) = at(input) * at(weights) + 1; });
+    if (wanted == Wanted::Output)
+      return nullptr;
+    auto saved = std::make_unique<Saved>();
+    tape.put([=, value = saved->value] { *value = at(input) + 7; });
+    return saved;
+  }
+  void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
+                ConstBytes outputGradient, ConstBytes weights,
+                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+    stash = this->inputGradient(microBatch, std::move(stash), outputGradient,
+                                weights, inputGradient);
+    this->weightGradient(microBatch, std::move(stash), weights, weightGradient,
+                         sum);
+  }
+  std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash> stash,
+                                       ConstBytes outputGradient,
+                                       ConstBytes weights,
+                                       Bytes inputGradient) override {
+    ++calls;
+    auto value = dynamic_cast<Saved &>(*stash).value;
+    tape.put([=] {
+      at(inputGradient) = at(outputGradient) * at(weights) + *value;
+      *value += 5 * at(outputGradient);
+    });
+    return stash;
+  }
+  void weightGradient(MicroBatch, std::unique_ptr<Stash> stash, ConstBytes,
+                      Bytes weightGradient, Sum sum) override {
+    ++calls;
+    auto value = dynamic_cast<Saved &>(*stash).value;
+    tape.put([=] {
+      at(weightGradient) =
+          (sum == Sum::Begin ? 0 : at(weightGradient)) + *value;
+    });
+  }
+  void optimizerStep(uint64_t step, double, ConstBytes gradientSum,
+                     Bytes weights, Bytes) override {
+    tape.put([=] { at(weights) += step + at(gradientSum); });
+  }
+
+  Tape &tape;
+  uint64_t &calls;
+};
+
+Bytes bytesOf(uint64_t &value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
+
+/// A stage with its memory, of which several stashes are alive at a time.
+struct Replica {
+  Replica(std::unique_ptr<Stage> made) : stage(std::move(made)) {
+    stage->initialize(bytesOf(weights), {});
+  }
+
+  uint64_t forward(uint64_t input, Wanted wanted = Wanted::Both) {
+    uint64_t output = 0;
+    auto stash = stage->forward(
+        {0, 0}, bytesOf(input), {}, bytesOf(weights),
+        wanted == Wanted::Stash ? Bytes() : bytesOf(output), wanted);
+    if (stash)
+      alive.push_back(std::move(stash));
+    return output;
+  }
+  uint64_t backward(size_t which, uint64_t gradient, Sum how, bool split) {
+    std::unique_ptr<Stash> stash = std::move(alive.at(which));
+    alive.erase(alive.begin() + static_cast<ptrdiff_t>(which));
+    uint64_t result = 0;
+    if (!split) {
+      stage->backward({0, 0}, std::move(stash), bytesOf(gradient),
+                      bytesOf(weights), bytesOf(sum), bytesOf(result), how);
+      return result;
+    }
+    stash = stage->inputGradient({0, 0}, std::move(stash), bytesOf(gradient),
+                                 bytesOf(weights), bytesOf(result));
+    stage->weightGradient({0, 0}, std::move(stash), bytesOf(weights),
+                          bytesOf(sum), how);
+    return result;
+  }
+
+  std::unique_ptr<Stage> stage;
+  uint64_t weights = 0, sum = 0;
+  std::vector<std::unique_ptr<Stash>> alive;
+};
+
+struct Pair {
+  Tape tape, plainTape;
+  uint64_t calls = 0, plainCalls = 0;
+  std::shared_ptr<TapeGraphs> graphs = std::make_shared<TapeGraphs>(tape);
+  Replica plain{std::make_unique<TapeStage>(plainTape, plainCalls)};
+  Replica graphed{withGraphs(std::make_unique<TapeStage>(tape, calls), graphs)};
+};
+
+// Steps whose stashes end in any order, with sums that begin anew in each.
+TEST(GraphedStage, DoesWhatTheStageDoes) {
+  for (bool split : {false, true}) {
+    Pair both;
+    std::mt19937 random(7);
+    for (uint64_t step = 0; step < 30; ++step) {
+      uint64_t next = 0;
+      bool begins = true;
+      while (next < 9 || !both.plain.alive.empty()) {
+        const size_t alive = both.plain.alive.size();
+        if (next < 9 && alive < 4 && (alive == 0 || random() % 2)) {
+          const uint64_t input = 100 * step + next++;
+          ASSERT_EQ(both.graphed.forward(input), both.plain.forward(input));
+          continue;
+        }
+        const size_t which = random() % alive;
+        const uint64_t gradient = random();
+        const Sum sum = begins ? Sum::Begin : Sum::Continue;
+        begins = false;
+        ASSERT_EQ(both.graphed.backward(which, gradient, sum, split),
+                  both.plain.backward(which, gradient, sum, split));
+        ASSERT_EQ(both.graphed.sum, both.plain.sum);
+      }
+      for (Replica *replica : {&both.plain, &both.graphed})
+        replica->stage->optimizerStep(step, 1, bytesOf(replica->sum),
+                                      bytesOf(replica->weights), {});
+      ASSERT_EQ(both.graphed.weights, both.plain.weights);
+    }
+    // For each stash that can be alive one of each action.
+    EXPECT_EQ(both.graphs->sets, 4u);
+    EXPECT_EQ(both.graphs->captures, 4u * (split ? 3 : 2));
+  }
+}
+
+TEST(GraphedStage, CapturesInTwoStepsAndThenLaunchesAlone) {
+  Pair both;
+  auto step = [&] {
+    for (uint64_t input : {1, 2, 3})
+      EXPECT_EQ(both.graphed.forward(input), both.plain.forward(input));
+    for (uint64_t gradient : {5, 6, 7})
+      EXPECT_EQ(both.graphed.backward(0, gradient, Sum::Continue, false),
+                both.plain.backward(0, gradient, Sum::Continue, false));
+    EXPECT_EQ(both.graphed.sum, both.plain.sum);
+  };
+  for (int i = 0; i < kRehearsalsOfGraphs; ++i)
+    step();
+  const uint64_t calls = both.calls, captures = both.graphs->captures;
+  const size_t memory = both.graphs->memory.size();
+  EXPECT_EQ(captures, 6u);
+  for (int i = 0; i < 5; ++i)
+    step();
+  EXPECT_EQ(both.calls, calls);
+  EXPECT_EQ(both.graphs->captures, captures);
+  EXPECT_EQ(both.graphs->memory.size(), memory);
+  EXPECT_EQ(both.graphs->launches, 6u + 5 * 6);
+}
+
+// A forward that keeps nothing, and later one that makes the stash alone.
+TEST(GraphedStage, Recomputes) {
+  Pair both;
+  for (uint64_t step = 0; step < 5; ++step)
+    for (uint64_t input : {10 + step, 20 + step}) {
+      EXPECT_EQ(both.graphed.forward(input, Wanted::Output),
+                both.plain.forward(input, Wanted::Output));
+      both.graphed.forward(input, Wanted::Stash);
+      both.plain.forward(input, Wanted::Stash);
+      EXPECT_EQ(both.graphed.backward(0, 2, Sum::Continue, false),
+                both.plain.backward(0, 2, Sum::Continue, false));
+      EXPECT_EQ(both.graphed.sum, both.plain.sum);
+    }
+  EXPECT_EQ(both.graphs->captures, 3u);
+}
+
+// As a run that ends in the middle of a step leaves them.
+TEST(GraphedStage, StashesMayBeDropped) {
+  Pair both;
+  for (int i = 0; i < 4; ++i) {
+    both.graphed.forward(1);
+    both.graphed.forward(2);
+    both.graphed.alive.clear();
+  }
+  EXPECT_EQ(both.graphs->sets, 2u);
+}
+
+TEST(GraphedStage, SaysWhatCannotBeCaptured) {
+  struct Waits final : GraphSet {
+    std::unique_ptr<Graph> capture(const std::function<void()> &) override {
+      throw std::runtime_error("it waits for the device");
+    }
+  };
+  struct NoGraphs final : Graphs {
+    std::unique_ptr<GraphSet> makeSet() override {
+      return std::make_unique<Waits>();
+    }
+    Bytes take(uint64_t bytes) override { return memory.emplace_back(bytes); }
+    void copy(ConstBytes, Bytes) override {}
+    void zero(Bytes) override {}
+    std::deque<std::vector<std::byte>> memory;
+  };
+  Tape tape;
+  uint64_t calls = 0;
+  Replica replica(withGraphs(std::make_unique<TapeStage>(tape, calls),
+                             std::make_shared<NoGraphs>()));
+  replica.forward(1);
+  replica.backward(0, 1, Sum::Begin, false);
+  try {
+    replica.forward(1);
+    FAIL();
+  } catch (const std::runtime_error &error) {
+    EXPECT_STREQ(error.what(),
+                 "cannot capture a graph of a forward: it waits for the device "
+                 "(it runs without --cuda-graphs)");
+  }
+}
+
+TEST(GraphedStage, RefusesMemoryThatMoves) {
+  Pair both;
+  uint64_t other = 3;
+  for (int i = 0; i < 3; ++i) {
+    both.graphed.forward(1);
+    both.graphed.backward(0, 1, Sum::Begin, false);
+  }
+  both.graphed.forward(1);
+  uint64_t gradient = 1, result = 0;
+  EXPECT_THROW(both.graphed.stage->backward(
+                   {0, 0}, std::move(both.graphed.alive[0]), bytesOf(gradient),
+                   bytesOf(both.graphed.weights), bytesOf(other),
+                   bytesOf(result), Sum::Continue),
+               std::logic_error);
+}
+
+TEST(GraphedStage, IsForProgramsWhoseActionsStayTheSame) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  EXPECT_EQ(whyNoGraphs(program), "");
+  program.model = std::make_unique<program::ModelT>();
+  program.model->dropout = 0.1;
+  EXPECT_EQ(whyNoGraphs(program),
+            "dropout draws other numbers for each micro-batch");
+  program.updates = program::Updates::EachStep;
+  EXPECT_EQ(whyNoGraphs(program),
+            "without a flush weights have several places");
+}
+} // namespace
