@@ -7,6 +7,7 @@
 
 #include "runtime/channel/nccl/Channels.h"
 
+#include "runtime/channel/LaneKey.h"
 #include "runtime/channel/nccl/Communicators.h"
 #include "runtime/channel/nccl/OrderedSum.h"
 #include "runtime/device/Fold.h"
@@ -157,24 +158,18 @@ public:
   }
 
 private:
-  /// Says which operations are on the same stream: as the model does. The first
-  /// number tells messages between two ranks from their sums.
-  using Key = std::vector<uint32_t>;
+  using Key = LaneKey;
 
   Key keyOf(uint32_t from, uint32_t to) const {
-    if (model == MessageModel::StreamPerDevice)
-      return {};
-    if (model == MessageModel::StreamPerPair)
-      return {1, std::min(from, to), std::max(from, to)};
-    return {1, from, to};
+    return laneKey(model, from, to);
   }
   Key keyOf(const std::vector<uint32_t> &members) const {
     // NCCL's own all-reduce is one of all ranks of its communicator.
-    if (model == MessageModel::StreamPerDevice && !options.ownAllReduce)
-      return {};
-    Key key{0};
-    key.insert(key.end(), members.begin(), members.end());
-    return key;
+    return laneKey(options.ownAllReduce &&
+                           model == MessageModel::StreamPerDevice
+                       ? MessageModel::StreamPerPair
+                       : model,
+                   members);
   }
 
   std::shared_ptr<CudaQueue> makeStream() {

@@ -1,0 +1,152 @@
+//===- Hub.cpp - What ranks that are threads share ------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/Hub.h"
+
+#include <algorithm>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::local;
+
+bool Message::withdraw() {
+  if (state.load(std::memory_order_acquire) < GivenUp) {
+    // Given up, after an error: nobody may copy into or out of it any more.
+    std::unique_lock lock(pair.mutex);
+    if (state.load() == Posted) {
+      Message **link = &pair.first;
+      Message *before = nullptr;
+      while (*link && *link != this) {
+        before = *link;
+        link = &(*link)->next;
+      }
+      if (*link) {
+        *link = next;
+        if (pair.last == this)
+          pair.last = before;
+      }
+      return false;
+    }
+    lock.unlock();
+    while (state.load(std::memory_order_acquire) == Moving)
+      sched_yield();
+  }
+  return state.load() >= Done;
+}
+
+void Message::expectEqualSizes() const {
+  if (state.load() == SizesDiffer)
+    throw std::invalid_argument(
+        std::string(send ? "send to" : "receive from") + " rank " +
+        std::to_string(other) + ": expected " + std::to_string(bytes.size()) +
+        " bytes at the other end, got " + std::to_string(otherSize));
+}
+
+std::string Message::awaited() const {
+  return "rank " + std::to_string(other) + " to " + (send ? "receive" : "send");
+}
+
+Pair &Hub::pair(uint32_t self, uint32_t peer, bool isSend) {
+  if (peer >= ranks)
+    throw std::invalid_argument("expected a rank below " +
+                                std::to_string(ranks) + ", got " +
+                                std::to_string(peer));
+  const uint32_t from = isSend ? self : peer, to = isSend ? peer : self;
+  return pairs[static_cast<size_t>(from) * ranks + to];
+}
+
+Message *Hub::match(Message &mine) {
+  Pair &pair = mine.pair;
+  std::lock_guard lock(pair.mutex);
+  Message *other = pair.first;
+  if (other && other->send != mine.send) {
+    pair.first = other->next;
+    if (!pair.first)
+      pair.last = nullptr;
+    other->state.store(Message::Moving, std::memory_order_relaxed);
+    return other;
+  }
+  (pair.first ? pair.last->next : pair.first) = &mine;
+  pair.last = &mine;
+  return nullptr;
+}
+
+bool Hub::differ(Message &mine, Message &other) {
+  mine.otherSize = other.size();
+  other.otherSize = mine.size();
+  return mine.size() != other.size();
+}
+
+void Hub::end(Message &mine, Message &other, Message::State outcome) {
+  mine.state.store(outcome, std::memory_order_relaxed);
+  // The other end may be gone as soon as its state is stored.
+  other.state.store(outcome, std::memory_order_release);
+  ring(mine.other);
+}
+
+void Hub::begin(Reduction &reduction, const ReduceGroup &group,
+                ElementType type, uint64_t bytes) {
+  reduction.type = type;
+  reduction.bytes = bytes;
+  reduction.givers = group.contributions;
+  reduction.members = membersOf(group);
+  reduction.contributions.resize(reduction.givers.size());
+  reduction.sums.resize(reduction.members.size());
+}
+
+size_t Hub::join(Reduction &reduction, const ReduceGroup &group,
+                 uint64_t number, uint32_t self, ElementType type,
+                 std::span<const ConstBytes> given, Bytes sum) {
+  if (reduction.bytes != sum.size() || reduction.type != type ||
+      reduction.givers != group.contributions)
+    throw std::invalid_argument(
+        "all-reduce " + std::to_string(number) + " of group " +
+        std::to_string(group.id) + ": rank " + std::to_string(self) +
+        " starts it with other bytes, type or members than those before");
+  size_t next = 0;
+  for (size_t i = 0; i < reduction.givers.size(); ++i)
+    if (reduction.givers[i] == self)
+      reduction.contributions[i] = given[next++].data();
+  const auto place =
+      static_cast<size_t>(std::ranges::lower_bound(reduction.members, self) -
+                          reduction.members.begin());
+  reduction.sums[place] = sum.data();
+  ++reduction.started;
+  return place;
+}
+
+/// Whether a rank that waits may keep its core busy: it takes it from no other
+/// rank. Says where the rank `self` runs.
+bool Hub::mayPoll(uint32_t self) {
+  int here = sched_getcpu();
+  bells[self].core.store(here, std::memory_order_relaxed);
+  if (ranks > cores)
+    return false;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    if (rank != self &&
+        bells[rank].core.load(std::memory_order_relaxed) == here)
+      return false;
+  return true;
+}
+
+void Hub::throwIfAborted() {
+  if (!aborted.load(std::memory_order_acquire))
+    return;
+  std::lock_guard lock(mutex);
+  throw WaitError(WaitError::Reason::Aborted, "aborted: " + reason);
+}
+
+void Hub::abort(const std::string &given) {
+  {
+    std::lock_guard lock(mutex);
+    if (aborted.load())
+      return;
+    reason = given;
+    aborted.store(true);
+  }
+  for (RankBell &bell : bells)
+    bell.ring();
+}
