@@ -71,6 +71,7 @@ public:
   void enter(uint64_t step, uint32_t instruction) override;
 
   int ordinal() const { return options.ordinal; }
+  bool worksOnHost() const { return options.worksOnHost; }
   const Kernels &kernels() const { return ownKernels; }
   /// Makes this GPU current on the calling thread.
   void use() const;

@@ -1,0 +1,330 @@
+//===- Copies.cpp - Channels between GPUs of one process ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/cuda/Copies.h"
+
+#include "runtime/channel/LaneKey.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using cuda::CudaDevice;
+using cuda::CudaQueue;
+
+namespace {
+/// A stream of a rank. Only that rank's thread puts anything on it.
+struct Lane {
+  std::unique_ptr<CudaQueue> queue;
+  Block scratch = {}; ///< where sums collect what is on other GPUs
+  uint64_t scratchBytes = 0;
+
+  /// Where an operation was put on a stream, perhaps another rank's, and no
+  /// queue of this rank was ordered behind it, it still uses the rank's memory.
+  /// So memory is freed only when the device ends, behind this stream.
+  void giveUp(CudaDevice &device, const Event &done) const noexcept {
+    device.fail(std::make_exception_ptr(
+        std::runtime_error("an operation was given up before its end")));
+    try {
+      device.wait(queue->stream(), done);
+    } catch (const std::exception &) {
+      // Nothing is executed any more on a GPU that says so.
+    }
+  }
+};
+
+/// An end of a message.
+class Message final : public local::Message {
+public:
+  Message(local::Pair &pair, Bytes bytes, bool isSend, uint32_t peer,
+          Event after, CudaDevice &device, const Lane &lane)
+      : local::Message(pair, bytes, isSend, peer), device(device), lane(lane),
+        after(std::move(after)) {}
+  ~Message() override {
+    if (withdraw() && done.kept)
+      lane.giveUp(device, done);
+  }
+
+  /// Puts the copy on this end's lane.
+  void moveWith(Message &other) {
+    CudaQueue &queue = *lane.queue;
+    queue.wait(after);
+    queue.wait(other.after);
+    if (isSend())
+      queue.copy(bytes, other.bytes);
+    else
+      queue.copy(other.bytes, bytes);
+    done = other.done = queue.record();
+  }
+
+  /// After the end of the message.
+  void order(Queue &queue) {
+    queue.wait(done);
+    done = {};
+  }
+
+private:
+  CudaDevice &device;
+  const Lane &lane;
+  Event after;
+  Event done; ///< behind the copy, until a queue is
+};
+
+/// One all-reduce.
+struct Sum final : local::Reduction {
+  /// It is GivenUp where whoever puts it on a stream failed: that rank says so,
+  /// and the others wait on.
+  enum State : uint32_t { Starting, Moving, GivenUp, Done };
+
+  struct Start {
+    bool isThere = false;
+    Event after = {};
+  };
+  std::vector<Start> starts; ///< by member; guarded by the hub's mutex
+  bool isDropped = false;    ///< by a member, before it began; so is this
+  std::atomic<uint32_t> state{Starting};
+  Event done; ///< behind all of it
+
+  bool hasEnded() const {
+    return state.load(std::memory_order_acquire) == Done;
+  }
+};
+
+class SumRequest final : public Request {
+public:
+  SumRequest(std::shared_ptr<local::Hub> hub, std::shared_ptr<Sum> sum,
+             CudaDevice &device, const Lane &lane)
+      : sum(std::move(sum)), hub(std::move(hub)), device(device), lane(lane) {}
+  ~SumRequest() override {
+    if (isOrdered)
+      return;
+    {
+      std::lock_guard lock(hub->mutex);
+      sum->isDropped = true; // where it has not begun
+    }
+    while (sum->state.load(std::memory_order_acquire) == Sum::Moving)
+      sched_yield();
+    if (sum->hasEnded())
+      lane.giveUp(device, sum->done);
+  }
+
+  /// After the end of the all-reduce.
+  void order(Queue &queue) {
+    queue.wait(sum->done);
+    isOrdered = true;
+  }
+
+  const std::shared_ptr<Sum> sum;
+
+private:
+  const std::shared_ptr<local::Hub> hub;
+  CudaDevice &device;
+  const Lane &lane;
+  bool isOrdered = false;
+};
+
+class CopyChannels final : public Channels {
+public:
+  CopyChannels(std::shared_ptr<local::Hub> hub, uint32_t self,
+               CudaDevice &device, CopyOptions given)
+      : hub(std::move(hub)), self(self), device(device),
+        options(std::move(given)) {
+    if (options.gpus.size() != this->hub->ranks)
+      throw std::invalid_argument("expected the GPU of each rank");
+  }
+
+  uint32_t rank() const override { return self; }
+  uint32_t ranks() const override { return hub->ranks; }
+
+  void prepare(const Communication &communication) override {
+    model = communication.model;
+    device.use();
+    for (const Communication::Pair &pair : communication.pairs)
+      if (pair.from == self || pair.to == self)
+        prepareLane(laneKey(model, pair.from, pair.to));
+    for (const ReduceGroup &group : communication.groups) {
+      const std::vector<uint32_t> members = membersOf(group);
+      if (!std::ranges::binary_search(members, self))
+        continue;
+      Lane &lane = prepareLane(laneKey(model, members));
+      const auto far = static_cast<uint64_t>(std::ranges::count_if(
+          group.contributions, [&](uint32_t giver) { return isFar(giver); }));
+      const uint64_t wanted =
+          far ? std::max(options.scratchBytes, far * kPiece) : 0;
+      if (wanted > lane.scratchBytes) {
+        lane.scratch = device.allocate(wanted);
+        lane.scratchBytes = wanted;
+      }
+    }
+  }
+
+  std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
+                                    Event after) override {
+    return post(true, to, {const_cast<std::byte *>(bytes.data()), bytes.size()},
+                std::move(after));
+  }
+  std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
+                                       Event after) override {
+    return post(false, from, bytes, std::move(after));
+  }
+
+  std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
+                                          ElementType type,
+                                          std::vector<ConstBytes> given,
+                                          Bytes result, Event after) override {
+    checkAllReduce(group, self, type, given, result);
+    device.expectNoFailure();
+    const Lane &lane = laneOf(laneKey(model, membersOf(group)));
+    size_t own = 0;
+    bool isMine = false;
+    std::shared_ptr<Sum> sum = hub->start<Sum>(
+        group, startedOfGroup[group.id]++, self, type, given, result,
+        [&](Sum &joined, size_t place, bool isLast) {
+          own = place;
+          joined.starts.resize(joined.members.size());
+          joined.starts[place] = {true, std::move(after)};
+          isMine = isLast && !joined.isDropped;
+          if (isMine)
+            joined.state.store(Sum::Moving, std::memory_order_relaxed);
+        });
+    if (isMine) {
+      try {
+        sum->done = add(*lane.queue, lane, *sum, own);
+      } catch (...) {
+        sum->state.store(Sum::GivenUp, std::memory_order_release);
+        throw;
+      }
+      sum->state.store(Sum::Done, std::memory_order_release);
+      hub->ringOthers(sum->members, self);
+    }
+    return std::make_unique<SumRequest>(hub, std::move(sum), device, lane);
+  }
+
+  void wait(Queue &queue, std::unique_ptr<Request> request,
+            std::chrono::milliseconds timeout) override {
+    hub->throwIfAborted();
+    if (auto *message = dynamic_cast<Message *>(request.get())) {
+      hub->waitUntil(
+          self, [&] { return message->hasEnded(); }, timeout,
+          [&] { return message->awaited(); });
+      message->expectEqualSizes();
+      return message->order(queue);
+    }
+    auto &reducing = dynamic_cast<SumRequest &>(*request);
+    hub->waitUntil(
+        self, [&] { return reducing.sum->hasEnded(); }, timeout,
+        [&] { return awaited(*reducing.sum); });
+    reducing.order(queue);
+  }
+
+  void abort(const std::string &reason) override {
+    device.fail(std::make_exception_ptr(
+        WaitError(WaitError::Reason::Aborted, "aborted: " + reason)));
+    hub->abort(reason);
+  }
+
+private:
+  /// Sums of several GPUs are made in pieces of a multiple of so many bytes.
+  static constexpr uint64_t kPiece = 256;
+
+  Lane &prepareLane(const LaneKey &key) {
+    Lane &lane = lanes[key];
+    if (!lane.queue)
+      lane.queue = std::make_unique<CudaQueue>(device);
+    return lane;
+  }
+
+  const Lane &laneOf(const LaneKey &key) const {
+    auto lane = lanes.find(key);
+    if (lane == lanes.end())
+      throw std::logic_error("expected communication for which the channels "
+                             "have been prepared");
+    return lane->second;
+  }
+
+  /// Whether kernels of this rank's GPU may be unable to read a rank's memory.
+  bool isFar(uint32_t rank) const {
+    return !device.worksOnHost() && options.gpus[rank] != options.gpus[self];
+  }
+
+  std::unique_ptr<Request> post(bool isSend, uint32_t peer, Bytes bytes,
+                                Event after) {
+    local::Pair &pair = hub->pair(self, peer, isSend);
+    device.expectNoFailure();
+    auto message = std::make_unique<Message>(
+        pair, bytes, isSend, peer, std::move(after), device,
+        laneOf(isSend ? laneKey(model, self, peer)
+                      : laneKey(model, peer, self)));
+    hub->post(*message, [&](Message &other) { message->moveWith(other); });
+    return message;
+  }
+
+  /// Folds into the sum of the member `own`, which is this rank, and copies
+  /// that to the others'. A sum may be one of its member's contributions, which
+  /// have all been read by then.
+  Event add(CudaQueue &queue, const Lane &lane, Sum &sum, size_t own) const {
+    for (const Sum::Start &start : sum.starts)
+      queue.wait(start.after);
+    const Bytes result(sum.sums[own], sum.bytes);
+    const auto far = static_cast<uint64_t>(std::ranges::count_if(
+        sum.givers, [&](uint32_t giver) { return isFar(giver); }));
+    const uint64_t most =
+        far ? lane.scratchBytes / far / kPiece * kPiece : sum.bytes;
+    for (uint64_t begin = 0; begin < sum.bytes; begin += most) {
+      const uint64_t size = std::min(most, sum.bytes - begin);
+      std::vector<ConstBytes> summands;
+      std::byte *next = lane.scratch.get();
+      for (size_t i = 0; i < sum.givers.size(); ++i) {
+        ConstBytes summand(sum.contributions[i] + begin, size);
+        if (isFar(sum.givers[i])) {
+          queue.copy(summand, {next, size});
+          summand = {next, size};
+          next += most;
+        }
+        summands.push_back(summand);
+      }
+      queue.fold(sum.type, std::move(summands), result.subspan(begin, size));
+    }
+    for (size_t place = 0; place < sum.members.size(); ++place)
+      if (place != own)
+        queue.copy(result, {sum.sums[place], sum.bytes});
+    return queue.record();
+  }
+
+  /// "ranks 1, 2 to start an all-reduce"
+  std::string awaited(const Sum &sum) const {
+    std::lock_guard lock(hub->mutex);
+    std::string missing;
+    uint32_t count = 0;
+    for (size_t place = 0; place < sum.members.size(); ++place)
+      if (!sum.starts[place].isThere) {
+        missing += (count++ ? ", " : "") + std::to_string(sum.members[place]);
+      }
+    return (count == 0   ? "the others in"
+            : count == 1 ? "rank " + missing + " to start"
+                         : "ranks " + missing + " to start") +
+           std::string(" an all-reduce");
+  }
+
+  const std::shared_ptr<local::Hub> hub;
+  const uint32_t self;
+  CudaDevice &device;
+  const CopyOptions options;
+  program::MessageModel model = program::MessageModel::StreamPerDevice;
+  std::map<LaneKey, Lane> lanes;
+  std::map<uint32_t, uint64_t> startedOfGroup;
+};
+} // namespace
+
+std::unique_ptr<Channels>
+chimera::runtime::makeCopyChannels(std::shared_ptr<local::Hub> hub,
+                                   uint32_t rank, CudaDevice &device,
+                                   CopyOptions options) {
+  return std::make_unique<CopyChannels>(std::move(hub), rank, device,
+                                        std::move(options));
+}
