@@ -38,8 +38,9 @@ public:
   virtual std::unique_ptr<Device> makeDevice(uint32_t number,
                                              uint32_t rank) = 0;
   /// Between the devices of the ranks of `control`, each of which makes them at
-  /// the same time. Neither argument ends before them. NCCL's own calls fail
-  /// after `timeout`; `ownAllReduce`: sums are the library's own, which may
+  /// the same time. Neither argument ends before them. Ranks that are threads
+  /// of one process may share devices. NCCL's own calls fail after `timeout`;
+  /// `ownAllReduce`: sums are the library's own, where it makes them, which may
   /// round differently.
   virtual std::unique_ptr<Channels>
   makeChannels(Device &device, Control &control, bool ownAllReduce,

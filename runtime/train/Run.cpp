@@ -180,8 +180,8 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     if (!run.accelerator)
       return runOn(*makeHostDevice(), *ofHost[rank]);
     Control &control = *controls[rank];
-    const std::unique_ptr<Device> device =
-        run.accelerator->makeDevice(rank, rank);
+    const std::unique_ptr<Device> device = run.accelerator->makeDevice(
+        deviceOf(rank, run.accelerator->devices()), rank);
     const std::unique_ptr<Channels> channels = run.accelerator->makeChannels(
         *device, control, run.ownAllReduce, run.timeout);
     AbortedChannels aborted(control, *channels);

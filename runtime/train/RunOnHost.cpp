@@ -22,17 +22,7 @@ void chimera::runtime::runOnHost(TrainingRun run, const HostUse &use,
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
   checkRun(run);
-  if (run.accelerator) {
-    if (ranks > run.accelerator->devices())
-      throw std::invalid_argument(
-          "expected a GPU for each rank of a process, got " +
-          program::counted(ranks, "rank") + " and " +
-          program::counted(run.accelerator->devices(), "GPU") +
-          ": start a process for each rank, then they may share one: torchrun "
-          "--no-python --nproc-per-node " +
-          std::to_string(ranks) + " chimera-run …, or mpirun -n " +
-          std::to_string(ranks) + " chimera-run …");
-  } else {
+  if (!run.accelerator) {
     std::vector<uint32_t> all(ranks);
     std::iota(all.begin(), all.end(), 0);
     checkCapacity(run.program, all);

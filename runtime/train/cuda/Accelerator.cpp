@@ -7,9 +7,13 @@
 
 #include "runtime/train/cuda/Accelerator.h"
 
+#include "runtime/channel/cuda/Copies.h"
 #include "runtime/channel/nccl/Channels.h"
 #include "runtime/stage/cuda/StageKernels.h"
 #include "runtime/train/cuda/SharedDevices.h"
+
+#include <map>
+#include <mutex>
 
 using namespace chimera::runtime;
 
@@ -39,7 +43,11 @@ public:
   makeChannels(Device &device, Control &control, bool ownAllReduce,
                std::chrono::milliseconds timeout) override {
     auto &own = dynamic_cast<cuda::CudaDevice &>(device);
-    letRanksShareDevices(own, control, timeout);
+    Seating seating = seatRanks(own, control, timeout);
+    if (seating.isShared)
+      return makeCopyChannels(hubOf(seating.run, control.ranks()),
+                              control.rank(), own,
+                              {.gpus = std::move(seating.gpus)});
     return makeNcclChannels(own, control,
                             {.ownAllReduce = ownAllReduce, .timeout = timeout});
   }
@@ -55,10 +63,22 @@ public:
   }
 
 private:
+  /// What the ranks of a run share, one object for all of them.
+  std::shared_ptr<local::Hub> hubOf(uint64_t run, uint32_t ranks) {
+    std::lock_guard lock(mutex);
+    std::erase_if(hubs, [](const auto &each) { return each.second.expired(); });
+    std::shared_ptr<local::Hub> hub = hubs[run].lock();
+    if (!hub)
+      hubs[run] = hub = std::make_shared<local::Hub>(ranks);
+    return hub;
+  }
+
   const AcceleratorOptions options;
   const TensorLibrary library;
   const uint32_t count;
   const NoTensors none;
+  std::mutex mutex;                                   ///< guards the hubs
+  std::map<uint64_t, std::weak_ptr<local::Hub>> hubs; ///< by run
 };
 } // namespace
 

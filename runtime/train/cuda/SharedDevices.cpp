@@ -7,12 +7,14 @@
 
 #include "runtime/train/cuda/SharedDevices.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <string>
 #include <unistd.h>
-#include <vector>
 
 using namespace chimera::runtime;
 
@@ -21,61 +23,98 @@ namespace {
 struct Seat {
   std::array<char, 256> host;
   std::array<char, 32> gpu; ///< its address on the bus
-  int64_t process;
+  uint64_t process;         ///< no two have the same
+  uint64_t run;             ///< of its process
+  int ordinal;
+
+  bool hasHostOf(const Seat &other) const {
+    return std::strcmp(host.data(), other.host.data()) == 0;
+  }
+  bool hasProcessOf(const Seat &other) const {
+    return hasHostOf(other) && process == other.process;
+  }
+  bool hasGpuOf(const Seat &other) const {
+    return hasHostOf(other) && std::strcmp(gpu.data(), other.gpu.data()) == 0;
+  }
 };
 
+/// A process's own number would not do: in containers there may be several of
+/// the same.
+uint64_t ownProcess() {
+  static const uint64_t drawn = [] {
+    std::random_device random;
+    return (uint64_t(random()) << 32) | random();
+  }();
+  return drawn;
+}
+
 Seat ownSeat(const cuda::CudaDevice &device) {
+  static std::atomic<uint64_t> runs{0};
   Seat seat{};
   gethostname(seat.host.data(), seat.host.size() - 1);
   cuda::expect(cudaDeviceGetPCIBusId(seat.gpu.data(),
                                      static_cast<int>(seat.gpu.size()),
                                      device.ordinal()),
                "cudaDeviceGetPCIBusId");
-  seat.process = getpid();
+  seat.process = ownProcess();
+  seat.run = ++runs;
+  seat.ordinal = device.ordinal();
   return seat;
 }
 
-template <typename Text> bool isEqual(const Text &a, const Text &b) {
-  return std::strcmp(a.data(), b.data()) == 0;
-}
-} // namespace
-
-void chimera::runtime::letRanksShareDevices(const cuda::CudaDevice &device,
-                                            Control &control,
-                                            std::chrono::milliseconds timeout) {
+/// Those of all ranks.
+std::vector<Seat> tellSeats(const Seat &own, Control &control,
+                            std::chrono::milliseconds timeout) {
   const uint32_t self = control.rank();
-  Seat own = ownSeat(device);
   for (uint32_t rank = 0; rank < control.ranks(); ++rank)
     if (rank != self)
       control.send(rank, std::as_bytes(std::span(&own, 1)), timeout);
-  bool shares = false, oneHost = true;
-  for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
-    if (rank == self)
-      continue;
-    Seat seat{};
-    control.receive(rank, std::as_writable_bytes(std::span(&seat, 1)), timeout);
-    if (!isEqual(seat.host, own.host)) {
-      oneHost = false;
-      continue;
+  std::vector<Seat> seats(control.ranks(), own);
+  for (uint32_t rank = 0; rank < control.ranks(); ++rank)
+    if (rank != self)
+      control.receive(rank, std::as_writable_bytes(std::span(&seats[rank], 1)),
+                      timeout);
+  return seats;
+}
+} // namespace
+
+Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
+                                    Control &control,
+                                    std::chrono::milliseconds timeout) {
+  const uint32_t self = control.rank();
+  const std::vector<Seat> seats = tellSeats(ownSeat(device), control, timeout);
+  const Seat &own = seats[self];
+  const bool isOneProcess = std::ranges::all_of(
+      seats, [&](const Seat &seat) { return seat.hasProcessOf(own); });
+  bool shares = false;
+  for (uint32_t first = 0; first < seats.size(); ++first)
+    for (uint32_t second = first + 1; second < seats.size(); ++second) {
+      if (!seats[first].hasGpuOf(seats[second]))
+        continue;
+      if (isOneProcess) {
+        Seating seating{.isShared = true, .run = seats[0].run};
+        for (const Seat &seat : seats)
+          seating.gpus.push_back(seat.ordinal);
+        return seating;
+      }
+      if (seats[first].hasProcessOf(seats[second]))
+        throw std::invalid_argument(
+            "expected a GPU for each rank of a process, as there are several "
+            "processes, got ranks " +
+            std::to_string(first) + " and " + std::to_string(second) +
+            " of one on the GPU " + seats[first].gpu.data() +
+            ": start one process for all ranks (chimera-run alone) or one for "
+            "each (torchrun --no-python --nproc-per-node N chimera-run …, or "
+            "mpirun)");
+      shares = shares || first == self || second == self;
     }
-    if (!isEqual(seat.gpu, own.gpu))
-      continue;
-    shares = true;
-    if (seat.process == own.process)
-      throw std::invalid_argument(
-          "expected a GPU for each rank of a process, got ranks " +
-          std::to_string(std::min(rank, self)) + " and " +
-          std::to_string(std::max(rank, self)) + " on the GPU " +
-          own.gpu.data() +
-          ": start a process for each rank (torchrun --no-python "
-          "--nproc-per-node N chimera-run …, or mpirun), then ranks may share "
-          "one");
-  }
   if (!shares)
-    return;
+    return {};
   const std::string host =
       std::string(own.host.data()) + "/chimera-rank-" + std::to_string(self);
   setenv("NCCL_HOSTID", host.c_str(), 0);
-  if (oneHost)
+  if (std::ranges::all_of(
+          seats, [&](const Seat &seat) { return seat.hasHostOf(own); }))
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+  return {};
 }
