@@ -57,33 +57,17 @@ std::vector<test::World> test::worldsOfHosts() { return {}; }
 
 bool test::oneRankSuffices() { return true; }
 
-/// What the tests of the suite communicate.
-static Communication communicationOf(uint32_t ranks) {
-  Communication all;
-  for (uint32_t from = 0; from < ranks; ++from)
-    for (uint32_t to = 0; to < ranks; ++to)
-      if (from != to)
-        all.pairs.push_back({from, to});
-  ReduceGroup everybody{0, {}}, ends{1, {0, ranks - 1}};
-  for (uint32_t rank = 0; rank < ranks; ++rank)
-    everybody.contributions.push_back(rank);
-  all.groups = {everybody, ends};
-  for (uint32_t rank = 1; rank + 1 < ranks; ++rank)
-    all.groups.push_back({rank + 1, {0, rank, ranks - 1}});
-  return all;
-}
-
 static void runOne(Control &control, int gpu, const test::World &world,
                    const std::function<void(test::Rank &)> &body) {
   cuda::CudaDevice device(
       {.ordinal = gpu, .user = "rank " + std::to_string(control.rank())});
 #ifdef CHIMERA_TEST_ON_GPUS
-  letRanksShareDevices(device, control, std::chrono::seconds(30));
+  seatRanks(device, control, std::chrono::seconds(30));
 #endif
   std::unique_ptr<Channels> channels = makeNcclChannels(
       device, control,
       {.timeout = std::chrono::seconds(30), .scratchBytes = 100000});
-  channels->prepare(communicationOf(world.ranks));
+  channels->prepare(communicationAmong(world.ranks));
   std::unique_ptr<Queue> queue = device.makeQueue("compute");
   test::Rank own{*channels, device, *queue};
   body(own);

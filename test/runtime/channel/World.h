@@ -17,12 +17,25 @@ namespace chimera::runtime::test {
 
 /// Channels of one kind between so many ranks.
 struct World {
-  enum Kind { InProcess, Simulated, Tcp, Mpi, Nccl } kind;
+  enum Kind {
+    InProcess,
+    Simulated,
+    Tcp,
+    Mpi,
+    Nccl,
+    Copies,      ///< all on one GPU
+    CopiesOnTwo, ///< in turns on two
+    CopiesOfHost ///< on one, in memory of the host
+  } kind;
   uint32_t ranks;
+
+  /// Whether the host waits for the other ranks' hosts.
+  bool hostsMeet() const { return kind != Simulated && kind != Nccl; }
 };
 inline void PrintTo(const World &world, std::ostream *stream) {
-  constexpr const char *kNames[] = {"InProcess", "Simulated", "Tcp", "Mpi",
-                                    "Nccl"};
+  constexpr const char *kNames[] = {"InProcess",   "Simulated",   "Tcp",
+                                    "Mpi",         "Nccl",        "Copies",
+                                    "CopiesOnTwo", "CopiesOfHost"};
   *stream << kNames[world.kind] << world.ranks;
 }
 
@@ -56,9 +69,25 @@ struct Rank {
 /// Runs `body` once for each rank of a world, on threads, or in an MPI job
 /// once, for this process's rank.
 ///
-/// The functions above and this are those of the binary: World.cpp, or for CUDA
-/// and NCCL, over a stand-in or on GPUs, NcclWorld.cpp.
+/// The functions above and this are those of the binary: World.cpp, or for
+/// CUDA, over a stand-in or on GPUs, NcclWorld.cpp or CopyWorld.cpp.
 void onEachRank(const World &world, const std::function<void(Rank &)> &body);
+
+/// What the tests of the suite communicate.
+inline Communication communicationAmong(uint32_t ranks) {
+  Communication all;
+  for (uint32_t from = 0; from < ranks; ++from)
+    for (uint32_t to = 0; to < ranks; ++to)
+      if (from != to)
+        all.pairs.push_back({from, to});
+  ReduceGroup everybody{0, {}}, ends{1, {0, ranks - 1}};
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    everybody.contributions.push_back(rank);
+  all.groups = {everybody, ends};
+  for (uint32_t rank = 1; rank + 1 < ranks; ++rank)
+    all.groups.push_back({rank + 1, {0, rank, ranks - 1}});
+  return all;
+}
 
 /// Values in memory of a rank's device.
 template <typename T> class Values {
@@ -70,6 +99,15 @@ public:
       std::ranges::copy(std::as_bytes(std::span(values)), host.begin());
     });
     loaded = rank.queue.record();
+  }
+  Values(const Values &) = delete;
+  /// To free memory of the host waits for nothing.
+  ~Values() {
+    try {
+      rank->device.waitFor(loaded, std::chrono::seconds(30));
+    } catch (const std::exception &) {
+      // Of a device that has failed, memory is kept.
+    }
   }
 
   Bytes bytes() { return {block.get(), count * sizeof(T)}; }
