@@ -6,13 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // The module that chimera-run loads, over the stand-in: for stages that compute
-// on the host, and ranks that are threads.
+// on the host, and ranks that are threads. It has as many GPUs as
+// CHIMERA_STAND_IN_GPUS in the environment says.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/cuda/Accelerator.h"
 #include "runtime/train/cuda/Module.h"
+#include "test/runtime/cuda/SoftwareGpu.h"
 
+#include <cstdlib>
 #include <stdexcept>
 
 using namespace chimera::runtime;
@@ -21,5 +24,7 @@ extern "C" __attribute__((visibility("default"))) Accelerator *
 chimeraMakeAccelerator1(const AcceleratorOptions &options) {
   if (!options.stagesOnHost)
     throw std::runtime_error("the stand-in for CUDA has no tensors");
+  if (const char *gpus = std::getenv("CHIMERA_STAND_IN_GPUS"))
+    test::setDevices(std::atoi(gpus), size_t{1} << 30);
   return makeCudaAccelerator(options, {}).release();
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/cuda/Accelerator.h"
+#include "runtime/control/InProcess.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/SyntheticStage.h"
@@ -236,20 +237,139 @@ TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {
                          "left: cudaMalloc: ");
 }
 
-TEST_F(OnGpus, ThreadsNeedAGpuEach) {
+/// How many of the recorded calls begin so.
+size_t callsOf(const std::string &name) {
+  return static_cast<size_t>(
+      std::ranges::count_if(test::calls(), [&](const std::string &call) {
+        return call.starts_with(name);
+      }));
+}
+
+TEST_F(OnGpus, ThreadsShareGpusWhereThereAreFewer) {
+  program::ProgramT program = sample(
+      {.workers = 2, .microBatches = 4, .beginsSums = true, .dataParallel = 2});
+  const Outcome expected = outcomeOf(program, nullptr);
+  for (int gpus : {1, 3, 4}) {
+    test::setDevices(gpus, 1 << 20);
+    test::clearCalls();
+    test::recordCalls(true);
+    const std::unique_ptr<Accelerator> own = accelerator();
+    const Outcome got = outcomeOf(program, own.get());
+    test::recordCalls(false);
+    EXPECT_EQ(got.weights, expected.weights) << gpus;
+    EXPECT_EQ(got.gradients, expected.gradients) << gpus;
+    for (const RankUse &rank : got.ranks)
+      EXPECT_EQ(rank.hostBlocks, 0u) << gpus;
+    // NCCL serves ranks with a GPU each, and only those.
+    EXPECT_EQ(callsOf("ncclCommInit"), gpus == 4 ? 4u : 0u) << gpus;
+  }
+}
+
+TEST_F(OnGpus, StepsOnASharedGpuTakeNoMemory) {
   test::setDevices(1, 1 << 20);
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
   SyntheticData data(program.seed);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 6;
   run.accelerator = gpus.get();
-  try {
-    runOnHost(run, {});
-    ADD_FAILURE() << "two ranks ran on one GPU";
-  } catch (const std::invalid_argument &error) {
-    expectContains(error.what(), "expected a GPU for each rank of a process, "
-                                 "got 2 ranks and 1 GPU: start a process for "
-                                 "each rank");
+  run.onStep = [&](const StepEvent &event) {
+    test::recordCalls(event.step < 4);
+  };
+  runOnHost(run, {});
+  EXPECT_GT(callsOf("cudaLaunch"), 50u);
+  for (const char *taking :
+       {"cudaMalloc", "cudaHostAlloc", "cudaFree", "cudaStreamCreate", "nvrtc"})
+    EXPECT_EQ(callsOf(taking), 0u) << taking;
+}
+
+TEST_F(OnGpus, AFailureOfOneRankOnASharedGpuIsReported) {
+  test::setDevices(1, 1 << 20);
+  program::ProgramT program = sample({.workers = 3});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  Data data([](MicroBatch microBatch) {
+    if (microBatch.step == 2 && microBatch.index == 2)
+      throw std::runtime_error("the disk is gone");
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 5;
+  run.accelerator = gpus.get();
+  auto begin = std::chrono::steady_clock::now();
+  std::string report = failureOf(run);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  expectContains(report, "failed: the disk is gone");
+  expectContains(report, " of step 3\n");
+}
+
+TEST_F(OnGpus, ARankThatDoesNotGoOnOnASharedGpuIsNamed) {
+  test::setDevices(1, 1 << 20);
+  program::ProgramT program = sample({.workers = 2});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  // The data of the first stage: the second one's rank waits for it.
+  Data data([](MicroBatch microBatch) {
+    if (microBatch.step == 1 && microBatch.index == 3)
+      std::this_thread::sleep_for(1s);
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 5;
+  run.timeout = 300ms;
+  run.accelerator = gpus.get();
+  expectContains(failureOf(run), "failed: timed out after 0.3 s waiting for ");
+}
+
+/// A control in front of another, whose messages seem to be of other processes
+/// where they are of ranks from `others` on.
+class OfOtherProcesses final : public Control {
+public:
+  OfOtherProcesses(Control &inner, uint32_t others)
+      : inner(inner), others(others) {}
+
+  uint32_t rank() const override { return inner.rank(); }
+  uint32_t ranks() const override { return inner.ranks(); }
+  void send(uint32_t to, ConstBytes bytes,
+            std::chrono::milliseconds timeout) override {
+    inner.send(to, bytes, timeout);
   }
+  void receive(uint32_t from, Bytes bytes,
+               std::chrono::milliseconds timeout) override {
+    inner.receive(from, bytes, timeout);
+    if (from >= others)
+      // The name of the host is first.
+      bytes.front() = std::byte('#');
+  }
+  void abort(const std::string &reason) override { inner.abort(reason); }
+  void onAbort(std::function<void(const std::string &)> handler) override {
+    inner.onAbort(std::move(handler));
+  }
+
+private:
+  Control &inner;
+  const uint32_t others;
+};
+
+// Two ranks of this process share a GPU, and a third one is elsewhere.
+TEST_F(OnGpus, ThreadsShareNoGpuWhereThereAreOtherProcesses) {
+  test::setDevices(1, 1 << 20);
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(3);
+  std::vector<std::thread> threads;
+  std::vector<std::string> errors(3);
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      OfOtherProcesses control(*controls[rank], rank == 2 ? 0 : 2);
+      try {
+        auto device = gpus->makeDevice(0, rank);
+        gpus->makeChannels(*device, control, false, 5s);
+      } catch (const std::invalid_argument &error) {
+        errors[rank] = error.what();
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (uint32_t rank : {0, 1})
+    expectContains(errors[rank],
+                   "expected a GPU for each rank of a process, as there are "
+                   "several processes, got ranks 0 and 1 of one on the GPU "
+                   "0000:01:00.0: start one process for all ranks");
 }
 } // namespace
