@@ -136,7 +136,8 @@ static int run(int argc, char **argv) {
   app.add_option(
          "--device", settings.device,
          "Where ranks compute: host; cuda (GPUs, which move values over "
-         "NCCL; ranks meet over what --transport says); or simulated "
+         "NCCL, or by copies where threads share them; ranks meet over what "
+         "--transport says); or simulated "
          "(one thread runs all ranks on devices that execute later, in "
          "an order that a seed decides, and reports uses of memory "
          "that nothing orders)")

@@ -8,15 +8,16 @@
 // Messages between pairs of ranks, first in first out and without tags, and
 // ordered all-reduces, of memory of a device. A post says what is to be moved
 // and returns at once; its wait orders a queue behind the move. On a device
-// that is not the host both take effect later, and the host never waits.
+// that is not the host both take effect later, and the host never waits for a
+// device.
 //
 // An all-reduce needs nothing but that every member has started it and is in
 // some wait or gets to one: where channels need the members' help for that,
 // every wait of the host drives all operations of its rank.
 //
 // One object serves one rank and is called by one thread at a time, but for
-// abort. Implementations: InProcess.h, mpi/ and simulated/. One conformance
-// suite runs on all.
+// abort. Implementations: InProcess.h, cuda/, mpi/, nccl/, simulated/ and tcp/.
+// One conformance suite runs on all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -117,8 +118,9 @@ public:
   /// Has what is put on `queue` from now on take effect after `request` is
   /// complete. A queue of the host executes at once, so there this blocks until
   /// then, and throws WaitError when `timeout` passes first or the run is
-  /// aborted. Elsewhere it never blocks: an operation that does not complete
-  /// shows in events of the queue.
+  /// aborted. Elsewhere it never waits for a device: an operation that does not
+  /// complete shows in events of the queue. Channels of cuda/ block until the
+  /// hosts of the other ranks have posted their part, and throw as on the host.
   virtual void wait(Queue &queue, std::unique_ptr<Request> request,
                     std::chrono::milliseconds timeout) = 0;
 

@@ -2,7 +2,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Starts chimera-run as one process, whose ranks are threads, or as a process for
-each rank. These need no launcher, and may share a GPU."""
+each rank. These need no launcher. Both may share a GPU."""
 
 import os
 import socket

@@ -32,7 +32,7 @@ build() {
     -DCHIMERA_BUILD_COMPILER=OFF -DCHIMERA_BUILD_TESTS=ON \
     -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON &&
     cmake --build build/gpu --target chimera-run chimera_cuda gpu_device_tests \
-      gpu_channel_tests || return 1
+      gpu_channel_tests gpu_copy_tests || return 1
   local tools=build/release/bin
   if [ -x $tools/chimera-compile ]; then
     test/gpu/programs.py --tools $tools --to "$programs"
@@ -46,7 +46,8 @@ pack() {
   [ -x "$bin/gpu_device_tests" ] || { echo "build first" >&2; return 1; }
   mkdir -p "$to/bin" && cp -r "$programs" "$to/" &&
     cp "$here"/*.py "$here/run.sh" "$to/" &&
-    for file in chimera-run chimera_cuda.so gpu_device_tests gpu_channel_tests; do
+    for file in chimera-run chimera_cuda.so gpu_device_tests gpu_channel_tests \
+      gpu_copy_tests; do
       strip -o "$to/bin/$file" "$bin/$file" || return 1
     done
   touch "$to/packed"
@@ -55,23 +56,31 @@ pack() {
 
 device() { "$bin/gpu_device_tests" --gtest_brief=1; }
 
-# On one GPU two processes share it. With more, threads have one each.
+# Threads share one GPU, and so do two processes. With more, threads also have one
+# each.
 channels() {
+  "$bin/gpu_copy_tests" --gtest_brief=1 || return 1
   if [ "$gpus" -ge 2 ]; then
     "$bin/gpu_channel_tests" --gtest_brief=1 || return 1
   fi
   "$here/launch.py" 2 "$bin/gpu_channel_tests" --gtest_brief=1
 }
 
+# Ranks are threads, which share one GPU, where there are more also with one each,
+# and then processes.
+each_way() {
+  local one=${CUDA_VISIBLE_DEVICES:-0}
+  CUDA_VISIBLE_DEVICES=${one%%,*} "$@" || return 1
+  [ "$gpus" = 1 ] || "$@" || return 1
+  "$@" --processes
+}
+
 schemes() {
-  local how=--processes
-  [ "$gpus" -lt 4 ] || "$here/schemes.py" --run "$bin/chimera-run" \
-    --programs "$programs" || return 1
-  "$here/schemes.py" --run "$bin/chimera-run" --programs "$programs" $how
+  each_way "$here/schemes.py" --run "$bin/chimera-run" --programs "$programs"
 }
 
 numbers() {
-  "$here/numbers.py" --run "$bin/chimera-run" --programs "$programs" --processes
+  each_way "$here/numbers.py" --run "$bin/chimera-run" --programs "$programs"
 }
 
 kill() { "$here/kill.py" --run "$bin/chimera-run" --programs "$programs"; }

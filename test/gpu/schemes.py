@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the programs of programs.py on GPUs with exact stages, and holds their
 digests against those of one device: equal integers. Ranks are threads of one
-process, which needs a GPU for each, or processes, which may share one."""
+process or processes, and may share a GPU."""
 
 import argparse
 import json
