@@ -75,9 +75,11 @@ Message *Hub::match(Message &mine) {
 }
 
 bool Hub::differ(Message &mine, Message &other) {
+  if (mine.size() == other.size())
+    return false;
   mine.otherSize = other.size();
   other.otherSize = mine.size();
-  return mine.size() != other.size();
+  return true;
 }
 
 void Hub::end(Message &mine, Message &other, Message::State outcome) {
