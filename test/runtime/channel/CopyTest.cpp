@@ -281,7 +281,7 @@ TEST_F(Copies, WhatWasNotPreparedIsRefused) {
             kNoErrors);
 }
 
-// Three ranks on two GPUs, and nine of ten rounds in pieces.
+// Three ranks on two GPUs, whose sums are made in pieces.
 TEST_F(Copies, NothingIsTakenAfterPreparing) {
   std::barrier all(3);
   EXPECT_EQ(
@@ -390,23 +390,30 @@ TEST_F(Copies, MemoryOfAnEndThatIsGivenUpIsKept) {
 }
 
 TEST_F(Copies, WhatCudaSaysIsToldByWhoeverMoves) {
-  std::barrier both(2);
-  Errors errors = Ranks().run([&](GpuRank &rank) {
-    Values<uint64_t> value(rank, {rank.rank()});
-    rank.device.waitFor(rank.queue.record(), kTimeout);
-    if (rank.rank() == 0) {
-      auto sending = send(rank, 1, value);
-      both.arrive_and_wait();
-      rank.channels.wait(rank.queue, std::move(sending), 100ms);
-    } else {
-      both.arrive_and_wait();
-      failCall("cudaMemcpyAsync", cudaErrorIllegalAddress);
-      receive(rank, 0, value);
-    }
-  });
-  EXPECT_EQ(errors[0], "timed out after 0.1 s waiting for rank 1 to receive");
-  EXPECT_NE(errors[1].find("cudaMemcpyAsync: "), std::string::npos)
-      << errors[1];
+  struct Case {
+    bool isSum;
+    std::string call, awaited;
+  };
+  for (const Case &each :
+       {Case{false, "cudaMemcpyAsync", "rank 1 to receive"},
+        Case{true, "cudaLaunchKernel", "the others in an all-reduce"}}) {
+    std::barrier both(2);
+    Errors errors = Ranks().run([&](GpuRank &rank) {
+      Values<uint64_t> value(rank, {rank.rank()});
+      rank.device.waitFor(rank.queue.record(), kTimeout);
+      if (rank.rank() == 0) {
+        auto first = each.isSum ? sum(rank, value) : send(rank, 1, value);
+        both.arrive_and_wait();
+        rank.channels.wait(rank.queue, std::move(first), 100ms);
+      } else {
+        both.arrive_and_wait();
+        failCall(each.call, cudaErrorIllegalAddress);
+        each.isSum ? sum(rank, value) : receive(rank, 0, value);
+      }
+    });
+    EXPECT_EQ(errors[0], "timed out after 0.1 s waiting for " + each.awaited);
+    EXPECT_NE(errors[1].find(each.call + ": "), std::string::npos) << errors[1];
+  }
 }
 
 // A rank that fails lets the others wait until they hear of it: it has more to
