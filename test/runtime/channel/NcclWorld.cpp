@@ -67,7 +67,7 @@ static void runOne(Control &control, int gpu, const test::World &world,
   std::unique_ptr<Channels> channels = makeNcclChannels(
       device, control,
       {.timeout = std::chrono::seconds(30), .scratchBytes = 100000});
-  channels->prepare(communicationAmong(world.ranks));
+  channels->prepare(test::communicationAmong(world.ranks));
   std::unique_ptr<Queue> queue = device.makeQueue("compute");
   test::Rank own{*channels, device, *queue};
   body(own);
