@@ -167,15 +167,23 @@ nlohmann::json chimera::summarize(const program::ProgramT &program,
   for (size_t rank = 0; rank < result.ranks.size(); ++rank) {
     const RankUse &use = result.ranks[rank];
     instructions += use.instructions;
-    summary["ranks"].push_back(
-        {{"rank", rank},
-         {"instructions", use.instructions},
-         {"arena_bytes", use.arenaBytes},
-         {"stash_bytes", use.stashBytes},
-         {"peak_bytes", use.peakBytes},
-         {"host_blocks_in_steps", use.hostBlocks},
-         {"stated_peak_bytes",
-          program.workers[rank % program.workers.size()]->peak_bytes}});
+    nlohmann::json entry = {
+        {"rank", rank},
+        {"instructions", use.instructions},
+        {"arena_bytes", use.arenaBytes},
+        {"stash_bytes", use.stashBytes},
+        {"peak_bytes", use.peakBytes},
+        {"host_blocks_in_steps", use.hostBlocks},
+        {"stated_peak_bytes",
+         program.workers[rank % program.workers.size()]->peak_bytes}};
+    // What no plan contains counts too.
+    if (use.deviceBytes > 0) {
+      entry["device_bytes"] = use.deviceBytes;
+      entry["unplanned_bytes"] =
+          use.deviceBytes -
+          std::min(use.deviceBytes, use.arenaBytes + use.stashBytes);
+    }
+    summary["ranks"].push_back(std::move(entry));
   }
   summary["instructions"] = instructions;
   auto share =

@@ -147,6 +147,10 @@ public:
   /// Memory of the host, to and from which queues copy without blocking.
   virtual Block allocateHost(uint64_t bytes) { return makeBlock(bytes); }
   virtual void free(std::byte *memory) noexcept = 0;
+  /// What the process has taken of the device's memory since it opened it, with
+  /// what libraries took on their own. None where that cannot be told: on
+  /// hosts, and where several ranks use the same device.
+  virtual std::optional<uint64_t> takenBytes() { return std::nullopt; }
 
   /// `name` is for reports.
   virtual std::unique_ptr<Queue> makeQueue(const std::string &name) = 0;

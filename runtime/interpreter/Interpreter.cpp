@@ -187,9 +187,21 @@ void Interpreter::rehearse() {
       compute->zero(bytesOf(buffer));
   for (uint32_t i = 0; i < worker.body_end; ++i) {
     const Instruction &instruction = worker.instructions[i];
-    if (computes(instruction.opcode()) &&
-        instruction.opcode() != Opcode::OptimizerStep)
+    if (!computes(instruction.opcode()) ||
+        instruction.opcode() == Opcode::OptimizerStep)
+      continue;
+    try {
       executeOne(instruction, i, 0);
+    } catch (const std::exception &error) {
+      throw std::runtime_error(
+          "in a rehearsal of instruction " + std::to_string(i) + ", " +
+          program::describe(program,
+                            channels.rank() %
+                                static_cast<uint32_t>(program.workers.size()),
+                            i) +
+          ": " + error.what());
+    }
+    peakStash = std::max(peakStash, stashBytes());
   }
   device.waitFor(compute->record(), options.timeout);
   for (std::unique_ptr<Stash> &stash : stashes)

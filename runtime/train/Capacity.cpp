@@ -105,6 +105,27 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
                  " for the whole model: leave out --sequential");
 }
 
+std::string
+chimera::runtime::faultOfDeviceMemory(const program::WorkerT &worker,
+                                      uint64_t arena, uint64_t stashes,
+                                      uint64_t taken) {
+  const uint64_t cap = worker.memory_cap;
+  if (cap == 0 || taken <= cap)
+    return "";
+  const uint64_t planned = arena + stashes;
+  const uint64_t others = taken - std::min(taken, planned);
+  return "expected a device that holds at most the memory_cap of " +
+         std::to_string(cap) + " bytes, got " + std::to_string(taken) + ": " +
+         std::to_string(arena) + " of the arena, " + std::to_string(stashes) +
+         " of stashes, and " + std::to_string(others) +
+         " that no plan contains, as NCCL's buffers, workspaces of libraries "
+         "and what their allocators keep: " +
+         (others < cap
+              ? "compile for memory_cap(" + std::to_string(cap - others) +
+                    "), which leaves room for these, or allow more"
+              : "allow more");
+}
+
 static void refuse(const std::string &fault) {
   if (!fault.empty())
     throw std::invalid_argument(fault);

@@ -29,9 +29,15 @@ std::string faultOfCapacity(const program::ProgramT &program,
 std::string faultOfSequentialCapacity(const program::ProgramT &program,
                                       size_t stages, uint64_t memory);
 
-/// Throw std::invalid_argument with what the two functions above say of the
-/// memory of this host, unless that is nothing. The system may kill a process
-/// that takes more memory than there is.
+/// Whether a device holds no more than its worker's `memory_cap`: `taken`
+/// bytes, of which the plan contains the arena and the stashes. Empty if it
+/// does not, or there is no cap, else what is wrong and what to do.
+std::string faultOfDeviceMemory(const program::WorkerT &worker, uint64_t arena,
+                                uint64_t stashes, uint64_t taken);
+
+/// Throw std::invalid_argument with what the first two functions above say of
+/// the memory of this host, unless that is nothing. The system may kill a
+/// process that takes more memory than there is.
 void checkCapacity(const program::ProgramT &program,
                    std::span<const uint32_t> ranks);
 void checkSequentialCapacity(const program::ProgramT &program, size_t stages);

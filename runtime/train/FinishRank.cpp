@@ -16,8 +16,9 @@ using namespace chimera::runtime;
 
 void chimera::runtime::finishRank(const TrainingRun &run, Control &control,
                                   const Interpreter &interpreter,
-                                  double seconds, const Profile &profile,
-                                  Status &status, const Fail &fail) {
+                                  double seconds, uint64_t deviceBytes,
+                                  const Profile &profile, Status &status,
+                                  const Fail &fail) {
   uint32_t root = rootOf(run.program);
   bool isRoot = control.rank() == root;
   meet(control, run.timeout, "all ranks to end their last step");
@@ -36,7 +37,7 @@ void chimera::runtime::finishRank(const TrainingRun &run, Control &control,
       control, root,
       RankUse{interpreter.instructionsRun(), interpreter.arenaBytes(),
               interpreter.peakStashBytes(), interpreter.peakBytes(),
-              interpreter.hostBlocksInSteps()},
+              interpreter.hostBlocksInSteps(), deviceBytes},
       run.timeout);
   sign();
   if (run.profile)

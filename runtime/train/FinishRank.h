@@ -17,11 +17,12 @@ using Fail = std::function<void(const std::string &)>;
 
 /// What each rank does after its last step: it sends what `run` asks for to the
 /// root, which calls run.onResult while the others wait. `seconds` is how long
-/// the steps took. Calls `fail` with the reason, from any thread, where the
-/// root hangs; throws all else.
+/// the steps took, `deviceBytes` a part of RankUse. Calls `fail` with the
+/// reason, from any thread, where the root hangs; throws all else.
 void finishRank(const TrainingRun &run, Control &control,
                 const Interpreter &interpreter, double seconds,
-                const Profile &profile, Status &status, const Fail &fail);
+                uint64_t deviceBytes, const Profile &profile, Status &status,
+                const Fail &fail);
 
 } // namespace chimera::runtime
 

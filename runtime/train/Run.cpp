@@ -14,6 +14,8 @@
 #include "runtime/interpreter/Communication.h"
 #include "runtime/program/File.h"
 #include "runtime/system/Deadline.h"
+#include "runtime/train/Capacity.h"
+#include "runtime/train/FinishRank.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/StopVote.h"
 #include "runtime/watch/Report.h"
@@ -129,6 +131,13 @@ void runRank(const TrainingRun &run, const Communication &communication,
     Watchdog limit(run.timeout, "all ranks to make their groups", fail);
     channels.prepare(communication);
   }
+  if (std::optional<uint64_t> taken = device.takenBytes()) {
+    std::string fault = faultOfDeviceMemory(
+        *run.program.workers[control.rank() % run.program.workers.size()],
+        interpreter.arenaBytes(), interpreter.peakStashBytes(), *taken);
+    if (!fault.empty())
+      throw std::runtime_error(fault);
+  }
   int64_t begin = steadyNanoseconds();
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
@@ -140,7 +149,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
-  finishRank(run, control, interpreter, seconds(), profile, status, fail);
+  finishRank(run, control, interpreter, seconds(),
+             device.takenBytes().value_or(0), profile, status, fail);
 }
 
 /// Says, at the lowest of `hostRanks`, which of them are not watched.

@@ -34,6 +34,8 @@ struct RankUse {
   uint64_t stashBytes; ///< the most at any time
   uint64_t peakBytes;  ///< of values in the arena and stashes together
   uint64_t hostBlocks; ///< waits of the host for its device within a step
+  /// All that the rank has taken of its device; 0 where that cannot be told.
+  uint64_t deviceBytes;
 };
 
 struct RunResult {

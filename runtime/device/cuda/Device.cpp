@@ -37,6 +37,13 @@ std::string nameOf(const DeviceOptions &options) {
 /// What every allocation of CUDA is a multiple of.
 constexpr uint64_t kOwnAlignment = 256;
 
+/// Bytes of the current GPU that anybody uses.
+uint64_t usedNow() {
+  size_t left = 0, all = 0;
+  expect(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
+  return all - left;
+}
+
 /// Whether `done` comes true within `time`.
 template <typename Done>
 bool comes(std::chrono::milliseconds time, const Done &done) {
@@ -71,7 +78,8 @@ int cuda::deviceCount() {
 
 CudaDevice::CudaDevice(DeviceOptions given)
     : options(std::move(given)), ownKernels(checked(options.ordinal)),
-      events(options.ordinal), timedEvents(options.ordinal, /*timed=*/true) {}
+      events(options.ordinal), timedEvents(options.ordinal, /*timed=*/true),
+      usedAtFirst(usedNow()) {}
 
 CudaDevice::~CudaDevice() {
   progress = nullptr;
@@ -157,6 +165,14 @@ void CudaDevice::free(std::byte *address) noexcept {
 void CudaDevice::freeNow(const Memory &taken) noexcept {
   (void)cudaSetDevice(options.ordinal);
   (void)(taken.isOnHost ? cudaFreeHost(taken.begin) : cudaFree(taken.begin));
+}
+
+std::optional<uint64_t> CudaDevice::takenBytes() {
+  if (options.worksOnHost || isShared)
+    return std::nullopt;
+  use();
+  const uint64_t used = usedNow();
+  return used > usedAtFirst ? used - usedAtFirst : 0;
 }
 
 std::unique_ptr<Queue> CudaDevice::makeQueue(const std::string &) {

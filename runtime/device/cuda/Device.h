@@ -59,6 +59,7 @@ public:
   Block allocate(uint64_t bytes, uint64_t alignment = kBlockAlignment) override;
   Block allocateHost(uint64_t bytes) override;
   void free(std::byte *memory) noexcept override;
+  std::optional<uint64_t> takenBytes() override;
   std::unique_ptr<Queue> makeQueue(const std::string &name) override;
   bool isDone(Event event) override;
   void waitFor(Event event, std::chrono::milliseconds timeout) override;
@@ -71,6 +72,8 @@ public:
   void enter(uint64_t step, uint32_t instruction) override;
 
   int ordinal() const { return options.ordinal; }
+  /// Other ranks use the GPU too.
+  void share() { isShared = true; }
   bool worksOnHost() const { return options.worksOnHost; }
   const Kernels &kernels() const { return ownKernels; }
   /// Makes this GPU current on the calling thread.
@@ -108,6 +111,8 @@ private:
   /// is kept until then.
   std::vector<Memory> keptMemory;
   std::vector<cudaStream_t> keptStreams;
+  const uint64_t usedAtFirst; ///< by whomever
+  bool isShared = false;
   uint32_t queues = 0;
   uint64_t position = 0;
   uint64_t blocks = 0;

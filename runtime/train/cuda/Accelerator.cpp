@@ -44,6 +44,8 @@ public:
                std::chrono::milliseconds timeout) override {
     auto &own = dynamic_cast<cuda::CudaDevice &>(device);
     Seating seating = seatRanks(own, control, timeout);
+    if (seating.hasCompany)
+      own.share();
     if (seating.isShared)
       return makeCopyChannels(hubOf(seating.run, control.ranks()),
                               control.rank(), own,

@@ -95,6 +95,8 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
         Seating seating{.isShared = true, .run = seats[0].run};
         for (const Seat &seat : seats)
           seating.gpus.push_back(seat.ordinal);
+        seating.hasCompany =
+            std::ranges::count(seating.gpus, device.ordinal()) > 1;
         return seating;
       }
       if (seats[first].hasProcessOf(seats[second]))
@@ -116,5 +118,5 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
   if (std::ranges::all_of(
           seats, [&](const Seat &seat) { return seat.hasHostOf(own); }))
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
-  return {};
+  return {.hasCompany = true};
 }

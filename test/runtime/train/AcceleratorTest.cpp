@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/cuda/Accelerator.h"
+#include "runtime/channel/nccl/Channels.h"
 #include "runtime/control/InProcess.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/stage/ExactStage.h"
@@ -235,6 +236,83 @@ TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {
   std::string report = failureOf(run);
   expectContains(report, "bytes of the worker's memory: the GPU has no memory "
                          "left: cudaMalloc: ");
+}
+
+/// Stages that work in the memory of the device, behind what is on its stream.
+std::unique_ptr<Accelerator> workingOnDevice() {
+  return makeCudaAccelerator({}, {.aroundWork = [](cudaStream_t stream) {
+                               (void)cudaStreamSynchronize(stream);
+                               return nullptr;
+                             }});
+}
+
+TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
+  program::ProgramT program = sample({.workers = 1});
+  const std::unique_ptr<Accelerator> gpus = workingOnDevice();
+  SyntheticData data(program.seed);
+  // A library takes some when it is used first.
+  constexpr size_t kLibrary = 5000;
+  void *ofLibrary = nullptr;
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 2;
+  run.timeout = 30s;
+  run.accelerator = gpus.get();
+  run.onThread = [&] {
+    if (!ofLibrary) {
+      EXPECT_EQ(cudaMalloc(&ofLibrary, kLibrary), cudaSuccess);
+    }
+  };
+  RankUse use{};
+  run.onResult = [&](const RunResult &result) { use = result.ranks[0]; };
+  auto attempt = [&](uint64_t cap) {
+    program.workers[0]->memory_cap = cap;
+    std::string report = failureOf(run);
+    EXPECT_EQ(cudaFree(std::exchange(ofLibrary, nullptr)), cudaSuccess);
+    return report;
+  };
+  EXPECT_EQ(attempt(0), "no failure");
+  // The arena, what the channels and the interpreter need beside it, and the
+  // library's.
+  const uint64_t scratch = NcclOptions().scratchBytes;
+  EXPECT_GE(use.deviceBytes, use.arenaBytes + kLibrary + scratch);
+  EXPECT_LE(use.deviceBytes, use.arenaBytes + kLibrary + scratch + 1000);
+  EXPECT_EQ(attempt(use.deviceBytes), "no failure");
+  std::string report = attempt(use.deviceBytes - 1);
+  expectContains(report, "expected a device that holds at most the memory_cap");
+  expectContains(report, std::to_string(use.arenaBytes) + " of the arena");
+}
+
+// Nobody can tell whose it is.
+TEST_F(OnGpus, MemoryOfASharedGpuIsNotCounted) {
+  program::ProgramT program = sample({.workers = 2});
+  SyntheticData data(program.seed);
+  for (int devices : {1, 2}) {
+    test::setDevices(devices, 1 << 30);
+    const std::unique_ptr<Accelerator> gpus = workingOnDevice();
+    TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+    run.timeout = 30s;
+    run.accelerator = gpus.get();
+    run.onResult = [&](const RunResult &result) {
+      for (const RankUse &rank : result.ranks)
+        EXPECT_EQ(rank.deviceBytes > 0, devices == 2);
+    };
+    EXPECT_EQ(failureOf(run), "no failure");
+  }
+}
+
+TEST_F(OnGpus, ARehearsalThatFailsNamesTheInstruction) {
+  program::ProgramT program = sample({.workers = 2});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  Data data([](MicroBatch microBatch) {
+    if (microBatch.index == 2)
+      throw std::runtime_error("no memory left");
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.accelerator = gpus.get();
+  std::string report = failureOf(run);
+  expectContains(report, "failed: in a rehearsal of instruction ");
+  expectContains(report, ", load ");
+  expectContains(report, " micro-batch 2: no memory left");
 }
 
 /// How many of the recorded calls begin so.

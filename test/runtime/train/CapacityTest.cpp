@@ -111,5 +111,20 @@ TEST(Capacity, OfAContainerOfVersionOneIsItsGroups) {
   EXPECT_EQ(hostMemory(system.root), 50000000u);
 }
 
+TEST(Capacity, OfADeviceIsItsCap) {
+  program::WorkerT worker;
+  EXPECT_EQ(faultOfDeviceMemory(worker, 1, 1, UINT64_MAX), "");
+  worker.memory_cap = 1000;
+  EXPECT_EQ(faultOfDeviceMemory(worker, 700, 200, 1000), "");
+  EXPECT_EQ(faultOfDeviceMemory(worker, 700, 200, 1100),
+            "expected a device that holds at most the memory_cap of 1000 "
+            "bytes, got 1100: 700 of the arena, 200 of stashes, and 200 that "
+            "no plan contains, as NCCL's buffers, workspaces of libraries and "
+            "what their allocators keep: compile for memory_cap(800), which "
+            "leaves room for these, or allow more");
+  EXPECT_TRUE(faultOfDeviceMemory(worker, 700, 200, 2000)
+                  .ends_with("what their allocators keep: allow more"));
+}
+
 } // namespace
 } // namespace chimera::runtime
