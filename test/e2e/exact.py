@@ -15,11 +15,10 @@ import sys
 import tempfile
 
 import grid
-from grid import RECOMPUTES
+from grid import COPIED, RECOMPUTES
 
 DIGEST = re.compile(r"digest of the weights (\w+)")
 EVERY = 12  # by chimera-run too
-COPIED = "activation_type(bf16)"
 
 
 def cases():

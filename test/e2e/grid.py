@@ -23,6 +23,8 @@ REDUCTIONS = (
 )
 # How many receives are posted ahead; one description has one of these.
 WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
+# Weights then hold a copy of the parameters that has no gradient.
+COPIED = "activation_type(bf16)"
 
 
 def tied_model(stages):
@@ -55,8 +57,12 @@ def grid(most_stages):
     reductions = itertools.cycle(REDUCTIONS)
     # As many as are coprime to what a cycle of widths and splits has.
     windows = itertools.cycle(WINDOWS + WINDOWS[:1])
-    # Every third is of a tied model, where there can be one.
+    # Every third is of a tied model, where there can be one, and of those every
+    # second beside a copy of the parameters.
     ties = itertools.cycle((False, False, True))
+    sizes = itertools.cycle(
+        f"micro_batch_size(2) {types}" for types in ("", f"{COPIED} ")
+    )
     for stages in range(1, most_stages + 1):
         for batches in range(1, 4 * stages + 1):
             for scheme, schedule in schedules(stages):
@@ -69,7 +75,7 @@ def grid(most_stages):
                             tied = tied and scheme not in WITHOUT_FLUSH
                             model = tied_model(stages) if tied else ""
                             of = "of @m " if tied else ""
-                            size = "micro_batch_size(2) " if tied else ""
+                            size = next(sizes) if tied else ""
                             yield (
                                 f"{model}chimera.pipeline @p {of}stages({stages}) "
                                 f"micro_batches({batches}) "
