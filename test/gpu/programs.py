@@ -65,6 +65,34 @@ def models():
         ), stages
 
 
+GPT2 = {
+    "GPT-2 124M": "layers(12) heads(12) width(768) context(1024) vocabulary(50257) tied",
+    "GPT-2 350M": "layers(24) heads(16) width(1024) context(1024) vocabulary(50257) tied",
+    # For the host, to try the table.
+    "tiny": "layers(2) heads(2) width(16) context(8) vocabulary(256) tied",
+}
+
+
+def timed():
+    """(name, description, ranks) of what the table times: of each model two
+    stages in both types, and a step of one rank."""
+    for number, (model, sizes) in enumerate(GPT2.items()):
+        for types in ("", "activation_type(bf16)"):
+            for stages, batches, name in ((2, 2, "stages"), (1, 4, "step")):
+                yield f"timed-{number}-{name}-{len(types)}", (
+                    f"chimera.model @m gpt2 {sizes}\n"
+                    f"chimera.pipeline @p of @m stages({stages}) "
+                    f'micro_batches({batches}) schedule("1f1b") '
+                    f"micro_batch_size(4) {types}\n"
+                ), stages, model
+    # Many instructions with next to nothing to compute.
+    yield "timed-instructions", (
+        f"chimera.model @m gpt2 {GPT2['tiny']}\n"
+        'chimera.pipeline @p of @m stages(2) micro_batches(64) schedule("1f1b") '
+        "micro_batch_size(1)\n"
+    ), 2, "instructions"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
@@ -98,9 +126,25 @@ def main():
     (options.to / "programs.json").write_text(json.dumps(every, indent=1))
     trained = [compiled(case) for case in models()]
     (options.to / "models.json").write_text(json.dumps(trained, indent=1))
+    table = [compiled(case[:3]) | {"model": case[3]} for case in timed()]
+    for each in table:
+        # What PyTorch is to build; there is no compiler where it is read.
+        dump = json.loads(
+            grid.run(options.tools / "chimera-translate", "--program-to-json",
+                     options.to / each["program"])
+        )  # fmt: skip
+        each["sizes"] = dump["model"]
+        each["micro_batches"] = dump["micro_batches"]
+        each["micro_batch_size"] = dump["micro_batch_size"]
+        each["type"] = dump["activation_type"]
+        each["stages"] = [
+            {key: stage[key] for key in ("first_layer", "layers")}
+            for stage in dump["stages"]
+        ]
+    (options.to / "table.json").write_text(json.dumps(table, indent=1))
     text = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
     (options.to / "text").write_bytes(text.read_bytes())
-    print(f"{len(every) + len(trained)} programs are in {options.to}")
+    print(f"{len(every) + len(trained) + len(table)} programs are in {options.to}")
 
 
 if __name__ == "__main__":

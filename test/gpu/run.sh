@@ -4,7 +4,7 @@
 #
 #   test/gpu/run.sh                  build, then all parts
 #   test/gpu/run.sh PART…            these parts: device channels schemes numbers
-#                                    kill sanitizer
+#                                    kill table sanitizer
 #   test/gpu/run.sh build            the runtime alone, without MPI, in build/gpu,
 #                                    and with a compiler the programs too
 #   test/gpu/run.sh pack FOLDER      what a machine without a compiler needs, for
@@ -15,7 +15,7 @@
 # from there.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-parts=(device channels schemes numbers kill sanitizer)
+parts=(device channels schemes numbers kill table sanitizer)
 
 if [ -e "$here/packed" ]; then
   root=$here bin=$here/bin programs=$here/programs
@@ -32,7 +32,7 @@ build() {
     -DCHIMERA_BUILD_COMPILER=OFF -DCHIMERA_BUILD_TESTS=ON \
     -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON &&
     cmake --build build/gpu --target chimera-run chimera_cuda gpu_device_tests \
-      gpu_channel_tests gpu_copy_tests || return 1
+      gpu_channel_tests gpu_copy_tests stage_times || return 1
   local tools=build/release/bin
   if [ -x $tools/chimera-compile ]; then
     test/gpu/programs.py --tools $tools --to "$programs"
@@ -47,7 +47,7 @@ pack() {
   mkdir -p "$to/bin" && cp -r "$programs" "$to/" &&
     cp "$here"/*.py "$here/run.sh" "$to/" &&
     for file in chimera-run chimera_cuda.so gpu_device_tests gpu_channel_tests \
-      gpu_copy_tests; do
+      gpu_copy_tests stage_times; do
       strip -o "$to/bin/$file" "$bin/$file" || return 1
     done
   touch "$to/packed"
@@ -80,10 +80,19 @@ schemes() {
 }
 
 numbers() {
-  each_way "$here/numbers.py" --run "$bin/chimera-run" --programs "$programs"
+  each_way "$here/host_numbers.py" --run "$bin/chimera-run" --programs "$programs"
 }
 
 kill() { "$here/kill.py" --run "$bin/chimera-run" --programs "$programs"; }
+
+# By build/venv's Python, which has torch, where it is there. Kept as table.json
+# beside the programs.
+table() {
+  local python=python3
+  [ ! -x "$root/build/venv/bin/python" ] || python=$root/build/venv/bin/python
+  "$here/table.py" --bin "$bin" --programs "$programs" --python "$python" \
+    --to "$programs/../table.json"
+}
 
 sanitizer() {
   local tool

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Prints what the project promises of GPUs beside what was measured, a line each:
+
+- forward and backward of GPT-2's stages against PyTorch, eager and compiled;
+- AdamW, as the part of the bandwidth of a copy that its memory traffic reaches;
+- the time that an instruction takes where stages compute next to nothing;
+- a step's time, and the bytes of a rank at its peak, against those that were
+  predicted from the profile of another run and from the program.
+
+Times are medians by the clock of the GPU, but for instructions, which are whole
+runs. Rows that cannot be had say why. Writes all of it to --to as JSON. A target
+that is missed fails nothing: it is a measurement.
+"""
+
+import argparse
+import json
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+
+# Of forward and backward together.
+EAGER, COMPILED = 1.0, 0.95
+# AdamW reads gradient, weight and two averages, and writes three of them. Where
+# stages compute in bfloat16 it then reads the weights and writes their copy.
+TRAFFIC, TRAFFIC_OF_COPY = 28, 6
+ADAMW = 0.85
+PREDICTED = 0.03
+
+
+class Table:
+    def __init__(self):
+        self.rows = []
+
+    def add(self, what, measured, unit, reference, target, is_met):
+        self.rows.append(
+            {"what": what, "measured": measured, "unit": unit,
+             "reference": reference, "target": target, "is_met": is_met}
+        )  # fmt: skip
+        ratio = f"{measured / reference:9.3f}" if reference else " " * 9
+        met = {True: "met", False: "MISSED", None: ""}[is_met]
+        against = f"{reference:12.4g}" if reference else " " * 12
+        print(f"{what:<58}{measured:12.4g} {unit:<5}{against}{ratio}  {target:<9}{met}")
+        sys.stdout.flush()
+
+    def skip(self, what, reason):
+        self.rows.append({"what": what, "skipped": str(reason)})
+        print(f"{what:<58}skipped: {reason}", flush=True)
+
+
+def execute(*command):
+    """What it prints; the last line of its errors where it fails."""
+    result = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True
+    )
+    if result.returncode != 0:
+        lines = (result.stderr or result.stdout).strip().splitlines() or ["nothing"]
+        raise RuntimeError(f"{pathlib.Path(command[0]).name}: {lines[-1]}")
+    return result.stdout
+
+
+def stage_rows(table, options, each):
+    """Returns the stages' own times."""
+    name = f"{each['model']} {each['type']}"
+    program = options.programs / each["program"]
+    pytorch = [
+        options.python, pathlib.Path(__file__).parent / "stage_times_pytorch.py",
+        "--programs", options.programs, "--program", each["program"],
+        "--device", "cuda" if options.device == "cuda" else "cpu",
+        "--repeats", options.repeats,
+    ]  # fmt: skip
+    own = [options.bin / "stage_times", program, "--device", options.device,
+           "--repeats", options.repeats]  # fmt: skip
+    first = None
+    for how, more, theirs, target in (
+        ("eager", [], [], EAGER),
+        ("compiled", ["--graphs"], ["--compile"], COMPILED),
+    ):
+        what = f"{name}, {'graphs' if more else 'no graphs'} against {how}"
+        if more and options.device != "cuda":
+            table.skip(what, "there are graphs on GPUs only")
+            continue
+        try:
+            ours = json.loads(execute(*own, *more))
+            first = first or ours
+            reference = json.loads(execute(*pytorch, *theirs))
+        except RuntimeError as error:
+            table.skip(what, error)
+            continue
+        for number, (a, b) in enumerate(
+            zip(ours["stages"], reference["stages"], strict=True)
+        ):
+            milliseconds = a["forward_ms"] + a["backward_ms"]
+            expected = b["forward_ms"] + b["backward_ms"]
+            table.add(f"{what}, stage {number}", milliseconds, "ms", expected,
+                      f"<= {target}", milliseconds <= target * expected)  # fmt: skip
+    return first
+
+
+def adamw_rows(table, each, times):
+    for stage in times["stages"]:
+        what = f"{each['model']} {each['type']}, AdamW, stage {stage['stage']}"
+        if "copy_bytes_per_second" not in times:
+            table.skip(what, "only a GPU's copies are timed")
+            continue
+        bytes_ = TRAFFIC + (TRAFFIC_OF_COPY if each["type"] == "bfloat16" else 0)
+        rate = stage["parameters"] * bytes_ / stage["optimizer_ms"] * 1e3
+        whole = times["copy_bytes_per_second"]
+        table.add(what, rate / 1e9, "GB/s", whole / 1e9, f">= {ADAMW}",
+                  rate >= ADAMW * whole)  # fmt: skip
+
+
+def train(options, program, *more):
+    """Summary, and profile where one is asked for."""
+    with tempfile.TemporaryDirectory() as folder:
+        log, profile = pathlib.Path(folder) / "log", pathlib.Path(folder) / "profile"
+        wanted = ["--profile", profile] if "profile" in more else []
+        more = [word for word in more if word != "profile"]
+        # fmt: off
+        execute(options.bin / "chimera-run", program, "--data",
+                options.programs / "text", "--device", options.device, "--steps",
+                options.steps, "--evaluate-batches", 0, "--quiet", "--log", log,
+                "--timeout", 120, *wanted, *more)
+        # fmt: on
+        summary = json.loads(log.read_text().splitlines()[-1])["summary"]
+        return summary, json.loads(profile.read_text()) if wanted else None
+
+
+def instruction_rows(table, options, each):
+    for more in ([], ["--cuda-graphs"]):
+        what = f"an instruction, {'graphs' if more else 'no graphs'}"
+        if more and options.device != "cuda":
+            table.skip(what, "there are graphs on GPUs only")
+            continue
+        try:
+            summary, _ = train(options, options.programs / each["program"], *more)
+        except RuntimeError as error:
+            table.skip(what, error)
+            continue
+        most = max(rank["instructions"] for rank in summary["ranks"])
+        table.add(what, summary["seconds"] / most * 1e6, "us", None, "", None)
+
+
+def predicted_rows(table, options, each):
+    """One rank: a step is its instructions one after another. Between several,
+    the compiler's simulator predicts (test/bench/predict.py)."""
+    name = f"{each['model']} {each['type']}"
+    program = options.programs / each["program"]
+    try:
+        _, profile = train(options, program, "profile")
+        summary, again = train(options, program, "profile")
+    except RuntimeError as error:
+        table.skip(f"{name}, a step", error)
+        return
+    (stage,) = profile["stages"]
+    batches = each["micro_batches"]
+    predicted = sum(
+        batches * stage[action]["median"]
+        for action in ("load", "forward", "backward")
+        if action in stage
+    )
+    predicted += stage["optimizer_step"]["median"]
+    measured = again["steps"]["later"]["median"]
+    table.add(f"{name}, a step, predicted", measured / 1e6, "ms", predicted / 1e6,
+              f"{PREDICTED:.0%}", abs(measured / predicted - 1) <= PREDICTED)  # fmt: skip
+    (rank,) = summary["ranks"]
+    stated, peak = rank["stated_peak_bytes"], rank["peak_bytes"]
+    table.add(f"{name}, bytes at the peak, stated", peak / 2**20, "MiB",
+              stated / 2**20, f"{PREDICTED:.0%}",
+              abs(peak / stated - 1) <= PREDICTED)  # fmt: skip
+    if "device_bytes" in rank:
+        table.add(f"{name}, bytes of the GPU beside the plan",
+                  rank["unplanned_bytes"] / 2**20, "MiB", None, "", None)  # fmt: skip
+
+
+def machine(options):
+    found = {"host": platform.machine(), "python": platform.python_version()}
+    query = ("name", "driver_version", "memory.total", "clocks.sm", "clocks.max.sm")
+    try:
+        found["gpus"] = execute(
+            "nvidia-smi", f"--query-gpu={','.join(query)}", "--format=csv,noheader"
+        ).strip().splitlines()  # fmt: skip
+    except (OSError, RuntimeError):
+        found["gpus"] = []
+    try:
+        found["torch"] = execute(
+            options.python, "-c", "import torch; print(torch.__version__)"
+        ).strip()
+    except (OSError, RuntimeError):
+        found["torch"] = "none"
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--programs", type=pathlib.Path, required=True)
+    parser.add_argument("--to", type=pathlib.Path, help="a file")
+    parser.add_argument("--device", default="cuda", choices=("cuda", "host"))
+    parser.add_argument("--models", nargs="*", help="those that begin so")
+    parser.add_argument("--python", default=sys.executable, help="one with torch")
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=20)
+    options = parser.parse_args()
+    every = json.loads((options.programs / "table.json").read_text())
+    wanted = options.models or ["GPT-2", "instructions"]
+    table = Table()
+    about = machine(options)
+    print(json.dumps(about))
+    print(f"{'':<58}{'measured':>12} {'':<5}{'against':>12}{'ratio':>9}  target")
+    for each in every:
+        if not each["model"].startswith(tuple(wanted)):
+            continue
+        if each["model"] == "instructions":
+            instruction_rows(table, options, each)
+        elif "-step-" in each["program"]:
+            predicted_rows(table, options, each)
+        elif times := stage_rows(table, options, each):
+            adamw_rows(table, each, times)
+    if options.to:
+        options.to.write_text(
+            json.dumps({"machine": about, "rows": table.rows}, indent=1) + "\n"
+        )
+    if not any("measured" in row for row in table.rows):
+        sys.exit("nothing could be measured")
+
+
+if __name__ == "__main__":
+    main()
