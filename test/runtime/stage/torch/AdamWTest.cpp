@@ -75,6 +75,9 @@ TEST(AdamWTest, scalesTheGradient) {
 }
 
 TEST(AdamWTest, isTheSameOnAnyNumberOfThreads) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "it does not see how OpenMP's threads meet";
+#endif
   const int64_t n = 200003;
   auto weightsOn = [&](int threads) {
     setThreads(threads);
