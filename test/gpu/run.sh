@@ -80,7 +80,9 @@ schemes() {
 }
 
 numbers() {
-  each_way "$here/host_numbers.py" --run "$bin/chimera-run" --programs "$programs"
+  local compare=("$here/host_numbers.py" --run "$bin/chimera-run"
+    --programs "$programs")
+  each_way "${compare[@]}" && each_way "${compare[@]}" --graphs
 }
 
 kill() { "$here/kill.py" --run "$bin/chimera-run" --programs "$programs"; }
