@@ -34,6 +34,9 @@ Tensor ofNorm(const Tensor &parameter, const Tensor &input) {
              : parameter;
 }
 
+/// [M, C] of what has C as its last dimension; a copy if need be.
+Tensor flattened(const Tensor &x) { return x.reshape({-1, x.size(-1)}); }
+
 /// A graph is run once, so a node gives away what it holds.
 class ParameterNode final : public Node {
 public:
@@ -42,7 +45,9 @@ public:
   }
 
   variable_list apply(variable_list &&gradients) override {
-    use.outputGradient = std::move(gradients[0]);
+    use.outputGradient = use.kind == ParameterUse::Kind::Embedding
+                             ? std::move(gradients[0])
+                             : flattened(gradients[0]);
     variable_list ofInput;
     switch (use.kind) {
     case ParameterUse::Kind::Embedding:
@@ -103,7 +108,11 @@ void setNode(const Tensor &result, torch::autograd::edge_list from,
   torch::autograd::set_history(result, node);
 }
 
-Tensor flattened(const Tensor &x) { return x.view({-1, x.size(-1)}); }
+/// The rows `y` as an output for an input of shape [B, T, C]. Autograd takes it
+/// for no view of `y`, a sum in whose place would cost copies of its gradient.
+Tensor shapedAs(const Tensor &x, const Tensor &y) {
+  return at::_unsafe_view(y, {x.size(0), x.size(1), y.size(-1)});
+}
 
 } // namespace
 
@@ -129,7 +138,7 @@ Tensor linear(Parameters &parameters, const Tensor &x, size_t p) {
   Tensor flat = flattened(x), y;
   {
     at::NoGradGuard noGraph;
-    y = at::addmm(all[p + 1], flat, all[p].t());
+    y = shapedAs(x, at::addmm(all[p + 1], flat, all[p].t()));
   }
   if (at::GradMode::is_enabled())
     setNode(y, torch::autograd::collect_next_edges(flat),
@@ -138,7 +147,7 @@ Tensor linear(Parameters &parameters, const Tensor &x, size_t p) {
                                            .weight = p,
                                            .hasBias = true,
                                            .input = flat.detach()}));
-  return y.view({x.size(0), x.size(1), -1});
+  return y;
 }
 
 Tensor normedLinear(Parameters &parameters, const Tensor &x, size_t p, size_t w,
@@ -151,8 +160,8 @@ Tensor normedLinear(Parameters &parameters, const Tensor &x, size_t p, size_t w,
         at::native_layer_norm(x, {x.size(-1)}, ofNorm(all[p], x),
                               ofNorm(all[p + 1], x), kNormEpsilon);
     normed = flattened(normed);
-    y = hasBias ? at::addmm(all[w + 1], normed, all[w].t())
-                : normed.mm(all[w].t());
+    y = shapedAs(x, hasBias ? at::addmm(all[w + 1], normed, all[w].t())
+                            : normed.mm(all[w].t()));
   }
   if (at::GradMode::is_enabled())
     setNode(y, torch::autograd::collect_next_edges(x),
@@ -166,7 +175,7 @@ Tensor normedLinear(Parameters &parameters, const Tensor &x, size_t p, size_t w,
                  .mean = std::move(mean),
                  .reciprocalDeviation = std::move(reciprocalDeviation)},
                 std::move(normed)));
-  return y.view({x.size(0), x.size(1), -1});
+  return y;
 }
 
 } // namespace chimera::runtime
