@@ -23,16 +23,18 @@ namespace chimera::runtime {
 /// The numbers of a counter, its lowest word first.
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t key);
 
-/// Which elements dropout keeps: writes whether each of `elements` elements of
-/// each of `samples` samples, from number `first` on, is kept, with probability
-/// `probability`. Element e of sample s is, where number e mod 4 of the counter
-/// (e / 4, s), two 64-bit numbers, is below `probability` times 2^32.
-void keepElements(double probability, uint64_t key, uint64_t first,
-                  int64_t samples, int64_t elements, bool *kept);
+/// Which elements dropout keeps: writes to `kept` whether each of the elements
+/// [first, first + count) is, where each is dropped with probability `dropped`.
+/// Element n is kept where number n mod 4 of the counter n / 4, of 128 bits, is
+/// at least `keptFrom(dropped)`.
+void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
+                  bool *kept);
 
-/// The number below which an element's is where it is kept: `probability` times
-/// 2^32, rounded.
-uint64_t keepThreshold(double probability);
+/// The least number of 32 bits of an element that is kept, 2^32 where none is:
+/// that which is more than `dropped`, rounded to float, when it is made one in
+/// (0, 1] as cuRAND does, x * 2^-32 + 2^-33 in float. So fused kernels of
+/// attention that draw from cuRAND keep the same elements.
+uint64_t keptFrom(double dropped);
 
 } // namespace chimera::runtime
 

@@ -36,8 +36,8 @@ public:
   virtual ~StageKernels() = default;
 
   /// As Philox.h says.
-  virtual void keepElements(double probability, uint64_t key, uint64_t first,
-                            int64_t samples, int64_t elements, bool *kept) = 0;
+  virtual void keepElements(double dropped, uint64_t key, uint64_t first,
+                            int64_t count, bool *kept) = 0;
 
   /// Updates the weights of all runs and their two averages in place, as
   /// AdamWFactors.h says. `factors` are those of weights that decay.

@@ -101,22 +101,23 @@ def philox(counter, key):
 class Dropout:
     """Dropout for the samples of one micro-batch of one step."""
 
-    def __init__(self, probability, seed, step, micro_batch, samples):
+    def __init__(self, probability, seed, step, micro_batch):
         self.p, self.seed, self.step = probability, seed, step
-        self.samples = torch.arange(samples) + micro_batch * samples
+        self.micro_batch = micro_batch
 
     def __call__(self, x, layer, site):
         if self.p == 0:
             return x
         key = mix(self.seed, DROPOUT, layer, site, self.step)
-        elements = x.numel() // len(self.samples)
-        four, sample = torch.meshgrid(
-            torch.arange((elements + 3) // 4), self.samples, indexing="xy"
-        )
-        zero = torch.zeros_like(four)
-        numbers = torch.stack(philox((four, zero, sample, zero), key), -1)
-        kept = numbers.flatten(1)[:, :elements] < round((1 - self.p) * 2**32)
-        kept = kept.reshape(x.shape)
+        first = self.micro_batch * x.numel()
+        last = first + x.numel()
+        counter = torch.arange(first // 4, (last + 3) // 4)
+        zero = torch.zeros_like(counter)
+        numbers = philox((counter & LOW, counter >> 32, zero, zero), key)
+        numbers = torch.stack(numbers, -1).flatten()[first % 4 :][: x.numel()]
+        # As cuRAND makes a float in (0, 1] of a number.
+        uniform = numbers.float() * 2.0**-32 + 2.0**-33
+        kept = (uniform > self.p).reshape(x.shape)
         return torch.where(kept, x / (1 - self.p), torch.zeros_like(x))
 
 
@@ -310,9 +311,7 @@ def train(run, text, parameters):
                     )  # fmt: skip
                     index = copy * run.micro_batches + m
                     tokens, labels = windows(text, run, step, index)
-                    dropout = Dropout(
-                        run.dropout, run.seed, step, index, run.micro_batch_size
-                    )
+                    dropout = Dropout(run.dropout, run.seed, step, index)
                     loss = model.loss(tokens, labels, dropout)
                     (loss / (per_update * run.data_parallel)).backward()
                     history.take_gradients(weights)

@@ -75,13 +75,16 @@ GPT2 = {
 
 
 def timed():
-    """(name, description, ranks) of what the table times: of each model two
-    stages in both types, and a step of one rank."""
+    """(name, description, ranks, model) of what the table times: of each model two
+    stages in both types, without and with dropout, and a step of one rank."""
     for number, (model, sizes) in enumerate(GPT2.items()):
         for types in ("", "activation_type(bf16)"):
-            for stages, batches, name in ((2, 2, "stages"), (1, 4, "step")):
+            for stages, batches, name in (
+                (2, 2, "stages"), (2, 2, "dropout"), (1, 4, "step"),
+            ):  # fmt: skip
+                dropout = "dropout(0.1)" if name == "dropout" else ""
                 yield f"timed-{number}-{name}-{len(types)}", (
-                    f"chimera.model @m gpt2 {sizes}\n"
+                    f"chimera.model @m gpt2 {sizes} {dropout}\n"
                     f"chimera.pipeline @p of @m stages({stages}) "
                     f'micro_batches({batches}) schedule("1f1b") '
                     f"micro_batch_size(4) {types}\n"

@@ -4,6 +4,7 @@
 """Prints what the project promises of GPUs beside what was measured, a line each:
 
 - forward and backward of GPT-2's stages against PyTorch, eager and compiled;
+- the same stages with dropout against those without;
 - AdamW, as the part of the bandwidth of a copy that its memory traffic reaches;
 - the time that an instruction takes where stages compute next to nothing;
 - a step's time, and the bytes of a rank at its peak, against those that were
@@ -23,7 +24,7 @@ import sys
 import tempfile
 
 # Of forward and backward together.
-EAGER, COMPILED = 1.0, 0.95
+EAGER, COMPILED, DROPOUT = 1.0, 0.95, 1.1
 # AdamW reads gradient, weight and two averages, and writes three of them. Where
 # stages compute in bfloat16 it then reads the weights and writes their copy.
 TRAFFIC, TRAFFIC_OF_COPY = 28, 6
@@ -62,47 +63,70 @@ def execute(*command):
     return result.stdout
 
 
+def name_of(each):
+    return f"{each['model']} {each['type']}"
+
+
+def own_times(options, each, *more):
+    return json.loads(
+        execute(options.bin / "stage_times", options.programs / each["program"],
+                "--device", options.device, "--repeats", options.repeats, *more)
+    )  # fmt: skip
+
+
+def add_stages(table, what, ours, reference, target):
+    """A row for each stage: forward and backward together."""
+    for number, (a, b) in enumerate(
+        zip(ours["stages"], reference["stages"], strict=True)
+    ):
+        milliseconds = a["forward_ms"] + a["backward_ms"]
+        expected = b["forward_ms"] + b["backward_ms"]
+        table.add(f"{what}, stage {number}", milliseconds, "ms", expected,
+                  f"<= {target}", milliseconds <= target * expected)  # fmt: skip
+
+
 def stage_rows(table, options, each):
     """Returns the stages' own times."""
-    name = f"{each['model']} {each['type']}"
-    program = options.programs / each["program"]
     pytorch = [
         options.python, pathlib.Path(__file__).parent / "stage_times_pytorch.py",
         "--programs", options.programs, "--program", each["program"],
         "--device", "cuda" if options.device == "cuda" else "cpu",
         "--repeats", options.repeats,
     ]  # fmt: skip
-    own = [options.bin / "stage_times", program, "--device", options.device,
-           "--repeats", options.repeats]  # fmt: skip
     first = None
     for how, more, theirs, target in (
         ("eager", [], [], EAGER),
         ("compiled", ["--graphs"], ["--compile"], COMPILED),
     ):
-        what = f"{name}, {'graphs' if more else 'no graphs'} against {how}"
+        what = f"{name_of(each)}, {'graphs' if more else 'no graphs'} against {how}"
         if more and options.device != "cuda":
             table.skip(what, "there are graphs on GPUs only")
             continue
         try:
-            ours = json.loads(execute(*own, *more))
+            ours = own_times(options, each, *more)
             first = first or ours
             reference = json.loads(execute(*pytorch, *theirs))
         except RuntimeError as error:
             table.skip(what, error)
             continue
-        for number, (a, b) in enumerate(
-            zip(ours["stages"], reference["stages"], strict=True)
-        ):
-            milliseconds = a["forward_ms"] + a["backward_ms"]
-            expected = b["forward_ms"] + b["backward_ms"]
-            table.add(f"{what}, stage {number}", milliseconds, "ms", expected,
-                      f"<= {target}", milliseconds <= target * expected)  # fmt: skip
+        add_stages(table, what, ours, reference, target)
     return first
+
+
+def dropout_rows(table, options, each, without):
+    what = f"{name_of(each)}, dropout against none"
+    if not without:
+        table.skip(what, "the stages without dropout were not timed")
+        return
+    try:
+        add_stages(table, what, own_times(options, each), without, DROPOUT)
+    except RuntimeError as error:
+        table.skip(what, error)
 
 
 def adamw_rows(table, each, times):
     for stage in times["stages"]:
-        what = f"{each['model']} {each['type']}, AdamW, stage {stage['stage']}"
+        what = f"{name_of(each)}, AdamW, stage {stage['stage']}"
         if "copy_bytes_per_second" not in times:
             table.skip(what, "only a GPU's copies are timed")
             continue
@@ -147,7 +171,7 @@ def instruction_rows(table, options, each):
 def predicted_rows(table, options, each):
     """One rank: a step is its instructions one after another. Between several,
     the compiler's simulator predicts (test/bench/predict.py)."""
-    name = f"{each['model']} {each['type']}"
+    name = name_of(each)
     program = options.programs / each["program"]
     try:
         _, profile = train(options, program, "profile")
@@ -213,6 +237,7 @@ def main():
     about = machine(options)
     print(json.dumps(about))
     print(f"{'':<58}{'measured':>12} {'':<5}{'against':>12}{'ratio':>9}  target")
+    times = {}  # of a model's stages without dropout
     for each in every:
         if not each["model"].startswith(tuple(wanted)):
             continue
@@ -220,8 +245,11 @@ def main():
             instruction_rows(table, options, each)
         elif "-step-" in each["program"]:
             predicted_rows(table, options, each)
-        elif times := stage_rows(table, options, each):
-            adamw_rows(table, each, times)
+        elif "-dropout-" in each["program"]:
+            dropout_rows(table, options, each, times.get(name_of(each)))
+        elif found := stage_rows(table, options, each):
+            times[name_of(each)] = found
+            adamw_rows(table, each, found)
     if options.to:
         options.to.write_text(
             json.dumps({"machine": about, "rows": table.rows}, indent=1) + "\n"

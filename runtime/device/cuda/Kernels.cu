@@ -169,14 +169,13 @@ chimeraAdamWDouble(Factors<double> factors, Runs runs,
 }
 
 /// As keepElements of Philox.h: a thread makes the four numbers of a counter.
-extern "C" __global__ void chimeraKeepElements(Count threshold, Count key,
-                                               Count first, Count samples,
-                                               Count elements, bool *kept) {
-  Count counters = (elements + 3) / 4;
-  for (Count i = firstElement(); i < samples * counters; i += stride()) {
-    Count row = i / counters, counter = i % counters, sample = first + row;
-    Word a = Word(counter), b = Word(counter >> 32);
-    Word c = Word(sample), d = Word(sample >> 32);
+extern "C" __global__ void chimeraKeepElements(Count least, Count key,
+                                               Count first, Count count,
+                                               bool *kept) {
+  Count end = first + count, counters = (end + 3) / 4;
+  for (Count counter = first / 4 + firstElement(); counter < counters;
+       counter += stride()) {
+    Word a = Word(counter), b = Word(counter >> 32), c = 0, d = 0;
     Word low = Word(key), high = Word(key >> 32);
     for (int round = 0; round < 10; ++round) {
       Count one = Count(0xD2511F53) * a, two = Count(0xCD9E8D57) * c;
@@ -188,8 +187,10 @@ extern "C" __global__ void chimeraKeepElements(Count threshold, Count key,
       high += 0xBB67AE85;
     }
     Word numbers[4] = {a, b, c, d};
-    for (int k = 0; k < 4; ++k)
-      if (4 * counter + k < elements)
-        kept[row * elements + 4 * counter + k] = numbers[k] < threshold;
+    for (int k = 0; k < 4; ++k) {
+      Count element = 4 * counter + k;
+      if (element >= first && element < end)
+        kept[element - first] = numbers[k] >= least;
+    }
   }
 }

@@ -27,14 +27,13 @@ struct Runs {
 };
 
 class CudaStageKernels final : public StageKernels {
-  void keepElements(double probability, uint64_t key, uint64_t first,
-                    int64_t samples, int64_t elements, bool *kept) override {
+  void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
+                    bool *kept) override {
     cuda::Working on = cuda::working();
     on.kernels.launch(on.kernels.all().KeepElements, on.stream,
-                      counted(samples) * ((elements + 3) / 4),
-                      counted(keepThreshold(probability)), counted(key),
-                      counted(first), counted(samples), counted(elements),
-                      kept);
+                      (first % 4 + counted(count) + 3) / 4,
+                      counted(keptFrom(dropped)), counted(key), counted(first),
+                      counted(count), kept);
   }
 
   void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,

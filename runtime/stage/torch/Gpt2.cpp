@@ -12,114 +12,19 @@
 
 #include "runtime/stage/torch/Gpt2.h"
 
-#include "runtime/stage/Philox.h"
-#include "runtime/stage/torch/Random.h"
+#include "runtime/stage/torch/Attention.h"
 #include "runtime/stage/torch/TensorOver.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 
-#include <cmath>
-#include <limits>
 #include <stdexcept>
 
 namespace chimera::runtime {
 namespace {
 
 using at::Tensor;
-
-// Dropout in one layer, keyed by what it is for and not by where it runs.
-class Dropout {
-public:
-  /// `samples` is how many the micro-batch, or the part of one, has.
-  Dropout(double probability, uint64_t seed, uint32_t layer,
-          const std::optional<MicroBatch> &microBatch, int64_t samples,
-          StageKernels *kernels)
-      : probability(microBatch ? probability : 0), seed(seed), layer(layer),
-        microBatch(microBatch.value_or(MicroBatch{})), samples(samples),
-        kernels(kernels) {}
-
-  bool acts() const { return probability > 0; }
-
-  Tensor operator()(const Tensor &x, DropoutSite site) const {
-    if (!acts())
-      return x;
-    const uint64_t first =
-        (microBatch.index * microBatch.parts + microBatch.part) *
-        static_cast<uint64_t>(samples);
-    const uint64_t key = mix({seed, kDropout, layer, site, microBatch.step});
-    const int64_t elements = x.numel() / samples;
-    Tensor kept = at::empty(x.sizes(), at::dtype(at::kBool).device(x.device()));
-    if (kernels)
-      kernels->keepElements(1 - probability, key, first, samples, elements,
-                            kept.data_ptr<bool>());
-    else
-      keepElements(1 - probability, key, first, samples, elements,
-                   kept.data_ptr<bool>());
-    // In this order autograd keeps the mask and nothing else.
-    return x.mul(kept).mul_(1 / (1 - probability));
-  }
-
-private:
-  double probability;
-  uint64_t seed;
-  uint32_t layer;
-  MicroBatch microBatch;
-  int64_t samples;
-  StageKernels *kernels;
-};
-
-/// The mix of [B, heads, T, width] values by a fused kernel; undefined where
-/// the device has none for these. Kernels are named rather than chosen by
-/// scaled_dot_product_attention, so that what they keep is known.
-Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v) {
-  if (q.is_cpu())
-    return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
-        q, k, v, /*dropout_p=*/0, /*is_causal=*/true));
-  // Rows of 16 bytes.
-  if (q.scalar_type() == at::kBFloat16 && q.size(-1) % 8 == 0 &&
-      q.size(-1) <= 256)
-    return std::get<0>(at::_scaled_dot_product_flash_attention(
-        q, k, v, /*dropout_p=*/0, /*is_causal=*/true,
-        /*return_debug_mask=*/false));
-  if (q.scalar_type() != at::kFloat || q.size(-1) % 4 != 0)
-    return {};
-  return std::get<0>(at::_scaled_dot_product_efficient_attention(
-      q, k, v, /*attn_bias=*/std::nullopt,
-      /*compute_log_sumexp=*/at::GradMode::is_enabled(), /*dropout_p=*/0,
-      /*is_causal=*/true));
-}
-
-// Causal self-attention between its two linear layers.
-Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
-  const int64_t b = projected.size(0), t = projected.size(1);
-  const int64_t c = projected.size(2) / 3, width = c / heads;
-  if (!dropout.acts()) {
-    std::vector<Tensor> parts = projected.split(c, -1);
-    for (Tensor &part : parts)
-      part = part.view({b, t, heads, width}).transpose(1, 2);
-    if (Tensor mixed = fusedAttention(parts[0], parts[1], parts[2]);
-        mixed.defined())
-      return mixed.transpose(1, 2).reshape({b, t, c});
-  }
-  // The fused kernels have no dropout that we could key. One copy makes batched
-  // matrices of queries, keys and values.
-  std::vector<Tensor> parts = projected.view({b, t, 3, heads, width})
-                                  .permute({2, 0, 3, 1, 4})
-                                  .reshape({3, b * heads, t, width})
-                                  .unbind(0);
-  Tensor future = at::full({t, t}, -std::numeric_limits<double>::infinity(),
-                           projected.options().requires_grad(false))
-                      .triu_(1);
-  Tensor scores = at::baddbmm(future, parts[0], parts[1].transpose(1, 2), 1,
-                              1 / std::sqrt(static_cast<double>(width)));
-  Tensor probabilities = dropout(scores.softmax(-1), kAttention);
-  return probabilities.bmm(parts[2])
-      .view({b, heads, t, width})
-      .transpose(1, 2)
-      .reshape({b, t, c});
-}
 
 Tensor block(const Tensor &x, Parameters &parameters, size_t p, int64_t heads,
              const Dropout &dropout) {

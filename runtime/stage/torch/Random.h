@@ -10,7 +10,7 @@
 //
 //   initial weights   mix(seed, 1, layer, parameter's number in its layer),
 //                     those of the token embedding for a head tied to it
-//   dropout           mix(seed, 2, layer, site, step), and the sample
+//   dropout           mix(seed, 2, layer, site, step), and the element
 //   a text window     mix(seed, 3, step, sample)
 //
 // A sample's number is that of its micro-batch in all copies, times the samples
@@ -20,8 +20,9 @@
 // Weights seed at::Generator (CPU) with the mix: in Python,
 // torch.Generator().manual_seed(mix). (That Mersenne twister uses the lower 32
 // bits.) They are drawn in float64 by normal_(0, deviation) and rounded.
-// Dropout keeps elements by counting, with the mix as key (Philox.h), and
-// scales by 1 / (1 - p).
+// Dropout keeps elements by their numbers, with the mix as key (Philox.h), and
+// scales by 1 / (1 - p). An element's number is its sample's, times the
+// elements of a sample, plus the element's own in its sample.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,8 +43,8 @@ enum RandomUse : uint64_t {
 };
 
 /// Where in a layer dropout acts. Shapes: [B, T, C] but for the attention's
-/// probabilities, which are [B * heads, T, T]. A sample's elements are counted
-/// in that order.
+/// probabilities, which are [B * heads, T, T]. A sample's elements have their
+/// numbers in that order.
 enum DropoutSite : uint64_t {
   kEmbedding = 0,
   kAttention = 1,

@@ -316,14 +316,13 @@ TEST_F(Kernels, Fold) {
 }
 
 TEST_F(Kernels, KeepElements) {
-  constexpr int64_t kSamples = 3, kElements = 1003;
+  constexpr size_t count = 3007;
   constexpr uint64_t kFirst = (uint64_t{5} << 32) + 7;
-  const size_t count = kSamples * kElements;
   bool *kept = memory<bool>(count);
-  run("chimeraKeepElements", (1ULL << 32) / 4, 77ULL, kFirst + 0ULL,
-      kSamples + 0ULL, kElements + 0ULL, kept);
+  run("chimeraKeepElements", keptFrom(0.25) + 0ULL, 77ULL, kFirst + 0ULL,
+      count + 0ULL, kept);
   std::unique_ptr<bool[]> expected(new bool[count]), got(new bool[count]);
-  keepElements(0.25, 77, kFirst, kSamples, kElements, expected.get());
+  keepElements(0.25, 77, kFirst, count, expected.get());
   OK(cudaMemcpy(got.get(), kept, count, cudaMemcpyDeviceToHost));
   EXPECT_TRUE(std::equal(got.get(), got.get() + count, expected.get()));
 }

@@ -32,11 +32,9 @@ TEST(Philox, IsThePublishedOne) {
             (Numbers{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-std::vector<bool> kept(double probability, uint64_t first, int64_t samples,
-                       int64_t elements) {
-  auto count = static_cast<size_t>(samples * elements);
-  std::unique_ptr<bool[]> all(new bool[count]);
-  keepElements(probability, /*key=*/77, first, samples, elements, all.get());
+std::vector<bool> kept(double dropped, uint64_t first, int64_t count) {
+  std::unique_ptr<bool[]> all(new bool[static_cast<size_t>(count)]);
+  keepElements(dropped, /*key=*/77, first, count, all.get());
   return std::vector<bool>(all.get(), all.get() + count);
 }
 
@@ -46,31 +44,61 @@ void inSevenths(int64_t count, int64_t, const OnRange &work) {
 }
 
 // Sizes that are no multiple of a counter's or of what is worked on at once.
-TEST(Philox, KeepsByTheNumbersOfElementAndSample) {
-  const int64_t samples = 3, elements = 40003;
-  const uint64_t first = (uint64_t{5} << 32) + 0xffffffff;
-  std::vector<bool> all = kept(0.7, first, samples, elements);
-  for (int64_t s = 0; s < samples; ++s)
-    for (int64_t e = 0; e < elements; ++e) {
-      uint64_t sample = first + static_cast<uint64_t>(s);
-      Numbers numbers = philox({static_cast<uint32_t>(e / 4), 0,
-                                static_cast<uint32_t>(sample),
-                                static_cast<uint32_t>(sample >> 32)},
+TEST(Philox, KeepsByTheNumberOfAnElement) {
+  const int64_t count = 120009;
+  for (uint64_t first : {uint64_t(0), (uint64_t{5} << 34) - 7}) {
+    std::vector<bool> all = kept(0.3, first, count);
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t element = first + static_cast<uint64_t>(i);
+      Numbers numbers = philox({static_cast<uint32_t>(element / 4),
+                                static_cast<uint32_t>(element / 4 >> 32), 0, 0},
                                77);
-      ASSERT_EQ(all[static_cast<size_t>(s * elements + e)],
-                numbers[static_cast<size_t>(e % 4)] < 0.7 * 4294967296.)
-          << "sample " << s << ", element " << e;
+      ASSERT_EQ(all[static_cast<size_t>(i)],
+                numbers[element % 4] >= keptFrom(0.3))
+          << element;
     }
-  runRangesBy(inSevenths);
-  EXPECT_EQ(kept(0.7, first, samples, elements), all);
-  runRangesBy(nullptr);
+    runRangesBy(inSevenths);
+    EXPECT_EQ(kept(0.3, first, count), all);
+    runRangesBy(nullptr);
+  }
+}
+
+// A part of a tensor is that part of the whole one's.
+TEST(Philox, KeepsTheSameInParts) {
+  std::vector<bool> all = kept(0.5, 5, 1000);
+  for (int64_t from : {1, 6, 259, 999}) {
+    std::vector<bool> part =
+        kept(0.5, 5 + static_cast<uint64_t>(from), 1000 - from);
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + from));
+  }
+}
+
+// cuRAND's curand_uniform, which fused kernels compare with the probability, in
+// their float.
+TEST(Philox, KeepsWhereCurandsUniformIsMore) {
+  auto isKept = [](uint64_t number, double dropped) {
+    volatile float product = static_cast<float>(static_cast<uint32_t>(number));
+    product = product * 2.3283064e-10f;
+    volatile float uniform = product + 2.3283064e-10f / 2.0f;
+    return uniform > static_cast<float>(dropped);
+  };
+  for (double dropped : {0., 1e-9, 0.1, 0.25, 0.5, 0.7, 0.9, 0.99999999, 1.}) {
+    const uint64_t least = keptFrom(dropped), none = uint64_t(1) << 32;
+    for (uint64_t number = least; number < std::min(least + 2000, none);
+         ++number)
+      ASSERT_TRUE(isKept(number, dropped)) << dropped << ", " << number;
+    for (uint64_t number = least; number > 0 && number + 2000 > least; --number)
+      ASSERT_FALSE(isKept(number - 1, dropped)) << dropped << ", " << number;
+    EXPECT_NEAR(static_cast<double>(least), dropped * 0x1p32, 0x1p8 + 1);
+  }
+  EXPECT_EQ(keptFrom(0), 0u);
+  EXPECT_EQ(keptFrom(1), uint64_t(1) << 32);
 }
 
 TEST(Philox, KeepsAsManyAsItsProbabilitySays) {
   for (double probability : {0., 0.1, 0.5, 0.9, 1.}) {
     const double count = 1e6;
-    std::vector<bool> all =
-        kept(probability, 0, 10, static_cast<int64_t>(count) / 10);
+    std::vector<bool> all = kept(1 - probability, 0, 1000000);
     auto ones = static_cast<double>(std::ranges::count(all, true));
     double deviation = std::sqrt(count * probability * (1 - probability));
     EXPECT_NEAR(ones, count * probability, 4 * deviation) << probability;

@@ -24,10 +24,10 @@ public:
   uint32_t masks = 0;
   int64_t updated = 0;
 
-  void keepElements(double probability, uint64_t key, uint64_t first,
-                    int64_t samples, int64_t elements, bool *kept) override {
+  void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
+                    bool *kept) override {
     ++masks;
-    runtime::keepElements(probability, key, first, samples, elements, kept);
+    runtime::keepElements(dropped, key, first, count, kept);
   }
   void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,
              const float *gradientSum, float *weights, float *average,

@@ -245,11 +245,12 @@ std::vector<bool> documentedMask(const program::ProgramT &program,
   uint64_t key = mix({program.seed, 2, layer, site, microBatch.step});
   std::vector<bool> kept;
   for (uint64_t s = 0; s < samples; ++s)
-    for (uint32_t e = 0; e < elements; ++e) {
-      auto sample = static_cast<uint32_t>(microBatch.index * samples + s);
-      std::array<uint32_t, 4> numbers = philox({e / 4, 0, sample, 0}, key);
-      kept.push_back(numbers[e % 4] <
-                     (1 - program.model->dropout) * 4294967296.);
+    for (uint64_t e = 0; e < elements; ++e) {
+      const uint64_t n = (microBatch.index * samples + s) * elements + e;
+      const float number = static_cast<float>(
+          philox({static_cast<uint32_t>(n / 4), 0, 0, 0}, key)[n % 4]);
+      kept.push_back(number * 0x1p-32f + 0x1p-33f >
+                     static_cast<float>(program.model->dropout));
     }
   return kept;
 }

@@ -1,0 +1,139 @@
+//===- Attention.cpp - Causal self-attention on tensors -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels are named rather than chosen by scaled_dot_product_attention, so that
+// what they keep is known: Layout.cpp counts it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Attention.h"
+
+#include "runtime/stage/Philox.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+namespace chimera::runtime {
+namespace {
+
+using at::Tensor;
+
+/// Of a GPU. It draws element n of the probabilities [B, heads, T, T] as
+/// number n of a sequence of cuRAND's, from where LibTorch's generator of that
+/// GPU stands: `draw` says where, and its first element is a multiple of 4.
+Tensor efficientAttention(const Tensor &q, const Tensor &k, const Tensor &v,
+                          double dropped, Dropout::Draw draw) {
+  // Ranks that are threads may share a GPU, and with it the generator.
+  static std::mutex mutex;
+  std::unique_lock drawing(mutex, std::defer_lock);
+  if (dropped > 0) {
+    drawing.lock();
+    at::Generator generator = at::globalContext().defaultGenerator(q.device());
+    std::lock_guard lock(generator.mutex());
+    generator.set_current_seed(draw.key);
+    generator.set_offset(draw.first);
+  }
+  return std::get<0>(at::_scaled_dot_product_efficient_attention(
+      q, k, v, /*attn_bias=*/std::nullopt,
+      /*compute_log_sumexp=*/at::GradMode::is_enabled(), dropped,
+      /*is_causal=*/true));
+}
+
+/// Whether efficientAttention keeps what keepElements keeps: how it draws is
+/// LibTorch's own matter. Asks it, with equal scores and values that let each
+/// probability through, and waits for the answer.
+bool drawsAsWeDo(const at::TensorOptions &options) {
+  at::NoGradGuard noGraph;
+  constexpr int64_t kSamples = 2, kHeads = 2, kTokens = 64;
+  constexpr int64_t kShape[] = {kSamples, kHeads, kTokens, kTokens};
+  constexpr Dropout::Draw kDraw{.key = 0x0123456789abcdef,
+                                .first = (uint64_t(1) << 33) + 4};
+  const Tensor equal = at::zeros(kShape, options);
+  const Tensor each = at::eye(kTokens, options).expand(kShape).contiguous();
+  Tensor kept = at::empty(kShape, at::kBool);
+  keepElements(0.5, kDraw.key, kDraw.first, kept.numel(),
+               kept.data_ptr<bool>());
+  return efficientAttention(equal, equal, each, 0.5, kDraw)
+      .ne(0)
+      .cpu()
+      .equal(kept.tril_());
+}
+
+bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
+  const int64_t probabilities = q.size(0) * q.size(1) * q.size(2) * q.size(2);
+  // The generator stands at multiples of 4, and the kernel counts in 32 bits.
+  if (draw.first % 4 != 0 || probabilities > int64_t{1} << 32)
+    return false;
+  static const bool asWeDo = drawsAsWeDo(q.options().requires_grad(false));
+  return asWeDo;
+}
+
+/// The mix of [B, heads, T, width] values by a fused kernel; undefined where
+/// the device has none for these.
+Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
+                      const Dropout &dropout) {
+  if (q.is_cpu())
+    return dropout.acts()
+               ? Tensor()
+               : std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
+                     q, k, v, /*dropout_p=*/0, /*is_causal=*/true));
+  // Rows of 16 bytes.
+  const bool isNarrow = q.scalar_type() == at::kBFloat16;
+  if (!(isNarrow ? q.size(-1) % 8 == 0
+                 : q.scalar_type() == at::kFloat && q.size(-1) % 4 == 0))
+    return {};
+  if (dropout.acts()) {
+    const Dropout::Draw draw = dropout.drawOf(
+        kAttention, q.size(0) * q.size(1) * q.size(2) * q.size(2));
+    if (!dropsByFusedKernel(q, draw))
+      return {};
+    return efficientAttention(q, k, v, dropout.probability(), draw);
+  }
+  // It is faster, but draws in an order of its own.
+  if (isNarrow && q.size(-1) <= 256)
+    return std::get<0>(at::_scaled_dot_product_flash_attention(
+        q, k, v, /*dropout_p=*/0, /*is_causal=*/true,
+        /*return_debug_mask=*/false));
+  return efficientAttention(q, k, v, 0, {});
+}
+
+} // namespace
+
+Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
+  const int64_t b = projected.size(0), t = projected.size(1);
+  const int64_t c = projected.size(2) / 3, width = c / heads;
+  {
+    std::vector<Tensor> parts = projected.split(c, -1);
+    for (Tensor &part : parts)
+      part = part.view({b, t, heads, width}).transpose(1, 2);
+    if (Tensor mixed = fusedAttention(parts[0], parts[1], parts[2], dropout);
+        mixed.defined())
+      return mixed.transpose(1, 2).reshape({b, t, c});
+  }
+  // Written out. One copy makes batched matrices of queries, keys and values.
+  std::vector<Tensor> parts = projected.view({b, t, 3, heads, width})
+                                  .permute({2, 0, 3, 1, 4})
+                                  .reshape({3, b * heads, t, width})
+                                  .unbind(0);
+  Tensor future = at::full({t, t}, -std::numeric_limits<double>::infinity(),
+                           projected.options().requires_grad(false))
+                      .triu_(1);
+  Tensor scores = at::baddbmm(future, parts[0], parts[1].transpose(1, 2), 1,
+                              1 / std::sqrt(static_cast<double>(width)));
+  Tensor probabilities = dropout(scores.softmax(-1), kAttention);
+  return probabilities.bmm(parts[2])
+      .view({b, heads, t, width})
+      .transpose(1, 2)
+      .reshape({b, t, c});
+}
+
+} // namespace chimera::runtime

@@ -1,0 +1,60 @@
+//===- Dropout.h - Which elements a layer drops -----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Internal: it includes LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_DROPOUT_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_DROPOUT_H
+
+#include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/Random.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+
+namespace chimera::runtime {
+
+class StageKernels;
+
+/// Dropout in one layer, keyed by what it is for and not by where it runs.
+class Dropout {
+public:
+  /// `samples` is how many the micro-batch, or the part of one, has; without a
+  /// micro-batch nothing is dropped. `kernels` are a GPU's.
+  Dropout(double probability, uint64_t seed, uint32_t layer,
+          const std::optional<MicroBatch> &microBatch, int64_t samples,
+          StageKernels *kernels);
+
+  bool acts() const { return dropped > 0; }
+  double probability() const { return dropped; }
+
+  /// What decides which elements are kept (Philox.h).
+  struct Draw {
+    uint64_t key;
+    uint64_t first; ///< number of the first element
+  };
+  /// Of a tensor with `elements` elements for all samples.
+  Draw drawOf(DropoutSite site, int64_t elements) const;
+
+  /// `x` without what is dropped, the rest scaled up.
+  at::Tensor operator()(const at::Tensor &x, DropoutSite site) const;
+
+private:
+  double dropped;
+  uint64_t seed;
+  uint32_t layer;
+  MicroBatch microBatch;
+  int64_t samples;
+  StageKernels *kernels;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_DROPOUT_H
