@@ -70,7 +70,7 @@ public:
 
 private:
   Tensor ofLinearsInput() const {
-    return use.outputGradient.mm(parameters.all[use.weight]);
+    return product(use.outputGradient, parameters.all[use.weight]);
   }
 
   /// Adds the weight gradients too, where they are added at once: with the
@@ -138,7 +138,7 @@ Tensor linear(Parameters &parameters, const Tensor &x, size_t p) {
   Tensor flat = flattened(x), y;
   {
     at::NoGradGuard noGraph;
-    y = shapedAs(x, at::addmm(all[p + 1], flat, all[p].t()));
+    y = shapedAs(x, productWithBias(all[p + 1], flat, all[p]));
   }
   if (at::GradMode::is_enabled())
     setNode(y, torch::autograd::collect_next_edges(flat),
@@ -160,8 +160,8 @@ Tensor normedLinear(Parameters &parameters, const Tensor &x, size_t p, size_t w,
         at::native_layer_norm(x, {x.size(-1)}, ofNorm(all[p], x),
                               ofNorm(all[p + 1], x), kNormEpsilon);
     normed = flattened(normed);
-    y = shapedAs(x, hasBias ? at::addmm(all[w + 1], normed, all[w].t())
-                            : normed.mm(all[w].t()));
+    y = shapedAs(x, hasBias ? productWithBias(all[w + 1], normed, all[w])
+                            : product(normed, all[w].t()));
   }
   if (at::GradMode::is_enabled())
     setNode(y, torch::autograd::collect_next_edges(x),

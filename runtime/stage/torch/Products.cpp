@@ -1,0 +1,125 @@
+//===- Products.cpp - Products of matrices --------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Products.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/mm.h>
+
+#include <algorithm>
+#include <atomic>
+
+namespace chimera::runtime {
+namespace {
+
+using at::Tensor;
+
+/// Multiplications from which on oneDNN is worth its longer call.
+constexpr int64_t kFewest = 1 << 20;
+
+/// Elements of a block of a sum's rows, whose product needs memory of its own
+/// for a while.
+constexpr int64_t kBlockElements = 1 << 20;
+
+/// The operator that LibTorch's own compiler calls: x times the transpose of
+/// weight, on tensors as they are.
+using Linear = Tensor(const Tensor &x, const Tensor &weight,
+                      const std::optional<Tensor> &bias,
+                      std::string_view function,
+                      c10::List<std::optional<at::Scalar>> scalars,
+                      std::optional<std::string_view> algorithm);
+
+const std::optional<c10::TypedOperatorHandle<Linear>> &oneDnnsLinear() {
+  static const auto found = [] {
+    std::optional<c10::TypedOperatorHandle<Linear>> typed;
+    if (auto handle = c10::Dispatcher::singleton().findSchema(
+            {"mkldnn::_linear_pointwise", ""}))
+      typed = handle->typed<Linear>();
+    return typed;
+  }();
+  return found;
+}
+
+/// Where MKL leaves half of the processor's vectors unused.
+bool isWorthIt() {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  return !__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
+std::atomic<bool> &choice() {
+  static std::atomic<bool> chosen{isWorthIt()};
+  return chosen;
+}
+
+/// Of a [M, K] and a matrix [K, N].
+bool isForOneDnn(const Tensor &a, int64_t n) {
+  return a.is_cpu() && a.scalar_type() == at::kFloat && oneDnnMultiplies() &&
+         a.numel() * n >= kFewest;
+}
+
+Tensor byOneDnn(const Tensor &x, const Tensor &weight,
+                const std::optional<Tensor> &bias) {
+  return oneDnnsLinear()->call(x, weight, bias, "none",
+                               c10::List<std::optional<at::Scalar>>(), "");
+}
+
+} // namespace
+
+bool oneDnnMultiplies() {
+  return choice().load(std::memory_order_relaxed) && oneDnnsLinear();
+}
+
+void letOneDnnMultiply(bool does) { choice().store(does); }
+
+Tensor product(const Tensor &a, const Tensor &b) {
+  return isForOneDnn(a, b.size(1)) ? byOneDnn(a, b.t(), std::nullopt) : a.mm(b);
+}
+
+Tensor productAs(at::ScalarType type, const Tensor &a, const Tensor &b) {
+  if (a.scalar_type() == type)
+    return product(a, b);
+  // The host's kernels have one type only.
+  return a.is_cuda() ? at::mm(a, b, type) : product(a.to(type), b.to(type));
+}
+
+Tensor productWithBias(const Tensor &bias, const Tensor &x,
+                       const Tensor &weight) {
+  return isForOneDnn(x, weight.size(0)) ? byOneDnn(x, weight, bias)
+                                        : at::addmm(bias, x, weight.t());
+}
+
+void addProduct(Tensor &sum, bool adds, const Tensor &a, const Tensor &b) {
+  const at::ScalarType type = sum.scalar_type();
+  const int beta = adds ? 1 : 0;
+  if (a.is_cuda() && a.scalar_type() != type) {
+    at::addmm_out(sum, sum, a, b, type, beta);
+    return;
+  }
+  const Tensor own = a.to(type), other = b.to(type);
+  if (!isForOneDnn(own, sum.size(1))) {
+    sum.addmm_(own, other, beta);
+    return;
+  }
+  const int64_t block = std::max<int64_t>(1, kBlockElements / sum.size(1));
+  for (int64_t first = 0; first < sum.size(0); first += block) {
+    const int64_t rows = std::min(block, sum.size(0) - first);
+    const Tensor part =
+        byOneDnn(own.narrow(0, first, rows), other.t(), std::nullopt);
+    Tensor to = sum.narrow(0, first, rows);
+    if (adds)
+      to.add_(part);
+    else
+      to.copy_(part);
+  }
+}
+
+} // namespace chimera::runtime
