@@ -16,6 +16,8 @@ using namespace chimera::runtime::nccl;
 
 namespace {
 constexpr std::chrono::milliseconds kBetweenLooks(50);
+constexpr uint64_t kLooksWithoutNap = 1000;
+constexpr std::chrono::microseconds kNap(100);
 
 ncclConfig_t withoutBlocking() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -36,6 +38,16 @@ ncclUniqueId exchangeId(Control &control, std::chrono::milliseconds timeout) {
     control.send(rank, bytes, timeout);
   return id;
 }
+
+/// As one group: NCCL then tells all of them before it frees what any had. To
+/// free memory of a GPU is to wait for what is under way there, for ever if
+/// that is of a communicator which has not been told.
+void abortAll(const std::vector<ncclComm_t> &communicators) noexcept {
+  (void)ncclGroupStart();
+  for (ncclComm_t communicator : communicators)
+    (void)ncclCommAbort(communicator);
+  (void)ncclGroupEnd();
+}
 } // namespace
 
 Communicators::Communicators(cuda::CudaDevice &device, Control &control,
@@ -52,10 +64,10 @@ Communicators::Communicators(cuda::CudaDevice &device, Control &control,
   try {
     settle(all, "ncclCommInitRankConfig");
   } catch (...) {
-    (void)ncclCommAbort(all);
+    abortAll(made);
     throw;
   }
-  watch = std::thread([this] { lookForErrors(); });
+  watch = std::thread([this] { look(); });
 }
 
 Communicators::~Communicators() {
@@ -63,7 +75,7 @@ Communicators::~Communicators() {
     std::lock_guard lock(mutex);
     ends = true;
   }
-  ending.notify_all();
+  changed.notify_all();
   watch.join();
   end();
 }
@@ -82,8 +94,10 @@ void Communicators::end() noexcept {
   } catch (...) {
     isWell = false;
   }
+  if (!isWell)
+    return abortAll(made);
   for (size_t i = made.size(); i-- > 0;)
-    (void)(isWell ? ncclCommDestroy(made[i]) : ncclCommAbort(made[i]));
+    (void)ncclCommDestroy(made[i]);
 }
 
 ncclComm_t Communicators::split(std::span<const uint32_t> members) {
@@ -149,40 +163,50 @@ void Communicators::settle(ncclComm_t communicator, const char *call) {
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
                       timedOut(timeout, std::string(call) + " of NCCL"));
-    if (looks < 100)
+    // NCCL starts a thread for a call that must not block.
+    if (looks < kLooksWithoutNap)
       std::this_thread::yield();
     else
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      std::this_thread::sleep_for(kNap);
   }
 }
 
-void Communicators::lookForErrors() {
+void Communicators::look() {
   std::unique_lock lock(mutex);
-  while (!ending.wait_for(lock, kBetweenLooks, [&] { return ends; })) {
-    if (isAborted)
-      return;
-    for (ncclComm_t communicator : made) {
-      ncclResult_t state = ncclSuccess;
-      try {
-        expect(ncclCommGetAsyncError(communicator, &state),
-               "ncclCommGetAsyncError", communicator);
-        expect(state, "an operation", communicator);
-      } catch (...) {
-        lock.unlock();
-        abort(std::current_exception());
-        return;
-      }
+  while (!changed.wait_for(lock, kBetweenLooks, [&] {
+    return ends || isAborted;
+  }) && !findError())
+    ;
+  if (!isAborted)
+    return;
+  // Nobody uses them any more: the device fails all calls.
+  const std::vector<ncclComm_t> all = made;
+  lock.unlock();
+  abortAll(all);
+}
+
+/// Whether NCCL tells of an error, which then aborts all.
+bool Communicators::findError() noexcept {
+  for (ncclComm_t communicator : made) {
+    ncclResult_t state = ncclSuccess;
+    try {
+      expect(ncclCommGetAsyncError(communicator, &state),
+             "ncclCommGetAsyncError", communicator);
+      expect(state, "an operation", communicator);
+    } catch (...) {
+      device.fail(std::current_exception());
+      isAborted = true;
     }
   }
+  return isAborted;
 }
 
 void Communicators::abort(std::exception_ptr reason) noexcept {
   // First, or what was waited for would seem to be there.
   device.fail(std::move(reason));
-  std::lock_guard lock(mutex);
-  if (isAborted)
-    return;
-  isAborted = true;
-  for (ncclComm_t communicator : made)
-    (void)ncclCommAbort(communicator);
+  {
+    std::lock_guard lock(mutex);
+    isAborted = true;
+  }
+  changed.notify_all();
 }

@@ -9,8 +9,8 @@
 // the same order. NCCL never blocks the host here: a call that has not ended
 // yet is asked after until it has, or the run fails.
 //
-// One thread makes and uses them, another looks for errors, and any may abort
-// them.
+// One thread makes and uses them, another looks for errors and aborts them, for
+// which any may ask.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,13 +51,16 @@ public:
   void call(std::span<const ncclComm_t> used,
             const std::function<void()> &calls);
 
-  /// Ends what is under way at this rank, and makes every later call of the
-  /// device throw `reason`. Any thread may call it, more than once.
+  /// Makes every later call of the device throw `reason`, and has what is under
+  /// way at this rank end, for which it does not wait: that may take until
+  /// other ranks of the process have aborted theirs. Any thread may call it,
+  /// more than once.
   void abort(std::exception_ptr reason) noexcept;
 
 private:
   void settle(ncclComm_t communicator, const char *call);
-  void lookForErrors();
+  void look();
+  bool findError() noexcept;
   void end() noexcept;
 
   cuda::CudaDevice &device;
@@ -68,7 +71,7 @@ private:
   ncclComm_t splitting = nullptr; ///< which NCCL writes when it is there
   bool isAborted = false;
   bool ends = false;
-  std::condition_variable ending;
+  std::condition_variable changed;
   std::thread watch;
 };
 

@@ -7,6 +7,7 @@
 
 #include "runtime/channel/nccl/Channels.h"
 #include "runtime/control/InProcess.h"
+#include "runtime/control/Messages.h"
 #ifdef CHIMERA_TEST_ON_GPUS
 #include "runtime/control/join/Join.h"
 #include "runtime/train/Launch.h"
@@ -70,7 +71,12 @@ static void runOne(Control &control, int gpu, const test::World &world,
   channels->prepare(test::communicationAmong(world.ranks));
   std::unique_ptr<Queue> queue = device.makeQueue("compute");
   test::Rank own{*channels, device, *queue};
+  // Nobody ends while another still uses what both have, and each sees its own
+  // failure first.
+  constexpr std::chrono::seconds kPatience(60);
+  meet(control, kPatience, "the ranks of a test");
   body(own);
+  meet(control, kPatience, "the end of a test");
 }
 
 void test::onEachRank(const World &world,

@@ -239,6 +239,7 @@ struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
   std::vector<std::pair<std::shared_ptr<Member>, std::vector<Request>>> all;
+  std::vector<std::shared_ptr<Member>> aborted;
 };
 thread_local Group group;
 
@@ -409,7 +410,33 @@ ncclResult_t call(const char *name, const Detail &detail, const Body &body) {
 }
 
 /// Launches what this thread's group has.
+/// As NCCL does, whose aborted communicators free memory of the GPU: that waits
+/// for all that is under way there, of other communicators too.
+void freeAborted() {
+  for (const std::shared_ptr<Member> &aborted :
+       std::exchange(group.aborted, {})) {
+    std::vector<std::shared_ptr<Member>> neighbours;
+    {
+      std::lock_guard lock(registry().mutex);
+      for (const auto &[handle, member] : registry().members)
+        if (member->device == aborted->device)
+          neighbours.push_back(member);
+    }
+    for (const std::shared_ptr<Member> &member : neighbours) {
+      std::shared_ptr<Signal> last;
+      {
+        std::lock_guard lock(member->mutex);
+        last = member->ended;
+      }
+      while (last && !last->waitFor(std::chrono::milliseconds(2)))
+        ;
+    }
+    drop(reinterpret_cast<ncclComm_t>(aborted.get()));
+  }
+}
+
 ncclResult_t endGroup() {
+  freeAborted();
   auto all = std::exchange(group.all, {});
   if (ncclResult_t error = std::exchange(group.error, ncclSuccess))
     return error;
@@ -707,10 +734,14 @@ ncclResult_t ncclCommAbort(ncclComm_t handle) {
         if (!member)
           return refuse(ncclInvalidArgument, "no such communicator");
         member->health->isAborted.store(true, std::memory_order_relaxed);
-        std::lock_guard lock(member->mutex);
-        member->pending.clear();
-        member->split = nullptr;
-        drop(handle);
+        {
+          std::lock_guard lock(member->mutex);
+          member->pending.clear();
+          member->split = nullptr;
+        }
+        group.aborted.push_back(member);
+        if (group.depth == 0)
+          freeAborted();
         return ncclSuccess;
       });
 }
