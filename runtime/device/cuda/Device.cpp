@@ -104,6 +104,9 @@ void CudaDevice::listen(std::optional<Listener> listener) {
     progress = std::make_unique<Progress>(std::move(*listener),
                                           [this](const Event &event) {
                                             try {
+                                              // Or CUDA opens the first GPU
+                                              // for the calling thread.
+                                              use();
                                               return isDone(event);
                                             } catch (...) {
                                               fail(std::current_exception());

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 using namespace chimera::runtime;
 using namespace chimera::runtime::cuda;
@@ -23,6 +24,17 @@ using namespace chimera::runtime::cuda;
 namespace {
 // Enough to fill a multiprocessor.
 constexpr unsigned kBlocksOnProcessor = 8;
+
+constexpr std::pair<cudaKernel_t Kernels::Loaded::*, const char *> kNames[] = {
+    {&Kernels::Loaded::FoldFloat, "chimeraFoldFloat"},
+    {&Kernels::Loaded::FoldDouble, "chimeraFoldDouble"},
+    {&Kernels::Loaded::FoldInteger, "chimeraFoldInteger"},
+    {&Kernels::Loaded::ScaleFloat, "chimeraScaleFloat"},
+    {&Kernels::Loaded::ScaleDouble, "chimeraScaleDouble"},
+    {&Kernels::Loaded::AdamWFloat, "chimeraAdamWFloat"},
+    {&Kernels::Loaded::AdamWDouble, "chimeraAdamWDouble"},
+    {&Kernels::Loaded::KeepElements, "chimeraKeepElements"},
+};
 
 /// The argument of the folds, as Kernels.cu has it.
 struct Summands {
@@ -88,18 +100,9 @@ Kernels::Loaded Kernels::load(int capability) {
                              nullptr, nullptr, 0),
          "cudaLibraryLoadData");
   Loaded loaded{};
-  auto find = [&](cudaKernel_t &kernel, const char *name) {
-    expect(cudaLibraryGetKernel(&kernel, library, name),
+  for (const auto &[kernel, name] : kNames)
+    expect(cudaLibraryGetKernel(&(loaded.*kernel), library, name),
            "cudaLibraryGetKernel");
-  };
-  find(loaded.FoldFloat, "chimeraFoldFloat");
-  find(loaded.FoldDouble, "chimeraFoldDouble");
-  find(loaded.FoldInteger, "chimeraFoldInteger");
-  find(loaded.ScaleFloat, "chimeraScaleFloat");
-  find(loaded.ScaleDouble, "chimeraScaleDouble");
-  find(loaded.AdamWFloat, "chimeraAdamWFloat");
-  find(loaded.AdamWDouble, "chimeraAdamWDouble");
-  find(loaded.KeepElements, "chimeraKeepElements");
   return all[capability] = loaded;
 }
 
@@ -112,6 +115,13 @@ Kernels::Kernels(int ordinal) {
   };
   loaded = load(10 * attribute(cudaDevAttrComputeCapabilityMajor) +
                 attribute(cudaDevAttrComputeCapabilityMinor));
+  // CUDA brings a kernel to a GPU at its first launch, and waits for all that
+  // is under way there, unless it is asked about it before.
+  for (const auto &[kernel, name] : kNames) {
+    cudaFuncAttributes attributes{};
+    expect(cudaFuncGetAttributes(&attributes, loaded.*kernel),
+           "cudaFuncGetAttributes");
+  }
   mostBlocks = kBlocksOnProcessor *
                static_cast<unsigned>(
                    std::max(1, attribute(cudaDevAttrMultiProcessorCount)));

@@ -23,8 +23,9 @@ namespace chimera::runtime::cuda {
 
 class Kernels {
 public:
-  /// Those of the GPU `ordinal`, compiled and loaded now. Throws
-  /// std::runtime_error where they cannot be, with the compiler's log.
+  /// Those of the GPU `ordinal`, which is the current one, compiled and loaded
+  /// now. Throws std::runtime_error where they cannot be, with the compiler's
+  /// log.
   explicit Kernels(int ordinal);
 
   /// As Fold.h says, for at most kMostSummands contributions; throws

@@ -29,6 +29,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <shared_mutex>
 #include <thread>
 #include <unordered_map>
@@ -167,6 +168,7 @@ struct Gpu {
   std::vector<std::shared_ptr<Stream>> destroyed; ///< that may not have ended
   std::unordered_map<cudaEvent_t, std::shared_ptr<Event>> events;
   std::map<const std::byte *, Allocation> memory; ///< by its beginning
+  std::set<std::pair<int, const void *>> loaded;  ///< kernels, by device
   std::deque<Point> points; ///< all since the last reset() without streams
 
   std::mutex callsMutex; ///< guards these
@@ -475,6 +477,10 @@ void test::reset() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   setDevices(kDevices, kMemoryBytes);
+  {
+    std::unique_lock lock(gpu().mutex);
+    gpu().loaded.clear();
+  }
   allowSharedDevices(false);
   setDelays(1);
   recordCalls(false);
@@ -975,6 +981,24 @@ static const KernelOnHost *kernelOf(const void *handle) {
   return nullptr;
 }
 
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes,
+                                  const void *handle) {
+  const KernelOnHost *kernel = kernelOf(handle);
+  return call(
+      "cudaFuncGetAttributes",
+      [&] { return text(kernel ? kernel->name : "?"); },
+      [&] {
+        if (!kernel)
+          return cudaErrorInvalidDeviceFunction;
+        *attributes = {};
+        std::unique_lock lock(gpu().mutex);
+        gpu().loaded.emplace(currentDevice, kernel);
+        return cudaSuccess;
+      });
+}
+
+/// Refuses a kernel that has not been asked about on this GPU, which would wait
+/// for all that is under way there.
 cudaError_t cudaLaunchKernel(const void *handle, dim3 grid, dim3 block,
                              void **arguments, size_t,
                              cudaStream_t streamHandle) {
@@ -989,6 +1013,11 @@ cudaError_t cudaLaunchKernel(const void *handle, dim3 grid, dim3 block,
         if (!kernel || !find(streamHandle, stream) ||
             deviceOf(streamHandle) != currentDevice)
           return cudaErrorInvalidResourceHandle;
+        {
+          std::shared_lock lock(gpu().mutex);
+          if (!gpu().loaded.contains({currentDevice, kernel}))
+            return cudaErrorInvalidDeviceFunction;
+        }
         const uint64_t threads = uint64_t{block.x} * block.y * block.z;
         if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 ||
             grid.z == 0)

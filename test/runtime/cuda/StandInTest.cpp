@@ -285,6 +285,8 @@ protected:
     cudaStream_t one = stream();
     cudaKernel_t kernel = nullptr;
     OK(cudaLibraryGetKernel(&kernel, library, name));
+    cudaFuncAttributes attributes;
+    OK(cudaFuncGetAttributes(&attributes, kernel));
     {
       void *pointers[] = {&arguments...};
       OK(cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(3),
@@ -325,6 +327,24 @@ TEST_F(Kernels, KeepElements) {
   keepElements(0.25, 77, kFirst, count, expected.get());
   OK(cudaMemcpy(got.get(), kept, count, cudaMemcpyDeviceToHost));
   EXPECT_TRUE(std::equal(got.get(), got.get() + count, expected.get()));
+}
+
+TEST_F(Kernels, AreRefusedWhereCudaWouldLoadThemAtTheirLaunch) {
+  cudaStream_t one = stream();
+  cudaKernel_t kernel = nullptr;
+  OK(cudaLibraryGetKernel(&kernel, library, "chimeraScaleFloat"));
+  std::byte *elements = nullptr;
+  unsigned long long count = 0;
+  double factor = 1;
+  void *pointers[] = {&elements, &count, &factor};
+  auto launch = [&] {
+    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(1),
+                            dim3(1), pointers, 0, one);
+  };
+  EXPECT_EQ(launch(), cudaErrorInvalidDeviceFunction);
+  cudaFuncAttributes attributes;
+  OK(cudaFuncGetAttributes(&attributes, kernel));
+  OK(launch());
 }
 
 TEST_F(Kernels, HaveNames) {
