@@ -54,7 +54,9 @@ Workload chimera::makeWorkload(const RunSettings &settings,
         "stages");
   refuseWithoutEffect(settings, load.kind);
   if (settings.device == kCuda)
-    load.accelerator = loadCuda({.stagesOnHost = load.kind != kTransformer});
+    load.accelerator =
+        loadCuda({.stagesOnHost = load.kind != kTransformer,
+                  .ownAllReduce = settings.allReduce == kTransport});
   if (load.kind != kTransformer) {
     load.stages = load.kind == kExact
                       ? StageFactory(makeExactStage)

@@ -26,6 +26,9 @@ struct AcceleratorOptions {
   /// Whether stages compute on the host, as exact and synthetic ones do. The
   /// device then moves what they made, and nothing else.
   bool stagesOnHost = false;
+  /// Whether sums are the library's own, where it makes them, which may round
+  /// differently.
+  bool ownAllReduce = false;
 };
 
 class Accelerator {
@@ -39,11 +42,9 @@ public:
                                              uint32_t rank) = 0;
   /// Between the devices of the ranks of `control`, each of which makes them at
   /// the same time. Neither argument ends before them. Ranks that are threads
-  /// of one process may share devices. NCCL's own calls fail after `timeout`;
-  /// `ownAllReduce`: sums are the library's own, where it makes them, which may
-  /// round differently.
+  /// of one process may share devices. NCCL's own calls fail after `timeout`.
   virtual std::unique_ptr<Channels>
-  makeChannels(Device &device, Control &control, bool ownAllReduce,
+  makeChannels(Device &device, Control &control,
                std::chrono::milliseconds timeout) = 0;
 
   /// For stages that compute on the device of the calling thread.
@@ -55,7 +56,9 @@ public:
 };
 
 /// Loads the module for CUDA and NCCL. Throws std::runtime_error where it was
-/// not built, does not load, or finds no GPU, with what to do.
+/// not built, does not load, or finds no GPU, with what to do. To be called
+/// before other threads read the environment, of which CUDA and NCCL read what
+/// is set here.
 std::unique_ptr<Accelerator> loadCuda(const AcceleratorOptions &options);
 
 /// The device of the `place`-th rank of its host, of `ranks`. Ranks share

@@ -130,6 +130,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
   {
     Watchdog limit(run.timeout, "all ranks to make their groups", fail);
     channels.prepare(communication);
+    // What a rank has freed by then would wait for others' messages after it.
+    meet(control, run.timeout, "all ranks to have made their groups");
   }
   if (std::optional<uint64_t> taken = device.takenBytes()) {
     std::string fault = faultOfDeviceMemory(
@@ -183,17 +185,24 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   }
   runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
     auto runOn = [&](Device &device, Channels &channels) {
-      runRank(
-          run, communication, *controls[rank], device, channels, page.of(rank),
-          [&](uint64_t step) { return page.mayBegin(step); }, {}, fail);
+      try {
+        runRank(
+            run, communication, *controls[rank], device, channels,
+            page.of(rank), [&](uint64_t step) { return page.mayBegin(step); },
+            {}, fail);
+      } catch (const std::exception &error) {
+        // Before a device frees memory, which may wait for the other ranks'.
+        fail(error.what());
+        throw;
+      }
     };
     if (!run.accelerator)
       return runOn(*makeHostDevice(), *ofHost[rank]);
     Control &control = *controls[rank];
     const std::unique_ptr<Device> device = run.accelerator->makeDevice(
         deviceOf(rank, run.accelerator->devices()), rank);
-    const std::unique_ptr<Channels> channels = run.accelerator->makeChannels(
-        *device, control, run.ownAllReduce, run.timeout);
+    const std::unique_ptr<Channels> channels =
+        run.accelerator->makeChannels(*device, control, run.timeout);
     AbortedChannels aborted(control, *channels);
     runOn(*device, *channels);
   });

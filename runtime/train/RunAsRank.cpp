@@ -160,7 +160,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
           deviceOf(static_cast<uint32_t>(place), run.accelerator->devices()),
           joined->rank());
       channels = run.accelerator->makeChannels(*device, joined->control(),
-                                               run.ownAllReduce, run.timeout);
+                                               run.timeout);
     } else {
       device = makeHostDevice();
       channels = joined->makeChannels(share.threads.progress, run.ownAllReduce);

@@ -12,12 +12,24 @@
 #include "runtime/stage/cuda/StageKernels.h"
 #include "runtime/train/cuda/SharedDevices.h"
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
 using namespace chimera::runtime;
 
 namespace {
+/// What CUDA and NCCL read when they start; what is set already stays.
+void setEnvironment(const AcceleratorOptions &options) {
+  // Streams beyond these share queues of the hardware: one that waits for
+  // another rank would hold up what that rank waits for.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  // Connects for NCCL's own sums when communicators are made, not within the
+  // first step.
+  if (options.ownAllReduce)
+    setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+}
+
 class NoTensors final : public MemoryMeter {
 public:
   int64_t currentBytes() const override { return 0; }
@@ -40,7 +52,7 @@ public:
   }
 
   std::unique_ptr<Channels>
-  makeChannels(Device &device, Control &control, bool ownAllReduce,
+  makeChannels(Device &device, Control &control,
                std::chrono::milliseconds timeout) override {
     auto &own = dynamic_cast<cuda::CudaDevice &>(device);
     Seating seating = seatRanks(own, control, timeout);
@@ -50,8 +62,9 @@ public:
       return makeCopyChannels(hubOf(seating.run, control.ranks()),
                               control.rank(), own,
                               {.gpus = std::move(seating.gpus)});
-    return makeNcclChannels(own, control,
-                            {.ownAllReduce = ownAllReduce, .timeout = timeout});
+    return makeNcclChannels(
+        own, control,
+        {.ownAllReduce = options.ownAllReduce, .timeout = timeout});
   }
 
   StageKernels &kernels() override { return cudaStageKernels(); }
@@ -87,5 +100,6 @@ private:
 std::unique_ptr<Accelerator>
 chimera::runtime::makeCudaAccelerator(const AcceleratorOptions &options,
                                       const TensorLibrary &library) {
+  setEnvironment(options);
   return std::make_unique<CudaAccelerator>(options, library);
 }

@@ -43,12 +43,14 @@ std::shared_ptr<void> onStream(cudaStream_t stream) {
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
-chimeraMakeAccelerator2(const AcceleratorOptions &options) {
+chimeraMakeAccelerator3(const AcceleratorOptions &options) {
   static const CudaTensorMeter meter;
   auto accelerator =
       makeCudaAccelerator(options, {.aroundWork = onStream,
                                     .meter = &meter,
                                     .makeGraphs = makeTensorGraphs});
+  // Products of bfloat16 are summed in float32 (stage/torch).
+  at::globalContext().setAllowBF16ReductionCuBLAS(false);
   if (!options.stagesOnHost)
     at::globalContext().lazyInitDevice(at::kCUDA);
   return accelerator.release();

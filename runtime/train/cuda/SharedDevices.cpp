@@ -86,7 +86,7 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
   const Seat &own = seats[self];
   const bool isOneProcess = std::ranges::all_of(
       seats, [&](const Seat &seat) { return seat.hasProcessOf(own); });
-  bool shares = false;
+  bool shares = false, anyShares = false;
   for (uint32_t first = 0; first < seats.size(); ++first)
     for (uint32_t second = first + 1; second < seats.size(); ++second) {
       if (!seats[first].hasGpuOf(seats[second]))
@@ -108,15 +108,21 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
             ": start one process for all ranks (chimera-run alone) or one for "
             "each (torchrun --no-python --nproc-per-node N chimera-run …, or "
             "mpirun)");
+      anyShares = true;
       shares = shares || first == self || second == self;
     }
+  if (anyShares && std::ranges::all_of(seats, [&](const Seat &seat) {
+        return seat.hasHostOf(own);
+      })) {
+    // Ranks that it takes to be on several hosts meet over the network, which
+    // has to be the same for all.
+    setenv("NCCL_NET", "Socket", 0);
+    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+  }
   if (!shares)
     return {};
   const std::string host =
       std::string(own.host.data()) + "/chimera-rank-" + std::to_string(self);
   setenv("NCCL_HOSTID", host.c_str(), 0);
-  if (std::ranges::all_of(
-          seats, [&](const Seat &seat) { return seat.hasHostOf(own); }))
-    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
   return {.hasCompany = true};
 }

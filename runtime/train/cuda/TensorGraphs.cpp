@@ -13,15 +13,28 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include <mutex>
 #include <vector>
 
 using namespace chimera::runtime;
 
 namespace {
+/// Of making and ending graphs, which change a GPU's generator of random
+/// numbers that all of its graphs share. Nobody who has it waits for another
+/// rank.
+std::mutex &making() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 class TensorGraph final : public Graph {
 public:
   explicit TensorGraph(std::unique_ptr<at::cuda::CUDAGraph> graph)
       : graph(std::move(graph)) {}
+  ~TensorGraph() override {
+    std::lock_guard lock(making());
+    graph.reset();
+  }
 
   void launch() override { graph->replay(); }
 
@@ -32,6 +45,7 @@ private:
 class TensorGraphSet final : public GraphSet {
 public:
   std::unique_ptr<Graph> capture(const std::function<void()> &calls) override {
+    std::lock_guard lock(making());
     // What the actions have taken without graphs would stay unused.
     c10::cuda::CUDACachingAllocator::emptyCache();
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
@@ -40,11 +54,13 @@ public:
     try {
       calls();
     } catch (...) {
-      // Its end fails too, and says less.
+      // Its end fails too, and says less, and leaves the pool as it is.
       try {
         graph->capture_end();
       } catch (const std::exception &) {
         (void)cudaGetLastError();
+        c10::cuda::CUDACachingAllocator::endAllocateToPool(
+            c10::cuda::current_device(), pool);
       }
       throw;
     }

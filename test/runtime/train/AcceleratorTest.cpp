@@ -437,7 +437,7 @@ TEST_F(OnGpus, ThreadsShareNoGpuWhereThereAreOtherProcesses) {
       OfOtherProcesses control(*controls[rank], rank == 2 ? 0 : 2);
       try {
         auto device = gpus->makeDevice(0, rank);
-        gpus->makeChannels(*device, control, false, 5s);
+        gpus->makeChannels(*device, control, 5s);
       } catch (const std::invalid_argument &error) {
         errors[rank] = error.what();
       }
