@@ -206,6 +206,10 @@ void Interpreter::rehearse() {
   device.waitFor(compute->record(), options.timeout);
   for (std::unique_ptr<Stash> &stash : stashes)
     stash.reset();
+  // What libraries have taken for themselves stays, and is no stash. What
+  // stages keep from later rehearsals on is.
+  if (options.meter && !std::exchange(hasRehearsed, true))
+    meterStart = options.meter->currentBytes();
 }
 
 void Interpreter::run(uint64_t steps, const OnStep &onStep) {

@@ -226,6 +226,7 @@ private:
 
   uint64_t executed = 0;
   int64_t meterStart = 0;
+  bool hasRehearsed = false;
   uint64_t allocated = 0;           // for the arena
   std::vector<uint64_t> arenaInUse; // by instruction
   uint64_t stashBefore = 0;         // the next instruction
