@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Kernels are named rather than chosen by scaled_dot_product_attention, so that
-// what they keep is known: Layout.cpp counts it.
+// what they keep is known: Layout.cpp counts it. Those of a GPU keep as much as
+// each other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
+#include <ATen/SDPBackend.h>
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
@@ -77,6 +79,26 @@ bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
   return asWeDo;
 }
 
+/// By whichever of a GPU's kernels for bfloat16 LibTorch holds to be the
+/// fastest there. Most of them would draw in an order of their own.
+Tensor narrowAttention(const Tensor &q, const Tensor &k, const Tensor &v) {
+  switch (static_cast<at::SDPBackend>(
+      at::_fused_sdp_choice(q, k, v, /*attn_mask=*/std::nullopt,
+                            /*dropout_p=*/0, /*is_causal=*/true))) {
+  case at::SDPBackend::cudnn_attention:
+    return std::get<0>(at::_scaled_dot_product_cudnn_attention(
+        q, k, v, /*attn_bias=*/std::nullopt,
+        /*compute_log_sumexp=*/at::GradMode::is_enabled(), /*dropout_p=*/0,
+        /*is_causal=*/true, /*return_debug_mask=*/false));
+  case at::SDPBackend::flash_attention:
+    return std::get<0>(at::_scaled_dot_product_flash_attention(
+        q, k, v, /*dropout_p=*/0, /*is_causal=*/true,
+        /*return_debug_mask=*/false));
+  default:
+    return efficientAttention(q, k, v, 0, {});
+  }
+}
+
 /// The mix of [B, heads, T, width] values by a fused kernel; undefined where
 /// the device has none for these.
 Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
@@ -98,12 +120,8 @@ Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
       return {};
     return efficientAttention(q, k, v, dropout.probability(), draw);
   }
-  // It is faster, but draws in an order of its own.
-  if (isNarrow && q.size(-1) <= 256)
-    return std::get<0>(at::_scaled_dot_product_flash_attention(
-        q, k, v, /*dropout_p=*/0, /*is_causal=*/true,
-        /*return_debug_mask=*/false));
-  return efficientAttention(q, k, v, 0, {});
+  return isNarrow ? narrowAttention(q, k, v)
+                  : efficientAttention(q, k, v, 0, {});
 }
 
 } // namespace
