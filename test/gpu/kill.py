@@ -16,7 +16,8 @@ import time
 import launch
 
 SECONDS = 5
-TIMEOUT = 3
+# Also of how long one rank may start later than another.
+TIMEOUT = 15
 
 
 def disturb(options, each, victim, how):

@@ -8,6 +8,8 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 
 SECONDS = 180
 
@@ -23,27 +25,36 @@ def start(command, ranks):
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     if ranks:
         place |= {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
-    return [
-        subprocess.Popen(
-            [str(word) for word in command],
-            env=os.environ | place | ({"RANK": str(rank)} if ranks else {}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+    processes = []
+    for rank in range(ranks or 1):
+        # A pipe that nobody reads would stop the process that fills it.
+        output = tempfile.TemporaryFile("w+")
+        processes.append(
+            subprocess.Popen(
+                [str(word) for word in command],
+                env=os.environ | place | ({"RANK": str(rank)} if ranks else {}),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
         )
-        for rank in range(ranks or 1)
-    ]
+        processes[-1].output = output
+    return processes
 
 
 def finish(processes, seconds=SECONDS):
-    """What they wrote, together, and whether all ended well."""
+    """What they wrote, together, and whether all ended well within `seconds`."""
     texts = []
+    end = time.monotonic() + seconds
     for process in processes:
+        killed = ""
         try:
-            texts.append(process.communicate(timeout=seconds)[0])
+            process.wait(max(0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
             process.kill()
-            texts.append(process.communicate()[0] + f"\nkilled after {seconds} s\n")
+            process.wait()
+            killed = f"\nkilled after {seconds} s\n"
+        process.output.seek(0)
+        texts.append(process.output.read() + killed)
     return "".join(texts), all(process.returncode == 0 for process in processes)
 
 

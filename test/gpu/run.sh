@@ -56,44 +56,44 @@ pack() {
 
 device() { "$bin/gpu_device_tests" --gtest_brief=1; }
 
-# Threads share one GPU, and so do two processes. With more, threads also have one
-# each.
+# Threads share one GPU, and so do two processes, which have one each where there
+# are more.
 channels() {
   "$bin/gpu_copy_tests" --gtest_brief=1 || return 1
-  if [ "$gpus" -ge 2 ]; then
-    "$bin/gpu_channel_tests" --gtest_brief=1 || return 1
-  fi
   "$here/launch.py" 2 "$bin/gpu_channel_tests" --gtest_brief=1
 }
 
-# Ranks are threads, which share one GPU, where there are more also with one each,
-# and then processes.
-each_way() {
+# Ranks are threads, which share one GPU, where there are more also with one each.
+as_threads() {
   local one=${CUDA_VISIBLE_DEVICES:-0}
   CUDA_VISIBLE_DEVICES=${one%%,*} "$@" || return 1
-  [ "$gpus" = 1 ] || "$@" || return 1
-  "$@" --processes
+  [ "$gpus" = 1 ] || "$@"
 }
 
+# Processes that share a GPU are slow (a message takes milliseconds): they run
+# one program of three.
 schemes() {
-  each_way "$here/schemes.py" --run "$bin/chimera-run" --programs "$programs"
+  local each=("$here/schemes.py" --run "$bin/chimera-run" --programs "$programs")
+  as_threads "${each[@]}" && "${each[@]}" --processes --every 3
 }
 
 numbers() {
   local compare=("$here/host_numbers.py" --run "$bin/chimera-run"
     --programs "$programs")
-  each_way "${compare[@]}" && each_way "${compare[@]}" --graphs
+  as_threads "${compare[@]}" && as_threads "${compare[@]}" --graphs &&
+    "${compare[@]}" --processes && "${compare[@]}" --processes --graphs
 }
 
 kill() { "$here/kill.py" --run "$bin/chimera-run" --programs "$programs"; }
 
 # By build/venv's Python, which has torch, where it is there. Kept as table.json
 # beside the programs.
+# MODELS, say "GPT-2 124M": those that begin so, where all take too long.
 table() {
   local python=python3
   [ ! -x "$root/build/venv/bin/python" ] || python=$root/build/venv/bin/python
   "$here/table.py" --bin "$bin" --programs "$programs" --python "$python" \
-    --to "$programs/../table.json"
+    --to "$programs/../table.json" ${MODELS:+--models "$MODELS"}
 }
 
 sanitizer() {
@@ -135,20 +135,22 @@ if [ $# = 0 ]; then
   wanted=("${parts[@]}")
 fi
 failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 for part in "${wanted[@]}"; do
   case " ${parts[*]} " in
   *" $part "*) ;;
   *) echo "unknown part '$part': expected ${parts[*]}" >&2; exit 2 ;;
   esac
   begin=$SECONDS
-  log=$("$part" 2>&1)
-  status=$?
+  echo "== $part"
+  "$part" 2>&1 | tee "$log" # as it comes: somebody may end this at a time limit
+  status=${PIPESTATUS[0]}
   [ $status = 0 ] || failed=$((failed + 1))
   result=passed
   [ $status = 0 ] || result=FAILED
-  grep -q '^skipped: ' <<<"$log" && result=skipped
+  grep -q '^skipped: ' "$log" && result=skipped
   echo "== $part: $result, $((SECONDS - begin)) s"
-  echo "$log" | tail -n 200
 done
 echo "$failed of ${#wanted[@]} parts failed"
 [ $failed = 0 ]

@@ -21,11 +21,12 @@ def main():
     parser.add_argument("--run", required=True, help="chimera-run")
     parser.add_argument("--programs", type=pathlib.Path, required=True)
     parser.add_argument("--processes", action="store_true", help="a process a rank")
+    parser.add_argument("--every", type=int, default=1, help="one of so many programs")
     parser.add_argument("--only", default="", help="those with this in their name")
     options = parser.parse_args()
     every = json.loads((options.programs / "programs.json").read_text())
     failed = ran = 0
-    for each in every:
+    for each in every[:: options.every]:
         if options.only not in each["program"]:
             continue
         # fmt: off

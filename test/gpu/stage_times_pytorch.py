@@ -113,6 +113,9 @@ def times_of(stage, each, options):
     run = module
     if options.compile:
         run = torch.compile(module, mode="reduce-overhead")
+    # To add to; a graph's own output would be overwritten by its next launch.
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
     clock, points = Clock(options.device), []
     for _ in range(UNTIMED + options.repeats):
         if options.compile:
@@ -142,6 +145,8 @@ def main():
     every = json.loads((options.programs / "table.json").read_text())
     (each,) = (one for one in every if one["program"] == options.program)
     torch.manual_seed(1)
+    # As chimera has it.
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     found = {"stages": [times_of(stage, each, options) for stage in each["stages"]]}
     found["torch"] = torch.__version__
     print(json.dumps(found, indent=1))

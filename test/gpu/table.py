@@ -33,8 +33,8 @@ PREDICTED = 0.03
 
 
 class Table:
-    def __init__(self):
-        self.rows = []
+    def __init__(self, to, machine):
+        self.to, self.machine, self.rows = to, machine, []
 
     def add(self, what, measured, unit, reference, target, is_met):
         self.rows.append(
@@ -44,12 +44,24 @@ class Table:
         ratio = f"{measured / reference:9.3f}" if reference else " " * 9
         met = {True: "met", False: "MISSED", None: ""}[is_met]
         against = f"{reference:12.4g}" if reference else " " * 12
-        print(f"{what:<58}{measured:12.4g} {unit:<5}{against}{ratio}  {target:<9}{met}")
-        sys.stdout.flush()
+        print(
+            f"{what:<58}{measured:12.4g} {unit:<5}{against}{ratio}  {target:<9}{met}",
+            flush=True,
+        )
+        self.write()
 
     def skip(self, what, reason):
         self.rows.append({"what": what, "skipped": str(reason)})
         print(f"{what:<58}skipped: {reason}", flush=True)
+        self.write()
+
+    def write(self):
+        """All so far: somebody may end this at a time limit."""
+        if self.to:
+            self.to.write_text(
+                json.dumps({"machine": self.machine, "rows": self.rows}, indent=1)
+                + "\n"
+            )
 
 
 def execute(*command):
@@ -233,9 +245,8 @@ def main():
     options = parser.parse_args()
     every = json.loads((options.programs / "table.json").read_text())
     wanted = options.models or ["GPT-2", "instructions"]
-    table = Table()
-    about = machine(options)
-    print(json.dumps(about))
+    table = Table(options.to, machine(options))
+    print(json.dumps(table.machine))
     print(f"{'':<58}{'measured':>12} {'':<5}{'against':>12}{'ratio':>9}  target")
     times = {}  # of a model's stages without dropout
     for each in every:
@@ -250,10 +261,6 @@ def main():
         elif found := stage_rows(table, options, each):
             times[name_of(each)] = found
             adamw_rows(table, each, found)
-    if options.to:
-        options.to.write_text(
-            json.dumps({"machine": about, "rows": table.rows}, indent=1) + "\n"
-        )
     if not any("measured" in row for row in table.rows):
         sys.exit("nothing could be measured")
 
