@@ -203,7 +203,7 @@ TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
   std::string report = failureOf(run);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
   expectContains(report, "failed: the disk is gone");
-  expectContains(report, " of step 3\n");
+  expectContains(report + "\n", " of step 3\n");
 }
 
 TEST_F(OnGpus, WhatAGpuDoesNotEndIsReported) {
@@ -376,7 +376,7 @@ TEST_F(OnGpus, AFailureOfOneRankOnASharedGpuIsReported) {
   std::string report = failureOf(run);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
   expectContains(report, "failed: the disk is gone");
-  expectContains(report, " of step 3\n");
+  expectContains(report + "\n", " of step 3\n");
 }
 
 TEST_F(OnGpus, ARankThatDoesNotGoOnOnASharedGpuIsNamed) {
