@@ -206,10 +206,12 @@ void Interpreter::rehearse() {
   device.waitFor(compute->record(), options.timeout);
   for (std::unique_ptr<Stash> &stash : stashes)
     stash.reset();
-  // What libraries have taken for themselves stays, and is no stash. What
-  // stages keep from later rehearsals on is.
-  if (options.meter && !std::exchange(hasRehearsed, true))
+  // After the first rehearsal, what is left is what libraries have taken for
+  // themselves, and no stash. What stages keep in later ones is their stashes'.
+  if (options.meter && !std::exchange(hasRehearsed, true)) {
+    peakStash -= std::min(peakStash, stashBytes());
     meterStart = options.meter->currentBytes();
+  }
 }
 
 void Interpreter::run(uint64_t steps, const OnStep &onStep) {

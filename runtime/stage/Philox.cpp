@@ -70,9 +70,9 @@ CHIMERA_VECTOR_WIDTHS void keepOf(uint64_t least, uint64_t key, uint64_t begin,
   }
 }
 
-/// As cuRAND makes a float of a number, in (0, 1].
-float uniform(uint32_t number) {
-  return static_cast<float>(number) * 0x1p-32f + 0x1p-33f;
+/// What cuRAND makes of a draw.
+float uniform(uint32_t draw) {
+  return static_cast<float>(draw) * 0x1p-32f + 0x1p-33f;
 }
 
 } // namespace

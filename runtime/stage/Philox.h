@@ -25,15 +25,15 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t key);
 
 /// Which elements dropout keeps: writes to `kept` whether each of the elements
 /// [first, first + count) is, where each is dropped with probability `dropped`.
-/// Element n is kept where number n mod 4 of the counter n / 4, of 128 bits, is
-/// at least `keptFrom(dropped)`.
+/// Element n is kept if its draw, word n mod 4 of what philox makes of the
+/// counter n / 4, is at least `keptFrom(dropped)`.
 void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
                   bool *kept);
 
-/// The least number of 32 bits of an element that is kept, 2^32 where none is:
-/// that which is more than `dropped`, rounded to float, when it is made one in
-/// (0, 1] as cuRAND does, x * 2^-32 + 2^-33 in float. So fused kernels of
-/// attention that draw from cuRAND keep the same elements.
+/// The least draw, a word of 32 bits, whose element is kept; 2^32 where none
+/// is. cuRAND makes a float in (0, 1] of a draw x, x * 2^-32 + 2^-33 in float
+/// arithmetic. An element is kept if that is more than `dropped` rounded to
+/// float, which is what fused kernels of attention ask.
 uint64_t keptFrom(double dropped);
 
 } // namespace chimera::runtime

@@ -16,7 +16,7 @@ import time
 import launch
 
 SECONDS = 5
-# Also of how long one rank may start later than another.
+# This is also how much later than the first a rank may start.
 TIMEOUT = 15
 
 

@@ -48,19 +48,18 @@ def descriptions():
 
 def models():
     """The same of models that train on text."""
-    for stages, schedule, more in (
-        (2, '"chimera"', ""),
-        (2, '"1f1b"', "split_backward"),
-        (4, '"chimera"', "recompute(all)"),
-        (4, '"gpipe"', ""),
-        (2, '"1f1b"', f"recompute([0]) {grid.COPIED}"),
-    ):
-        dropout = "dropout(0.1)" if stages == 4 else ""
+    for number, (stages, schedule, context, dropout, more) in enumerate((
+        (2, '"chimera"', 64, 0, ""),
+        (2, '"1f1b"', 64, 0, "split_backward"),
+        (4, '"chimera"', 64, 0.1, "recompute(all)"),
+        (4, '"gpipe"', 200, 0.1, ""),
+        (2, '"1f1b"', 64, 0, f"recompute([0]) {grid.COPIED}"),
+        (2, '"1f1b"', 200, 0.1, grid.COPIED),
+    )):  # fmt: skip
         tied = "tied" if more else ""
-        name = f"gpt2-{stages}-{len(more)}"
-        yield name, (
-            "chimera.model @m gpt2 layers(4) heads(4) width(128) context(64) "
-            f"vocabulary(256) {dropout} {tied}\n"
+        yield f"gpt2-{number}", (
+            f"chimera.model @m gpt2 layers(4) heads(4) width(128) context({context}) "
+            f"vocabulary(256) dropout({dropout}) {tied}\n"
             f"chimera.pipeline @p of @m stages({stages}) micro_batches({2 * stages}) "
             f"schedule({schedule}) micro_batch_size(4) {more}\n"
         ), stages

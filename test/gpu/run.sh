@@ -56,10 +56,13 @@ pack() {
 
 device() { "$bin/gpu_device_tests" --gtest_brief=1; }
 
-# Threads share one GPU, and so do two processes, which have one each where there
-# are more.
+# Threads share one GPU, and so do two processes. With more, threads also have one
+# each.
 channels() {
   "$bin/gpu_copy_tests" --gtest_brief=1 || return 1
+  if [ "$gpus" -ge 2 ]; then
+    "$bin/gpu_channel_tests" --gtest_brief=1 || return 1
+  fi
   "$here/launch.py" 2 "$bin/gpu_channel_tests" --gtest_brief=1
 }
 
@@ -71,10 +74,10 @@ as_threads() {
 }
 
 # Processes that share a GPU are slow (a message takes milliseconds): they run
-# one program of three.
+# one program of seven, which takes some of each kind.
 schemes() {
   local each=("$here/schemes.py" --run "$bin/chimera-run" --programs "$programs")
-  as_threads "${each[@]}" && "${each[@]}" --processes --every 3
+  as_threads "${each[@]}" && "${each[@]}" --processes --every 7
 }
 
 numbers() {
@@ -135,6 +138,7 @@ if [ $# = 0 ]; then
   wanted=("${parts[@]}")
 fi
 failed=0
+export PYTHONUNBUFFERED=1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for part in "${wanted[@]}"; do

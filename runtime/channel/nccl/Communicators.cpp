@@ -81,7 +81,7 @@ Communicators::~Communicators() {
 }
 
 void Communicators::end() noexcept {
-  if (isAborted)
+  if (haveEnded)
     return;
   bool isWell = std::uncaught_exceptions() == 0;
   try {
@@ -181,6 +181,7 @@ void Communicators::look() {
     return;
   // Nobody uses them any more: the device fails all calls.
   const std::vector<ncclComm_t> all = made;
+  haveEnded = true;
   lock.unlock();
   abortAll(all);
 }

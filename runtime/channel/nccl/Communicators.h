@@ -70,6 +70,7 @@ private:
   std::vector<ncclComm_t> made;   ///< that of all ranks first
   ncclComm_t splitting = nullptr; ///< which NCCL writes when it is there
   bool isAborted = false;
+  bool haveEnded = false; ///< because they were aborted
   bool ends = false;
   std::condition_variable changed;
   std::thread watch;

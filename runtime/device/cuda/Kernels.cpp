@@ -115,8 +115,8 @@ Kernels::Kernels(int ordinal) {
   };
   loaded = load(10 * attribute(cudaDevAttrComputeCapabilityMajor) +
                 attribute(cudaDevAttrComputeCapabilityMinor));
-  // CUDA brings a kernel to a GPU at its first launch, and waits for all that
-  // is under way there, unless it is asked about it before.
+  // Otherwise CUDA would load each kernel at its first launch, and wait for all
+  // that is under way on the GPU. To ask for a kernel's attributes loads it.
   for (const auto &[kernel, name] : kNames) {
     cudaFuncAttributes attributes{};
     expect(cudaFuncGetAttributes(&attributes, loaded.*kernel),

@@ -55,7 +55,8 @@ Tensor efficientAttention(const Tensor &q, const Tensor &k, const Tensor &v,
 /// probability through, and waits for the answer.
 bool drawsAsWeDo(const at::TensorOptions &options) {
   at::NoGradGuard noGraph;
-  constexpr int64_t kSamples = 2, kHeads = 2, kTokens = 64;
+  // More tokens than one block of the kernel has, and no multiple of that.
+  constexpr int64_t kSamples = 2, kHeads = 2, kTokens = 136;
   constexpr int64_t kShape[] = {kSamples, kHeads, kTokens, kTokens};
   constexpr Dropout::Draw kDraw{.key = 0x0123456789abcdef,
                                 .first = (uint64_t(1) << 33) + 4};
@@ -72,8 +73,9 @@ bool drawsAsWeDo(const at::TensorOptions &options) {
 
 bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
   const int64_t probabilities = q.size(0) * q.size(1) * q.size(2) * q.size(2);
-  // The generator stands at multiples of 4, and the kernel counts in 32 bits.
-  if (draw.first % 4 != 0 || probabilities > int64_t{1} << 32)
+  // The generator stands at multiples of 4, and the kernels count in 32 bits.
+  if (draw.first % 4 != 0 ||
+      probabilities > std::numeric_limits<int32_t>::max())
     return false;
   static const bool asWeDo = drawsAsWeDo(q.options().requires_grad(false));
   return asWeDo;

@@ -15,11 +15,10 @@
 using namespace chimera::runtime;
 
 Dropout::Dropout(double probability, uint64_t seed, uint32_t layer,
-                 const std::optional<MicroBatch> &microBatch, int64_t samples,
+                 const std::optional<MicroBatch> &microBatch,
                  StageKernels *kernels)
     : dropped(microBatch ? probability : 0), seed(seed), layer(layer),
-      microBatch(microBatch.value_or(MicroBatch{})), samples(samples),
-      kernels(kernels) {}
+      microBatch(microBatch.value_or(MicroBatch{})), kernels(kernels) {}
 
 Dropout::Draw Dropout::drawOf(DropoutSite site, int64_t elements) const {
   const uint64_t part = microBatch.index * microBatch.parts + microBatch.part;

@@ -26,11 +26,10 @@ class StageKernels;
 /// Dropout in one layer, keyed by what it is for and not by where it runs.
 class Dropout {
 public:
-  /// `samples` is how many the micro-batch, or the part of one, has; without a
-  /// micro-batch nothing is dropped. `kernels` are a GPU's.
+  /// In that micro-batch or part of one; without one nothing is dropped.
+  /// `kernels` are a GPU's.
   Dropout(double probability, uint64_t seed, uint32_t layer,
-          const std::optional<MicroBatch> &microBatch, int64_t samples,
-          StageKernels *kernels);
+          const std::optional<MicroBatch> &microBatch, StageKernels *kernels);
 
   bool acts() const { return dropped > 0; }
   double probability() const { return dropped; }
@@ -40,7 +39,8 @@ public:
     uint64_t key;
     uint64_t first; ///< number of the first element
   };
-  /// Of a tensor with `elements` elements for all samples.
+  /// For a tensor of `elements` elements, those of all samples of the
+  /// micro-batch or part.
   Draw drawOf(DropoutSite site, int64_t elements) const;
 
   /// `x` without what is dropped, the rest scaled up.
@@ -51,7 +51,6 @@ private:
   uint64_t seed;
   uint32_t layer;
   MicroBatch microBatch;
-  int64_t samples;
   StageKernels *kernels;
 };
 

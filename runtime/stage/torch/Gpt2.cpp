@@ -153,8 +153,7 @@ Tensor Gpt2::run(Tensor x, const Tensor &labels, Parameters &parameters,
                  const std::optional<MicroBatch> &dropped) const {
   size_t next = 0;
   for (uint32_t layer = first; layer != first + count; ++layer) {
-    Dropout dropout(model.dropout, seed, layer, dropped, x.size(0),
-                    place.kernels);
+    Dropout dropout(model.dropout, seed, layer, dropped, place.kernels);
     if (layer == 0)
       x = dropout(embed(parameters, x, next), kEmbedding);
     else if (layer == model.layers + 1)

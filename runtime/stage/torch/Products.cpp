@@ -22,8 +22,8 @@ using at::Tensor;
 /// Multiplications from which on oneDNN is worth its longer call.
 constexpr int64_t kFewest = 1 << 20;
 
-/// Elements of a block of a sum's rows, whose product needs memory of its own
-/// for a while.
+/// Elements of a block of a sum's rows, or of the factor's rows that it is made
+/// of: both need memory of their own for a while.
 constexpr int64_t kBlockElements = 1 << 20;
 
 /// The operator that LibTorch's own compiler calls: x times the transpose of
@@ -37,9 +37,13 @@ using Linear = Tensor(const Tensor &x, const Tensor &weight,
 const std::optional<c10::TypedOperatorHandle<Linear>> &oneDnnsLinear() {
   static const auto found = [] {
     std::optional<c10::TypedOperatorHandle<Linear>> typed;
-    if (auto handle = c10::Dispatcher::singleton().findSchema(
-            {"mkldnn::_linear_pointwise", ""}))
-      typed = handle->typed<Linear>();
+    try {
+      if (auto handle = c10::Dispatcher::singleton().findSchema(
+              {"mkldnn::_linear_pointwise", ""}))
+        typed = handle->typed<Linear>();
+    } catch (const c10::Error &) {
+      // Another LibTorch's, with other arguments.
+    }
     return typed;
   }();
   return found;
@@ -93,7 +97,8 @@ Tensor productAs(at::ScalarType type, const Tensor &a, const Tensor &b) {
 
 Tensor productWithBias(const Tensor &bias, const Tensor &x,
                        const Tensor &weight) {
-  return isForOneDnn(x, weight.size(0)) ? byOneDnn(x, weight, bias)
+  // The operator takes a bias for contiguous.
+  return isForOneDnn(x, weight.size(0)) ? byOneDnn(x, weight, bias.contiguous())
                                         : at::addmm(bias, x, weight.t());
 }
 
@@ -109,7 +114,8 @@ void addProduct(Tensor &sum, bool adds, const Tensor &a, const Tensor &b) {
     sum.addmm_(own, other, beta);
     return;
   }
-  const int64_t block = std::max<int64_t>(1, kBlockElements / sum.size(1));
+  const int64_t block =
+      std::max<int64_t>(1, kBlockElements / std::max(sum.size(1), own.size(1)));
   for (int64_t first = 0; first < sum.size(0); first += block) {
     const int64_t rows = std::min(block, sum.size(0) - first);
     const Tensor part =

@@ -35,8 +35,8 @@ at::Tensor productAs(at::ScalarType type, const at::Tensor &a,
 at::Tensor productWithBias(const at::Tensor &bias, const at::Tensor &x,
                            const at::Tensor &weight);
 
-/// `a` times `b` to `sum` [M, N], in its type: added, or written. Takes no
-/// memory of its size.
+/// `a` times `b` to `sum` [M, N], in its type: added, or written. Takes memory
+/// for some rows of `a` and of the sum at a time, not for all.
 void addProduct(at::Tensor &sum, bool adds, const at::Tensor &a,
                 const at::Tensor &b);
 

@@ -9,6 +9,7 @@
 
 #include "runtime/device/cuda/Device.h"
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -19,8 +20,8 @@
 using namespace chimera::runtime;
 
 namespace {
-/// Of making and ending graphs, which change a GPU's generator of random
-/// numbers that all of its graphs share. Nobody who has it waits for another
+/// Held while a graph is made or ended: both change the generator of random
+/// numbers that all graphs of a GPU share. Who holds it waits for no other
 /// rank.
 std::mutex &making() {
   static std::mutex mutex;
@@ -42,6 +43,14 @@ private:
   std::unique_ptr<at::cuda::CUDAGraph> graph;
 };
 
+template <typename Call> void attempt(const Call &call) noexcept {
+  try {
+    call();
+  } catch (const std::exception &) {
+    (void)cudaGetLastError();
+  }
+}
+
 class TensorGraphSet final : public GraphSet {
 public:
   std::unique_ptr<Graph> capture(const std::function<void()> &calls) override {
@@ -54,14 +63,15 @@ public:
     try {
       calls();
     } catch (...) {
-      // Its end fails too, and says less, and leaves the pool as it is.
-      try {
-        graph->capture_end();
-      } catch (const std::exception &) {
-        (void)cudaGetLastError();
-        c10::cuda::CUDACachingAllocator::endAllocateToPool(
-            c10::cuda::current_device(), pool);
-      }
+      // Its end fails too, says less, and may leave the allocators with a
+      // graph that is no more.
+      const auto device = c10::cuda::current_device();
+      attempt([&] { graph->capture_end(); });
+      attempt([&] {
+        c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool);
+      });
+      attempt(
+          [&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool); });
       throw;
     }
     graph->capture_end();

@@ -70,6 +70,7 @@ static void runOne(Control &control, int gpu, const test::World &world,
       {.timeout = std::chrono::seconds(30), .scratchBytes = 100000});
   channels->prepare(test::communicationAmong(world.ranks));
   std::unique_ptr<Queue> queue = device.makeQueue("compute");
+  queue->expectLoads(1, uint64_t(8) << 20);
   test::Rank own{*channels, device, *queue};
   // Nobody ends while another still uses what both have, and each sees its own
   // failure first.
@@ -82,6 +83,9 @@ static void runOne(Control &control, int gpu, const test::World &world,
 void test::onEachRank(const World &world,
                       const std::function<void(Rank &)> &body) {
 #ifdef CHIMERA_TEST_ON_GPUS
+  // To free memory waits for the GPUs of all ranks of a process, and thus for
+  // messages that this rank is yet to send.
+  keepBlocks();
   if (JoinedJob *job = joined())
     return runOne(job->control(),
                   static_cast<int>(job->rank()) % cuda::deviceCount(), world,

@@ -409,9 +409,9 @@ ncclResult_t call(const char *name, const Detail &detail, const Body &body) {
   return body();
 }
 
-/// Launches what this thread's group has.
 /// As NCCL does, whose aborted communicators free memory of the GPU: that waits
-/// for all that is under way there, of other communicators too.
+/// for all that is under way there and on the GPUs of the other ranks, of other
+/// communicators too.
 void freeAborted() {
   for (const std::shared_ptr<Member> &aborted :
        std::exchange(group.aborted, {})) {
@@ -419,7 +419,7 @@ void freeAborted() {
     {
       std::lock_guard lock(registry().mutex);
       for (const auto &[handle, member] : registry().members)
-        if (member->device == aborted->device)
+        if (std::ranges::count(aborted->clique->devices, member->device))
           neighbours.push_back(member);
     }
     for (const std::shared_ptr<Member> &member : neighbours) {
@@ -435,6 +435,7 @@ void freeAborted() {
   }
 }
 
+/// Launches what this thread's group has.
 ncclResult_t endGroup() {
   freeAborted();
   auto all = std::exchange(group.all, {});

@@ -13,6 +13,7 @@
 #include <nvrtc.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -437,12 +438,19 @@ TEST_F(Communicators, HangWhereSendsCrossWithoutGroups) {
   std::this_thread::sleep_for(50ms);
   for (int rank : {0, 1})
     EXPECT_EQ(cudaStreamQuery(own[rank]), cudaErrorNotReady);
-  OK(ncclCommAbort(all[0]));
+  std::atomic<bool> returned{false};
+  std::thread first([&] {
+    OK(ncclCommAbort(all[0]));
+    returned = true;
+  });
   OK(cudaStreamSynchronize(own[0]));
   std::this_thread::sleep_for(20ms);
+  // It frees memory, for which it waits for the other's GPU too.
+  EXPECT_FALSE(returned);
   EXPECT_EQ(cudaStreamQuery(own[1]), cudaErrorNotReady);
   OK(ncclCommAbort(all[1]));
   OK(cudaStreamSynchronize(own[1]));
+  first.join();
 }
 
 TEST_F(Communicators, GoOnWithAllOfAGroup) {

@@ -13,6 +13,8 @@
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
+
+#include <functional>
 #include <utility>
 
 using namespace chimera;
@@ -56,12 +58,11 @@ private:
   const uint32_t self, size;
 };
 
-/// An exact stage that counts its calls, and expects the channels to have been
-/// told of each.
+/// Calls `look` before each computation of a stage.
 class Watched final : public Stage {
 public:
-  Watched(std::unique_ptr<Stage> stage, const Alone &channels, int &calls)
-      : stage(std::move(stage)), channels(channels), calls(calls) {}
+  Watched(std::unique_ptr<Stage> stage, std::function<void()> look)
+      : stage(std::move(stage)), look(std::move(look)) {}
 
   ElementType weightType() const override { return stage->weightType(); }
   ElementType lossType() const override { return stage->lossType(); }
@@ -104,14 +105,8 @@ public:
   }
 
 private:
-  void look() {
-    EXPECT_TRUE(channels.computes);
-    ++calls;
-  }
-
   const std::unique_ptr<Stage> stage;
-  const Alone &channels;
-  int &calls;
+  const std::function<void()> look;
 };
 
 // Or nothing would move messages meanwhile over MPI.
@@ -133,7 +128,10 @@ TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
           program, groups,
           [&](const program::ProgramT &program, uint32_t stage) {
             return std::make_unique<Watched>(makeExactStage(program, stage),
-                                             channels, calls);
+                                             [&] {
+                                               EXPECT_TRUE(channels.computes);
+                                               ++calls;
+                                             });
           },
           data, *device, channels, status, {});
       interpreter.run(2, [](uint64_t, std::optional<Loss>) {});
@@ -142,6 +140,38 @@ TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
       EXPECT_EQ(calls, 2 * (8 * (splitBackward ? 4 : 3) + 1));
     }
   }
+}
+
+struct Growing final : MemoryMeter {
+  int64_t currentBytes() const override { return bytes; }
+  int64_t bytes = 0;
+};
+
+// A library takes memory when a stage first computes, and keeps it. What grows
+// later is the stashes'.
+TEST(Interpreter, CountsNothingAsStashesThatAFirstRehearsalLeaves) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  std::vector<ReduceGroup> groups = communicationOf(program).groups;
+  std::unique_ptr<Device> device = makeHostDevice();
+  Alone channels(0, 2);
+  SyntheticData data(program.seed);
+  Status status{};
+  Growing meter;
+  Interpreter::Options options;
+  options.meter = &meter;
+  Interpreter interpreter(
+      program, groups,
+      [&](const program::ProgramT &program, uint32_t stage) {
+        return std::make_unique<Watched>(makeExactStage(program, stage), [&] {
+          meter.bytes += meter.bytes == 0 ? 1000 : 10;
+        });
+      },
+      data, *device, channels, status, options);
+  interpreter.rehearse();
+  EXPECT_EQ(meter.bytes, 1000 + 15 * 10); // both ways of 8 micro-batches
+  EXPECT_EQ(interpreter.peakStashBytes(), 0u);
+  interpreter.rehearse();
+  EXPECT_EQ(interpreter.peakStashBytes(), 16 * 10u);
 }
 
 } // namespace

@@ -68,6 +68,9 @@ TEST_P(Products, HaveABias) {
     const Tensor bias = at::randn({each.b.size(1)});
     expectNear(productWithBias(bias, each.a, each.b.t()),
                each.exact + bias.to(at::kDouble));
+    const Tensor strided = at::randn({2 * each.b.size(1)}).slice(0, 0, {}, 2);
+    expectNear(productWithBias(strided, each.a, each.b.t()),
+               each.exact + strided.to(at::kDouble));
   }
 }
 
