@@ -1,0 +1,52 @@
+//===- CurandTest.cpp - Dropout beside cuRAND -----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// cuRAND's own generator, compiled for the host, in the way in which LibTorch's
+// memory-efficient attention uses it: begun once for a matrix of probabilities,
+// then skipped ahead to where a thread begins, and drawn from four at a time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/Philox.h"
+
+#include <cuda_runtime.h>
+#define QUALIFIERS [[maybe_unused]] static inline
+#include <curand_kernel.h>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+using namespace chimera::runtime;
+
+namespace {
+TEST(Curand, DropsWhatWeDrop) {
+  constexpr uint64_t kKey = 0xfedcba9876543210;
+  constexpr uint64_t kCount = 8000;
+  for (uint64_t first : {uint64_t(0), uint64_t(4), (uint64_t(1) << 34) + 8})
+    for (double dropped : {0., 0.1, 0.25, 0.9})
+      // Rows of so many elements, some of which no counter begins.
+      for (uint64_t row : {36, 50, 201}) {
+        std::unique_ptr<bool[]> kept(new bool[kCount]);
+        keepElements(dropped, kKey, first, kCount, kept.get());
+        curandStatePhilox4_32_10_t begun;
+        curand_init(kKey, 0, first, &begun);
+        for (uint64_t start = 0; start < kCount; start += row) {
+          curandStatePhilox4_32_10_t state = begun;
+          skipahead(static_cast<unsigned long long>(start), &state);
+          const uint64_t end = std::min(start + row, kCount);
+          for (uint64_t i = start; i < end; i += 4) {
+            const float4 draws = curand_uniform4(&state);
+            const float each[] = {draws.x, draws.y, draws.z, draws.w};
+            for (uint64_t k = 0; k < std::min<uint64_t>(4, end - i); ++k)
+              ASSERT_EQ(kept[i + k], each[k] > static_cast<float>(dropped))
+                  << "element " << i + k << " from " << first;
+          }
+        }
+      }
+}
+} // namespace
