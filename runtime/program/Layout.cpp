@@ -79,10 +79,9 @@ int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
     // The fused attention keeps one log-sum-exp for each row of scores.
     return sum(
         {activations, norms, product({m, model.heads, statisticBytes(e)})});
-  // Attention with dropout keeps its probabilities before and after it.
-  int64_t scores = product({m, model.heads, model.context, 2 * e + 1});
+  // Attention with dropout makes its probabilities again.
   int64_t masks = product({2, m, model.width});
-  return sum({activations, norms, scores, masks});
+  return sum({activations, norms, masks});
 }
 
 int64_t headStash(const ModelT &model, int64_t m, int64_t e) {

@@ -26,18 +26,22 @@ Dropout::Draw Dropout::drawOf(DropoutSite site, int64_t elements) const {
           part * static_cast<uint64_t>(elements)};
 }
 
+at::Tensor Dropout::kept(DropoutSite site, int64_t elements, int64_t begin,
+                         at::IntArrayRef shape, at::Device device) const {
+  const Draw draw = drawOf(site, elements);
+  const uint64_t first = draw.first + static_cast<uint64_t>(begin);
+  at::Tensor all = at::empty(shape, at::dtype(at::kBool).device(device));
+  if (kernels)
+    kernels->keepElements(dropped, draw.key, first, all.numel(),
+                          all.data_ptr<bool>());
+  else
+    keepElements(dropped, draw.key, first, all.numel(), all.data_ptr<bool>());
+  return all;
+}
+
 at::Tensor Dropout::operator()(const at::Tensor &x, DropoutSite site) const {
   if (!acts())
     return x;
-  const Draw draw = drawOf(site, x.numel());
-  at::Tensor kept =
-      at::empty(x.sizes(), at::dtype(at::kBool).device(x.device()));
-  if (kernels)
-    kernels->keepElements(dropped, draw.key, draw.first, x.numel(),
-                          kept.data_ptr<bool>());
-  else
-    keepElements(dropped, draw.key, draw.first, x.numel(),
-                 kept.data_ptr<bool>());
   // In this order autograd keeps the mask and nothing else.
-  return x.mul(kept).mul_(1 / (1 - dropped));
+  return x.mul(kept(site, x.numel(), 0, x.sizes(), x.device())).mul_(scale());
 }

@@ -43,7 +43,14 @@ public:
   /// micro-batch or part.
   Draw drawOf(DropoutSite site, int64_t elements) const;
 
-  /// `x` without what is dropped, the rest scaled up.
+  /// Whether elements of such a tensor are kept, from the `begin`-th on: as
+  /// many as `shape` has, on `device`.
+  at::Tensor kept(DropoutSite site, int64_t elements, int64_t begin,
+                  at::IntArrayRef shape, at::Device device) const;
+  /// What is kept is multiplied by it.
+  double scale() const { return 1 / (1 - dropped); }
+
+  /// `x` without what is dropped, the rest scaled.
   at::Tensor operator()(const at::Tensor &x, DropoutSite site) const;
 
 private:

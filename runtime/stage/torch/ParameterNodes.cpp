@@ -12,10 +12,10 @@
 
 #include "runtime/stage/torch/ParameterNodes.h"
 
+#include "runtime/stage/torch/OwnNode.h"
+
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/functions/utils.h>
 
 namespace chimera::runtime {
 namespace {
@@ -40,7 +40,7 @@ Tensor flattened(const Tensor &x) { return x.reshape({-1, x.size(-1)}); }
 /// A graph is run once, so a node gives away what it holds.
 class ParameterNode final : public Node {
 public:
-  ParameterNode(Parameters &parameters, ParameterUse use, Tensor normed = {})
+  ParameterNode(Parameters &parameters, ParameterUse use, Tensor normed)
       : parameters(parameters), use(std::move(use)), normed(std::move(normed)) {
   }
 
@@ -99,13 +99,10 @@ private:
   Tensor normed; ///< the norm's output, [M, C]
 };
 
-/// Has autograd take `result` for the output of a node with inputs `from`.
-void setNode(const Tensor &result, torch::autograd::edge_list from,
-             ParameterNode *made) {
-  // Not deleted by its own destructor, which would recurse through the graph.
-  std::shared_ptr<Node> node(made, torch::autograd::deleteNode);
-  node->set_next_edges(std::move(from));
-  torch::autograd::set_history(result, node);
+std::unique_ptr<Node> nodeOf(Parameters &parameters, ParameterUse use,
+                             Tensor normed = {}) {
+  return std::make_unique<ParameterNode>(parameters, std::move(use),
+                                         std::move(normed));
 }
 
 /// The rows `y` as an output for an input of shape [B, T, C]. Autograd takes it
@@ -124,12 +121,11 @@ Tensor embed(Parameters &parameters, const Tensor &tokens, size_t p) {
     sum = at::embedding(all[p], tokens).add_(all[p + 1]);
   }
   if (at::GradMode::is_enabled())
-    setNode(
-        sum, {},
-        new ParameterNode(parameters, {.kind = ParameterUse::Kind::Embedding,
-                                       .parameter = p,
-                                       .weight = p,
-                                       .input = tokens}));
+    setNode(sum, {},
+            nodeOf(parameters, {.kind = ParameterUse::Kind::Embedding,
+                                .parameter = p,
+                                .weight = p,
+                                .input = tokens}));
   return sum;
 }
 
@@ -142,11 +138,11 @@ Tensor linear(Parameters &parameters, const Tensor &x, size_t p) {
   }
   if (at::GradMode::is_enabled())
     setNode(y, torch::autograd::collect_next_edges(flat),
-            new ParameterNode(parameters, {.kind = ParameterUse::Kind::Linear,
-                                           .parameter = p,
-                                           .weight = p,
-                                           .hasBias = true,
-                                           .input = flat.detach()}));
+            nodeOf(parameters, {.kind = ParameterUse::Kind::Linear,
+                                .parameter = p,
+                                .weight = p,
+                                .hasBias = true,
+                                .input = flat.detach()}));
   return y;
 }
 
@@ -165,16 +161,15 @@ Tensor normedLinear(Parameters &parameters, const Tensor &x, size_t p, size_t w,
   }
   if (at::GradMode::is_enabled())
     setNode(y, torch::autograd::collect_next_edges(x),
-            new ParameterNode(
-                parameters,
-                {.kind = ParameterUse::Kind::NormedLinear,
-                 .parameter = p,
-                 .weight = w,
-                 .hasBias = hasBias,
-                 .input = x.detach(),
-                 .mean = std::move(mean),
-                 .reciprocalDeviation = std::move(reciprocalDeviation)},
-                std::move(normed)));
+            nodeOf(parameters,
+                   {.kind = ParameterUse::Kind::NormedLinear,
+                    .parameter = p,
+                    .weight = w,
+                    .hasBias = hasBias,
+                    .input = x.detach(),
+                    .mean = std::move(mean),
+                    .reciprocalDeviation = std::move(reciprocalDeviation)},
+                   std::move(normed)));
   return y;
 }
 
