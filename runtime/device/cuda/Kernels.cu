@@ -156,15 +156,17 @@ extern "C" __global__ void chimeraScaleDouble(Byte *elements, Count count,
   scale<double>(elements, count, factor);
 }
 
-extern "C" __global__ void
-chimeraAdamWFloat(Factors<float> factors, Runs runs, const float *gradientSum,
-                  float *weights, float *average, float *averageOfSquares) {
+extern "C" __global__ void chimeraAdamWFloat(Factors<float> factors, Runs runs,
+                                             const float *gradientSum,
+                                             float *weights, float *average,
+                                             float *averageOfSquares) {
   adamW(factors, runs, gradientSum, weights, average, averageOfSquares);
 }
-extern "C" __global__ void
-chimeraAdamWDouble(Factors<double> factors, Runs runs,
-                   const double *gradientSum, double *weights, double *average,
-                   double *averageOfSquares) {
+extern "C" __global__ void chimeraAdamWDouble(Factors<double> factors,
+                                              Runs runs,
+                                              const double *gradientSum,
+                                              double *weights, double *average,
+                                              double *averageOfSquares) {
   adamW(factors, runs, gradientSum, weights, average, averageOfSquares);
 }
 
