@@ -393,6 +393,18 @@ static ParseResult checkAttributes(OpAsmParser &parser, SMLoc at,
 // The ops
 //===----------------------------------------------------------------------===//
 
+/// ("FOLDER"), behind `exported`.
+static ParseResult parsePackage(OpAsmParser &parser,
+                                ModelOp::Properties &properties) {
+  return parseInParentheses(parser, [&]() -> ParseResult {
+    std::string folder;
+    if (parser.parseString(&folder))
+      return failure();
+    properties.package = parser.getBuilder().getStringAttr(folder);
+    return success();
+  });
+}
+
 ParseResult ModelOp::parse(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<Properties>();
   std::string architecture;
@@ -401,7 +413,9 @@ ParseResult ModelOp::parse(OpAsmParser &parser, OperationState &result) {
                 namesFrom(parser, &DescriptionInterface::architectures)))
     return failure();
   properties.architecture = parser.getBuilder().getStringAttr(architecture);
-  if (parseClauses<ModelOp>(parser, properties))
+  if (architecture == kExportedModel
+          ? failed(parsePackage(parser, properties))
+          : failed(parseClauses<ModelOp>(parser, properties)))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   return failure(parser.parseOptionalAttrDict(result.attributes) ||
@@ -413,7 +427,10 @@ void ModelOp::print(OpAsmPrinter &printer) {
   printer.printSymbolName(getSymName());
   printer << ' ';
   printer.printKeywordOrString(getArchitecture());
-  printClauses(printer, *this);
+  if (StringAttr package = getPackageAttr())
+    printer << '(' << package << ')';
+  else
+    printClauses(printer, *this);
   printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
 }
 

@@ -14,6 +14,9 @@
 
 namespace chimera {
 
+/// What the architecture of a model is called that has a package.
+inline constexpr llvm::StringLiteral kExportedModel = "exported";
+
 /// What the dialect itself does not know: which schedules and models there are.
 /// A tool that attaches one (passes/Describe.h) has descriptions verified
 /// against it where they are parsed, as an editor wants it; otherwise the phase

@@ -85,7 +85,34 @@ chimera::descriptionInterfaceOf(MLIRContext *context) {
   return dialect->getRegisteredInterface<DescriptionInterface>();
 }
 
+/// Of an exported model its package says everything else.
+static LogicalResult verifyWhatIsGiven(ModelOp op) {
+  const bool isExported = op.getArchitecture() == kExportedModel;
+  if (isExported != op.getPackage().has_value())
+    return op.emitOpError(isExported
+                              ? "expected the folder of an exported model"
+                              : "expected no package of a model that is not "
+                                "exported");
+  const std::pair<const char *, bool> sizes[] = {
+      {"layers", op.getLayers().has_value()},
+      {"heads", op.getHeads().has_value()},
+      {"width", op.getWidth().has_value()},
+      {"context", op.getContextLength().has_value()},
+      {"vocabulary", op.getVocabulary().has_value()}};
+  for (auto [name, isGiven] : sizes)
+    if (isGiven == isExported)
+      return op.emitOpError(isExported ? "expected no " : "expected ")
+             << name << " of " << (isExported ? "an exported" : "a")
+             << " model" << (isExported ? ": its package says it" : "");
+  if (isExported && (op.getTied() || !op.getDropout().isZero()))
+    return op.emitOpError("expected neither dropout nor tied of an exported "
+                          "model: its package says it");
+  return success();
+}
+
 LogicalResult ModelOp::verify() {
+  if (failed(verifyWhatIsGiven(*this)))
+    return failure();
   const DescriptionInterface *description =
       descriptionInterfaceOf(getContext());
   return description ? description->verify(*this) : success();

@@ -21,23 +21,30 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     In a `tied` model the head multiplies by the token embedding: the first and
     the last stage hold a copy each, and its gradient is reduced over both.
 
-    Invalid where a size is not positive; the architecture is looked up when the
+    Or a PyTorch model, `exported` to a folder: its layers, their costs and
+    bytes are what the package in there says. A relative path begins at the
+    folder of the description.
+
+    Invalid where a size is not positive or missing, and where an exported model
+    has sizes or another has a package; the architecture is looked up when the
     model is partitioned.
 
     Example:
     ```mlir
     chimera.model @small gpt2 layers(4) heads(4) width(128) context(128)
         vocabulary(256) dropout(1.0e-1) tied
+    chimera.model @mine exported("packages/mine")
     ```
   }];
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     StrAttr:$architecture,
-    Chimera_Positive:$layers,
-    Chimera_Positive:$heads,
-    Chimera_Positive:$width,
-    Chimera_Positive:$context_length,
-    Chimera_Positive:$vocabulary,
+    OptionalAttr<StrAttr>:$package,
+    OptionalAttr<Chimera_Positive>:$layers,
+    OptionalAttr<Chimera_Positive>:$heads,
+    OptionalAttr<Chimera_Positive>:$width,
+    OptionalAttr<Chimera_Positive>:$context_length,
+    OptionalAttr<Chimera_Positive>:$vocabulary,
     DefaultValuedAttr<F64Attr, "0.0">:$dropout,
     UnitAttr:$tied);
   let hasCustomAssemblyFormat = 1;

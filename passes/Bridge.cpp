@@ -82,7 +82,7 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
   if (failed(model))
     return failure();
-  if (!*model || !(*model)->tied || layout.stages.size() == 1)
+  if (!*model || !program::isTied(**model) || layout.stages.size() == 1)
     return std::optional<program::Tied>();
   if (updatesOf(pipeline) != schedule::Updates::Flush)
     return pipeline.emitOpError("expected a schedule with a flush for a tied "

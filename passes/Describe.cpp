@@ -26,6 +26,7 @@ public:
     for (const schedule::TimeUnit &unit : schedule::timeUnits())
       units.push_back(unit.name);
     llvm::append_range(models, program::kArchitectures);
+    models.push_back(program::kExported);
   }
 
   ArrayRef<StringRef> schedules() const override { return schemes; }

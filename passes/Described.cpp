@@ -10,18 +10,40 @@
 #include "dialect/Spelling.h"
 #include "runtime/program/Printable.h"
 
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Path.h"
+
 using namespace mlir;
 
 namespace chimera {
 
+/// Where the package of an exported model is: a relative path begins at the
+/// folder of the description.
+static std::string pathOf(ModelOp op) {
+  StringRef path = *op.getPackage();
+  auto place = op.getLoc()->findInstanceOf<FileLineColLoc>();
+  if (!place || llvm::sys::path::is_absolute(path))
+    return path.str();
+  SmallString<128> whole = llvm::sys::path::parent_path(place.getFilename());
+  llvm::sys::path::append(whole, path);
+  return whole.str().str();
+}
+
 FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op) {
   auto model = std::make_unique<program::ModelT>();
   model->architecture = op.getArchitecture().str();
-  model->layers = op.getLayers();
-  model->heads = op.getHeads();
-  model->width = op.getWidth();
-  model->context = op.getContextLength();
-  model->vocabulary = op.getVocabulary();
+  if (op.getPackage()) {
+    std::string error;
+    model->package = program::readPackage(pathOf(op), error);
+    if (!model->package)
+      return op.emitOpError(program::printable(error));
+    return model;
+  }
+  model->layers = *op.getLayers();
+  model->heads = *op.getHeads();
+  model->width = *op.getWidth();
+  model->context = *op.getContextLength();
+  model->vocabulary = *op.getVocabulary();
   model->dropout = op.getDropout().convertToDouble();
   model->tied = op.getTied();
   if (std::string problem = program::checkModel(*model); !problem.empty())

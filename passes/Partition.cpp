@@ -87,8 +87,12 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
                             cost, bytes);
 }
 
+int64_t backwardFlops(const program::LayerCost &cost) {
+  return saturatingAdd(cost.inputGradientFlops, cost.weightGradientFlops);
+}
+
 LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
-                              OpBuilder &builder) {
+                              int64_t parts, OpBuilder &builder) {
   // Cutting takes a cell of memory for each stage and layer.
   constexpr int64_t kMostCells = int64_t{1} << 26;
   // Whatever is added up later stays below 2^63.
@@ -104,17 +108,24 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
            << kMostCells << " layers times stages, got " << cells;
   program::Types types = typesOf(pipeline);
   auto batch = static_cast<uint32_t>(pipeline.getMicroBatchSize());
+  if (std::string problem =
+          program::checkUse(model, types, batch, static_cast<uint32_t>(parts));
+      !problem.empty())
+    return pipeline.emitOpError(problem);
   std::vector<program::LayerCost> costs;
   std::vector<int64_t> times;
   int64_t total = 0;
   for (uint32_t layer = 0; layer < layers; ++layer) {
     costs.push_back(program::layerCost(model, types, batch, layer));
     times.push_back(
-        saturatingAdd(costs.back().forwardFlops, costs.back().backwardFlops));
+        saturatingAdd(costs.back().forwardFlops, backwardFlops(costs.back())));
     total = saturatingAdd(total,
                           saturatingAdd(times.back(), costs.back().stashBytes));
   }
-  int64_t boundary = program::boundaryBytes(model, types, batch);
+  int64_t boundary = 0;
+  for (uint32_t layer : {uint32_t(0), layers - 1})
+    boundary = std::max(boundary,
+                        program::boundaryBytes(model, types, batch, layer));
   int64_t parameters = program::parameterCount(model, 0, layers);
   if (total > kLargest || boundary > kLargest || parameters > kLargest / 16)
     return pipeline.emitOpError("expected a model whose operations and bytes "
@@ -122,10 +133,11 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
   uint32_t first = 0;
   SmallVector<uint32_t> ends = balancedCuts(times, stages);
   for (uint32_t s = 0; s < stages; ++s) {
-    int64_t forward = 0, backward = 0, stash = 0;
+    int64_t forward = 0, input = 0, weight = 0, stash = 0;
     for (uint32_t layer = first; layer < ends[s]; ++layer) {
       forward += costs[layer].forwardFlops;
-      backward += costs[layer].backwardFlops;
+      input += costs[layer].inputGradientFlops;
+      weight += costs[layer].weightGradientFlops;
       stash += costs[layer].stashBytes;
     }
     int64_t elements = program::parameterCount(model, first, ends[s] - first);
@@ -133,11 +145,17 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
     int64_t copy = program::copyBytes(types, elements);
     auto bytes = BytesAttr::get(builder.getContext(), parameterBytes + copy,
                                 program::optimizerBytes(parameterBytes),
-                                std::max<int64_t>(stash, 1), boundary, copy);
+                                std::max<int64_t>(stash, 1),
+                                program::boundaryBytes(model, types, batch,
+                                                       ends[s] - 1),
+                                copy);
     // An embedding is a copy and has next to no operations, but takes time.
-    auto cost =
-        CostAttr::get(builder.getContext(), std::max<int64_t>(forward, 1),
-                      std::max<int64_t>(backward, 1), 0, 0, 0);
+    auto atLeast1 = [](int64_t cost) { return std::max<int64_t>(cost, 1); };
+    // Halves are derived where both are equal.
+    const bool areEqual = input == weight;
+    auto cost = CostAttr::get(
+        builder.getContext(), atLeast1(forward), atLeast1(input + weight),
+        areEqual ? 0 : atLeast1(input), areEqual ? 0 : atLeast1(weight), 0);
     builder.create<StageOp>(pipeline.getLoc(), s,
                             builder.getI32IntegerAttr(first),
                             builder.getI32IntegerAttr(ends[s]), cost, bytes);
@@ -251,7 +269,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
         return failure();
       if (!*model)
         makeBareStages(pipeline, parts, builder);
-      else if (failed(makeModelStages(pipeline, **model, builder)))
+      else if (failed(makeModelStages(pipeline, **model, parts, builder)))
         return failure();
     }
     if (failed(checkParts(pipeline, parts)))

@@ -28,10 +28,10 @@ static int64_t times(int64_t bytes, int64_t count) {
 }
 
 StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
-                     int64_t tokenBytes)
+                     int64_t tokenBytes, int64_t labelBytes)
     : builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())),
       loc(pipeline.getLoc()), pipeline(pipeline), layout(layout),
-      tokenBytes(tokenBytes),
+      tokenBytes(tokenBytes), labelBytes(labelBytes),
       loss(LossType::get(pipeline.getContext(), program::kLossBytes)),
       replicas(layout.directions.size() * layout.stages.size()),
       width(pipeline.getMicroBatches()) {
@@ -100,7 +100,7 @@ const StepMaker::RangeTypes &StepMaker::rangeOf(uint32_t count) {
   MLIRContext *context = pipeline.getContext();
   range.count = count > 1 ? builder.getI32IntegerAttr(count) : IntegerAttr();
   range.tokens = TokensType::get(context, times(tokenBytes, count));
-  range.labels = LabelsType::get(context, times(tokenBytes, count));
+  range.labels = LabelsType::get(context, times(labelBytes, count));
   for (size_t s = 0; s < layout.stages.size(); ++s) {
     StageOp stage = layout.stages[s];
     SmallVector<Type> results(count, loss);

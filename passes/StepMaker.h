@@ -26,7 +26,8 @@ public:
     WeightGradientType sum;
   };
 
-  StepMaker(PipelineOp pipeline, const Layout &layout, int64_t tokenBytes);
+  StepMaker(PipelineOp pipeline, const Layout &layout, int64_t tokenBytes,
+            int64_t labelBytes);
 
   size_t stages() const { return layout.stages.size(); }
   const StageTypes &typesOf(uint32_t s) const { return types[s]; }
@@ -91,7 +92,7 @@ private:
 
   PipelineOp pipeline;
   const Layout &layout;
-  int64_t tokenBytes;
+  int64_t tokenBytes, labelBytes;
   mlir::Type loss;
   llvm::SmallVector<StageTypes> types;
   uint32_t parts = 1;

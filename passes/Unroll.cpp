@@ -207,13 +207,16 @@ struct Unroll : impl::UnrollPassBase<Unroll> {
       if (failed(model))
         return signalPassFailure();
       FailureOr<Layout> layout = layoutOf(pipeline);
-      int64_t tokenBytes =
-          *model ? program::tokenBytes(**model, pipeline.getMicroBatchSize())
-                 : kBareTokenBytes;
+      auto samples = static_cast<uint32_t>(pipeline.getMicroBatchSize());
+      int64_t tokenBytes = kBareTokenBytes, labelBytes = kBareTokenBytes;
+      if (*model) {
+        tokenBytes = program::inputBytes(**model, samples);
+        labelBytes = program::labelBytes(**model, samples);
+      }
       FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
       if (failed(tied))
         return signalPassFailure();
-      StepMaker make(pipeline, *layout, tokenBytes);
+      StepMaker make(pipeline, *layout, tokenBytes, labelBytes);
       if (problem->updates == schedule::Updates::Flush)
         Unroller(make, *layout, *tied, pipeline.getMicroBatches()).run();
       else

@@ -8,6 +8,7 @@
 #include "tools/Results.h"
 
 #include "runtime/program/Elsewhere.h"
+#include "runtime/program/Layout.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Weights.h"
 
@@ -22,7 +23,9 @@ namespace {
 uint64_t tokensPerStep(const program::ProgramT &program) {
   return program.model
              ? uint64_t(program.micro_batches) * program.data_parallel *
-                   program.micro_batch_size * program.model->context
+                   program.micro_batch_size *
+                   static_cast<uint64_t>(
+                       program::contextOf(*program.model).value_or(0))
              : 0;
 }
 } // namespace
@@ -36,7 +39,7 @@ void chimera::announce(const RunSettings &settings,
               program::counted(program.workers.size(), "worker").c_str(),
               program::counted(program.data_parallel, "copy").c_str(), where,
               load.kind.c_str());
-  if (load.kind == kTransformer)
+  if (isOfTensors(load.kind))
     std::printf(", %s a rank",
                 program::counted(share.threads.computing, "thread").c_str());
   std::printf("\n");
@@ -152,7 +155,7 @@ void Results::evaluate(const std::vector<std::byte> &weights,
   if (!evaluates(settings, load))
     return;
   uint64_t windows = settings.evaluateBatches * program.micro_batch_size;
-  double held = heldOutLoss(program, weights, *load.text, windows);
+  double held = load.heldOutLoss(program, weights, windows);
   double unigram = load.text->unigramLoss(windows);
   summary["held_out_loss"] = held;
   summary["unigram_loss"] = unigram;

@@ -15,7 +15,6 @@
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Tensors.h"
-#include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/system/Deadline.h"
 #include "runtime/train/RunAsRank.h"
 #include "runtime/train/RunSequential.h"
@@ -58,6 +57,7 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
           {"--device", digest(settings.device)},
           {"--all-reduce", digest(settings.allReduce)},
           {"--data and --hold-out", load.text ? load.text->digest() : 0},
+          {"--load", load.valuesDigest},
           // The root alone writes, and no user knows which rank it is.
           {"--save", digest(settings.save)},
           {"--save-gradients", digest(settings.saveGradients)},
@@ -90,7 +90,7 @@ TrainingRun makeRun(const RunSettings &settings,
 
 /// Only stages of tensors compute with more than one thread.
 HostUse hostUse(const RunSettings &settings, const Workload &load) {
-  if (load.kind != kTransformer)
+  if (!isOfTensors(load.kind))
     return {.threads = 1};
   return {.threads = settings.threads, .setThreads = [](uint32_t threads) {
             setThreads(static_cast<int>(threads));
@@ -147,11 +147,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   };
 
   if (settings.sequential) {
-    bool isWhole = load.kind == kTransformer;
+    bool isWhole = load.wholeModel != nullptr;
     if (isWhole)
-      run.stages = [](const program::ProgramT &model, uint32_t) {
-        return makeWholeModel(model);
-      };
+      run.stages = load.wholeModel;
     runSequential(run, use,
                   isWhole ? 1 : static_cast<uint32_t>(program.stages.size()));
   } else if (job) {

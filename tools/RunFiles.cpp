@@ -26,6 +26,7 @@ struct File {
 void chimera::checkFiles(const RunSettings &settings) {
   std::vector<File> files = {{"the program", settings.program},
                              {"--data", settings.data},
+                             {"--load", settings.load},
                              {"standard output", "/dev/stdout"},
                              {"standard error", "/dev/stderr"}};
   auto add = [&](const char *use, const std::string &path) {

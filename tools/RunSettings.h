@@ -18,6 +18,7 @@ namespace chimera {
 
 /// The words that options take.
 inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
+                            *kExported = "exported",
                             *kExact = "exact", *kSynthetic = "synthetic",
                             *kInProcess = "in-process", *kMpi = "mpi",
                             *kTcp = "tcp", *kOn = "on", *kOff = "off",
@@ -25,9 +26,14 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kHost = "host", *kCuda = "cuda",
                             *kSimulated = "simulated";
 
+/// Whether stages of the kind compute with tensors, on data.
+inline bool isOfTensors(const std::string &kind) {
+  return kind == kTransformer || kind == kExported;
+}
+
 /// What --stages, --transport, --device, --progress and --all-reduce take.
 inline std::vector<std::string> stageKinds() {
-  return {kAuto, kTransformer, kExact, kSynthetic};
+  return {kAuto, kTransformer, kExported, kExact, kSynthetic};
 }
 inline std::vector<std::string> transportKinds() {
   return {kAuto, kInProcess, kMpi, kTcp};
@@ -45,6 +51,7 @@ struct RunSettings {
   std::string program;
   std::string stages = kAuto;
   std::string data;
+  std::string load;
   std::string save;
   std::string saveGradients;
   std::string log;

@@ -10,8 +10,10 @@
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/GraphedStage.h"
 #include "runtime/stage/SyntheticStage.h"
+#include "runtime/stage/exported/ExportedStage.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
+#include "runtime/stage/torch/Weights.h"
 
 #include <stdexcept>
 
@@ -26,38 +28,97 @@ static void refuseWithoutEffect(const RunSettings &settings,
       return;
     std::string reason = "--stages is " + kind;
     if (settings.stages == kAuto)
-      reason = kind == kTransformer ? "the program has a model"
-                                    : "the program has no model";
+      reason = isOfTensors(kind) ? "the program has a model"
+                                 : "the program has no model";
     throw std::invalid_argument(std::string(option) + " is for " + wanted +
                                 " stages, and " + reason);
   };
-  if (kind != kTransformer)
+  if (!isOfTensors(kind))
     for (const char *option :
-         {"--data", "--save", "--save-gradients", "--hold-out",
+         {"--data", "--load", "--save", "--save-gradients", "--hold-out",
           "--evaluate-batches", "--cuda-graphs"})
-      refuse(option, kTransformer);
+      refuse(option, "transformer and exported");
   if (kind != kSynthetic)
     refuse("--unit-ns", kSynthetic);
   else
-    refuse("--check-replicas", "transformer and exact");
+    refuse("--check-replicas", "transformer, exported and exact");
+}
+
+/// The kind of stages that the program runs with.
+static std::string kindOf(const RunSettings &settings,
+                          const program::ProgramT &program) {
+  const char *ofModel = !program.model          ? kExact
+                        : program.model->package ? kExported
+                                                 : kTransformer;
+  if (settings.stages == kAuto)
+    return ofModel;
+  if (isOfTensors(settings.stages) && settings.stages != ofModel)
+    throw std::invalid_argument(
+        settings.stages + " stages need a program with " +
+        (settings.stages == kExported ? "an exported model" : "a model") +
+        ", got one " +
+        (program.model ? std::string("that ") + ofModel + " stages run"
+                       : "of bare stages"));
+  return settings.stages;
+}
+
+/// Stages of the program's model on the host or, with an accelerator, there.
+static void addModel(Workload &load, const RunSettings &settings,
+                     const program::ProgramT &program) {
+  std::shared_ptr<const SavedWeights> values;
+  if (!settings.load.empty()) {
+    values = std::make_shared<SavedWeights>(program, settings.load);
+    load.valuesDigest = values->digest();
+  }
+  Place place;
+  if (load.accelerator)
+    place = {.isCuda = true, .kernels = &load.accelerator->kernels()};
+  if (load.kind == kExported) {
+    if (load.accelerator)
+      throw std::invalid_argument(
+          "--device cuda is for models of the runtime's own: an exported one "
+          "runs on hosts so far");
+    load.stages = [values](const program::ProgramT &whole, uint32_t stage) {
+      return makeExportedStage(whole, stage, values);
+    };
+    load.wholeModel = [values](const program::ProgramT &whole, uint32_t) {
+      return makeWholeExportedModel(whole, values);
+    };
+    load.heldOutLoss = [text = load.text](const program::ProgramT &whole,
+                                          ConstBytes weights,
+                                          uint64_t windows) {
+      return meanHeldOutLoss(*text, windows, whole.micro_batch_size,
+                             [&](auto tokens, auto labels) {
+                               return lossOf(whole, weights,
+                                             std::as_bytes(tokens),
+                                             std::as_bytes(labels));
+                             });
+    };
+    return;
+  }
+  load.stages = [place, values](const program::ProgramT &whole,
+                                uint32_t stage) {
+    return makeTransformerStage(whole, stage, place, values);
+  };
+  load.wholeModel = [values](const program::ProgramT &whole, uint32_t) {
+    return makeWholeModel(whole, values);
+  };
+  load.heldOutLoss = [text = load.text](const program::ProgramT &whole,
+                                        ConstBytes weights, uint64_t windows) {
+    return heldOutLoss(whole, weights, *text, windows);
+  };
 }
 
 Workload chimera::makeWorkload(const RunSettings &settings,
                                const program::ProgramT &program) {
   Workload load;
-  load.kind = settings.stages;
-  if (load.kind == kAuto)
-    load.kind = program.model ? kTransformer : kExact;
-  if (load.kind == kTransformer && !program.model)
-    throw std::invalid_argument(
-        "transformer stages need a program with a model, got one of bare "
-        "stages");
+  load.kind = kindOf(settings, program);
   refuseWithoutEffect(settings, load.kind);
   if (settings.device == kCuda)
     load.accelerator =
-        loadCuda({.stagesOnHost = load.kind != kTransformer,
+        loadCuda({.stagesOnHost = !isOfTensors(load.kind),
                   .ownAllReduce = settings.allReduce == kTransport});
-  if (load.kind != kTransformer) {
+  if (!isOfTensors(load.kind)) {
     load.stages = load.kind == kExact
                       ? StageFactory(makeExactStage)
                       : makeSyntheticStages(settings.unitNanoseconds);
@@ -66,17 +127,14 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   }
   if (settings.data.empty())
     throw std::invalid_argument(
-        "transformer stages need text to train on: give --data FILE, or "
-        "--stages exact or synthetic to run without");
+        load.kind + " stages need text to train on: give --data FILE, or "
+                    "--stages exact or synthetic to run without");
   auto text =
       std::make_unique<TextData>(settings.data, program, settings.holdOut);
   load.text = text.get();
   load.data = std::move(text);
+  addModel(load, settings, program);
   if (load.accelerator) {
-    const Place place{.isCuda = true, .kernels = &load.accelerator->kernels()};
-    load.stages = [place](const program::ProgramT &whole, uint32_t stage) {
-      return makeTransformerStage(whole, stage, place);
-    };
     if (settings.cudaGraphs)
       load.noGraphs = whyNoGraphs(program);
     if (settings.cudaGraphs && load.noGraphs.empty()) {
@@ -89,9 +147,6 @@ Workload chimera::makeWorkload(const RunSettings &settings,
     load.meter = &load.accelerator->meter();
     return load;
   }
-  load.stages = [](const program::ProgramT &whole, uint32_t stage) {
-    return makeTransformerStage(whole, stage);
-  };
   load.ownMeter = std::make_unique<TensorMeter>();
   load.meter = load.ownMeter.get();
   return load;

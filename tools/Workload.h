@@ -21,6 +21,13 @@ namespace chimera {
 struct Workload {
   std::string kind; ///< one of stageKinds() but auto
   runtime::StageFactory stages;
+  /// All of a model as one stage, whatever its number; none without a model.
+  runtime::StageFactory wholeModel;
+  /// The model's mean loss on so many windows of held-out text.
+  std::function<double(const program::ProgramT &, runtime::ConstBytes weights,
+                       uint64_t windows)>
+      heldOutLoss;
+  uint64_t valuesDigest = 0; ///< of what the parameters begin with
   std::unique_ptr<runtime::DataSource> data;
   runtime::TextData *text = nullptr;              ///< `data`, if it is text
   std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< of tensors of the host

@@ -73,14 +73,18 @@ static int run(int argc, char **argv) {
   addFile("PROGRAM", settings.program, "Program file (chimera-compile)")
       ->required();
   app.add_option("--stages", settings.stages,
-                 "What computes: transformer (LibTorch), exact (integers that "
-                 "prove the program), synthetic (sleeps); auto: transformer if "
-                 "the program has a model, else exact")
+                 "What computes: transformer (LibTorch), exported (the graphs "
+                 "of an exported model), exact (integers that prove the "
+                 "program), synthetic (sleeps); auto: what the program's model "
+                 "needs, exact if it has none")
       ->check(oneOf(stageKinds()))
       ->capture_default_str();
   addFile("--data", settings.data,
           "Text to train on, one token a byte: a file or a pipe of at "
           "most 4 GiB");
+  addFile("--load", settings.load,
+          "Begin with the weights in this safetensors file; without it they "
+          "are drawn");
   app.add_option("--steps", settings.steps,
                  "Training steps; with 0 the initial weights can be saved")
       ->transform(wholeWithin(0, uint64_t(1) << 40))

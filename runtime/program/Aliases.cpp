@@ -22,6 +22,7 @@ public:
   explicit Count(uint64_t limit) : left(limit) {}
 
   bool isExceeded() const { return exceeded; }
+  bool isMisaligned() const { return misaligned; }
 
   void add(const flatbuffers::String *text) {
     if (text)
@@ -30,8 +31,11 @@ public:
   /// A list of numbers or structs.
   template <typename T> void add(const flatbuffers::Vector<T> *list) {
     using Entry = std::remove_cv_t<std::remove_pointer_t<T>>;
-    if (list)
-      take(sizeof(uoffset_t) + uint64_t(list->size()) * sizeof(Entry));
+    if (!list)
+      return;
+    take(sizeof(uoffset_t) + uint64_t(list->size()) * sizeof(Entry));
+    const auto place = reinterpret_cast<uintptr_t>(list->Data());
+    misaligned |= list->size() > 0 && place % alignof(Entry) != 0;
   }
   template <typename T> void add(const flatbuffers::Vector<Offset<T>> *list) {
     if (!list)
@@ -48,6 +52,69 @@ public:
       return;
     table(1);
     add(model->architecture());
+    if (model->package())
+      add(model->package());
+  }
+  void add(const Package *package) {
+    table(3);
+    add(package->producer());
+    add(package->kinds());
+    add(package->layers());
+  }
+  void add(const Layer *layer) {
+    table(1);
+    add(layer->path());
+  }
+  void add(const LayerKind *kind) {
+    table(3);
+    add(kind->parameters());
+    add(kind->constants());
+    add(kind->graphs());
+  }
+  void add(const LayerParameter *parameter) {
+    table(2);
+    add(parameter->name());
+    add(parameter->shape());
+  }
+  void add(const Constant *constant) {
+    table(2);
+    add(constant->shape());
+    add(constant->bytes());
+  }
+  void add(const LayerGraphs *graphs) {
+    table(8);
+    add(graphs->inputs());
+    add(graphs->differentiable());
+    add(graphs->labels());
+    add(graphs->outputs());
+    add(graphs->saved());
+    add(graphs->forward());
+    add(graphs->backward());
+    add(graphs->kept());
+  }
+  void add(const TensorShape *tensor) {
+    table(1);
+    add(tensor->shape());
+  }
+  void add(const Graph *graph) {
+    table(3);
+    add(graph->inputs());
+    add(graph->calls());
+    add(graph->outputs());
+  }
+  void add(const Call *call) {
+    table(4);
+    add(call->operator_());
+    add(call->overload());
+    add(call->arguments());
+    add(call->results());
+  }
+  void add(const Argument *argument) {
+    table(0);
+    add(argument->values());
+    add(argument->integers());
+    add(argument->numbers());
+    add(argument->text());
   }
   void add(const Optimizer *optimizer) {
     table(1);
@@ -99,6 +166,7 @@ private:
 
   uint64_t left;
   bool exceeded = false;
+  bool misaligned = false;
 };
 
 } // namespace
@@ -107,6 +175,12 @@ bool hasAliases(const Program &content, uint64_t bytes) {
   Count count(bytes);
   count.add(content);
   return count.isExceeded();
+}
+
+bool areListsAligned(const Program &content, uint64_t bytes) {
+  Count count(bytes);
+  count.add(content);
+  return !count.isMisaligned();
 }
 
 } // namespace chimera::program

@@ -22,6 +22,11 @@ namespace chimera::program {
 /// `bytes` references.
 bool hasAliases(const Program &content, uint64_t bytes);
 
+/// Whether each list begins where its entries can be read. The FlatBuffers
+/// verifier looks only at the 32 bits of the length before it. Requires the
+/// same, and stops where `hasAliases` is true.
+bool areListsAligned(const Program &content, uint64_t bytes);
+
 } // namespace chimera::program
 
 #endif // CHIMERA_RUNTIME_PROGRAM_ALIASES_H

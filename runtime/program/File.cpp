@@ -9,6 +9,7 @@
 
 #include "runtime/program/Aliases.h"
 #include "runtime/program/Output.h"
+#include "runtime/program/Package.h"
 
 #include <algorithm>
 #include <bit>
@@ -53,6 +54,8 @@ uint64_t payloadBytes(const ProgramT &program) {
     bytes += bytesOf(pipeline->workers) + bytesOf(pipeline->micro_batches);
   for (const auto &communicator : program.communicators)
     bytes += bytesOf(communicator->contributions);
+  if (program.model && program.model->package)
+    bytes += fileBytes(*program.model->package);
   return bytes + (uint64_t(1) << 20);
 }
 
@@ -138,22 +141,6 @@ bool readFile(int descriptor, std::vector<std::byte> &bytes) {
     bytes.reserve(static_cast<size_t>(
         std::min(limit, static_cast<uint64_t>(status.st_size) + 1)));
   return readUpTo(descriptor, limit, bytes);
-}
-
-/// Whether each list of structs of 64 bits begins where one can be read. The
-/// FlatBuffers verifier looks only at the 32 bits of the length before it.
-bool areListsAligned(const Program &content, const uint8_t *begin) {
-  static_assert(alignof(Stage) == 8 && alignof(Buffer) == 8);
-  static_assert(std::max({alignof(Instruction), alignof(State),
-                          alignof(Contribution), alignof(Location)}) == 4,
-                "a list of structs that has to be looked at too");
-  auto isAligned = [&](const auto *list) {
-    return list->size() == 0 || (list->Data() - begin) % 8 == 0;
-  };
-  return isAligned(content.stages()) &&
-         std::ranges::all_of(*content.workers(), [&](const Worker *worker) {
-           return isAligned(worker->buffers());
-         });
 }
 
 /// The two parts of a program file.
@@ -253,7 +240,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
   auto *content = reinterpret_cast<const uint8_t *>(payload.data());
   flatbuffers::Verifier verifier(content, payload.size(), options);
   if (!verifier.VerifyBuffer<Program>() ||
-      !areListsAligned(*GetProgram(content), content)) {
+      !areListsAligned(*GetProgram(content), payload.size())) {
     error = "malformed: the content is not a valid FlatBuffer of a program";
     return std::nullopt;
   }

@@ -44,14 +44,14 @@ constexpr char kHeadWeight[] = "head.weight";
 
 Parameter normal(std::string name, std::vector<int64_t> shape,
                  double deviation = kDeviation) {
-  return {std::move(name), std::move(shape), Parameter::Start::Normal,
+  return {std::move(name), std::move(shape), Start::Normal,
           deviation};
 }
 Parameter zeros(std::string name, std::vector<int64_t> shape) {
-  return {std::move(name), std::move(shape), Parameter::Start::Zeros};
+  return {std::move(name), std::move(shape), Start::Zeros};
 }
 Parameter ones(std::string name, std::vector<int64_t> shape) {
-  return {std::move(name), std::move(shape), Parameter::Start::Ones};
+  return {std::move(name), std::move(shape), Start::Ones};
 }
 
 // What each layer keeps from forward to backward, in the order of the forward.
@@ -102,6 +102,11 @@ int64_t Parameter::elements() const {
 }
 
 std::string checkModel(const ModelT &model) {
+  if (model.package)
+    return model.architecture == kExported
+               ? checkPackage(*model.package)
+               : "expected architecture 'exported' of a model with a package, "
+                 "got '" + model.architecture + "'";
   if (std::ranges::find(kArchitectures, model.architecture) ==
       std::end(kArchitectures))
     return "expected architecture 'gpt2', got '" + model.architecture + "'";
@@ -153,10 +158,39 @@ std::string checkTypes(Types types) {
   return "";
 }
 
-uint32_t layerCount(const ModelT &model) { return model.layers + 2; }
+std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
+                     uint32_t parts) {
+  if (std::string problem = checkTypes(types); !problem.empty())
+    return problem;
+  if (!model.package)
+    return "";
+  const PackageT &package = *model.package;
+  if (types.weights != package.type || types.activations != package.type)
+    return std::string("expected the type that the model was exported with, ") +
+           nameOf(package.type) + ", got " + nameOf(types.weights) +
+           " for weights and " + nameOf(types.activations) + " for activations";
+  for (uint32_t samples : {microBatchSize, microBatchSize / parts})
+    if (!graphsOf(package, 0, samples))
+      return "expected micro-batches, and parts of them, of as many samples as "
+             "the model was exported for (" +
+             samplesOf(package) + "), got " + std::to_string(samples);
+  return "";
+}
+
+uint32_t layerCount(const ModelT &model) {
+  return model.package ? static_cast<uint32_t>(model.package->layers.size())
+                       : model.layers + 2;
+}
 
 std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
   assert(layer < layerCount(model));
+  if (model.package) {
+    std::vector<Parameter> result;
+    for (const auto &parameter : kindOf(*model.package, layer).parameters)
+      result.push_back({parameter->name, parameter->shape, parameter->start,
+                        parameter->deviation});
+    return result;
+  }
   const int64_t width = model.width;
   if (layer == 0)
     return {normal("token_embedding", {model.vocabulary, width}),
@@ -179,11 +213,50 @@ std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
           zeros("mlp_projection.bias", {width})};
 }
 
-/// Whether `parameter` of layers that begin at `first` is held there as
-/// another: the head's matrix as the token embedding.
-static bool isHeldElsewhere(const ModelT &model, uint32_t first,
-                            const Parameter &parameter) {
-  return model.tied && first == 0 && parameter.name == kHeadWeight;
+std::string parameterName(const ModelT &model, uint32_t layer,
+                          uint32_t number) {
+  if (model.package)
+    return model.package->layers[layer]->path +
+           kindOf(*model.package, layer).parameters[number]->name;
+  return "layers." + std::to_string(layer) + "." +
+         layerParameters(model, layer)[number].name;
+}
+
+namespace {
+/// A parameter that the first layer and the last one share: its number in each.
+struct TiedNumbers {
+  uint32_t first, last;
+};
+} // namespace
+
+static std::optional<TiedNumbers> tiedNumbers(const ModelT &model) {
+  if (model.package) {
+    if (!model.package->tied)
+      return std::nullopt;
+    return TiedNumbers{model.package->tied->first(),
+                       model.package->tied->last()};
+  }
+  // The token embedding, and the head's matrix behind its norm.
+  return model.tied ? std::optional(TiedNumbers{0, 2}) : std::nullopt;
+}
+
+bool isTied(const ModelT &model) { return tiedNumbers(model).has_value(); }
+
+ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number) {
+  const std::optional<TiedNumbers> tied = tiedNumbers(model);
+  if (tied && layer + 1 == layerCount(model) && number == tied->last)
+    return {0, tied->first};
+  return {layer, number};
+}
+
+/// Whether parameter `number` of `layer`, one of some that begin at `first`, is
+/// held there as another: the last layer's tied one as the first layer's.
+static bool isHeldElsewhere(const ModelT &model, uint32_t first, uint32_t layer,
+                            uint32_t number) {
+  if (first != 0 || layer + 1 != layerCount(model))
+    return false;
+  const std::optional<TiedNumbers> tied = tiedNumbers(model);
+  return tied && number == tied->last;
 }
 
 std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
@@ -192,7 +265,7 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
   for (uint32_t layer = first; layer != first + count; ++layer) {
     uint32_t number = 0;
     for (Parameter &parameter : layerParameters(model, layer)) {
-      if (!isHeldElsewhere(model, first, parameter))
+      if (!isHeldElsewhere(model, first, layer, number))
         result.push_back({layer, number, std::move(parameter)});
       ++number;
     }
@@ -200,35 +273,56 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
   return result;
 }
 
+/// Elements of the parameters of `layer`, one of some that begin at `first`.
+static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
+  int64_t result = 0;
+  uint32_t number = 0;
+  for (const Parameter &parameter : layerParameters(model, layer))
+    if (!isHeldElsewhere(model, first, layer, number++))
+      result = sum({result, parameter.elements()});
+  return result;
+}
+
 int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
-  auto elementsOf = [&](uint32_t layer) {
-    int64_t result = 0;
-    for (const Parameter &parameter : layerParameters(model, layer))
-      if (!isHeldElsewhere(model, first, parameter))
-        result = sum({result, parameter.elements()});
+  const uint32_t last = first + count;
+  int64_t result = 0;
+  if (model.package) {
+    for (uint32_t layer = first; layer != last; ++layer)
+      result = sum({result, elementsOf(model, first, layer)});
     return result;
-  };
+  }
   // All blocks are alike, and a file may claim a million of them.
-  const uint32_t head = model.layers + 1, last = first + count;
+  const uint32_t head = model.layers + 1;
   const uint32_t begin = std::max(first, 1u);
   const uint32_t blocks = std::max(std::min(last, head), begin) - begin;
-  int64_t result = blocks > 0 ? product({blocks, elementsOf(1)}) : 0;
+  result = blocks > 0 ? product({blocks, elementsOf(model, first, 1)}) : 0;
   for (uint32_t layer : {uint32_t(0), head})
     if (first <= layer && layer < last)
-      result = sum({result, elementsOf(layer)});
+      result = sum({result, elementsOf(model, first, layer)});
   return result;
 }
 
 std::optional<Tied> tiedParameters(const ModelT &model, Types types,
                                    uint32_t lastCount) {
   const uint32_t layers = layerCount(model);
-  if (!model.tied || lastCount == layers)
+  const std::optional<TiedNumbers> tied = tiedNumbers(model);
+  if (!tied || lastCount == layers)
     return std::nullopt;
-  // The first parameter of the model, and the last.
-  const int64_t elements = layerParameters(model, 0).front().elements();
-  const int64_t last = parameterCount(model, layers - lastCount, lastCount);
-  return Tied(0, parameterBytes(types, last - elements),
-              parameterBytes(types, elements));
+  /// Elements before parameter `number` of the layer.
+  auto before = [&](uint32_t layer, uint32_t number) {
+    int64_t result = 0;
+    const std::vector<Parameter> parameters = layerParameters(model, layer);
+    for (uint32_t i = 0; i < number; ++i)
+      result = sum({result, parameters[i].elements()});
+    return result;
+  };
+  const int64_t elements =
+      layerParameters(model, 0)[tied->first].elements();
+  const int64_t inLast =
+      sum({parameterCount(model, layers - lastCount, lastCount - 1),
+           before(layers - 1, tied->last)});
+  return Tied(parameterBytes(types, before(0, tied->first)),
+              parameterBytes(types, inLast), parameterBytes(types, elements));
 }
 
 static std::string describe(const Tied *tied) {
@@ -275,7 +369,8 @@ std::string checkBytes(const ModelT &model, Types types,
       {"weights that are a copy", stage.copy_bytes(), copy},
       {"optimizer state", stage.optimizer_bytes(), optimizerBytes(parameters)},
       {"boundary", stage.boundary_bytes(),
-       boundaryBytes(model, types, microBatchSize)}};
+       boundaryBytes(model, types, microBatchSize,
+                     stage.first_layer() + stage.layers() - 1)}};
   // Nothing crosses the boundary of the last.
   const bool isLast = stage.first_layer() + stage.layers() == layerCount(model);
   for (const auto &[what, got, expected] : std::span(sizes, isLast ? 3 : 4))
@@ -300,10 +395,14 @@ static std::string checkTied(const ProgramT &program) {
 std::string checkStages(const ProgramT &program) {
   if (std::string problem = checkModel(*program.model); !problem.empty())
     return problem;
-  if (std::string problem = checkTypes(typesOf(program)); !problem.empty())
-    return problem;
   if (program.micro_batch_size == 0)
     return "expected a micro-batch size of at least 1, got 0";
+  for (const auto &pipeline : program.pipelines)
+    if (std::string problem =
+            checkUse(*program.model, typesOf(program), program.micro_batch_size,
+                     std::max(pipeline->backward_parts, 1u));
+        !problem.empty())
+      return problem;
   if (program.optimizer->name != "adamw")
     return "expected optimizer 'adamw', got '" + program.optimizer->name + "'";
   if (std::string problem = checkLayers(program); !problem.empty())
@@ -320,6 +419,14 @@ std::string checkStages(const ProgramT &program) {
 LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
                     uint32_t layer) {
   assert(layer < layerCount(model));
+  if (model.package) {
+    const LayerGraphsT &graphs =
+        *graphsOf(*model.package, layer, microBatchSize);
+    return {static_cast<int64_t>(graphs.forward_flops),
+            static_cast<int64_t>(graphs.input_gradient_flops),
+            static_cast<int64_t>(graphs.weight_gradient_flops),
+            program::stashBytes(graphs)};
+  }
   const int64_t e = bytesOf(types.activations);
   const int64_t m = product({microBatchSize, model.context});
   const int64_t c = model.width;
@@ -339,7 +446,7 @@ LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
     forward = sum({product({24, m, c, c}), product({4, m, model.context, c})});
     stash = blockStash(model, m, e);
   }
-  return {forward, product({2, forward}), stash};
+  return {forward, forward, forward, stash};
 }
 
 int64_t parameterBytes(Types types, int64_t elements) {
@@ -354,12 +461,50 @@ int64_t optimizerBytes(int64_t parameterBytes) {
   return product({2, parameterBytes});
 }
 
-int64_t tokenBytes(const ModelT &model, uint32_t microBatchSize) {
+int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {
+  if (model.package) {
+    const LayerGraphsT *graphs = graphsOf(*model.package, 0, microBatchSize);
+    return graphs ? bytesOf(graphs->inputs) : 0;
+  }
   return product({microBatchSize, model.context, 8});
 }
 
-int64_t boundaryBytes(const ModelT &model, Types types,
-                      uint32_t microBatchSize) {
+int64_t labelBytes(const ModelT &model, uint32_t microBatchSize) {
+  if (model.package) {
+    const LayerGraphsT *graphs =
+        graphsOf(*model.package, layerCount(model) - 1, microBatchSize);
+    return graphs ? bytesOf(graphs->labels) : 0;
+  }
+  return product({microBatchSize, model.context, 8});
+}
+
+std::optional<int64_t> contextOf(const ModelT &model) {
+  if (!model.package)
+    return model.context;
+  auto context =
+      [](const LayerGraphsT &graphs,
+         const std::vector<std::unique_ptr<TensorShapeT>> &tensors)
+      -> std::optional<int64_t> {
+    if (tensors.size() != 1 || tensors[0]->type != TensorType::Int64 ||
+        tensors[0]->shape.size() != 2 || tensors[0]->shape[0] != graphs.samples)
+      return std::nullopt;
+    return tensors[0]->shape[1];
+  };
+  const LayerGraphsT &first = *kindOf(*model.package, 0).graphs[0];
+  const LayerGraphsT &last =
+      *graphsOf(*model.package, layerCount(model) - 1, first.samples);
+  const std::optional<int64_t> ofInputs = context(first, first.inputs);
+  return ofInputs == context(last, last.labels) ? ofInputs : std::nullopt;
+}
+
+int64_t boundaryBytes(const ModelT &model, Types types, uint32_t microBatchSize,
+                      uint32_t layer) {
+  if (model.package) {
+    const LayerGraphsT &graphs =
+        *graphsOf(*model.package, layer, microBatchSize);
+    return bytesOf(layer + 1 == layerCount(model) ? graphs.inputs
+                                                  : graphs.outputs);
+  }
   return product(
       {microBatchSize, model.context, model.width, bytesOf(types.activations)});
 }

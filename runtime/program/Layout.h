@@ -10,6 +10,9 @@
 // The compiler partitions and sizes buffers with it; the runtime binds its
 // tensors to it.
 //
+// A model is one of the architectures below, or exported from PyTorch: then it
+// is a package of layers (Package.h), each for given numbers of samples.
+//
 // Layers of "gpt2" (pre-norm, learned positions): 0 is the token and position
 // embedding, 1..L the transformer blocks, L+1 the final norm and the head. In a
 // tied model the head's matrix is the token embedding's: a stage that has both
@@ -20,6 +23,7 @@
 #ifndef CHIMERA_RUNTIME_PROGRAM_LAYOUT_H
 #define CHIMERA_RUNTIME_PROGRAM_LAYOUT_H
 
+#include "runtime/program/Package.h"
 #include "runtime/program/Program.h"
 
 #include <cstdint>
@@ -33,9 +37,10 @@ namespace chimera::program {
 /// The models that there are, by name.
 inline constexpr std::string_view kArchitectures[] = {"gpt2"};
 
-/// How a parameter starts: drawn from N(0, deviation²), or constant.
+/// What the architecture of a model is called that has a package.
+inline constexpr char kExported[] = "exported";
+
 struct Parameter {
-  enum class Start { Normal, Zeros, Ones };
   std::string name;           ///< unique inside its layer, "attention.weight"
   std::vector<int64_t> shape; ///< row-major
   Start start;
@@ -47,16 +52,10 @@ struct Parameter {
 /// What one layer costs for one micro-batch.
 struct LayerCost {
   int64_t forwardFlops;
-  int64_t backwardFlops;
+  int64_t inputGradientFlops;
+  int64_t weightGradientFlops;
   int64_t stashBytes;
 };
-
-/// Empty if `model` can be trained, else what is wrong with it ("expected …,
-/// got …"): an unknown architecture, a zero size, a width that the heads do not
-/// divide, a dropout outside [0, 1).
-std::string checkModel(const ModelT &model);
-
-int64_t bytesOf(DataType type);
 
 /// The types of a model's values, by what these are for.
 struct Types {
@@ -67,6 +66,20 @@ struct Types {
   /// activations' type, with which the stage computes.
   bool haveCopy() const { return weights != activations; }
 };
+
+/// Empty if `model` can be trained, else what is wrong with it ("expected …,
+/// got …"): an unknown architecture, a zero size, a width that the heads do not
+/// divide, a dropout outside [0, 1), or a package that checkPackage refuses.
+std::string checkModel(const ModelT &model);
+
+/// Empty if stages of the model, which is checked, can compute in these types
+/// and with micro-batches of so many samples in so many parts, else what is
+/// wrong with them: types that checkTypes refuses, and whatever a package was
+/// not exported for.
+std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
+                     uint32_t parts);
+
+int64_t bytesOf(DataType type);
 
 Types typesOf(const ProgramT &program);
 
@@ -82,6 +95,20 @@ uint32_t layerCount(const ModelT &model);
 /// layerCount(model).
 std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer);
 
+/// What parameter `number` of `layer` is called in files of weights:
+/// "layers.1.attention.weight", or its path in the module that was exported.
+std::string parameterName(const ModelT &model, uint32_t layer, uint32_t number);
+
+/// A parameter of a layer.
+struct ParameterNumber {
+  uint32_t layer;
+  uint32_t number; ///< in its layer
+};
+
+/// Which parameter's random numbers a parameter begins with: its own or, where
+/// it is tied, those of the first layer's.
+ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number);
+
 /// A parameter of a stage.
 struct StageParameter {
   uint32_t layer;
@@ -91,16 +118,19 @@ struct StageParameter {
 
 /// The parameters of layers [first, first + count) in the order in which they
 /// lie in a stage's weights, without padding: those of its layers, one after
-/// another, but no head's matrix where the layers have the token embedding that
-/// it is tied to. Requires a checked model and a range of its layers.
+/// another, but the last layer's tied parameter only where the layers do not
+/// have the first one, which it is tied to. Requires a checked model and a range of its layers.
 std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
                                             uint32_t count);
 
 /// Elements of the weights of layers [first, first + count).
 int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
 
+/// Whether the first layer and the last one have a parameter in common.
+bool isTied(const ModelT &model);
+
 /// Where the first stage and the last one, of the model's last `lastCount`
-/// layers, hold the matrix of a tied model. None where the model is not tied or
+/// layers, hold a tied model's parameter that both have. None where the model is not tied or
 /// one stage is both. Requires a checked model and 1 to all of its layers.
 std::optional<Tied> tiedParameters(const ModelT &model, Types types,
                                    uint32_t lastCount);
@@ -113,7 +143,7 @@ std::string checkBytes(const ModelT &model, Types types,
 
 /// Empty if the stages of `program` (which has some, and an optimizer) are
 /// those of its model, else what is wrong with them: a model that checkModel
-/// refuses, types that checkTypes does, no samples in a micro-batch, an
+/// refuses, a use of it that checkUse does, no samples in a micro-batch, an
 /// optimizer other than "adamw", layers that are not in one stage each, in
 /// order, bytes of weights, optimizer state or a boundary that are not the
 /// layers', or another `tied` than the model's.
@@ -133,15 +163,23 @@ int64_t copyBytes(Types types, int64_t elements);
 /// Bytes of the state that AdamW keeps for parameters of so many: two averages.
 int64_t optimizerBytes(int64_t parameterBytes);
 
-/// Bytes of one micro-batch's token (or label) numbers: int64 each.
-int64_t tokenBytes(const ModelT &model, uint32_t microBatchSize);
+/// Bytes of what the first stage and the last one load for one micro-batch: of
+/// "gpt2", numbers of tokens, int64 each. 0 for a number of samples that a
+/// package was not exported for.
+int64_t inputBytes(const ModelT &model, uint32_t microBatchSize);
+int64_t labelBytes(const ModelT &model, uint32_t microBatchSize);
+
+/// Tokens in a sample, where a sample of the model is that many tokens, and its
+/// labels as many, int64 each; none of another model.
+std::optional<int64_t> contextOf(const ModelT &model);
 
 /// Bytes of a loss: a float64, whatever the data type.
 inline constexpr int64_t kLossBytes = 8;
 
-/// Bytes of the activation between two layers: [micro-batch, context, width].
-int64_t boundaryBytes(const ModelT &model, Types types,
-                      uint32_t microBatchSize);
+/// Bytes of the activation between `layer` and the next: of "gpt2",
+/// [micro-batch, context, width]. After the last layer those that go in.
+int64_t boundaryBytes(const ModelT &model, Types types, uint32_t microBatchSize,
+                      uint32_t layer);
 
 } // namespace chimera::program
 

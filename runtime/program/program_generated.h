@@ -13,6 +13,8 @@ static_assert(FLATBUFFERS_VERSION_MAJOR == 2 &&
               FLATBUFFERS_VERSION_REVISION == 8,
              "Non-compatible flatbuffers version included");
 
+#include "package_generated.h"
+
 namespace chimera {
 namespace program {
 
@@ -53,39 +55,6 @@ struct Location;
 struct Program;
 struct ProgramBuilder;
 struct ProgramT;
-
-enum class DataType : uint8_t {
-  Float32 = 0,
-  Float64 = 1,
-  BFloat16 = 2,
-  MIN = Float32,
-  MAX = BFloat16
-};
-
-inline const DataType (&EnumValuesDataType())[3] {
-  static const DataType values[] = {
-    DataType::Float32,
-    DataType::Float64,
-    DataType::BFloat16
-  };
-  return values;
-}
-
-inline const char * const *EnumNamesDataType() {
-  static const char * const names[4] = {
-    "Float32",
-    "Float64",
-    "BFloat16",
-    nullptr
-  };
-  return names;
-}
-
-inline const char *EnumNameDataType(DataType e) {
-  if (flatbuffers::IsOutRange(e, DataType::Float32, DataType::BFloat16)) return "";
-  const size_t index = static_cast<size_t>(e);
-  return EnumNamesDataType()[index];
-}
 
 enum class ValueKind : uint8_t {
   Tokens = 0,
@@ -833,6 +802,11 @@ struct ModelT : public flatbuffers::NativeTable {
   uint32_t vocabulary = 0;
   double dropout = 0.0;
   bool tied = false;
+  std::unique_ptr<chimera::program::PackageT> package{};
+  ModelT() = default;
+  ModelT(const ModelT &o);
+  ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
+  ModelT &operator=(ModelT o) FLATBUFFERS_NOEXCEPT;
 };
 
 struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -847,7 +821,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_CONTEXT = 12,
     VT_VOCABULARY = 14,
     VT_DROPOUT = 16,
-    VT_TIED = 18
+    VT_TIED = 18,
+    VT_PACKAGE = 20
   };
   const flatbuffers::String *architecture() const {
     return GetPointer<const flatbuffers::String *>(VT_ARCHITECTURE);
@@ -897,6 +872,12 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_tied(bool _tied = 0) {
     return SetField<uint8_t>(VT_TIED, static_cast<uint8_t>(_tied), 0);
   }
+  const chimera::program::Package *package() const {
+    return GetPointer<const chimera::program::Package *>(VT_PACKAGE);
+  }
+  chimera::program::Package *mutable_package() {
+    return GetPointer<chimera::program::Package *>(VT_PACKAGE);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -908,6 +889,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_VOCABULARY, 4) &&
            VerifyField<double>(verifier, VT_DROPOUT, 8) &&
            VerifyField<uint8_t>(verifier, VT_TIED, 1) &&
+           VerifyOffset(verifier, VT_PACKAGE) &&
+           verifier.VerifyTable(package()) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -943,6 +926,9 @@ struct ModelBuilder {
   void add_tied(bool tied) {
     fbb_.AddElement<uint8_t>(Model::VT_TIED, static_cast<uint8_t>(tied), 0);
   }
+  void add_package(flatbuffers::Offset<chimera::program::Package> package) {
+    fbb_.AddOffset(Model::VT_PACKAGE, package);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -964,9 +950,11 @@ inline flatbuffers::Offset<Model> CreateModel(
     uint32_t context = 0,
     uint32_t vocabulary = 0,
     double dropout = 0.0,
-    bool tied = false) {
+    bool tied = false,
+    flatbuffers::Offset<chimera::program::Package> package = 0) {
   ModelBuilder builder_(_fbb);
   builder_.add_dropout(dropout);
+  builder_.add_package(package);
   builder_.add_vocabulary(vocabulary);
   builder_.add_context(context);
   builder_.add_width(width);
@@ -991,7 +979,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     uint32_t context = 0,
     uint32_t vocabulary = 0,
     double dropout = 0.0,
-    bool tied = false) {
+    bool tied = false,
+    flatbuffers::Offset<chimera::program::Package> package = 0) {
   auto architecture__ = architecture ? _fbb.CreateString(architecture) : 0;
   return chimera::program::CreateModel(
       _fbb,
@@ -1002,7 +991,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       context,
       vocabulary,
       dropout,
-      tied);
+      tied,
+      package);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2059,6 +2049,31 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
 
 flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder &_fbb, const ProgramT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+inline ModelT::ModelT(const ModelT &o)
+      : architecture(o.architecture),
+        layers(o.layers),
+        heads(o.heads),
+        width(o.width),
+        context(o.context),
+        vocabulary(o.vocabulary),
+        dropout(o.dropout),
+        tied(o.tied),
+        package((o.package) ? new chimera::program::PackageT(*o.package) : nullptr) {
+}
+
+inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
+  std::swap(architecture, o.architecture);
+  std::swap(layers, o.layers);
+  std::swap(heads, o.heads);
+  std::swap(width, o.width);
+  std::swap(context, o.context);
+  std::swap(vocabulary, o.vocabulary);
+  std::swap(dropout, o.dropout);
+  std::swap(tied, o.tied);
+  std::swap(package, o.package);
+  return *this;
+}
+
 inline ModelT *Model::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
   auto _o = std::make_unique<ModelT>();
   UnPackTo(_o.get(), _resolver);
@@ -2076,6 +2091,7 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   { auto _e = vocabulary(); _o->vocabulary = _e; }
   { auto _e = dropout(); _o->dropout = _e; }
   { auto _e = tied(); _o->tied = _e; }
+  { auto _e = package(); if (_e) _o->package = std::unique_ptr<chimera::program::PackageT>(_e->UnPack(_resolver)); }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2094,6 +2110,7 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   auto _vocabulary = _o->vocabulary;
   auto _dropout = _o->dropout;
   auto _tied = _o->tied;
+  auto _package = _o->package ? CreatePackage(_fbb, _o->package.get(), _rehasher) : 0;
   return chimera::program::CreateModel(
       _fbb,
       _architecture,
@@ -2103,7 +2120,8 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
       _context,
       _vocabulary,
       _dropout,
-      _tied);
+      _tied,
+      _package);
 }
 
 inline OptimizerT *Optimizer::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -15,9 +15,12 @@ namespace chimera::program::verify {
 
 Sizes::Sizes(const ProgramT &program, const Pieces &pieces)
     : program(program), pieces(pieces) {
-  if (program.model)
-    tokenBytes = labelBytes = static_cast<uint64_t>(
-        program::tokenBytes(*program.model, program.micro_batch_size));
+  if (!program.model)
+    return;
+  tokenBytes = static_cast<uint64_t>(
+      inputBytes(*program.model, program.micro_batch_size));
+  labelBytes = static_cast<uint64_t>(
+      program::labelBytes(*program.model, program.micro_batch_size));
 }
 
 std::string alignmentFault(const ProgramT &program, const Buffer &buffer) {

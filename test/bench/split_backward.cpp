@@ -60,7 +60,7 @@ program::ProgramT describe(const Sizes &sizes) {
     throw std::invalid_argument(problem);
   uint32_t first = 0;
   const auto boundary = static_cast<uint64_t>(program::boundaryBytes(
-      *program.model, program::typesOf(program), sizes.microBatch));
+      *program.model, program::typesOf(program), sizes.microBatch, 0));
   for (uint32_t count : {1u, sizes.blocks, 1u}) {
     const auto bytes = static_cast<uint64_t>(program::parameterBytes(
         program::typesOf(program),

@@ -130,7 +130,7 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
   const bool isFirst = number == 0;
   const bool isLast = number + 1 == program.stages.size();
   const auto tokenBytes = static_cast<uint64_t>(
-      program::tokenBytes(*program.model, program.micro_batch_size));
+      program::inputBytes(*program.model, program.micro_batch_size));
   const uint64_t outputBytes =
       isLast ? uint64_t(program::kLossBytes) : sizes.boundary_bytes();
   const uint64_t inputBytes =

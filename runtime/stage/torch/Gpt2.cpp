@@ -13,10 +13,8 @@
 #include "runtime/stage/torch/Gpt2.h"
 
 #include "runtime/stage/torch/Attention.h"
-#include "runtime/stage/torch/TensorOver.h"
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 
 #include <stdexcept>
@@ -45,112 +43,24 @@ Tensor loss(const Tensor &x, const Tensor &labels, Parameters &parameters,
                                 labels.view({-1}));
 }
 
-at::ScalarType scalarTypeOf(program::DataType type) {
-  switch (type) {
-  case program::DataType::Float32:
-    return at::kFloat;
-  case program::DataType::Float64:
-    return at::kDouble;
-  case program::DataType::BFloat16:
-    return at::kBFloat16;
-  }
-  throw std::invalid_argument("expected a known data type");
+const program::ModelT &ownModelOf(const program::ProgramT &program) {
+  if (program.model && !program.model->package)
+    return *program.model;
+  throw std::invalid_argument(
+      "expected a program with a model of the runtime's own, got one that is "
+      "exported or of bare stages");
 }
 
 } // namespace
 
 Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
            const Place &place)
-    : types(program::typesOf(program)), seed(program.seed), first(first),
-      count(count), place(place) {
-  if (!program.model)
-    throw std::invalid_argument("expected a program with a model, got one of "
-                                "bare stages, which the synthetic and exact "
-                                "stages can run");
-  model = *program.model;
-  if (std::string problem = program::checkModel(model); !problem.empty())
-    throw std::invalid_argument("model: " + problem);
-  if (std::string problem = program::checkTypes(types); !problem.empty())
-    throw std::invalid_argument(problem);
-  const uint64_t layers = program::layerCount(model);
-  if (count == 0 || uint64_t{first} + count > layers)
-    throw std::invalid_argument(
-        "expected a range of the model's " + std::to_string(layers) +
-        " layers (embedding and head included), got " + std::to_string(count) +
-        " from layer " + std::to_string(first));
-  for (program::StageParameter &held :
-       program::stageParameters(model, first, count)) {
-    const int64_t size = held.parameter.elements();
-    parameterSlots.push_back({std::move(held), weightElements});
-    weightElements += size;
-  }
-}
-
-at::ScalarType Gpt2::weightType() const { return scalarTypeOf(types.weights); }
-
-at::ScalarType Gpt2::activationType() const {
-  return scalarTypeOf(types.activations);
-}
-
-std::vector<Tensor> Gpt2::bind(const std::byte *parameters) const {
-  return bindAs(parameters, types.weights);
-}
-
-std::vector<Tensor> Gpt2::bindComputed(const std::byte *weights) const {
-  return types.haveCopy()
-             ? bindAs(weights + parameterBytes(), types.activations)
-             : bind(weights);
-}
-
-std::vector<Tensor> Gpt2::bindAs(const std::byte *flat,
-                                 program::DataType type) const {
-  std::vector<Tensor> tensors;
-  tensors.reserve(parameterSlots.size());
-  for (const Slot &slot : parameterSlots)
-    tensors.push_back(tensorOver(flat + slot.offset * program::bytesOf(type),
-                                 slot.parameter.shape, scalarTypeOf(type),
-                                 place));
-  return tensors;
-}
-
-void Gpt2::refreshCopy(std::byte *weights) const {
-  if (!types.haveCopy())
-    return;
-  auto flat = [&](const std::byte *begin, at::ScalarType type) {
-    return tensorOver(begin, {weightElements}, type, place);
-  };
-  flat(weights + parameterBytes(), activationType())
-      .copy_(flat(weights, weightType()));
-}
-
-void Gpt2::initialize(std::byte *weights) const {
-  std::vector<Tensor> tensors = bind(weights);
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const Slot &slot = parameterSlots[i];
-    switch (slot.parameter.start) {
-    case program::Parameter::Start::Zeros:
-      tensors[i].zero_();
-      break;
-    case program::Parameter::Start::Ones:
-      tensors[i].fill_(1);
-      break;
-    case program::Parameter::Start::Normal: {
-      // Of the head nothing but its matrix is drawn.
-      const bool asTokens = model.tied && slot.layer == model.layers + 1;
-      at::Generator generator = at::detail::createCPUGenerator(
-          mix({seed, kInitialWeights, asTokens ? 0 : slot.layer,
-               asTokens ? 0 : slot.number}));
-      tensors[i].copy_(at::empty(slot.parameter.shape, at::kDouble)
-                           .normal_(0, slot.parameter.deviation, generator));
-      break;
-    }
-    }
-  }
-  refreshCopy(weights);
-}
+    : model(ownModelOf(program)), held(program, first, count, place),
+      seed(program.seed), first(first), count(count), place(place) {}
 
 Tensor Gpt2::run(Tensor x, const Tensor &labels, Parameters &parameters,
                  const std::optional<MicroBatch> &dropped) const {
+  const std::vector<StageWeights::Slot> &slots = held.slots();
   size_t next = 0;
   for (uint32_t layer = first; layer != first + count; ++layer) {
     Dropout dropout(model.dropout, seed, layer, dropped, place.kernels);
@@ -161,7 +71,7 @@ Tensor Gpt2::run(Tensor x, const Tensor &labels, Parameters &parameters,
                model.tied && hasEmbedding() ? 0 : next + 2, lossType());
     else
       x = block(x, parameters, next, model.heads, dropout);
-    while (next < parameterSlots.size() && parameterSlots[next].layer == layer)
+    while (next < slots.size() && slots[next].layer == layer)
       ++next;
   }
   return x;

@@ -18,6 +18,7 @@
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/ParameterNodes.h"
 #include "runtime/stage/torch/Place.h"
+#include "runtime/stage/torch/StageWeights.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -35,41 +36,11 @@ public:
 
   bool hasEmbedding() const { return first == 0; }
   bool hasHead() const { return first + count == program::layerCount(model); }
-  /// Of parameters, and their gradients and averages.
-  at::ScalarType weightType() const;
-  /// Of activations and their gradients.
-  at::ScalarType activationType() const;
   /// Of a loss.
-  at::ScalarType lossType() const { return weightType(); }
-  int64_t elements() const { return weightElements; }
-  /// Of the parameters, and of their gradients.
-  int64_t parameterBytes() const {
-    return program::parameterBytes(types, weightElements);
-  }
-  /// Of the parameters with their copy.
-  int64_t weightBytes() const {
-    return parameterBytes() + program::copyBytes(types, weightElements);
-  }
+  at::ScalarType lossType() const { return held.type(); }
 
-  /// Where a parameter lies in the flat weights, counted in elements.
-  struct Slot : program::StageParameter {
-    int64_t offset;
-  };
-  const std::vector<Slot> &slots() const { return parameterSlots; }
-
+  const StageWeights &weights() const { return held; }
   const Place &where() const { return place; }
-
-  /// Tensors over the bytes of parameters (or gradients), one for each slot.
-  std::vector<at::Tensor> bind(const std::byte *parameters) const;
-  /// Over those of weights, with which `run` computes: the copy where there is
-  /// one.
-  std::vector<at::Tensor> bindComputed(const std::byte *weights) const;
-
-  /// Draws the weights as they are before the first step. The head's matrix of
-  /// a tied model begins as the token embedding, wherever that is.
-  void initialize(std::byte *weights) const;
-  /// Has the copy say what the parameters say.
-  void refreshCopy(std::byte *weights) const;
 
   /// `input`: tokens [B, T] on the embedding, else [B, T, C]. `labels`: [B, T]
   /// on the head, else undefined. `parameters` are those that it computes with.
@@ -81,16 +52,11 @@ public:
                  const std::optional<MicroBatch> &dropped) const;
 
 private:
-  std::vector<at::Tensor> bindAs(const std::byte *flat,
-                                 program::DataType type) const;
-
-  program::ModelT model;
-  program::Types types;
+  const program::ModelT &model; ///< the program's
+  StageWeights held;
   uint64_t seed;
   uint32_t first, count;
   Place place;
-  int64_t weightElements = 0;
-  std::vector<Slot> parameterSlots;
 };
 
 } // namespace chimera::runtime

@@ -16,42 +16,54 @@
 
 namespace chimera::runtime {
 
-double heldOutLoss(const program::ProgramT &program, ConstBytes weights,
-                   const TextData &data, uint64_t windows) {
-  Gpt2 model(program, 0,
-             program.model ? program::layerCount(*program.model) : 0);
-  if (weights.size() != static_cast<size_t>(model.parameterBytes()))
-    throw std::invalid_argument("expected the whole model's weights, " +
-                                std::to_string(model.parameterBytes()) +
-                                " bytes, got " +
-                                std::to_string(weights.size()));
+double meanHeldOutLoss(
+    const TextData &data, uint64_t windows, uint64_t samples,
+    const std::function<double(std::span<const int64_t>,
+                               std::span<const int64_t>)> &lossOf) {
   if (windows == 0 || data.heldOutBytes() == 0)
     throw std::invalid_argument(
         "expected held-out text and at least one window of it, got " +
         std::to_string(data.heldOutBytes()) + " bytes and " +
         std::to_string(windows) + " windows");
-  at::NoGradGuard noGradient;
-  Parameters parameters;
-  for (const at::Tensor &parameter : model.bind(weights.data()))
-    parameters.all.push_back(parameter.to(model.activationType()));
-  const int64_t context = program.model->context;
-  const uint64_t rows = std::max(1u, program.micro_batch_size);
   double sum = 0;
-  for (uint64_t begin = 0; begin < windows; begin += rows) {
-    const auto count = static_cast<int64_t>(std::min(rows, windows - begin));
-    at::Tensor text = at::empty({count, context + 1}, at::kLong);
-    auto *target = text.data_ptr<int64_t>();
-    for (int64_t row = 0; row < count; ++row) {
-      auto window =
-          data.heldOutWindow(begin + static_cast<uint64_t>(row), windows);
-      target = std::copy(window.begin(), window.end(), target);
+  std::vector<int64_t> tokens, labels;
+  for (uint64_t begin = 0; begin < windows; begin += samples) {
+    const uint64_t count = std::min(samples, windows - begin);
+    tokens.clear();
+    labels.clear();
+    for (uint64_t row = 0; row < count; ++row) {
+      auto window = data.heldOutWindow(begin + row, windows);
+      tokens.insert(tokens.end(), window.begin(), window.end() - 1);
+      labels.insert(labels.end(), window.begin() + 1, window.end());
     }
-    at::Tensor loss = model.run(text.narrow(1, 0, context).contiguous(),
-                                text.narrow(1, 1, context).contiguous(),
-                                parameters, /*dropped=*/std::nullopt);
-    sum += loss.item<double>() * static_cast<double>(count);
+    sum += lossOf(tokens, labels) * static_cast<double>(count);
   }
   return sum / static_cast<double>(windows);
+}
+
+double heldOutLoss(const program::ProgramT &program, ConstBytes weights,
+                   const TextData &data, uint64_t windows) {
+  Gpt2 model(program, 0,
+             program.model ? program::layerCount(*program.model) : 0);
+  const StageWeights &held = model.weights();
+  expectBytes("the whole model's weights", weights.size(),
+              held.parameterBytes());
+  at::NoGradGuard noGradient;
+  Parameters parameters;
+  for (const at::Tensor &parameter : held.bind(weights.data()))
+    parameters.all.push_back(parameter.to(held.computedType()));
+  auto asTensor = [&](std::span<const int64_t> numbers) {
+    return at::tensor(at::ArrayRef<int64_t>(numbers.data(), numbers.size()))
+        .view({-1, program.model->context});
+  };
+  return meanHeldOutLoss(
+      data, windows, std::max(1u, program.micro_batch_size),
+      [&](std::span<const int64_t> tokens, std::span<const int64_t> labels) {
+        return model
+            .run(asTensor(tokens), asTensor(labels), parameters,
+                 /*dropped=*/std::nullopt)
+            .item<double>();
+      });
 }
 
 } // namespace chimera::runtime

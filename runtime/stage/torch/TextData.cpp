@@ -73,12 +73,17 @@ TextData::TextData(const std::string &path, const program::ProgramT &program,
     throw std::invalid_argument(
         "expected a held-out part in [0, 1) of the text, got " +
         std::to_string(holdOut));
-  if (program.model->vocabulary < 256)
+  const std::optional<int64_t> tokens = program::contextOf(*program.model);
+  if (!tokens)
+    throw std::runtime_error(
+        "expected a model whose samples are tokens (int64 numbers, as many "
+        "labels as inputs) to read text for, got another");
+  if (!program.model->package && program.model->vocabulary < 256)
     throw std::runtime_error(
         "expected a vocabulary of at least 256 for text as bytes, got " +
         std::to_string(program.model->vocabulary) +
         "; compile the program with vocabulary = 256");
-  context = program.model->context;
+  context = *tokens;
   text = readFile(path, mostBytes);
   const auto size = static_cast<int64_t>(text.size());
   training = size - static_cast<int64_t>(

@@ -67,10 +67,20 @@ private:
   uint64_t seed;
 };
 
-/// The model's mean cross-entropy in nats on `windows` held-out windows,
-/// without dropout, evaluated in micro-batches of the program's size. `weights`
-/// are the whole model's in layer order. Throws std::invalid_argument where the
-/// program has no model that Layout.h accepts or `weights` has not its size.
+/// The mean loss in nats of `windows` held-out windows, in micro-batches of
+/// `samples`. `lossOf` gives the mean loss of such a micro-batch, of its tokens
+/// and labels; the last one may have fewer samples. Throws std::invalid_argument
+/// without held-out text or windows.
+double
+meanHeldOutLoss(const TextData &data, uint64_t windows, uint64_t samples,
+                const std::function<double(std::span<const int64_t> tokens,
+                                           std::span<const int64_t> labels)>
+                    &lossOf);
+
+/// The same of a model of the runtime's own, without dropout, in micro-batches
+/// of the program's size. `weights` are the whole model's in layer order. Throws
+/// std::invalid_argument where the program has no model that Layout.h accepts or
+/// `weights` has not its size.
 double heldOutLoss(const program::ProgramT &program, ConstBytes weights,
                    const TextData &data, uint64_t windows);
 

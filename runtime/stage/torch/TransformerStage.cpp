@@ -7,7 +7,6 @@
 
 #include "runtime/stage/torch/TransformerStage.h"
 
-#include "runtime/stage/torch/AdamW.h"
 #include "runtime/stage/torch/Gpt2.h"
 #include "runtime/stage/torch/TensorOver.h"
 
@@ -25,21 +24,6 @@ namespace chimera::runtime {
 namespace {
 
 using at::Tensor;
-
-void expectBytes(const char *what, size_t bytes, int64_t expected) {
-  if (bytes != static_cast<size_t>(expected))
-    throw std::invalid_argument("expected " + std::to_string(expected) +
-                                " bytes of " + what + ", got " +
-                                std::to_string(bytes));
-}
-
-program::OptimizerT adamW(const program::ProgramT &program) {
-  std::string name = program.optimizer ? program.optimizer->name : "";
-  if (name != "adamw")
-    throw std::invalid_argument("expected optimizer 'adamw', got '" + name +
-                                "'");
-  return *program.optimizer;
-}
 
 // From the forward: the root of the graph and the leaf at which it ends. The
 // graph holds what autograd saved; the output itself is not needed and not
@@ -60,16 +44,17 @@ struct WeightStash : Stash {
 class TransformerStage : public Stage {
 public:
   TransformerStage(const program::ProgramT &program, uint32_t first,
-                   uint32_t count, const Place &place)
+                   uint32_t count, const Place &place,
+                   std::shared_ptr<const InitialValues> values)
       : place(place), layers(program, first, count, place),
-        optimizer(adamW(program)), runs(decayRuns(layers)),
+        values(std::move(values)),
         rows(program.micro_batch_size), context(program.model->context),
         width(program.model->width),
         tokenBytes(
-            program::tokenBytes(*program.model, program.micro_batch_size)),
-        boundaryBytes(program::boundaryBytes(*program.model,
-                                             program::typesOf(program),
-                                             program.micro_batch_size)) {
+            program::inputBytes(*program.model, program.micro_batch_size)),
+        boundaryBytes(program::boundaryBytes(
+            *program.model, program::typesOf(program), program.micro_batch_size,
+            /*layer=*/0)) {
     if (place.isCuda && !place.kernels)
       throw std::invalid_argument("expected kernels for a stage on a GPU");
     if (program.micro_batch_size == 0)
@@ -78,19 +63,13 @@ public:
   }
 
   ElementType weightType() const override {
-    return layers.weightType() == at::kDouble ? ElementType::Float64
+    return layers.weights().type() == at::kDouble ? ElementType::Float64
                                               : ElementType::Float32;
   }
   ElementType lossType() const override { return ElementType::Float64; }
 
   void initialize(Bytes weights, Bytes optimizerState) override {
-    expectBytes("weights", weights.size(), layers.weightBytes());
-    expectBytes("optimizer state", optimizerState.size(),
-                2 * layers.parameterBytes());
-    layers.initialize(weights.data());
-    view(optimizerState, {static_cast<int64_t>(optimizerState.size())},
-         at::kByte)
-        .zero_();
+    layers.weights().initialize(weights, optimizerState, values.get());
   }
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
@@ -104,7 +83,7 @@ public:
                 (layers.hasEmbedding() ? tokenBytes : boundaryBytes) / parts);
     expectBytes("labels", labels.size(),
                 layers.hasHead() ? tokenBytes / parts : 0);
-    expectBytes("weights", weights.size(), layers.weightBytes());
+    expectBytes("weights", weights.size(), layers.weights().bytes());
     expectBytes("output", output.size(),
                 wanted == Wanted::Stash ? 0 : outputBytes);
     if (wanted == Wanted::Output) {
@@ -115,7 +94,7 @@ public:
     at::AutoGradMode differentiable(true);
     auto stash = std::make_unique<ForwardStash>();
     stash->weights = weights.data();
-    stash->parameters.all = layers.bindComputed(weights.data());
+    stash->parameters.all = layers.weights().bindComputed(weights.data());
 
     // Clones, for the caller may reuse its buffers before the backward.
     Tensor x, targets;
@@ -140,7 +119,7 @@ public:
                 Bytes weightGradient, Bytes inputGradient, Sum sum) override {
     expectOutputGradient(microBatch, outputGradient);
     expectBytes("weight gradient", weightGradient.size(),
-                layers.parameterBytes());
+                layers.weights().parameterBytes());
     expectInputGradient(microBatch, inputGradient);
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
     stash.parameters.sums = sumsOf(weightGradient, sum);
@@ -167,9 +146,9 @@ public:
                       ConstBytes weights, Bytes weightGradient,
                       Sum sum) override {
     expectBytes("weight gradient", weightGradient.size(),
-                layers.parameterBytes());
+                layers.weights().parameterBytes());
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
-    const std::vector<Tensor> parameters = layers.bindComputed(stash.weights);
+    const std::vector<Tensor> parameters = layers.weights().bindComputed(stash.weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
     for (ParameterUse &use : stash.uses) {
       addWeightGradient(use, parameters, sums);
@@ -179,21 +158,13 @@ public:
 
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState) override {
-    expectBytes("gradient", gradientSum.size(), layers.parameterBytes());
-    expectBytes("weights", weights.size(), layers.weightBytes());
-    expectBytes("optimizer state", optimizerState.size(),
-                2 * layers.parameterBytes());
-    if (weightType() == ElementType::Float64)
-      update<double>(step, scale, gradientSum, weights, optimizerState);
-    else
-      update<float>(step, scale, gradientSum, weights, optimizerState);
-    layers.refreshCopy(weights.data());
+    layers.weights().step(step, scale, gradientSum, weights, optimizerState);
   }
 
 private:
   std::vector<GradientSum> sumsOf(Bytes weightGradient, Sum sum) const {
     std::vector<GradientSum> sums;
-    for (Tensor &gradient : layers.bind(weightGradient.data()))
+    for (Tensor &gradient : layers.weights().bind(weightGradient.data()))
       sums.push_back({std::move(gradient), sum == Sum::Continue});
     return sums;
   }
@@ -238,7 +209,7 @@ private:
                                      : activation(input, microBatch);
     Tensor targets =
         layers.hasHead() ? tokens(labels, microBatch).clone() : Tensor();
-    Parameters parameters{.all = layers.bindComputed(weights.data())};
+    Parameters parameters{.all = layers.weights().bindComputed(weights.data())};
     write(layers.run(x.clone(), targets, parameters, microBatch), microBatch,
           output);
   }
@@ -286,7 +257,7 @@ private:
   }
   Tensor activation(ConstBytes bytes, MicroBatch microBatch) const {
     return view(bytes, {rows / microBatch.parts, context, width},
-                layers.activationType());
+                layers.weights().computedType());
   }
 
   // A tensor over the caller's bytes.
@@ -295,44 +266,9 @@ private:
     return tensorOver(bytes.data(), shape, type, place);
   }
 
-  template <typename T>
-  void update(uint64_t step, double scale, ConstBytes gradientSum,
-              Bytes weights, Bytes optimizerState) {
-    auto *gradient = reinterpret_cast<const T *>(gradientSum.data());
-    auto *weight = reinterpret_cast<T *>(weights.data());
-    auto *average = reinterpret_cast<T *>(optimizerState.data());
-    T *ofSquares = average + layers.elements();
-    if (place.kernels)
-      return place.kernels->adamW(
-          adamWFactors<T>(optimizer, step, scale, /*decay=*/true), runs,
-          gradient, weight, average, ofSquares);
-    int64_t begin = 0;
-    for (const DecayRun &run : runs) {
-      adamWStep<T>(optimizer, step, scale, run.decays, run.end - begin,
-                   gradient + begin, weight + begin, average + begin,
-                   ofSquares + begin);
-      begin = run.end;
-    }
-  }
-
-  /// As GPT-2 was trained: matrices decay, biases and norms do not.
-  static std::vector<DecayRun> decayRuns(const Gpt2 &layers) {
-    std::vector<DecayRun> runs;
-    for (const Gpt2::Slot &slot : layers.slots()) {
-      const int64_t end = slot.offset + slot.parameter.elements();
-      const bool decays = slot.parameter.shape.size() >= 2;
-      if (!runs.empty() && runs.back().decays == decays)
-        runs.back().end = end;
-      else
-        runs.push_back({end, decays});
-    }
-    return runs;
-  }
-
   Place place;
   Gpt2 layers;
-  program::OptimizerT optimizer;
-  std::vector<DecayRun> runs;
+  std::shared_ptr<const InitialValues> values; ///< null: they are drawn
   int64_t rows; ///< samples of a whole micro-batch
   int64_t context, width;
   int64_t tokenBytes, boundaryBytes; ///< of a whole micro-batch
@@ -340,11 +276,13 @@ private:
 
 } // namespace
 
-std::unique_ptr<Stage> makeWholeModel(const program::ProgramT &program) {
+std::unique_ptr<Stage>
+makeWholeModel(const program::ProgramT &program,
+               std::shared_ptr<const InitialValues> values) {
   // Checked here too: the number of layers is asked of the model.
   return std::make_unique<TransformerStage>(
       program, 0, program.model ? program::layerCount(*program.model) : 0,
-      Place());
+      Place(), std::move(values));
 }
 
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
@@ -354,14 +292,17 @@ std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
 
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t number,
-                                            const Place &place) {
+                                            const Place &place,
+                                            std::shared_ptr<const InitialValues>
+                                                values) {
   if (number >= program.stages.size())
     throw std::invalid_argument("expected one of the program's " +
                                 std::to_string(program.stages.size()) +
                                 " stages, got " + std::to_string(number));
   const program::Stage &declared = program.stages[number];
   auto stage = std::make_unique<TransformerStage>(
-      program, declared.first_layer(), declared.layers(), place);
+      program, declared.first_layer(), declared.layers(), place,
+      std::move(values));
 
   if (std::string problem = program::checkStages(program); !problem.empty())
     throw std::invalid_argument(problem);

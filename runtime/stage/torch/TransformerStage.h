@@ -30,7 +30,10 @@
 #define CHIMERA_RUNTIME_STAGE_TORCH_TRANSFORMERSTAGE_H
 
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/InitialValues.h"
 #include "runtime/stage/torch/Place.h"
+
+#include <memory>
 
 namespace chimera::runtime {
 
@@ -40,13 +43,18 @@ namespace chimera::runtime {
 /// optimizer other than "adamw".
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t stage);
-std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
-                                            uint32_t stage, const Place &place);
+/// In that place; its parameters begin with `values` unless they are null.
+std::unique_ptr<Stage>
+makeTransformerStage(const program::ProgramT &program, uint32_t stage,
+                     const Place &place,
+                     std::shared_ptr<const InitialValues> values = nullptr);
 
 /// The whole model as one stage, first and last at once: `forward` takes tokens
 /// and labels and gives the loss. Its weights are all layers' in order. Throws
 /// like the above, but does not look at the program's stages or workers.
-std::unique_ptr<Stage> makeWholeModel(const program::ProgramT &program);
+std::unique_ptr<Stage>
+makeWholeModel(const program::ProgramT &program,
+               std::shared_ptr<const InitialValues> values = nullptr);
 
 } // namespace chimera::runtime
 

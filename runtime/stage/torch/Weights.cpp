@@ -13,15 +13,19 @@
 
 #include "runtime/stage/torch/Weights.h"
 
+#include "runtime/program/File.h"
 #include "runtime/program/Layout.h"
+#include "runtime/program/Printable.h"
 
 #include <nlohmann/json.hpp>
 
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <fcntl.h>
+#include <stdexcept>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace chimera::runtime {
 namespace {
@@ -45,7 +49,7 @@ nlohmann::ordered_json headerOf(const program::ProgramT &program) {
        program::stageParameters(model, 0, program::layerCount(model))) {
     const int64_t end = begin + parameter.elements() * elementBytes;
     auto &entry =
-        header["layers." + std::to_string(layer) + "." + parameter.name];
+        header[program::parameterName(model, layer, number)];
     entry["dtype"] =
         program.weight_type == program::DataType::Float64 ? "F64" : "F32";
     entry["shape"] = parameter.shape;
@@ -69,8 +73,8 @@ uint64_t dataBytesOf(const program::ProgramT &program) {
       program::bytesOf(program.weight_type));
 }
 
-// Whether there is a model, and `bytes` of weights are what it has.
-bool fits(const program::ProgramT &program, size_t bytes, std::string &error) {
+// Whether there is a model, which has weights.
+bool hasWeights(const program::ProgramT &program, std::string &error) {
   if (!program.model) {
     error = "expected a program with a model, got one of bare stages, which "
             "has no weights to keep";
@@ -81,11 +85,40 @@ bool fits(const program::ProgramT &program, size_t bytes, std::string &error) {
     error = "model: " + error;
     return false;
   }
+  return true;
+}
+
+// Whether there is a model, and `bytes` of weights are what it has.
+bool fits(const program::ProgramT &program, size_t bytes, std::string &error) {
+  if (!hasWeights(program, error))
+    return false;
   const uint64_t expected = dataBytesOf(program);
   if (bytes != expected) {
     error = "expected the whole model's weights, " + std::to_string(expected) +
             " bytes, got " + std::to_string(bytes);
     return false;
+  }
+  return true;
+}
+
+// A text for people of what a file says, whatever bytes that are.
+std::string dumped(const nlohmann::json &value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Fills `memory` from the file. False, with errno set or 0 at its end, where it
+// cannot.
+bool readAt(int file, uint64_t offset, Bytes memory) {
+  size_t filled = 0;
+  while (filled < memory.size()) {
+    const ssize_t count =
+        ::pread(file, memory.data() + filled, memory.size() - filled,
+                static_cast<off_t>(offset + filled));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return false;
+    filled += static_cast<size_t>(count);
   }
   return true;
 }
@@ -112,39 +145,46 @@ uint64_t weightsFileBytes(const program::ProgramT &program) {
          dataBytesOf(program);
 }
 
-bool loadWeights(const program::ProgramT &program, const std::string &path,
-                 Bytes weights, std::string &error) {
-  if (!fits(program, weights.size(), error))
-    return false;
+SavedWeights::SavedWeights(const program::ProgramT &program,
+                           const std::string &path)
+    : path(path), file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
   auto fail = [&](const std::string &reason) {
-    error = "cannot load weights from '" + path + "': " + reason;
-    return false;
+    if (file >= 0)
+      ::close(file);
+    throw std::runtime_error("cannot load weights from '" + path +
+                             "': " + reason);
   };
-  errno = 0;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? std::streamoff{file.tellg()} : -1;
-  if (size < 0)
-    return fail(std::strerror(errno));
-  file.seekg(0);
+  std::string error;
+  if (file < 0)
+    fail(std::strerror(errno));
+  if (!hasWeights(program, error))
+    fail(error);
+  struct stat status;
+  if (::fstat(file, &status) != 0)
+    fail(std::strerror(errno));
+  if (!S_ISREG(status.st_mode))
+    fail("expected a file");
   uint64_t length = 0;
-  const auto limit = static_cast<uint64_t>(size);
-  if (!file.read(reinterpret_cast<char *>(&length), sizeof length) ||
-      length > kLargestHeader || length > limit - sizeof length)
-    return fail("it is no safetensors file, or a truncated one");
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (!readAt(file, 0, std::as_writable_bytes(std::span(&length, 1))) ||
+      length > kLargestHeader || length > size - sizeof length)
+    fail("it is no safetensors file, or a truncated one");
   std::string text(length, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(length));
+  if (!readAt(file, sizeof length, std::as_writable_bytes(std::span(text))))
+    fail(std::strerror(errno));
   auto header = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
-  if (!file || !header.is_object())
-    return fail("it is no safetensors file: its header is no JSON object");
+  if (!header.is_object())
+    fail("it is no safetensors file: its header is no JSON object");
+  headerDigest = program::checksum(std::as_bytes(std::span(text)));
 
   // Every difference is reported, for one cause shows in many tensors.
   const nlohmann::ordered_json expected = headerOf(program);
-  const uint64_t data = limit - sizeof length - length;
+  const uint64_t begin = sizeof length + length;
+  const uint64_t data = size - begin;
   std::string differences;
   auto differs = [&](const std::string &name, const std::string &what) {
-    differences += "\n  " + name + ": " + what;
+    differences += "\n  " + program::printable(name) + ": " + what;
   };
-  std::vector<std::pair<uint64_t, uint64_t>> ranges; // in the file's data
   for (const auto &[name, entry] : expected.items()) {
     if (name == "__metadata__")
       continue;
@@ -155,7 +195,7 @@ bool loadWeights(const program::ProgramT &program, const std::string &path,
     }
     for (const char *key : {"dtype", "shape"}) {
       std::string want = entry[key].dump();
-      std::string got = found->value(key, nlohmann::json()).dump();
+      std::string got = dumped(found->value(key, nlohmann::json()));
       if (got != want)
         differs(name,
                 std::string("expected ") + key + " " + want + ", got " + got);
@@ -170,28 +210,32 @@ bool loadWeights(const program::ProgramT &program, const std::string &path,
         offsets[0].get<uint64_t>() > offsets[1].get<uint64_t>() ||
         offsets[1].get<uint64_t>() - offsets[0].get<uint64_t>() != bytes)
       differs(name, "expected data_offsets of " + std::to_string(bytes) +
-                        " bytes inside the file, got " + offsets.dump());
+                        " bytes inside the file, got " + dumped(offsets));
     else
-      ranges.emplace_back(offsets[0].get<uint64_t>(), bytes);
+      ranges[name] = {begin + offsets[0].get<uint64_t>(), bytes};
   }
   for (const auto &[name, entry] : header.items())
     if (name != "__metadata__" && !expected.contains(name))
       differs(name, "not a parameter of the program's model");
   if (!differences.empty())
-    return fail("it does not fit the program's model:" + differences);
+    fail("it does not fit the program's model:" + differences);
+}
 
-  // Read aside first: a failing read leaves `weights` as they were.
-  std::vector<char> loaded(weights.size());
-  char *target = loaded.data();
-  for (const auto &[begin, bytes] : ranges) {
-    file.seekg(static_cast<std::streamoff>(sizeof length + length + begin));
-    file.read(target, static_cast<std::streamsize>(bytes));
-    target += bytes;
-  }
-  if (!file)
-    return fail(std::strerror(errno));
-  std::memcpy(weights.data(), loaded.data(), loaded.size());
-  return true;
+SavedWeights::~SavedWeights() { ::close(file); }
+
+void SavedWeights::read(const std::string &name, program::DataType,
+                        const std::vector<int64_t> &, Bytes memory) const {
+  // The constructor has compared types and shapes.
+  auto found = ranges.find(name);
+  if (found == ranges.end() || found->second.bytes != memory.size())
+    throw std::runtime_error("expected " + std::to_string(memory.size()) +
+                             " bytes of '" + program::printable(name) +
+                             "' in '" + path + "'");
+  errno = 0;
+  if (!readAt(file, found->second.begin, memory))
+    throw std::runtime_error(
+        "cannot read '" + program::printable(name) + "' from '" + path +
+        "': " + (errno ? std::strerror(errno) : "the file has become shorter"));
 }
 
 } // namespace chimera::runtime

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Parameters (or their gradients) as a safetensors file: tensors named
-// "layers.<n>.<parameter>" as Layout.h numbers and names them, so a file does
-// not depend on stages, workers or schedule. Any safetensors library reads it.
+// as Layout.h names them, "layers.<n>.<parameter>" or as an exported model's
+// module does, so a file does not depend on stages, workers or schedule. Any safetensors library reads it.
 // A tied model's has no head.weight: its matrix is layers.0.token_embedding.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,9 @@
 
 #include "runtime/program/Output.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/InitialValues.h"
 
+#include <map>
 #include <string>
 
 namespace chimera::runtime {
@@ -33,11 +35,32 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
 /// The size of the file that it writes. Requires a model that Layout.h accepts.
 uint64_t weightsFileBytes(const program::ProgramT &program);
 
-/// Fills `weights` from such a file. False, with the reason in `error` and
-/// `weights` untouched, if it is no safetensors file, or its tensors' names,
-/// shapes or type are not those of the program's model.
-bool loadWeights(const program::ProgramT &program, const std::string &path,
-                 Bytes weights, std::string &error);
+/// Such a file as the values that a program's parameters begin with. Of the
+/// file each call of `read` reads no more than it gives.
+class SavedWeights : public InitialValues {
+public:
+  /// Throws std::runtime_error if it is no safetensors file, or its tensors'
+  /// names, shapes or type are not those of the program's model; the message
+  /// lists every difference.
+  SavedWeights(const program::ProgramT &program, const std::string &path);
+  ~SavedWeights() override;
+
+  void read(const std::string &name, program::DataType type,
+            const std::vector<int64_t> &shape, Bytes memory) const override;
+
+  /// Of the header: files of different shapes or names differ.
+  uint64_t digest() const { return headerDigest; }
+
+private:
+  struct Range {
+    uint64_t begin, bytes;
+  };
+
+  std::string path;
+  int file;
+  uint64_t headerDigest = 0;
+  std::map<std::string, Range> ranges; ///< in the file, by name
+};
 
 } // namespace chimera::runtime
 

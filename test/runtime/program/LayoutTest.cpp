@@ -138,7 +138,7 @@ TEST(LayoutTest, startsResidualProjectionsSmaller) {
   ModelT model = small();
   int projections = 0;
   for (const Parameter &parameter : layerParameters(model, 1)) {
-    if (parameter.start != Parameter::Start::Normal)
+    if (parameter.start != Start::Normal)
       continue;
     bool residual = parameter.name.find("projection") != std::string::npos;
     projections += residual;
@@ -157,7 +157,8 @@ TEST(LayoutTest, costsFollowTheModel) {
   EXPECT_EQ(block.forwardFlops, 24 * m * 128 * 128 + 4 * m * 64 * 128);
   EXPECT_EQ(head.forwardFlops, 2 * m * 128 * 256);
   EXPECT_LT(embedding.forwardFlops, head.forwardFlops);
-  EXPECT_EQ(block.backwardFlops, 2 * block.forwardFlops);
+  EXPECT_EQ(block.inputGradientFlops, block.forwardFlops);
+  EXPECT_EQ(block.weightGradientFlops, block.forwardFlops);
   // All blocks are alike, and twice the rows cost twice.
   EXPECT_EQ(layerCost(model, kFloat32, 8, 4).stashBytes, block.stashBytes);
   EXPECT_EQ(layerCost(model, kFloat32, 16, 1).stashBytes, 2 * block.stashBytes);
@@ -168,14 +169,15 @@ TEST(LayoutTest, costsFollowTheModel) {
 
 TEST(LayoutTest, sizesBoundaryAndTokens) {
   ModelT model = small();
-  EXPECT_EQ(boundaryBytes(model, kFloat64, 3), 3 * 64 * 128 * 8);
-  EXPECT_EQ(tokenBytes(model, 3), 3 * 64 * 8);
+  EXPECT_EQ(boundaryBytes(model, kFloat64, 3, 1), 3 * 64 * 128 * 8);
+  EXPECT_EQ(inputBytes(model, 3), 3 * 64 * 8);
+  EXPECT_EQ(labelBytes(model, 3), 3 * 64 * 8);
 }
 
 TEST(LayoutTest, halvesActivationsOfBFloat16) {
   const ModelT model = small();
-  EXPECT_EQ(2 * boundaryBytes(model, kMixed, 3),
-            boundaryBytes(model, kFloat32, 3));
+  EXPECT_EQ(2 * boundaryBytes(model, kMixed, 3, 1),
+            boundaryBytes(model, kFloat32, 3, 1));
   // All but statistics, tokens and what is between logits and loss.
   const LayerCost half = layerCost(model, kMixed, 8, 1),
                   whole = layerCost(model, kFloat32, 8, 1);

@@ -112,9 +112,9 @@ private:
     const Types types = typesOf(program);
     program.micro_batch_size = options.backwardParts;
     options.tokenBytes =
-        static_cast<uint64_t>(tokenBytes(*model, program.micro_batch_size));
+        static_cast<uint64_t>(inputBytes(*model, program.micro_batch_size));
     options.boundaryBytes = static_cast<uint64_t>(
-        program::boundaryBytes(*model, types, program.micro_batch_size));
+        program::boundaryBytes(*model, types, program.micro_batch_size, 0));
     for (uint32_t s = 0; s < options.workers; ++s) {
       int64_t weights = parameterBytes(types, parameterCount(*model, s, 1));
       Stage &stage = program.stages[s];

@@ -71,7 +71,7 @@ inline program::ProgramT smallProgram(const Sizes &sizes,
     program.stages.emplace_back(
         first, count, 1, 2, 1, 1, 1, parameters + copy, 2 * parameters, 0,
         static_cast<uint64_t>(program::boundaryBytes(
-            *program.model, sizes.types(), sizes.microBatchSize)),
+            *program.model, sizes.types(), sizes.microBatchSize, 0)),
         copy);
     first += count;
   }
@@ -121,7 +121,7 @@ template <typename T, typename A = T> struct Line {
     if (program.tied)
       tied = *program.tied;
     const auto boundary = static_cast<size_t>(program::boundaryBytes(
-        *program.model, program::typesOf(program), program.micro_batch_size));
+        *program.model, program::typesOf(program), program.micro_batch_size, 0));
     for (uint32_t s = 0; s < program.stages.size(); ++s) {
       Part part;
       part.stage = makeTransformerStage(program, s, place);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/Gpt2.h"
+#include "runtime/stage/torch/StageWeights.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <ATen/record_function.h>
@@ -34,12 +34,12 @@ template <typename T>
 double relativeDifference(const program::ProgramT &program,
                           const std::vector<T> &ours,
                           const std::vector<T> &theirs) {
-  const Gpt2 layers(program, 0, program::layerCount(*program.model));
+  const StageWeights layers(program, 0, program::layerCount(*program.model), Place());
   if (ours.size() != static_cast<size_t>(layers.elements()) ||
       theirs.size() != ours.size())
     return INFINITY;
   double worst = 0;
-  for (const Gpt2::Slot &slot : layers.slots()) {
+  for (const StageWeights::Slot &slot : layers.slots()) {
     const auto part = [&](const std::vector<T> &all) {
       auto begin = all.begin() + slot.offset;
       return std::vector<T>(begin, begin + slot.parameter.elements());

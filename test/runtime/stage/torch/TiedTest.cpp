@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/Gpt2.h"
+#include "runtime/stage/torch/StageWeights.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <gtest/gtest.h>
@@ -98,8 +98,8 @@ TEST_P(TiedTest, gradientIsTheLossesDerivative) {
   const MicroBatch microBatch{3, 5};
   line.forward(microBatch);
   line.backward(microBatch);
-  const Gpt2 model(program, 0, 4);
-  for (const Gpt2::Slot &slot : model.slots())
+  const StageWeights model(program, 0, 4, Place());
+  for (const StageWeights::Slot &slot : model.slots())
     for (int64_t k = 0; k < slot.parameter.elements(); k += 7) {
       const auto i = static_cast<size_t>(slot.offset + k);
       const double kept = part.weights[i], h = 1e-5;

@@ -7,7 +7,7 @@
 
 #include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/stage/Philox.h"
-#include "runtime/stage/torch/Gpt2.h"
+#include "runtime/stage/torch/StageWeights.h"
 #include "runtime/stage/torch/Random.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
@@ -91,10 +91,10 @@ TEST_P(SplitTest, gradientIsTheLossesDerivative) {
   line.backward(microBatch);
   uint32_t first = 0;
   for (size_t s = 0; s < 2; ++s) {
-    Gpt2 layers(program, first, 2);
+    StageWeights layers(program, first, 2, Place());
     first += 2;
     auto &part = line.parts[s];
-    for (const Gpt2::Slot &slot : layers.slots())
+    for (const StageWeights::Slot &slot : layers.slots())
       for (int64_t k : {int64_t{0}, slot.parameter.elements() / 2,
                         slot.parameter.elements() - 1}) {
         const auto i = static_cast<size_t>(slot.offset + k);
@@ -264,8 +264,8 @@ protected:
     Line<double> line(program);
     auto &part = line.parts[layer];
     std::fill(part.weights.begin(), part.weights.end(), 0);
-    const Gpt2 block(program, layer, 1);
-    for (const Gpt2::Slot &slot : block.slots())
+    const StageWeights block(program, layer, 1, Place());
+    for (const StageWeights::Slot &slot : block.slots())
       if (std::count(ones.begin(), ones.end(), slot.parameter.name))
         for (int64_t i = 0; i < slot.parameter.elements(); ++i)
           part.weights[static_cast<size_t>(slot.offset + i)] = 1;
@@ -324,8 +324,8 @@ TEST(TransformerStageTest, decaysMatricesOnly) {
   auto &part = line.parts[0];
   std::fill(part.weights.begin(), part.weights.end(), 1);
   line.step(0, 1); // the gradient is zero
-  const Gpt2 model(program, 0, 4);
-  for (const Gpt2::Slot &slot : model.slots())
+  const StageWeights model(program, 0, 4, Place());
+  for (const StageWeights::Slot &slot : model.slots())
     EXPECT_DOUBLE_EQ(part.weights[static_cast<size_t>(slot.offset)],
                      slot.parameter.shape.size() == 2 ? 1 - 1e-3 * 0.1 : 1)
         << slot.parameter.name;
@@ -336,8 +336,8 @@ TEST(TransformerStageTest, startsAsLayoutSays) {
       smallProgram({.width = 64, .vocabulary = 256}, {4});
   Line<double> line(program);
   const auto &part = line.parts[0];
-  const Gpt2 model(program, 0, 4);
-  for (const Gpt2::Slot &slot : model.slots()) {
+  const StageWeights model(program, 0, 4, Place());
+  for (const StageWeights::Slot &slot : model.slots()) {
     const double *p = &part.weights[static_cast<size_t>(slot.offset)];
     const int64_t n = slot.parameter.elements();
     double mean = 0, square = 0;
@@ -346,8 +346,8 @@ TEST(TransformerStageTest, startsAsLayoutSays) {
     for (int64_t i = 0; i < n; ++i)
       square += (p[i] - mean) * (p[i] - mean) / static_cast<double>(n);
     const bool drawn =
-        slot.parameter.start == program::Parameter::Start::Normal;
-    const bool ones = slot.parameter.start == program::Parameter::Start::Ones;
+        slot.parameter.start == program::Start::Normal;
+    const bool ones = slot.parameter.start == program::Start::Ones;
     EXPECT_NEAR(mean, ones ? 1 : 0, drawn ? 0.004 : 0);
     EXPECT_NEAR(std::sqrt(square), slot.parameter.deviation,
                 0.1 * slot.parameter.deviation)

@@ -1,0 +1,70 @@
+//===- Package.h - A PyTorch model as layers --------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What package.fbs says, read and checked. A package is input from elsewhere:
+// whatever has passed checkPackage has graphs that define each value before it
+// is used, ports that are there, and sizes that can be added up.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_PACKAGE_H
+#define CHIMERA_RUNTIME_PROGRAM_PACKAGE_H
+
+#include "runtime/program/package_generated.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace chimera::program {
+
+/// The format's version that this code reads.
+inline constexpr uint32_t kPackageVersion = 1;
+
+/// The file in a package's folder that describes the model.
+inline constexpr char kPackageFile[] = "model.json";
+
+/// The package in the folder `path`. Null, with the reason in `error`, where
+/// there is none, its file is no JSON of the schema or has more than 256 MiB, or
+/// checkPackage refuses it.
+std::unique_ptr<PackageT> readPackage(const std::string &path,
+                                      std::string &error);
+
+/// Empty if the package can be run, as far as it can be said without knowing
+/// its operators, else what is wrong with it.
+std::string checkPackage(const PackageT &package);
+
+/// The kind of layer `layer`. Requires a checked package, as all below do.
+const LayerKindT &kindOf(const PackageT &package, uint32_t layer);
+
+/// Its graphs for so many samples, null where there are none.
+const LayerGraphsT *graphsOf(const PackageT &package, uint32_t layer,
+                             uint32_t samples);
+
+/// The numbers of samples for which there are graphs, as a sentence lists them.
+std::string samplesOf(const PackageT &package);
+
+/// About what the package takes in a file, no less. Any package will do.
+uint64_t fileBytes(const PackageT &package);
+
+int64_t bytesOf(TensorType type);
+/// Of all of them, one behind another.
+int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors);
+/// Elements of a tensor.
+int64_t elementsOf(const std::vector<int64_t> &shape);
+
+/// Whether the graph takes value `index` of a role.
+bool takes(const GraphT &graph, Role role, uint32_t index);
+
+/// Bytes that a forward keeps for the backward: what it saves, and those of its
+/// inputs, labels and outputs that the backward takes.
+int64_t stashBytes(const LayerGraphsT &graphs);
+
+} // namespace chimera::program
+
+#endif // CHIMERA_RUNTIME_PROGRAM_PACKAGE_H

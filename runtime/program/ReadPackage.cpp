@@ -1,0 +1,87 @@
+//===- ReadPackage.cpp - A package from its folder ------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Package.h"
+#include "runtime/program/PackageSchema.h"
+#include "runtime/program/Printable.h"
+
+#include <flatbuffers/idl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sys/stat.h>
+
+namespace chimera::program {
+
+/// The text of a file of at most 256 MiB, of which a package of less than 2 GB
+/// is made; false with the reason in `error`.
+static bool readText(const std::string &path, std::string &text,
+                     std::string &error) {
+  constexpr uint64_t kMost = uint64_t{1} << 28;
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0) {
+    error = path + ": cannot open: " + std::strerror(errno);
+    return false;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    error = path + ": expected a file";
+    return false;
+  }
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (size > kMost) {
+    error = path + ": expected at most " + std::to_string(kMost) +
+            " bytes, got " + std::to_string(size);
+    return false;
+  }
+  std::ifstream file(path, std::ios::binary);
+  text.resize(size);
+  if (!file.read(text.data(), static_cast<std::streamsize>(size))) {
+    error = path + ": cannot read: " + std::strerror(errno);
+    return false;
+  }
+  return true;
+}
+
+std::unique_ptr<PackageT> readPackage(const std::string &path,
+                                      std::string &error) {
+  const std::string file = path + "/" + kPackageFile;
+  std::string text;
+  if (!readText(file, text, error))
+    return nullptr;
+  // The parser takes a text that ends at the first zero.
+  if (text.find('\0') != std::string::npos) {
+    error = file + ": expected JSON, got a byte that is zero";
+    return nullptr;
+  }
+  flatbuffers::IDLOptions options;
+  options.strict_json = true;
+  flatbuffers::Parser parser(options);
+  if (!parser.Parse(kPackageSchema) || !parser.ParseJson(text.c_str())) {
+    std::string reason = parser.error_;
+    while (!reason.empty() && reason.back() == '\n')
+      reason.pop_back();
+    error = file + ": expected a package's description: " + printable(reason);
+    return nullptr;
+  }
+  flatbuffers::Verifier::Options limits;
+  limits.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
+  flatbuffers::Verifier verifier(parser.builder_.GetBufferPointer(),
+                                 parser.builder_.GetSize(), limits);
+  if (!VerifyPackageBuffer(verifier)) {
+    error = file + ": expected a package's description, got another object";
+    return nullptr;
+  }
+  auto package = UnPackPackage(parser.builder_.GetBufferPointer());
+  error = checkPackage(*package);
+  if (error.empty())
+    return package;
+  error = file + ": " + error;
+  return nullptr;
+}
+
+} // namespace chimera::program

@@ -1,0 +1,420 @@
+//===- ExportedStage.cpp - Layers of a PyTorch model ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/exported/ExportedStage.h"
+
+#include "runtime/program/Layout.h"
+#include "runtime/stage/exported/Layer.h"
+#include "runtime/stage/torch/StageWeights.h"
+#include "runtime/stage/torch/TensorOver.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+
+#include <cstring>
+#include <map>
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using at::Tensor;
+using program::LayerGraphsT;
+
+namespace {
+
+using Shapes = std::vector<std::unique_ptr<program::TensorShapeT>>;
+
+/// What a forward keeps: of each layer what its backward takes.
+struct ForwardStash : Stash {
+  std::vector<Layer::Kept> layers;
+  const std::byte *weights;
+};
+
+/// What an input gradient keeps for the weight gradient.
+struct WeightStash : Stash {
+  std::vector<std::vector<Tensor>> layers;
+  const std::byte *weights;
+};
+
+class ExportedStage : public Stage {
+public:
+  ExportedStage(const program::ProgramT &program, uint32_t first,
+                uint32_t count, std::shared_ptr<const InitialValues> values,
+                const Place &place)
+      : place(place), package(*program.model->package), seed(program.seed),
+        samples(program.micro_batch_size), first(first), count(count),
+        parameters(program, first, count, place), values(std::move(values)) {
+    // Where each layer's parameters are among the stage's.
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> slots;
+    for (uint32_t i = 0; i < parameters.slots().size(); ++i)
+      slots[{parameters.slots()[i].layer, parameters.slots()[i].number}] = i;
+    for (uint32_t layer = first; layer < first + count; ++layer) {
+      std::vector<uint32_t> &numbers = slotsOf.emplace_back();
+      for (uint32_t i = 0; i < kindOf(package, layer).parameters.size(); ++i) {
+        auto found = slots.find({layer, i});
+        if (found == slots.end()) { // held as the first layer's
+          const auto [other, number] =
+              program::startsAs(*program.model, layer, i);
+          found = slots.find({other, number});
+        }
+        numbers.push_back(found->second);
+      }
+    }
+  }
+
+  ElementType weightType() const override {
+    return parameters.type() == at::kDouble ? ElementType::Float64
+                                            : ElementType::Float32;
+  }
+  ElementType lossType() const override { return ElementType::Float64; }
+
+  void initialize(Bytes weights, Bytes optimizerState) override {
+    parameters.initialize(weights, optimizerState, values.get());
+  }
+
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
+                                 ConstBytes labels, ConstBytes weights,
+                                 Bytes output, Wanted wanted) override {
+    return run(microBatch, /*drops=*/true, input, labels, weights, output,
+               wanted);
+  }
+
+  /// A forward; nothing is dropped unless it `drops`.
+  std::unique_ptr<Stash> run(MicroBatch microBatch, bool drops,
+                             ConstBytes input, ConstBytes labels,
+                             ConstBytes weights, Bytes output, Wanted wanted) {
+    at::NoGradGuard noGraph;
+    at::AutoDispatchBelowADInplaceOrView kernelsAlone;
+    const std::vector<const Layer *> layers = layersFor(microBatch);
+    const LayerGraphsT &begin = layers.front()->definition();
+    const LayerGraphsT &end = layers.back()->definition();
+    expectBytes("input", input.size(), program::bytesOf(begin.inputs));
+    expectBytes("labels", labels.size(),
+                isLast() ? program::bytesOf(end.labels) : 0);
+    expectBytes("weights", weights.size(), parameters.bytes());
+    expectBytes("output", output.size(),
+                wanted == Wanted::Stash ? 0
+                : isLast()              ? sizeof(double)
+                                        : program::bytesOf(end.outputs));
+
+    std::unique_ptr<ForwardStash> stash;
+    if (wanted != Wanted::Output) {
+      stash = std::make_unique<ForwardStash>();
+      stash->weights = weights.data();
+    }
+    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    std::vector<Tensor> values = unpack(input, begin.inputs);
+    const std::vector<Tensor> targets =
+        isLast() ? unpack(labels, end.labels) : std::vector<Tensor>();
+    for (uint32_t k = 0; k < count; ++k) {
+      const bool ends = k + 1 == count;
+      Layer::Kept kept;
+      values = layers[k]->forward(
+          contextOf(k, drops ? std::optional(microBatch) : std::nullopt),
+          boundOf(k, bound), std::move(values),
+          ends ? targets : std::vector<Tensor>(),
+          /*wantsOutputs=*/!(ends && wanted == Wanted::Stash),
+          stash ? &kept : nullptr);
+      if (stash)
+        stash->layers.push_back(std::move(kept));
+    }
+    if (wanted != Wanted::Stash) {
+      if (isLast())
+        writeLoss(values[0], microBatch, output);
+      else
+        pack(values, end.outputs, output);
+    }
+    return stash;
+  }
+
+  void backward(MicroBatch microBatch, std::unique_ptr<Stash> saved,
+                ConstBytes outputGradient, ConstBytes weights,
+                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+    at::NoGradGuard noGraph;
+    at::AutoDispatchBelowADInplaceOrView kernelsAlone;
+    ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
+    std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
+    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<const Layer *> layers = layersFor(microBatch);
+    std::vector<Tensor> gradients =
+        gradientsOf(microBatch, *layers.back(), outputGradient);
+    for (uint32_t k = count; k-- > 0;) {
+      gradients = layers[k]->backward(contextOf(k, microBatch),
+                                      boundOf(k, bound),
+                                      std::move(stash.layers[k]),
+                                      std::move(gradients), sumsOf(k, sums));
+    }
+    finish(sums);
+    writeInputGradient(*layers.front(), gradients, inputGradient);
+  }
+
+  std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
+                                       std::unique_ptr<Stash> saved,
+                                       ConstBytes outputGradient,
+                                       ConstBytes weights,
+                                       Bytes inputGradient) override {
+    at::NoGradGuard noGraph;
+    at::AutoDispatchBelowADInplaceOrView kernelsAlone;
+    ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
+    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<const Layer *> layers = layersFor(microBatch);
+    auto rest = std::make_unique<WeightStash>();
+    rest->weights = stash.weights;
+    rest->layers.resize(count);
+    std::vector<Tensor> gradients =
+        gradientsOf(microBatch, *layers.back(), outputGradient);
+    for (uint32_t k = count; k-- > 0;)
+      gradients = layers[k]->inputGradient(
+          contextOf(k, microBatch), boundOf(k, bound),
+          std::move(stash.layers[k]), std::move(gradients), rest->layers[k]);
+    writeInputGradient(*layers.front(), gradients, inputGradient);
+    return rest;
+  }
+
+  void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> saved,
+                      ConstBytes weights, Bytes weightGradient,
+                      Sum sum) override {
+    at::NoGradGuard noGraph;
+    at::AutoDispatchBelowADInplaceOrView kernelsAlone;
+    WeightStash &stash = expectStash<WeightStash>(saved, weights);
+    std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
+    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<const Layer *> layers = layersFor(microBatch);
+    for (uint32_t k = count; k-- > 0;)
+      layers[k]->weightGradient(contextOf(k, microBatch), boundOf(k, bound),
+                                std::move(stash.layers[k]), sumsOf(k, sums));
+    finish(sums);
+  }
+
+  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
+                     Bytes weights, Bytes optimizerState) override {
+    parameters.step(step, scale, gradientSum, weights, optimizerState);
+  }
+
+private:
+  bool isLast() const { return first + count == package.layers.size(); }
+
+  /// The layers for as many samples as a part of a micro-batch has. They are
+  /// made when they are first asked for.
+  const std::vector<const Layer *> &layersFor(MicroBatch microBatch) {
+    if (microBatch.parts == 0 || microBatch.part >= microBatch.parts ||
+        samples % microBatch.parts != 0)
+      throw std::invalid_argument(
+          "expected a part of a micro-batch of " + std::to_string(samples) +
+          " that divides it, got part " + std::to_string(microBatch.part) +
+          " of " + std::to_string(microBatch.parts));
+    const uint32_t wanted = samples / microBatch.parts;
+    std::vector<const Layer *> &found = bySamples[wanted];
+    if (!found.empty())
+      return found;
+    for (uint32_t layer = first; layer < first + count; ++layer) {
+      const LayerGraphsT *graphs = graphsOf(package, layer, wanted);
+      if (!graphs)
+        throw std::invalid_argument(
+            "expected a model that was exported for " + std::to_string(wanted) +
+            " samples, got one for " + samplesOf(package));
+      std::unique_ptr<Layer> &shared = byGraphs[graphs];
+      if (!shared)
+        shared = std::make_unique<Layer>(kindOf(package, layer), *graphs,
+                                         parameters.type(), place);
+      found.push_back(shared.get());
+    }
+    return found;
+  }
+
+  Executable::Context contextOf(uint32_t k,
+                                std::optional<MicroBatch> dropped) const {
+    return {.seed = seed,
+            .layer = first + k,
+            .dropped = dropped,
+            .kernels = place.kernels,
+            .sums = {}};
+  }
+
+  /// Of all the stage's parameters those of layer `k`.
+  std::vector<Tensor> boundOf(uint32_t k,
+                              const std::vector<Tensor> &bound) const {
+    std::vector<Tensor> result;
+    for (uint32_t slot : slotsOf[k])
+      result.push_back(bound[slot]);
+    return result;
+  }
+  std::vector<GradientSum *> sumsOf(uint32_t k,
+                                    std::vector<GradientSum> &sums) const {
+    std::vector<GradientSum *> result;
+    for (uint32_t slot : slotsOf[k])
+      result.push_back(&sums[slot]);
+    return result;
+  }
+  std::vector<GradientSum> sumsOf(Bytes weightGradient, Sum sum) const {
+    expectBytes("weight gradient", weightGradient.size(),
+                parameters.parameterBytes());
+    std::vector<GradientSum> sums;
+    for (Tensor &gradient : parameters.bind(weightGradient.data()))
+      sums.push_back({std::move(gradient), sum == Sum::Continue});
+    return sums;
+  }
+  /// A parameter that nothing depends on has no gradient: its sum is zero.
+  static void finish(std::vector<GradientSum> &sums) {
+    for (GradientSum &sum : sums)
+      if (!sum.hasBegun)
+        sum.gradient.zero_();
+  }
+
+  /// Copies of the tensors that lie in `bytes`, for the caller may reuse these,
+  /// and so that the kernels see memory of one alignment.
+  std::vector<Tensor> unpack(ConstBytes bytes, const Shapes &shapes) const {
+    std::vector<Tensor> tensors;
+    const std::byte *next = bytes.data();
+    for (const auto &shape : shapes) {
+      const int64_t size =
+          program::elementsOf(shape->shape) * program::bytesOf(shape->type);
+      Tensor tensor = at::empty(
+          shape->shape,
+          at::dtype(torchTypeOf(shape->type)).device(deviceOf(place)));
+      bytesOfTensor(tensor, size).copy_(
+          tensorOver(next, {size}, at::kByte, place));
+      tensors.push_back(std::move(tensor));
+      next += size;
+    }
+    return tensors;
+  }
+
+  void pack(const std::vector<Tensor> &tensors, const Shapes &shapes,
+            Bytes bytes) const {
+    std::byte *next = bytes.data();
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      const int64_t size = program::elementsOf(shapes[i]->shape) *
+                           program::bytesOf(shapes[i]->type);
+      if (tensors[i].defined()) {
+        if (tensors[i].sizes() != at::IntArrayRef(shapes[i]->shape) ||
+            tensors[i].scalar_type() != torchTypeOf(shapes[i]->type))
+          throw std::runtime_error("expected a layer that makes tensors of the "
+                                   "types and shapes that its package says");
+        tensorOver(next, {size}, at::kByte, place)
+            .copy_(bytesOfTensor(tensors[i].contiguous(), size));
+      } else {
+        tensorOver(next, {size}, at::kByte, place).zero_();
+      }
+      next += size;
+    }
+  }
+
+  Tensor bytesOfTensor(const Tensor &tensor, int64_t size) const {
+    return tensorOver(static_cast<const std::byte *>(tensor.const_data_ptr()),
+                      {size}, at::kByte, place);
+  }
+
+  void writeLoss(const Tensor &loss, MicroBatch microBatch,
+                 Bytes output) const {
+    tensorOver(output.data(), {}, at::kDouble, place)
+        .copy_(loss.to(at::kDouble).div_(int64_t{microBatch.parts}));
+  }
+
+  /// A loss's own gradient is one, and goes to each part's by its share.
+  std::vector<Tensor> gradientsOf(MicroBatch microBatch, const Layer &layer,
+                                  ConstBytes bytes) const {
+    const Shapes &outputs = layer.definition().outputs;
+    if (!isLast()) {
+      expectBytes("output gradient", bytes.size(), program::bytesOf(outputs));
+      return unpack(bytes, outputs);
+    }
+    expectBytes("output gradient", bytes.size(), sizeof(double));
+    return {at::full({}, 1. / microBatch.parts,
+                     at::dtype(torchTypeOf(outputs[0]->type))
+                         .device(deviceOf(place)))};
+  }
+
+  void writeInputGradient(const Layer &layer,
+                          const std::vector<Tensor> &gradients,
+                          Bytes inputGradient) const {
+    const Shapes &inputs = layer.definition().inputs;
+    expectBytes("input gradient", inputGradient.size(),
+                first == 0 ? 0 : program::bytesOf(inputs));
+    if (first > 0)
+      pack(gradients, inputs, inputGradient);
+  }
+
+  template <typename S>
+  S &expectStash(const std::unique_ptr<Stash> &saved,
+                 ConstBytes weights) const {
+    expectBytes("weights", weights.size(), parameters.bytes());
+    auto *stash = dynamic_cast<S *>(saved.get());
+    if (!stash || stash->weights != weights.data() ||
+        stash->layers.size() != count)
+      throw std::invalid_argument(
+          "expected the stash of an earlier action of this stage over the same "
+          "weights, got another");
+    return *stash;
+  }
+
+  Place place;
+  const program::PackageT &package; ///< the program's
+  uint64_t seed;
+  uint32_t samples; ///< of a whole micro-batch
+  uint32_t first, count;
+  StageWeights parameters;
+  std::shared_ptr<const InitialValues> values;
+  /// By layer, then parameter.
+  std::vector<std::vector<uint32_t>> slotsOf;
+  /// Layers of one kind share theirs.
+  std::map<const LayerGraphsT *, std::unique_ptr<Layer>> byGraphs;
+  std::map<uint32_t, std::vector<const Layer *>> bySamples;
+};
+
+std::unique_ptr<ExportedStage>
+makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
+          std::shared_ptr<const InitialValues> values, const Place &place) {
+  if (!program.model || !program.model->package)
+    throw std::invalid_argument(
+        "expected a program with an exported model, got another");
+  if (std::string problem = program::checkModel(*program.model);
+      !problem.empty())
+    throw std::invalid_argument("model: " + problem);
+  if (std::string problem =
+          program::checkUse(*program.model, program::typesOf(program),
+                            program.micro_batch_size, /*parts=*/1);
+      !problem.empty())
+    throw std::invalid_argument(problem);
+  return std::make_unique<ExportedStage>(
+      program, first, count > 0 ? count : program::layerCount(*program.model),
+      std::move(values), place);
+}
+
+} // namespace
+
+std::unique_ptr<Stage> chimera::runtime::makeExportedStage(
+    const program::ProgramT &program, uint32_t number,
+    std::shared_ptr<const InitialValues> values, const Place &place) {
+  if (number >= program.stages.size())
+    throw std::invalid_argument("expected one of the program's " +
+                                std::to_string(program.stages.size()) +
+                                " stages, got " + std::to_string(number));
+  const program::Stage &declared = program.stages[number];
+  auto stage = makeStage(program, declared.first_layer(), declared.layers(),
+                         std::move(values), place);
+  if (std::string problem = program::checkStages(program); !problem.empty())
+    throw std::invalid_argument(problem);
+  return stage;
+}
+
+std::unique_ptr<Stage> chimera::runtime::makeWholeExportedModel(
+    const program::ProgramT &program,
+    std::shared_ptr<const InitialValues> values) {
+  return makeStage(program, 0, 0, std::move(values), Place());
+}
+
+double chimera::runtime::lossOf(const program::ProgramT &program,
+                                ConstBytes weights, ConstBytes inputs,
+                                ConstBytes labels) {
+  auto model = makeStage(program, 0, 0, nullptr, Place());
+  double loss = 0;
+  model->run({.step = 0, .index = 0}, /*drops=*/false, inputs, labels, weights,
+             std::as_writable_bytes(std::span(&loss, 1)), Wanted::Output);
+  return loss;
+}

@@ -1,0 +1,54 @@
+//===- ExportedStage.h - Layers of a PyTorch model --------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs a contiguous range of a package's layers, without Python. A boundary's
+// tensors lie one behind another in its buffer, of a part of a micro-batch in
+// the part's share of it.
+//
+// The loss is the number that the package's last layer makes, as a float64. A
+// part's share of it is its own loss, divided by the number of parts.
+//
+// A stash owns what its layers save and a copy of what else the backward takes,
+// of the stage's input too: its bytes are the sum of the layers' stashBytes
+// (runtime/program/Package.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_EXPORTED_EXPORTEDSTAGE_H
+#define CHIMERA_RUNTIME_STAGE_EXPORTED_EXPORTEDSTAGE_H
+
+#include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/InitialValues.h"
+#include "runtime/stage/torch/Place.h"
+
+#include <memory>
+
+namespace chimera::runtime {
+
+/// Stage `stage` of a program whose model is a package. `values` are those of
+/// its parameters before the first step; null where the package says of each
+/// how to draw it. Throws std::invalid_argument where the program has no
+/// package, one that checkPackage refuses, a stage that is not of its layers, or
+/// a graph that cannot be run (Executable.h).
+std::unique_ptr<Stage>
+makeExportedStage(const program::ProgramT &program, uint32_t stage,
+                  std::shared_ptr<const InitialValues> values,
+                  const Place &place = {});
+
+/// The whole model as one stage, first and last at once.
+std::unique_ptr<Stage>
+makeWholeExportedModel(const program::ProgramT &program,
+                       std::shared_ptr<const InitialValues> values);
+
+/// The model's mean loss on a micro-batch, of as many samples as the program's
+/// have, without dropout.
+double lossOf(const program::ProgramT &program, ConstBytes weights,
+              ConstBytes inputs, ConstBytes labels);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_EXPORTED_EXPORTEDSTAGE_H

@@ -1,0 +1,85 @@
+//===- Layer.h - One layer of a PyTorch model -------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The graphs of a kind of layer for a number of samples, and what of them the
+// actions of a stage run. It has no state of a run: all layers of the kind
+// share it.
+//
+// Internal: it includes LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_EXPORTED_LAYER_H
+#define CHIMERA_RUNTIME_STAGE_EXPORTED_LAYER_H
+
+#include "runtime/stage/exported/Executable.h"
+#include "runtime/stage/torch/Place.h"
+
+namespace chimera::runtime {
+
+class Layer {
+public:
+  /// Both must be of a package that checkPackage accepts, and outlive this.
+  /// Throws like Executable.
+  Layer(const program::LayerKindT &kind, const program::LayerGraphsT &graphs,
+        at::ScalarType type, const Place &place);
+
+  const program::LayerGraphsT &definition() const { return graphs; }
+
+  /// What a forward keeps for the backward: tensors by their numbers, undefined
+  /// where the backward does not take them.
+  struct Kept {
+    std::vector<at::Tensor> inputs, labels, outputs, saved;
+  };
+
+  /// The outputs, none where they are not wanted. Fills `kept` unless it is
+  /// null. `parameters` are those of the layer.
+  std::vector<at::Tensor>
+  forward(const Executable::Context &context,
+          const std::vector<at::Tensor> &parameters,
+          std::vector<at::Tensor> inputs, const std::vector<at::Tensor> &labels,
+          bool wantsOutputs, Kept *kept) const;
+
+  /// The gradients of the inputs, undefined of one that has none. Adds those of
+  /// the parameters to `sums`.
+  std::vector<at::Tensor>
+  backward(Executable::Context context,
+           const std::vector<at::Tensor> &parameters, Kept kept,
+           std::vector<at::Tensor> outputGradients,
+           std::vector<GradientSum *> sums) const;
+
+  /// The halves of `backward`. The first one gives in `rest` what the second
+  /// takes.
+  std::vector<at::Tensor>
+  inputGradient(Executable::Context context,
+                const std::vector<at::Tensor> &parameters, Kept kept,
+                std::vector<at::Tensor> outputGradients,
+                std::vector<at::Tensor> &rest) const;
+  void weightGradient(Executable::Context context,
+                      const std::vector<at::Tensor> &parameters,
+                      std::vector<at::Tensor> rest,
+                      std::vector<GradientSum *> sums) const;
+
+private:
+  Executable::Values
+  valuesOfBackward(const std::vector<at::Tensor> &parameters, Kept &kept,
+                   std::vector<at::Tensor> &outputGradients) const;
+  void bindOwn(const program::GraphT &graph, Executable::Values &values,
+               const std::vector<at::Tensor> &parameters) const;
+  std::vector<at::Tensor> inputGradientsOf(Executable::Values &values) const;
+
+  const program::LayerGraphsT &graphs;
+  std::vector<at::Tensor> constants;
+  Executable forwards, backwards;
+  // What a forward runs for the outputs alone, what is saved alone, and both.
+  Selection outputsAlone, savedAlone, outputsAndSaved;
+  Selection wholeBackward, inputHalf, weightHalf;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_EXPORTED_LAYER_H

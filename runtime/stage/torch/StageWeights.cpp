@@ -1,0 +1,204 @@
+//===- StageWeights.cpp - A stage's weights as tensors --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/StageWeights.h"
+
+#include "runtime/stage/torch/AdamW.h"
+#include "runtime/stage/torch/Random.h"
+#include "runtime/stage/torch/TensorOver.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using at::Tensor;
+
+void chimera::runtime::expectBytes(const char *what, size_t bytes,
+                                   int64_t expected) {
+  if (bytes != static_cast<size_t>(expected))
+    throw std::invalid_argument("expected " + std::to_string(expected) +
+                                " bytes of " + what + ", got " +
+                                std::to_string(bytes));
+}
+
+at::ScalarType chimera::runtime::scalarTypeOf(program::DataType type) {
+  switch (type) {
+  case program::DataType::Float32:
+    return at::kFloat;
+  case program::DataType::Float64:
+    return at::kDouble;
+  case program::DataType::BFloat16:
+    return at::kBFloat16;
+  }
+  throw std::invalid_argument("expected a known data type");
+}
+
+/// As GPT-2 was trained: matrices decay, biases and norms do not.
+static std::vector<DecayRun>
+decayRuns(const std::vector<StageWeights::Slot> &slots) {
+  std::vector<DecayRun> runs;
+  for (const StageWeights::Slot &slot : slots) {
+    const int64_t end = slot.offset + slot.parameter.elements();
+    const bool decays = slot.parameter.shape.size() >= 2;
+    if (!runs.empty() && runs.back().decays == decays)
+      runs.back().end = end;
+    else
+      runs.push_back({end, decays});
+  }
+  return runs;
+}
+
+StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
+                           uint32_t layers, const Place &place)
+    : model(program.model.get()), types(program::typesOf(program)),
+      seed(program.seed), place(place) {
+  if (!model)
+    throw std::invalid_argument("expected a program with a model, got one of "
+                                "bare stages, which the synthetic and exact "
+                                "stages can run");
+  if (std::string problem = program::checkModel(*model); !problem.empty())
+    throw std::invalid_argument("model: " + problem);
+  if (std::string problem = program::checkTypes(types); !problem.empty())
+    throw std::invalid_argument(problem);
+  const uint64_t all = program::layerCount(*model);
+  if (layers == 0 || uint64_t{first} + layers > all)
+    throw std::invalid_argument(
+        "expected a range of the model's " + std::to_string(all) +
+        " layers (embedding and head included), got " + std::to_string(layers) +
+        " from layer " + std::to_string(first));
+  const std::string name = program.optimizer ? program.optimizer->name : "";
+  if (name != "adamw")
+    throw std::invalid_argument("expected optimizer 'adamw', got '" + name +
+                                "'");
+  optimizer = *program.optimizer;
+  for (program::StageParameter &held :
+       program::stageParameters(*model, first, layers)) {
+    const int64_t size = held.parameter.elements();
+    parameterSlots.push_back({std::move(held), count});
+    count += size;
+  }
+  runs = decayRuns(parameterSlots);
+}
+
+at::ScalarType StageWeights::type() const {
+  return scalarTypeOf(types.weights);
+}
+
+at::ScalarType StageWeights::computedType() const {
+  return scalarTypeOf(types.activations);
+}
+
+std::vector<Tensor> StageWeights::bind(const std::byte *parameters) const {
+  return bindAs(parameters, types.weights);
+}
+
+std::vector<Tensor> StageWeights::bindComputed(const std::byte *weights) const {
+  return types.haveCopy()
+             ? bindAs(weights + parameterBytes(), types.activations)
+             : bind(weights);
+}
+
+std::vector<Tensor> StageWeights::bindAs(const std::byte *flat,
+                                         program::DataType type) const {
+  std::vector<Tensor> tensors;
+  tensors.reserve(parameterSlots.size());
+  for (const Slot &slot : parameterSlots)
+    tensors.push_back(tensorOver(flat + slot.offset * program::bytesOf(type),
+                                 slot.parameter.shape, scalarTypeOf(type),
+                                 place));
+  return tensors;
+}
+
+void StageWeights::refreshCopy(std::byte *weights) const {
+  if (!types.haveCopy())
+    return;
+  auto flat = [&](const std::byte *begin, at::ScalarType type) {
+    return tensorOver(begin, {count}, type, place);
+  };
+  flat(weights + parameterBytes(), computedType()).copy_(flat(weights, type()));
+}
+
+/// On the host; in float64 where it is drawn.
+Tensor StageWeights::startOf(const Slot &slot,
+                             const InitialValues *values) const {
+  const program::Parameter &parameter = slot.parameter;
+  const auto [layer, number] =
+      program::startsAs(*model, slot.layer, slot.number);
+  if (values) {
+    Tensor read = at::empty(parameter.shape, type());
+    values->read(program::parameterName(*model, layer, number), types.weights,
+                 parameter.shape,
+                 {static_cast<std::byte *>(read.data_ptr()), read.nbytes()});
+    return read;
+  }
+  switch (parameter.start) {
+  case program::Start::Zeros:
+    return at::zeros(parameter.shape, at::kDouble);
+  case program::Start::Ones:
+    return at::ones(parameter.shape, at::kDouble);
+  case program::Start::Normal: {
+    at::Generator generator = at::detail::createCPUGenerator(
+        mix({seed, kInitialWeights, layer, number}));
+    return at::empty(parameter.shape, at::kDouble)
+        .normal_(0, parameter.deviation, generator);
+  }
+  case program::Start::Given:
+    break;
+  }
+  throw std::invalid_argument(
+      "expected a file with the values that the model's parameters begin with, "
+      "for it does not say how to draw '" +
+      program::parameterName(*model, layer, number) + "': give --load FILE");
+}
+
+void StageWeights::initialize(Bytes weights, Bytes optimizerState,
+                              const InitialValues *values) const {
+  expectBytes("weights", weights.size(), bytes());
+  expectBytes("optimizer state", optimizerState.size(), 2 * parameterBytes());
+  std::vector<Tensor> tensors = bind(weights.data());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    tensors[i].copy_(startOf(parameterSlots[i], values));
+  refreshCopy(weights.data());
+  tensorOver(optimizerState.data(),
+             {static_cast<int64_t>(optimizerState.size())}, at::kByte, place)
+      .zero_();
+}
+
+void StageWeights::step(uint64_t step, double scale, ConstBytes gradientSum,
+                        Bytes weights, Bytes optimizerState) const {
+  expectBytes("gradient", gradientSum.size(), parameterBytes());
+  expectBytes("weights", weights.size(), bytes());
+  expectBytes("optimizer state", optimizerState.size(), 2 * parameterBytes());
+  if (type() == at::kDouble)
+    update<double>(step, scale, gradientSum, weights, optimizerState);
+  else
+    update<float>(step, scale, gradientSum, weights, optimizerState);
+  refreshCopy(weights.data());
+}
+
+template <typename T>
+void StageWeights::update(uint64_t step, double scale, ConstBytes gradientSum,
+                          Bytes weights, Bytes optimizerState) const {
+  auto *gradient = reinterpret_cast<const T *>(gradientSum.data());
+  auto *weight = reinterpret_cast<T *>(weights.data());
+  auto *average = reinterpret_cast<T *>(optimizerState.data());
+  T *ofSquares = average + count;
+  if (place.kernels)
+    return place.kernels->adamW(
+        adamWFactors<T>(optimizer, step, scale, /*decay=*/true), runs, gradient,
+        weight, average, ofSquares);
+  int64_t begin = 0;
+  for (const DecayRun &run : runs) {
+    adamWStep<T>(optimizer, step, scale, run.decays, run.end - begin,
+                 gradient + begin, weight + begin, average + begin,
+                 ofSquares + begin);
+    begin = run.end;
+  }
+}

@@ -1,0 +1,284 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Cuts a model into layers.
+
+The model is traced as one graph. Each operation in it knows the modules inside
+which it ran, so the graph falls into ranges: what runs before the first child
+of the modules to cut at (embeddings, mostly), each child, and what runs after
+the last one (a final norm, a head, the loss).
+
+    inputs ──► layer 0 ──► layer 1 ──► … ──► layer L ──► loss
+                                                ▲
+                                              labels
+
+What an operation of one layer uses of an earlier one crosses the boundaries
+between the two, so a boundary may be several tensors. A value that depends on
+no input and no parameter, like a causal mask, crosses none: each layer that
+uses it makes it anew.
+"""
+
+import dataclasses
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+
+from .model import Refused, WithLoss
+
+aten = torch.ops.aten
+PREFIX = "model."
+
+
+@dataclasses.dataclass
+class Layer:
+    """A layer as a module of its own, traced but not differentiated.
+
+    Its graph takes the boundary's tensors and, in the last layer, the labels;
+    it returns the next boundary's, or the loss. `prefix` is the path that the
+    names of its parameters have in common, or nothing.
+    """
+
+    module: fx.GraphModule
+    inputs: list  # fake tensors, one for each that comes in
+    differentiable: list  # of the inputs, whether a gradient flows back
+    labels: list  # fake tensors
+    prefix: str
+
+
+def find_split(module):
+    """The path of the ModuleList or Sequential to cut at: of those that hold at
+    least half as many parameters as the largest, the one with most children."""
+    candidates = [
+        (path, len(child), sum(p.numel() for p in child.parameters()))
+        for path, child in module.named_modules()
+        if isinstance(child, (torch.nn.ModuleList, torch.nn.Sequential))
+        and len(child) > 1
+    ]
+    if not candidates:
+        raise Refused(
+            "expected a ModuleList or a Sequential of two modules or more to "
+            "cut at, found none: name modules whose children are the layers "
+            "with --split-at"
+        )
+    largest = max(size for _, _, size in candidates)
+    large = [c for c in candidates if 2 * c[2] >= largest]
+    return max(large, key=lambda c: c[1])[0]
+
+
+def trace(model):
+    """The whole model, its loss included, as one graph of ATen operators."""
+    # Clones, for a tensor that is given twice would be taken for one argument.
+    arguments = tuple(t.clone() for t in (*model.inputs, *model.labels))
+    program = torch.export.export(WithLoss(model), arguments, strict=False)
+    changed = program.graph_signature.buffers_to_mutate
+    if changed:
+        names = ", ".join(name.removeprefix(PREFIX) for name in changed.values())
+        raise Refused(
+            f"expected a model whose forward changes no buffer, but it changes "
+            f"{names}: a micro-batch would depend on those before it. Norms of "
+            f"batches do that in training; norms of layers or groups do not"
+        )
+    return program.module(check_guards=False)
+
+
+def place(graph, split):
+    """Gives each operation the number of its layer: {node: number}, and how many
+    layers there are."""
+
+    def child_of(node):
+        stack = node.meta.get("nn_module_stack") or {}
+        for path, _ in stack.values():
+            if path.startswith(inside):
+                return path.removeprefix(inside).split(".")[0]
+        return None
+
+    inside = f"{PREFIX}{split}." if split else PREFIX
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    last = max((i for i, node in enumerate(calls) if child_of(node)), default=None)
+    if last is None:
+        raise Refused(
+            f"expected operations inside the modules of '{split}', where the "
+            f"model is to be cut, found none"
+        )
+    numbers, seen = {}, []
+    for i, node in enumerate(calls):
+        child = child_of(node)
+        if child is not None and child not in seen:
+            seen.append(child)
+        elif child is not None and child != seen[-1]:
+            raise Refused(
+                f"expected the modules of '{split}' to run one after another, "
+                f"but '{split}.{child}' runs again after '{split}.{seen[-1]}'"
+            )
+        numbers[node] = len(seen) + (1 if i > last else 0)
+    return _merge(numbers, [None, *seen, None])
+
+
+def _merge(numbers, children):
+    """Adds a layer that uses no parameters to the one before it, or the first to
+    the one behind it: no worker is to hold a stage without weights."""
+    has = [False] * len(children)
+    for node, number in numbers.items():
+        if any(n.op == "get_attr" and isinstance(n.meta.get("parameter"), bool)
+               and n.meta["parameter"] for n in node.all_input_nodes):  # fmt: skip
+            has[number] = True
+    if not any(has):
+        raise Refused("expected a model with parameters, got one without")
+    new, kept = [], []
+    for number, child in enumerate(children):
+        if has[number]:
+            kept.append(child)
+        new.append(max(len(kept) - 1, 0))
+    return {node: new[number] for node, number in numbers.items()}, len(kept), kept
+
+
+def strip(graph):
+    """Removes what only checks."""
+    for node in reversed(list(graph.nodes)):
+        if node.op == "call_module" and node.target == "_guards_fn":
+            graph.erase_node(node)
+        elif node.target in (aten._assert_tensor_metadata.default,
+                             aten.sym_constrain_range.default):
+            graph.erase_node(node)
+
+
+def cut(model):
+    """The layers of the model, in order."""
+    split = model.split_at
+    if split is None:
+        split = find_split(model.module)
+    whole = trace(model)
+    graph = whole.graph
+    strip(graph)
+    graph.eliminate_dead_code()
+    for node in graph.find_nodes(op="get_attr"):
+        value = _attribute(whole, node.target)
+        node.meta["parameter"] = isinstance(value, torch.nn.Parameter)
+    numbers, count, children = place(graph, split)
+
+    placeholders = graph.find_nodes(op="placeholder")
+    loaded = placeholders[: len(model.inputs)]
+    labels = placeholders[len(model.inputs) :]
+    (loss,) = pytree.arg_tree_leaves(*graph.find_nodes(op="output")[0].args)
+
+    # What depends on an input or a parameter, and what on a parameter.
+    dynamic, learned = set(placeholders), set()
+    for node in graph.nodes:
+        if node.op == "get_attr" and node.meta["parameter"]:
+            dynamic.add(node)
+            learned.add(node)
+        elif node.op == "call_function":
+            if any(n in dynamic for n in node.all_input_nodes):
+                dynamic.add(node)
+            if any(n in learned for n in node.all_input_nodes):
+                learned.add(node)
+
+    for node in labels:
+        for user in node.users:
+            if user.op == "call_function" and numbers[user] != count - 1:
+                raise Refused(
+                    "expected labels to be used after the last layer, by the "
+                    f"loss, but '{user.name}' uses them before"
+                )
+
+    # The last layer that uses a value that crosses.
+    def made(node):
+        return 0 if node.op == "placeholder" else numbers[node]
+
+    reach = {}
+    for node in [*loaded, *numbers]:
+        if node not in dynamic:
+            continue
+        uses = [numbers[u] for u in node.users if u in numbers]
+        furthest = max(uses, default=-1)
+        if node is loss:
+            continue
+        if furthest > made(node):
+            reach[node] = furthest
+
+    layers = []
+    for k in range(count):
+        crossing_in = (
+            loaded
+            if k == 0
+            else [n for n, r in reach.items() if made(n) < k <= r]
+        )
+        crossing_out = [n for n, r in reach.items() if made(n) <= k < r]
+        last = k == count - 1
+        inputs = [*crossing_in, *(labels if last else [])]
+        module = _extract(
+            whole, list(model.module.parameters()), k, numbers, inputs,
+            [loss] if last else crossing_out, dynamic,
+        )
+        layers.append(
+            Layer(
+                module=module,
+                inputs=[n.meta["val"] for n in crossing_in],
+                differentiable=[
+                    n in learned and n.meta["val"].is_floating_point()
+                    for n in crossing_in
+                ],
+                labels=[n.meta["val"] for n in labels] if last else [],
+                prefix=f"{split}.{children[k]}" if children[k] else "",
+            )
+        )
+    return layers
+
+
+def _attribute(root, path):
+    for name in path.split("."):
+        root = getattr(root, name)
+    return root
+
+
+def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
+    """The operations of layer `k` as a module with the parameters it uses."""
+    graph, root = fx.Graph(), torch.nn.Module()
+    made = {}
+    used = {
+        id(_attribute(whole, source.target)): source.target
+        for node in numbers
+        if numbers[node] == k
+        for source in node.all_input_nodes
+        if source.op == "get_attr" and source.meta["parameter"]
+    }
+    for parameter in parameters:  # in the order in which the user's module has them
+        if id(parameter) in used:
+            name = used[id(parameter)].removeprefix(PREFIX).replace(".", "/")
+            root.register_parameter(name, parameter)
+    for node in inputs:
+        made[node] = graph.placeholder(node.name)
+        made[node].meta = dict(node.meta)
+
+    def copy(node):
+        if node in made:
+            return made[node]
+        if node.op == "get_attr":
+            name = node.target.removeprefix(PREFIX).replace(".", "/")
+            value = _attribute(whole, node.target)
+            if name not in dict(root.named_parameters()):
+                root.register_buffer(name, value)
+            made[node] = graph.get_attr(name)
+            made[node].meta = dict(node.meta)
+        else:
+            made[node] = graph.node_copy(node, copy)
+        return made[node]
+
+    # In the order in which they ran, for some may change values in place.
+    for node in numbers:
+        if numbers[node] == k and node in dynamic:
+            copy(node)
+    results = []
+    for node in outputs:
+        value = copy(node)
+        if value.op == "placeholder" or not node.meta["val"].is_contiguous():
+            # What is passed on is a value of its own, so that gradients add up.
+            value = graph.call_function(
+                aten.clone.default, (value,),
+                {"memory_format": torch.contiguous_format},
+            )  # fmt: skip
+            value.meta = dict(node.meta)
+        results.append(value)
+    graph.output(tuple(results))
+    graph.lint()
+    return fx.GraphModule(root, graph)

@@ -1,0 +1,157 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes a traced graph as a package holds it (runtime/program/package.fbs)."""
+
+import math
+import operator
+
+import torch
+
+from .model import Refused
+
+TYPES = {
+    torch.bool: "Boolean", torch.uint8: "UInt8", torch.int8: "Int8",
+    torch.int16: "Int16", torch.int32: "Int32", torch.int64: "Int64",
+    torch.float16: "Float16", torch.bfloat16: "BFloat16",
+    torch.float32: "Float32", torch.float64: "Float64",
+}  # fmt: skip
+# What makes another name for a tensor, which matters to autograd alone.
+SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
+# As c10::MemoryFormat counts them.
+MEMORY_FORMATS = [
+    torch.contiguous_format, torch.preserve_format, torch.channels_last,
+    torch.channels_last_3d,
+]  # fmt: skip
+
+
+def type_name(dtype):
+    if dtype not in TYPES:
+        raise Refused(f"expected tensors of one of {', '.join(map(str, TYPES))}, got {dtype}")
+    return TYPES[dtype]
+
+
+def shape_of(value):
+    return {"type": type_name(value.dtype), "shape": [int(n) for n in value.shape]}
+
+
+def number(value):
+    """JSON has no infinities; the reader takes them as words."""
+    value = float(value)
+    return value if math.isfinite(value) else str(value)
+
+
+def where(node):
+    """The module and the function that made a node, for people."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    parts = [f"'{stack[-1][0].removeprefix('model.')}'"] if stack else []
+    trace = (node.meta.get("stack_trace") or "").strip().splitlines()
+    if trace:
+        parts.append(trace[-1].strip())
+    return " in " + ", ".join(parts) if parts else ""
+
+
+def encode_argument(value, kind, numbers):
+    """`kind` is the type that the operator's schema gives."""
+    kind = str(kind).removeprefix("Optional[").removesuffix("]")
+    if isinstance(value, torch.fx.Node):
+        return {"kind": "Value", "values": [numbers[value]]}
+    if value is None or isinstance(value, (torch.device, torch.layout)):
+        return {"kind": "None"}  # where a graph runs is not its own matter
+    if isinstance(value, bool):
+        return {"kind": "Boolean", "integers": [int(value)]}
+    if isinstance(value, torch.dtype):
+        return {"kind": "Type", "type": type_name(value)}
+    if isinstance(value, torch.memory_format):
+        return {"kind": "Integer", "integers": [MEMORY_FORMATS.index(value)]}
+    if isinstance(value, int):
+        return {"kind": "Integer", "integers": [value]}
+    if isinstance(value, float):
+        return {"kind": "Number", "numbers": [number(value)]}
+    if isinstance(value, str):
+        return {"kind": "Text", "text": value}
+    if isinstance(value, (list, tuple)):
+        if "Tensor" in kind:
+            return {
+                "kind": "Values",
+                "values": [-1 if v is None else numbers[v] for v in value],
+            }
+        if value and all(isinstance(v, bool) for v in value):
+            return {"kind": "Booleans", "integers": [int(v) for v in value]}
+        if "float" in kind:
+            return {"kind": "Numbers", "numbers": [number(v) for v in value]}
+        if all(isinstance(v, int) for v in value):
+            return {"kind": "Integers", "integers": list(value)}
+    raise Refused(f"no way to write down {value!r}, a {kind}")
+
+
+def encode(function, allowed):
+    """The graph of a joint.Function, and the numbers of its nodes' values.
+    Refuses operators that are not in `allowed`."""
+    numbers, calls, results_of = {}, [], {}
+    for port in function.inputs:
+        numbers[port.node] = len(numbers)
+    count = len(numbers)
+    for node in function.graph.nodes:
+        if node.op in ("placeholder", "output"):
+            continue
+        if node.op != "call_function":
+            raise Refused(f"no way to run '{node.op} {node.target}'{where(node)}")
+        if node.target is operator.getitem:
+            source, index = node.args
+            numbers[node] = count
+            results_of[source][index] = count
+            count += 1
+            continue
+        if node.target in SAME:
+            numbers[node] = numbers[node.args[0]]
+            continue
+        schema = node.target._schema
+        if schema.name not in allowed:
+            raise Refused(
+                f"expected one of the operators that packages may call "
+                f"(operators.txt), got {schema.name}{where(node)}"
+            )
+        arguments = []
+        for i, argument in enumerate(schema.arguments):
+            if i < len(node.args):
+                value = node.args[i]
+            elif argument.name in node.kwargs:
+                value = node.kwargs[argument.name]
+            else:
+                value = argument.default_value if argument.has_default_value() else None
+            try:
+                arguments.append(encode_argument(value, argument.type, numbers))
+            except Refused as refused:
+                raise Refused(
+                    f"{refused}, which is '{argument.name}' of "
+                    f"{schema.name}{where(node)}"
+                ) from None
+        value = node.meta["val"]
+        if isinstance(value, (list, tuple)):
+            results = results_of[node] = [-1] * len(value)
+        else:
+            numbers[node] = count
+            results = [count]
+            count += 1
+        calls.append(
+            {
+                "operator": schema.name,
+                "overload": schema.overload_name,
+                "arguments": arguments,
+                "results": results,
+            }
+        )
+
+    def ports(list_of):
+        return [
+            {"value": numbers[p.node], "index": p.index, "role": p.role}
+            for p in list_of
+        ]
+
+    graph = {
+        "values": count,
+        "inputs": ports(function.inputs),
+        "calls": calls,
+        "outputs": ports(function.outputs),
+    }
+    return graph, numbers

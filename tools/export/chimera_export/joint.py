@@ -1,0 +1,245 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes a layer's forward and backward graphs.
+
+The layer is traced together with its gradient as autograd computes it. What
+depends on no gradient of an output is the forward, the rest the backward. The
+forward hands on what the backward uses of it, as autograd does: whatever is a
+view is kept as the tensor that it views, and inputs, outputs and parameters are
+not kept but named.
+
+For a backward in two halves, I (the input gradients) is what these depend on,
+and W (the weight gradients) the rest. Both are parts of the backward, so the
+halves together compute what the whole does, to the last bit. W takes what it
+needs of I: its `kept` values.
+"""
+
+import contextlib
+import dataclasses
+import operator
+
+import torch
+from torch import fx
+from torch._functorch import aot_autograd, partitioners
+from torch._functorch._aot_autograd import descriptors
+from torch.utils import _pytree as pytree
+
+aten = torch.ops.aten
+
+
+@dataclasses.dataclass
+class Port:
+    """A value that goes into a graph or comes out of it, and what it is."""
+
+    role: str
+    index: int
+    node: fx.Node
+
+
+@dataclasses.dataclass
+class Function:
+    """A graph; the nodes of `inputs` are its placeholders."""
+
+    graph: fx.Graph
+    inputs: list
+    outputs: list
+
+
+@dataclasses.dataclass
+class Differentiated:
+    forward: Function
+    backward: Function
+    kept: list  # nodes of the backward's graph that W takes from I
+    parameters: list  # their names, in the order of their ports
+    constants: list  # the names of buffers, likewise
+
+
+VIEWS = {
+    aten.view.default, aten._unsafe_view.default, aten.permute.default,
+    aten.t.default, aten.transpose.int, aten.expand.default,
+    aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
+    aten.squeeze.default, aten.select.int, aten.slice.Tensor,
+    aten.detach.default, aten.alias.default, aten.split.Tensor,
+    aten.unbind.int, aten.split_with_sizes.default, aten.as_strided.default,
+    aten.diagonal.default, aten.unfold.default,
+}  # fmt: skip
+
+
+def is_view(node):
+    if node.op != "call_function":
+        return False
+    if node.target is operator.getitem:
+        return is_view(node.args[0])
+    return node.target in VIEWS
+
+
+def base(node):
+    """What `node` is a view of."""
+    while is_view(node):
+        node = node.args[0]
+    return node
+
+
+def outputs_of(graph):
+    return list(pytree.arg_tree_leaves(*graph.find_nodes(op="output")[0].args))
+
+
+def _correct_meta_kernel():
+    """For float64 the meta function of attention says that the log-sum-exps are
+    float32 (torch 2.11), so a backward would be traced with wrong types."""
+
+    def attention(q, k, v, dropout_p=0.0, is_causal=False, attn_mask=None, scale=None):
+        dtype = torch.float64 if q.dtype == torch.float64 else torch.float32
+        sums = torch.empty(
+            (q.size(0), q.size(2), q.size(1)), dtype=dtype, device=q.device
+        )
+        return torch.empty_like(q), sums.transpose(1, 2)
+
+    call = aten._scaled_dot_product_flash_attention_for_cpu.default
+    call.py_kernels[torch._C.DispatchKey.Meta] = attention
+    call._dispatch_cache.clear()
+
+
+_correct_meta_kernel()
+
+
+def _extract(root, graph, inputs, outputs, subgraph):
+    made = partitioners._extract_graph_with_inputs_outputs(
+        graph, inputs, outputs, [None] * len(outputs), subgraph,
+        ignore_must_be_in_fw_bw=True,
+    )  # fmt: skip
+    # Attention might draw random numbers: it would be left, dead, in the
+    # backward.
+    made.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))
+    return made
+
+
+def _function(root, graph, inputs, outputs, subgraph):
+    """`inputs` that are not used are left out."""
+    made = _extract(
+        root, graph, [p.node for p in inputs], [p.node for p in outputs], subgraph
+    )
+    ports = []
+    for placeholder, port in zip(made.find_nodes(op="placeholder"), inputs):
+        if placeholder.users:
+            ports.append(Port(port.role, port.index, placeholder))
+        else:
+            made.erase_node(placeholder)
+    results = [
+        Port(p.role, p.index, node) for p, node in zip(outputs, outputs_of(made))
+    ]
+    return Function(made, ports, results)
+
+
+def differentiate(module, arguments, labels):
+    """`module` is called with `arguments` and then `labels`, of which those that
+    require a gradient get one."""
+    with contextlib.ExitStack() as stack:
+        joint = aot_autograd.aot_export_joint_with_descriptors(
+            stack, module, (*arguments, *labels)
+        ).graph_module
+    graph = joint.graph
+    output = graph.find_nodes(op="output")[0]
+    results = list(
+        zip(outputs_of(graph), pytree.arg_tree_leaves(output.meta["desc"]))
+    )
+
+    parameters, constants, primals, tangents, inputs = [], [], [], [], {}
+    for node in graph.find_nodes(op="placeholder"):
+        what = node.meta["desc"]
+        if isinstance(what, descriptors.TangentAOTInput):
+            tangents.append(Port("OutputGradient", what.output.idx, node))
+        elif isinstance(what, descriptors.ParamAOTInput):
+            primals.append(Port("Parameter", len(parameters), node))
+            parameters.append(what.target)
+        elif isinstance(what, descriptors.BufferAOTInput):
+            primals.append(Port("Constant", len(constants), node))
+            constants.append(what.target)
+        elif what.idx < len(arguments):
+            primals.append(Port("Input", what.idx, node))
+            inputs[what.idx] = node
+        else:
+            primals.append(Port("Label", what.idx - len(arguments), node))
+
+    outputs, input_gradients, weight_gradients = [], [], []
+    for node, what in results:
+        if node is None:
+            continue
+        if not isinstance(what, descriptors.GradAOTOutput):
+            outputs.append(Port("Output", len(outputs), node))
+        elif isinstance(what.grad_of, descriptors.ParamAOTInput):
+            weight_gradients.append(
+                Port("WeightGradient", parameters.index(what.grad_of.target), node)
+            )
+        else:
+            input_gradients.append(Port("InputGradient", what.grad_of.idx, node))
+
+    # What depends on a tangent is the backward.
+    behind = {p.node for p in tangents}
+    for node in graph.nodes:
+        if any(n in behind for n in node.all_input_nodes):
+            behind.add(node)
+    used = []
+    for node in graph.nodes:
+        if node in behind and node.op == "call_function":
+            for source in node.all_input_nodes:
+                if source not in behind:
+                    used.append(base(source))
+    # A gradient may be a value of the forward as it is.
+    for port in [*input_gradients, *weight_gradients]:
+        if port.node not in behind:
+            used.append(base(port.node))
+    of_outputs = {p.node: p for p in reversed(outputs)}
+    named, saved = [], []
+    for node in dict.fromkeys(used):
+        if node.op == "placeholder":
+            continue  # a primal
+        if node in of_outputs:
+            named.append(Port("Output", of_outputs[node].index, node))
+        elif node.all_input_nodes:  # else a constant, which is made anew
+            saved.append(Port("Saved", len(saved), node))
+
+    forward = _function(joint, graph, primals, [*outputs, *saved], "forward")
+    backward = _function(
+        joint, graph, [*primals, *named, *saved, *tangents],
+        [*input_gradients, *weight_gradients], "backward",
+    )  # fmt: skip
+    return Differentiated(
+        forward, backward, halves(backward), parameters, constants
+    )
+
+
+def halves(backward):
+    """The values that the weight gradients take of the input gradients."""
+
+    def ancestors(nodes):
+        seen, rest = set(), list(nodes)
+        while rest:
+            node = rest.pop()
+            if node not in seen:
+                seen.add(node)
+                rest += node.all_input_nodes
+        return seen
+
+    first = ancestors(p.node for p in backward.outputs if p.role == "InputGradient")
+    # What an operator of several results that runs there makes anyway, like the
+    # weight gradients of a norm.
+    for node in backward.graph.nodes:
+        if node.target is operator.getitem and node.args[0] in first:
+            first.add(node)
+    results = [p.node for p in backward.outputs if p.role == "WeightGradient"]
+    ports = {p.node: p for p in backward.inputs}
+    second = ancestors(results) - first - ports.keys()
+    kept = []
+    for node in backward.graph.nodes:
+        if node in second:
+            kept += [base(n) for n in node.all_input_nodes if n not in second]
+    kept += [base(n) for n in results if n not in second]
+    # Parameters and constants are there anyway; what depends on nothing is made
+    # anew.
+    return [
+        node
+        for node in dict.fromkeys(kept)
+        if not (node in ports and ports[node].role in ("Parameter", "Constant"))
+        and (node in ports or node.all_input_nodes)
+    ]

@@ -1,0 +1,46 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a user hands to the exporter, and how it refuses what it cannot export."""
+
+import dataclasses
+import typing
+
+import torch
+
+
+class Refused(Exception):
+    """A model, or a part of it, that cannot be exported, and why."""
+
+
+@dataclasses.dataclass
+class Model:
+    """A module to train, with examples of what it is given.
+
+    `inputs` and `labels` are tensors of one micro-batch, whose first dimension
+    counts its samples. The module is called with the inputs; `loss` is called
+    with what the module returns and the labels, and returns the mean loss of
+    the micro-batch as a scalar.
+
+    `split_at` names the modules (a ModuleList or Sequential) whose children are
+    layers to cut at; without it the largest one is taken.
+    """
+
+    module: torch.nn.Module
+    inputs: tuple[torch.Tensor, ...]
+    labels: tuple[torch.Tensor, ...]
+    loss: typing.Callable
+    split_at: typing.Optional[str] = None
+
+
+class WithLoss(torch.nn.Module):
+    """A model as one function of its inputs and labels."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model.module
+        self.inputs = len(model.inputs)
+        self.loss = model.loss
+
+    def forward(self, *arguments):
+        made = self.model(*arguments[: self.inputs])
+        return self.loss(made, *arguments[self.inputs :])

@@ -1,0 +1,291 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes a package of a model: model.json, and the values of its parameters."""
+
+import dataclasses
+import hashlib
+import json
+import math
+import pathlib
+
+import torch
+from torch._subclasses import fake_tensor
+from torch.utils import flop_counter
+
+from . import cut, graphs, joint
+from .model import Model, Refused
+
+VERSION = 1
+FLOATS = {torch.float32: "Float32", torch.float64: "Float64"}
+LARGEST_CONSTANT = 1 << 20  # bytes
+
+
+def allowed_operators():
+    """Those that the runtime runs, from its own list."""
+    root = pathlib.Path(__file__).resolve().parents[3]
+    text = (root / "runtime/stage/exported/operators.txt").read_text()
+    return {line.strip() for line in text.splitlines()
+            if line.strip() and not line.startswith("#")}  # fmt: skip
+
+
+def bytes_of(value):
+    return value.numel() * value.element_size()
+
+
+def zeros_like(fake, requires_grad=False):
+    """An argument to trace with."""
+    made = torch.zeros(tuple(fake.shape), dtype=fake.dtype)
+    return made.requires_grad_(requires_grad)
+
+
+@flop_counter.register_flop_formula(
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+)
+def _attention(query, key, value, *_, out_shape=None, **__):
+    return flop_counter.sdpa_flop_count(query, key, value)
+
+
+@flop_counter.register_flop_formula(
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+)
+def _attention_backward(gradient, query, key, value, *_, out_shape=None, **__):
+    return flop_counter.sdpa_backward_flop_count(gradient, query, key, value)
+
+
+def flops_of(function, targets=None):
+    """Operations of the part of a graph that `targets` need: those of products
+    and convolutions, and one for each element that anything else makes."""
+    wanted = set(targets if targets is not None else [p.node for p in function.outputs])
+    total = 0
+    for node in reversed(function.graph.nodes):
+        if node not in wanted or node.op != "call_function":
+            continue
+        wanted.update(node.all_input_nodes)
+        value = node.meta.get("val")
+        count = getattr(node.target, "overloadpacket", None)
+        if count in flop_counter.flop_registry:
+            arguments = torch.fx.map_arg(node.args, lambda n: n.meta["val"])
+            options = torch.fx.map_arg(dict(node.kwargs), lambda n: n.meta["val"])
+            total += flop_counter.flop_registry[count](
+                *arguments, **options, out_val=value
+            )
+        elif isinstance(value, torch.Tensor) and not joint.is_view(node):
+            total += value.numel()
+    return int(total)
+
+
+def start_of(module, name, value):
+    """How a parameter without a value begins: as its module's kind does."""
+    owner, _, leaf = name.rpartition(".")
+    kind = module.get_submodule(owner)
+    if "norm" in type(kind).__name__.lower() and leaf == "weight":
+        return {"start": "Ones"}
+    if value.dim() < 2:
+        return {"start": "Zeros"}
+    return {"start": "Normal", "deviation": 0.02}
+
+
+class Exporter:
+    def __init__(self, model):
+        self.model = model
+        self.allowed = allowed_operators()
+        self.kinds, self.known = [], {}
+        # Which name a parameter has that is used under several.
+        self.names = {id(p): name for name, p in model.module.named_parameters()}
+        # Made on no device, or without memory: no values.
+        self.has_values = not any(
+            p.is_meta or isinstance(p, fake_tensor.FakeTensor)
+            for p in model.module.parameters()
+        )
+
+    def export(self, samples):
+        """`samples`: how many samples a call of a graph may have, the most first.
+        Returns the package."""
+        types = {p.dtype for p in self.model.module.parameters()}
+        if len(types) != 1 or not types <= FLOATS.keys():
+            raise Refused(
+                "expected parameters of one type, float32 or float64, got "
+                + ", ".join(map(str, types))
+            )
+        by_samples = [cut.cut(self._with(count)) for count in samples]
+        layers, names = [], []
+        for layer in zip(*by_samples):
+            entry, full = self._layer(layer, samples)
+            layers.append(entry)
+            names.append(full)
+        package = {
+            "version": VERSION,
+            "producer": f"torch {torch.__version__.split('+')[0]}",
+            "type": FLOATS[types.pop()],
+            "kinds": self.kinds,
+            "layers": layers,
+        }
+        if tied := self._tied(names):
+            package["tied"] = tied
+        return package
+
+    def _with(self, count):
+        """The model with examples of `count` samples."""
+
+        def cut_to(tensor):
+            if tensor.shape[0] < count:
+                raise Refused(
+                    f"expected examples of at least {count} samples, got "
+                    f"{tensor.shape[0]}"
+                )
+            return tensor[:count].clone()
+
+        return dataclasses.replace(
+            self.model,
+            inputs=tuple(map(cut_to, self.model.inputs)),
+            labels=tuple(map(cut_to, self.model.labels)),
+        )
+
+    def _layer(self, layer, samples):
+        """The layer's entry and the names of its parameters. `layer` has it for
+        each number of samples."""
+        names = [self.names[id(p)] for p in layer[0].module.parameters()]
+        path = layer[0].prefix + "." if layer[0].prefix else ""
+        if not all(name.startswith(path) for name in names):
+            path = ""
+        key = self._key(layer)
+        if key in self.known:
+            return {"kind": self.known[key], "path": path}, names
+        parameters = [
+            {
+                "name": name.removeprefix(path),
+                "shape": list(p.shape),
+                **(
+                    {"start": "Given"}
+                    if self.has_values
+                    else start_of(self.model.module, name, p)
+                ),
+            }
+            for name, p in zip(names, layer[0].module.parameters())
+        ]
+        kind = {
+            "parameters": parameters,
+            "constants": [self._constant(c) for c in layer[0].module.buffers()],
+            "graphs": [self._graphs(l, n) for l, n in zip(layer, samples)],
+        }
+        digest = hashlib.sha256(json.dumps(kind).encode()).digest()
+        if digest not in self.known:
+            self.known[digest] = len(self.kinds)
+            self.kinds.append(kind)
+        self.known[key] = self.known[digest]
+        return {"kind": self.known[digest], "path": path}, names
+
+    def _key(self, layer):
+        """What tells layers apart before they are differentiated, which takes a
+        tenth of a second."""
+        parts = []
+        for one in layer:
+            numbers = {n: i for i, n in enumerate(one.module.graph.nodes)}
+            for node in one.module.graph.nodes:
+                arguments = torch.fx.map_arg(
+                    (node.args, dict(node.kwargs)), lambda n: f"%{numbers[n]}"
+                )
+                target = node.target if node.op == "call_function" else node.op
+                parts.append(f"{target} {arguments}")
+            parts += [f"{tuple(v.shape)} {v.dtype}" for v in (*one.inputs, *one.labels)]
+            parts.append(str(one.differentiable))
+            parts += [f"{tuple(p.shape)}" for p in one.module.parameters()]
+            parts += [
+                hashlib.sha256(self._raw(b)).hexdigest() for b in one.module.buffers()
+            ]
+            parts += [
+                self.names[id(p)].removeprefix(one.prefix)
+                for p in one.module.parameters()
+            ]
+        return hashlib.sha256("\n".join(parts).encode()).digest()
+
+    @staticmethod
+    def _raw(tensor):
+        if tensor.is_meta or isinstance(tensor, fake_tensor.FakeTensor):
+            raise Refused(
+                "expected buffers with values, got one without: make the model "
+                "with its buffers, parameters alone may be without values"
+            )
+        return tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+    def _constant(self, tensor):
+        if bytes_of(tensor) > LARGEST_CONSTANT:
+            raise Refused(
+                f"expected buffers of at most {LARGEST_CONSTANT} bytes, got one "
+                f"of {bytes_of(tensor)}"
+            )
+        return {**graphs.shape_of(tensor), "bytes": list(self._raw(tensor))}
+
+    def _graphs(self, layer, samples):
+        made = joint.differentiate(
+            layer.module,
+            [zeros_like(v, d) for v, d in zip(layer.inputs, layer.differentiable)],
+            [zeros_like(v) for v in layer.labels],
+        )
+        parameters = [name for name, _ in layer.module.named_parameters()]
+        for function in (made.forward, made.backward):
+            for port in [*function.inputs, *function.outputs]:
+                if port.role in ("Parameter", "WeightGradient"):
+                    port.index = parameters.index(made.parameters[port.index])
+        buffers = [name for name, _ in layer.module.named_buffers()]
+        for function in (made.forward, made.backward):
+            for port in function.inputs:
+                if port.role == "Constant":
+                    port.index = buffers.index(made.constants[port.index])
+        forward, _ = graphs.encode(made.forward, self.allowed)
+        backward, numbers = graphs.encode(made.backward, self.allowed)
+        values = {
+            role: [p.node.meta["val"] for p in made.forward.outputs if p.role == role]
+            for role in ("Output", "Saved")
+        }
+        first = [p.node for p in made.backward.outputs if p.role == "InputGradient"]
+        whole = flops_of(made.backward)
+        inputs = flops_of(made.backward, [*first, *made.kept]) if first else 0
+        return {
+            "samples": samples,
+            "inputs": [graphs.shape_of(v) for v in layer.inputs],
+            "differentiable": [int(d) for d in layer.differentiable],
+            "labels": [graphs.shape_of(v) for v in layer.labels],
+            "outputs": [graphs.shape_of(v) for v in values["Output"]],
+            "saved": [graphs.shape_of(v) for v in values["Saved"]],
+            "forward": forward,
+            "backward": backward,
+            "kept": [numbers[node] for node in made.kept],
+            "kept_bytes": sum(bytes_of(node.meta["val"]) for node in made.kept),
+            "forward_flops": flops_of(made.forward),
+            "input_gradient_flops": inputs,
+            "weight_gradient_flops": max(whole - inputs, 0),
+        }
+
+    def _tied(self, names):
+        """Where the first layer and the last use one parameter."""
+        seen, tied = {}, None
+        for number, of_layer in enumerate(names):
+            for index, name in enumerate(of_layer):
+                if name not in seen:
+                    seen[name] = (number, index)
+                    continue
+                first, position = seen[name]
+                if first != 0 or number != len(names) - 1 or tied:
+                    raise Refused(
+                        f"expected at most one parameter that layers share, and "
+                        f"these to be the first and the last, but layers {first} "
+                        f"and {number} share '{name}'"
+                    )
+                tied = {"first": position, "last": index}
+        return tied
+
+
+def export(model: Model, samples=None):
+    """The package of a model as a dictionary of what model.json holds."""
+    first = model.inputs[0].shape[0]
+    return Exporter(model).export(samples or [first])
+
+
+def write(package, model, folder):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(package, separators=(",", ":"))
+    temporary = folder / "model.json.part"
+    temporary.write_text(text)
+    temporary.replace(folder / "model.json")
