@@ -14,7 +14,8 @@ split into input and weight gradient, and holds the outcome against
   with a fused recompute);
 
 and with recomputes and, where --mpirun is given, with gradients that are reduced
-early and in buckets, against the same without, to the last bit. With --tied the
+early and in buckets, against the same without, to the last bit. With
+--package it trains an exported model instead, from its values. With --tied the
 head multiplies by the token embedding, which first and last stage then both hold.
 
 Weights and last-step gradients agree if per tensor the largest difference is at
@@ -70,9 +71,12 @@ RECOMPUTED = {"chimera-direct", "chimera-doubling", "chimera-halving"} | WITHOUT
 AGAINST_TORCH = {"chimera-doubling", "chimera-halving"} | WITHOUT_FLUSH
 
 # Eight layers with embedding and head, so that eight stages can be cut.
-DESCRIPTION = """
+MODEL = """
 chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
     vocabulary(256) dropout(1.0e-1) {tied}
+"""
+DESCRIPTION = """
+{model}
 chimera.pipeline @train of @tiny stages({stages}) micro_batches({batches})
     schedule({schedule}) micro_batch_size(2) data_parallel({width})
     weight_type(f64) seed(7) learning_rate(1.0e-2) {options}
@@ -173,6 +177,11 @@ def main():
     parser.add_argument(
         "--tied", action="store_true", help="a head tied to the token embedding"
     )
+    parser.add_argument(
+        "--package", type=pathlib.Path,
+        help="of an exported model to train instead, in float64, for micro-batches "
+        "of 2 samples and halves of them",
+    )  # fmt: skip
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     args = parser.parse_args()
@@ -224,22 +233,27 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     clause, factor = (SCHEDULES | VARIANTS)[schedule]
     source.write_text(
         DESCRIPTION.format(
+            model=f'chimera.model @tiny exported("{args.package.resolve()}")'
+            if args.package
+            else MODEL.format(tied=tied),
             stages=args.stages,
             batches=max(1, int(factor * args.stages)),
             width=args.width,
             schedule=clause.replace("STAGES", str(args.stages)),
             options=options,
-            tied=tied,
         )
     )
     program = folder / f"{name}.chimera"
     run(args.tools / "chimera-compile", source, "-o", program)
     common = (args.tools, program, args.data)
+    values = args.package and args.package / "values.safetensors"
+    loaded = ("--load", values) if values and values.exists() else ()
     if not sequential:
         sequential = Training(
-            folder, f"{name}.sequential", [], *common, "--sequential"
+            folder, f"{name}.sequential", [], *common, "--sequential", *loaded
         )
-    threads = Training(folder, f"{name}.threads", [], *common, "--check-replicas")
+    checked = ("--check-replicas", *loaded)
+    threads = Training(folder, f"{name}.threads", [], *common, *checked)
     if kept:
         same_bits(checks, f"{case} against the same without", threads, kept)
     else:
@@ -252,7 +266,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     if args.mpirun and over_mpi:
         ranks = args.stages * args.width
         launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
-        mpi = Training(folder, f"{name}.mpi", launcher, *common, "--check-replicas")
+        mpi = Training(folder, f"{name}.mpi", launcher, *common, *checked)
         same_bits(checks, f"{case} over MPI", mpi, threads)
     if args.torch_python and not options:
         if not args.variants or schedule in AGAINST_TORCH:

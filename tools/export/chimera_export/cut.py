@@ -23,6 +23,7 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
+from . import dropout
 from .model import Refused, WithLoss
 
 aten = torch.ops.aten
@@ -150,6 +151,7 @@ def cut(model):
     whole = trace(model)
     graph = whole.graph
     strip(graph)
+    dropout.make_ours(graph)
     graph.eliminate_dead_code()
     for node in graph.find_nodes(op="get_attr"):
         value = _attribute(whole, node.target)

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes a package of a model: model.json, and the values of its parameters."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import math
 import pathlib
 
+import safetensors.torch
 import torch
-from torch._subclasses import fake_tensor
+from torch._guards import detect_fake_mode
 from torch.utils import flop_counter
 
 from . import cut, graphs, joint
@@ -32,24 +34,25 @@ def bytes_of(value):
     return value.numel() * value.element_size()
 
 
-def zeros_like(fake, requires_grad=False):
-    """An argument to trace with."""
-    made = torch.zeros(tuple(fake.shape), dtype=fake.dtype)
-    return made.requires_grad_(requires_grad)
+def _products_of_attention(query, key):
+    """Operations of scores, or of what they mix; fewer heads of keys repeat."""
+    batch, heads, rows, size = query
+    return 2 * batch * heads * rows * key[2] * size
 
 
 @flop_counter.register_flop_formula(
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 )
-def _attention(query, key, value, *_, out_shape=None, **__):
-    return flop_counter.sdpa_flop_count(query, key, value)
+def _attention(query, key, *_, out_shape=None, **__):
+    return 2 * _products_of_attention(query, key)
 
 
 @flop_counter.register_flop_formula(
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 )
-def _attention_backward(gradient, query, key, value, *_, out_shape=None, **__):
-    return flop_counter.sdpa_backward_flop_count(gradient, query, key, value)
+def _attention_backward(gradient, query, key, *_, out_shape=None, **__):
+    # The scores again, and two products for each of the forward's.
+    return 5 * _products_of_attention(query, key)
 
 
 def flops_of(function, targets=None):
@@ -93,10 +96,8 @@ class Exporter:
         # Which name a parameter has that is used under several.
         self.names = {id(p): name for name, p in model.module.named_parameters()}
         # Made on no device, or without memory: no values.
-        self.has_values = not any(
-            p.is_meta or isinstance(p, fake_tensor.FakeTensor)
-            for p in model.module.parameters()
-        )
+        self.mode = detect_fake_mode(list(model.module.parameters()))
+        self.has_values = self.mode is None
 
     def export(self, samples):
         """`samples`: how many samples a call of a graph may have, the most first.
@@ -124,6 +125,12 @@ class Exporter:
             package["tied"] = tied
         return package
 
+    def _argument(self, like, requires_grad=False):
+        """A tensor to trace with."""
+        with self.mode or contextlib.nullcontext():
+            made = torch.zeros(tuple(like.shape), dtype=like.dtype)
+            return made.requires_grad_(requires_grad)
+
     def _with(self, count):
         """The model with examples of `count` samples."""
 
@@ -133,7 +140,8 @@ class Exporter:
                     f"expected examples of at least {count} samples, got "
                     f"{tensor.shape[0]}"
                 )
-            return tensor[:count].clone()
+            cut = tensor[:count].clone()
+            return self.mode.from_tensor(cut) if self.mode else cut
 
         return dataclasses.replace(
             self.model,
@@ -201,11 +209,6 @@ class Exporter:
 
     @staticmethod
     def _raw(tensor):
-        if tensor.is_meta or isinstance(tensor, fake_tensor.FakeTensor):
-            raise Refused(
-                "expected buffers with values, got one without: make the model "
-                "with its buffers, parameters alone may be without values"
-            )
         return tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
     def _constant(self, tensor):
@@ -219,8 +222,11 @@ class Exporter:
     def _graphs(self, layer, samples):
         made = joint.differentiate(
             layer.module,
-            [zeros_like(v, d) for v, d in zip(layer.inputs, layer.differentiable)],
-            [zeros_like(v) for v in layer.labels],
+            [
+                self._argument(v, d)
+                for v, d in zip(layer.inputs, layer.differentiable)
+            ],
+            [self._argument(v) for v in layer.labels],
         )
         parameters = [name for name, _ in layer.module.named_parameters()]
         for function in (made.forward, made.backward):
@@ -276,16 +282,37 @@ class Exporter:
         return tied
 
 
-def export(model: Model, samples=None):
-    """The package of a model as a dictionary of what model.json holds."""
-    first = model.inputs[0].shape[0]
-    return Exporter(model).export(samples or [first])
+def names_of(package):
+    """Of the parameters that the layers use."""
+    return {
+        layer["path"] + parameter["name"]
+        for layer in package["layers"]
+        for parameter in package["kinds"][layer["kind"]]["parameters"]
+    }
 
 
-def write(package, model, folder):
+def write(package, model, folder, with_values):
+    """Writes each file whole or not at all."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+
+    def whole(name, save):
+        temporary = folder / (name + ".part")
+        try:
+            save(temporary)
+            temporary.replace(folder / name)
+        finally:
+            temporary.unlink(missing_ok=True)
+
     text = json.dumps(package, separators=(",", ":"))
-    temporary = folder / "model.json.part"
-    temporary.write_text(text)
-    temporary.replace(folder / "model.json")
+    whole("model.json", lambda path: path.write_text(text))
+    if not with_values:
+        (folder / "values.safetensors").unlink(missing_ok=True)
+        return
+    used = names_of(package)
+    values = {
+        name: p.detach().contiguous()
+        for name, p in model.module.named_parameters()
+        if name in used
+    }
+    whole("values.safetensors", lambda path: safetensors.torch.save_file(values, path))

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exports the models of examples/models in float64, in several sizes, trains them
+and holds the outcome against
+
+- a plain PyTorch loop over the same data on one device: the loss of each step
+  and the last step's gradients, to the last bit where the exporter's own
+  --check says so of its graphs and no parameter is tied, else to rounding;
+- one device of chimera's, under the schedules of the registry (numerics.py).
+
+Prints a line for each comparison and exits non-zero if one fails. Needs a Python
+with torch: the one of build/venv, unless it is run by another."""
+
+import argparse
+import array
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+
+from grid import in_parallel, run
+from numerics import losses, read_tensors
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+STEPS = 3
+SAMPLES, BATCHES = 2, 4
+# Model, what it is made with, and (stages, copies, whether with --variants).
+CASES = [
+    ("gpt2", "layers=6 heads=2 width=16 context=8", (4, 1, False)),
+    ("llama", "layers=6 heads=4 groups=2 width=16 context=8", (4, 1, False)),
+    ("convolution", "layers=6 width=8 context=8", (4, 2, False)),
+    ("gpt2", "layers=2 heads=2 width=32 context=16 tied=True", (2, 2, False)),
+    ("gpt2", "layers=6 heads=2 width=16 context=8 dropout=0.1", (4, 1, True)),
+]
+MORE = [
+    ("gpt2", "layers=6 heads=2 width=16 context=8", (8, 1, True)),
+    ("llama", "layers=2 heads=2 groups=1 width=32 context=16", (2, 2, True)),
+    ("llama", "layers=14 heads=4 groups=4 width=16 context=8", (8, 1, False)),
+    ("convolution", "layers=3 width=16 context=16", (2, 2, True)),
+    ("convolution", "layers=8 width=8 context=8", (8, 1, True)),
+]
+DESCRIPTION = """
+chimera.model @m exported("{folder}")
+chimera.pipeline @p of @m stages(2) micro_batches({batches}) schedule("gpipe")
+    micro_batch_size({samples}) weight_type(f64) seed(7)
+"""
+
+
+def plain_loop(source, arguments, values, data, steps):
+    """Runs in a Python with torch: prints the losses and the gradients of the last
+    step, of the module as the user wrote it and the optimizer as documented."""
+    sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
+    import torch
+    from chimera_export import command
+    from chimera_export.model import WithLoss
+    from reference import windows
+
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    function = command.load_function(source)
+    model = function(**command.parse_values(arguments), samples=SAMPLES)
+    model.module.to(torch.float64)
+    named = dict(model.module.named_parameters())
+    start = read_tensors(pathlib.Path(values))
+    with torch.no_grad():
+        for name, p in named.items():
+            if name in start:
+                p.copy_(torch.tensor(start[name]).view(p.shape))
+    named = {name: p for name, p in named.items() if name in start}
+    loss_of = WithLoss(model)
+    text = pathlib.Path(data).read_bytes()
+    run = types.SimpleNamespace(
+        hold_out=0.1, context=model.inputs[0].shape[1], micro_batch_size=SAMPLES,
+        seed=7,
+    )  # fmt: skip
+    matrices = [p for p in named.values() if p.dim() >= 2]
+    others = [p for p in named.values() if p.dim() < 2]
+    optimizer = torch.optim.AdamW(
+        [{"params": matrices}, {"params": others, "weight_decay": 0.0}], lr=1e-3
+    )
+    mean = None
+    for step in range(steps):
+        total = 0.0
+        for p in named.values():
+            p.grad = None
+        for micro_batch in range(BATCHES):
+            tokens, labels = windows(text, run, step, micro_batch)
+            loss = loss_of(tokens, labels)
+            loss.backward()
+            total += loss.item()
+        mean = total / BATCHES
+        for p in named.values():
+            p.grad *= 1 / BATCHES
+        print(json.dumps(mean))
+        if step + 1 < steps:
+            optimizer.step()
+    for name, p in named.items():
+        print(json.dumps([name, array.array("d", p.grad.flatten().tolist()).tobytes().hex()]))
+
+
+def check(options, folder, case):
+    name, text, (stages, copies, variants) = case
+    source = ROOT / f"examples/models/{name}.py"
+    lines, failed = [], 0
+
+    def say(good, line):
+        nonlocal failed
+        failed += not good
+        lines.append(f"{'ok  ' if good else 'FAIL'} {name} {text}: {line}")
+
+    package = folder / "package"
+    drops = "dropout" in text
+    output = run(
+        options.python, ROOT / "tools/export/chimera-export", source, *text.split(),
+        f"samples={SAMPLES}", "--type", "float64", "--parts", 2, "-o", package,
+        *([] if drops else ["--check"]),
+    )  # fmt: skip
+    if not drops:
+        (folder / "m.mlir").write_text(
+            DESCRIPTION.format(folder=package, batches=BATCHES, samples=SAMPLES)
+        )
+        program = folder / "m.chimera"
+        run(options.tools / "chimera-compile", folder / "m.mlir", "-o", program)
+        run(
+            options.tools / "chimera-run", program, "--data", options.data,
+            "--sequential", "--steps", STEPS, "--threads", 1, "--quiet",
+            "--evaluate-batches", 0, "--load", package / "values.safetensors",
+            "--save-gradients", folder / "g", "--log", folder / "log",
+        )  # fmt: skip
+        # The first step alone, whose weights are the same bits.
+        run(
+            options.tools / "chimera-run", program, "--data", options.data,
+            "--sequential", "--steps", 1, "--threads", 1, "--quiet",
+            "--evaluate-batches", 0, "--load", package / "values.safetensors",
+            "--save-gradients", folder / "g1", "--log", folder / "log1",
+        )  # fmt: skip
+        # The two gradients of a tied parameter are added in another order.
+        exact = "autograd's, bit by bit" in output
+        exact &= name != "llama" and "tied" not in text
+        for steps, gradients, log in ((1, "g1", "log1"), (STEPS, "g", "log")):
+            rows = run(
+                options.python, __file__, "--plain-loop", source, *text.split(),
+                "--values", package / "values.safetensors", "--data", options.data,
+                "--steps", steps,
+            ).splitlines()  # fmt: skip
+            theirs = [json.loads(row) for row in rows]
+            wanted = {
+                n: array.array("d", bytes.fromhex(h)) for n, h in theirs[steps:]
+            }
+            ours = read_tensors(folder / gradients)
+            if exact and steps == 1:
+                say(losses(folder / log) == theirs[:steps], "loss, to the last bit")
+                equal = ours.keys() == wanted.keys() and all(
+                    ours[n] == wanted[n] for n in ours
+                )
+                say(equal, "gradients against a plain loop, to the last bit")
+                continue
+            worst = max(
+                abs(a - b) / max(1, abs(b))
+                for n in wanted
+                for a, b in zip(ours[n], wanted[n], strict=True)
+            )
+            say(worst <= 1e-10, f"gradients of step {steps} differ by {worst:.1e}")
+            worst = max(
+                abs(a - b)
+                for a, b in zip(losses(folder / log), theirs[:steps], strict=True)
+            )
+            say(worst <= 1e-10, f"losses of {steps} steps differ by {worst:.1e}")
+    output = run(
+        sys.executable, HERE / "numerics.py", "--tools", options.tools, "--data",
+        options.data, "--stages", stages, "--width", copies, "--package", package,
+        *(["--variants"] if variants else []),
+        *(["--mpirun", options.mpirun] if options.mpirun and stages == 2 else []),
+    )  # fmt: skip
+    good = sum(line.startswith("ok") for line in output.splitlines())
+    say(good > 0, f"{good} comparisons of schedules with one device")
+    return lines, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path)
+    parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
+    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    parser.add_argument("--mpirun", help="also run over MPI")
+    parser.add_argument("--full", action="store_true", help="more sizes and stages")
+    parser.add_argument("--plain-loop", help=argparse.SUPPRESS)
+    parser.add_argument("--values", help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
+    options = parser.parse_intermixed_args()
+    if options.plain_loop:
+        plain_loop(
+            options.plain_loop, options.arguments, options.values, options.data,
+            options.steps,
+        )  # fmt: skip
+        return
+    if subprocess.run([options.python, "-c", "import torch, safetensors"],
+                      capture_output=True).returncode:  # fmt: skip
+        print("skipped: no Python with torch and safetensors")
+        return
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+
+        def one(numbered):
+            number, case = numbered
+            folder = pathlib.Path(name) / str(number)
+            folder.mkdir()
+            return check(options, folder, case)
+
+        cases = CASES + (MORE if options.full else [])
+        for lines, count in in_parallel(one, list(enumerate(cases))):
+            print("\n".join(lines), flush=True)
+            failed += count
+    sys.exit(f"{failed} comparisons failed" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

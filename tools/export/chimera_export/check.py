@@ -1,0 +1,140 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares a package with what PyTorch's autograd computes of the same model."""
+
+import torch
+
+from . import graphs
+from .model import Refused, WithLoss
+
+TYPES = {name: dtype for dtype, name in graphs.TYPES.items()}
+
+
+def _argument(given, kind, values):
+    what = given["kind"]
+    if what == "Value":
+        return values[given["values"][0]]
+    if what == "Values":
+        return [None if v < 0 else values[v] for v in given["values"]]
+    if what == "None":
+        return None
+    if what == "Boolean":
+        return bool(given["integers"][0])
+    if what == "Booleans":
+        return [bool(i) for i in given["integers"]]
+    if what == "Integer":
+        if "MemoryFormat" in kind or "memory_format" in kind:
+            return graphs.MEMORY_FORMATS[given["integers"][0]]
+        return given["integers"][0]
+    if what == "Integers":
+        return given["integers"]
+    if what == "Number":
+        return float(given["numbers"][0])
+    if what == "Numbers":
+        return [float(n) for n in given["numbers"]]
+    if what == "Type":
+        return TYPES[given["type"]]
+    return given["text"]
+
+
+def run(graph, inputs):
+    """The outputs of a graph, by (role, index)."""
+    values = {p["value"]: inputs[p["role"], p["index"]] for p in graph["inputs"]}
+    for call in graph["calls"]:
+        packet = getattr(torch.ops.aten, call["operator"].removeprefix("aten::"))
+        target = getattr(packet, call["overload"] or "default")
+        named, listed = {}, []
+        for given, argument in zip(call["arguments"], target._schema.arguments):
+            kind = f"{argument.name} {argument.type}"
+            value = _argument(given, kind, values)
+            if argument.kwarg_only:
+                named[argument.name] = value
+            else:
+                listed.append(value)
+        made = target(*listed, **named)
+        made = made if isinstance(made, (tuple, list)) else [made]
+        values.update(
+            {r: v for r, v in zip(call["results"], made) if r >= 0}
+        )
+    return {(p["role"], p["index"]): values[p["value"]] for p in graph["outputs"]}
+
+
+def _constant(constant):
+    raw = torch.tensor(constant["bytes"], dtype=torch.uint8)
+    return raw.view(TYPES[constant["type"]]).reshape(constant["shape"])
+
+
+def compare(package, model):
+    """Refuses a package whose loss or gradients, for the example micro-batch,
+    are not those of autograd to rounding."""
+    if any("native_dropout" in c["operator"] for k in package["kinds"]
+           for g in k["graphs"] for c in g["forward"]["calls"]):  # fmt: skip
+        raise Refused(
+            "--check compares with autograd, which drops other elements: export "
+            "a model without dropout to check it"
+        )
+    named = dict(model.module.named_parameters())
+    if any(p.is_meta for p in named.values()):
+        raise Refused("--check needs the parameters' values: leave out --no-values")
+    values = {name: p.detach() for name, p in named.items()}
+    samples = model.inputs[0].shape[0]
+    layers = []
+    for layer in package["layers"]:
+        kind = package["kinds"][layer["kind"]]
+        graphs_of = next(g for g in kind["graphs"] if g["samples"] == samples)
+        names = [layer["path"] + p["name"] for p in kind["parameters"]]
+        constants = {
+            ("Constant", i): _constant(c) for i, c in enumerate(kind["constants"])
+        }
+        layers.append((graphs_of, names, constants))
+
+    gradients, kept = {}, []
+    with torch.no_grad():
+        flowing = list(model.inputs)
+        for number, (graphs_of, names, constants) in enumerate(layers):
+            given = dict(constants)
+            given |= {("Parameter", i): values[n] for i, n in enumerate(names)}
+            given |= {("Input", i): t for i, t in enumerate(flowing)}
+            if number + 1 == len(layers):
+                given |= {("Label", i): t for i, t in enumerate(model.labels)}
+            made = run(graphs_of["forward"], given)
+            kept.append({**given, **made})
+            flowing = [made["Output", i] for i in range(len(graphs_of["outputs"]))]
+        loss = flowing[0]
+        back = [torch.ones_like(loss)]
+        for (graphs_of, names, _), given in zip(reversed(layers), reversed(kept)):
+            given |= {("OutputGradient", i): t for i, t in enumerate(back)}
+            made = run(graphs_of["backward"], given)
+            for (role, index), value in made.items():
+                if role == "WeightGradient":
+                    name = names[index]
+                    gradients[name] = gradients[name] + value if name in gradients else value
+            back = [made.get(("InputGradient", i)) for i in range(len(graphs_of["inputs"]))]
+
+    for p in named.values():
+        p.grad = None
+    eager = WithLoss(model)(*model.inputs, *model.labels)
+    eager.backward()
+    exact = torch.equal(eager.detach(), loss)
+    worst, where = abs(eager.item() - loss.item()) / abs(eager.item()), "the loss"
+    for name, p in named.items():
+        if p.grad is None:
+            continue
+        got = gradients.get(name, torch.zeros_like(p))
+        exact &= torch.equal(p.grad, got)
+        difference = ((p.grad - got).norm() / p.grad.norm()).item()
+        if not difference <= worst and not torch.equal(p.grad, got):
+            worst, where = difference, f"the gradient of {name}"
+        p.grad = None
+    if exact:
+        print(f"--check: the loss and {len(named)} gradients are autograd's, bit by bit")
+        return
+    if not worst <= 64 * torch.finfo(loss.dtype).eps:
+        raise Refused(
+            f"expected what autograd computes, got another value of {where}, by "
+            f"{worst:.1e} of it"
+        )
+    print(
+        f"--check: the loss and {len(named)} gradients are autograd's to rounding; "
+        f"{where} differs most, by {worst:.1e} of it"
+    )

@@ -1,0 +1,103 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gives dropout a form whose random numbers are the runtime's.
+
+A pipeline must drop the same elements of a sample wherever and whenever it runs.
+So every dropout becomes native_dropout, which the runtime replaces by a function
+of the seed, the layer, the step and the sample; the first dimension of what is
+dropped must count samples. Attention that drops probabilities is written out.
+Whatever else draws random numbers is refused.
+"""
+
+import math
+import operator
+
+import torch
+
+from .graphs import where
+from .model import Refused
+
+aten = torch.ops.aten
+
+
+def _arguments(node, names):
+    """The arguments of a call by name, with the schema's defaults."""
+    found = {}
+    for i, argument in enumerate(node.target._schema.arguments):
+        if i < len(node.args):
+            found[argument.name] = node.args[i]
+        elif argument.name in node.kwargs:
+            found[argument.name] = node.kwargs[argument.name]
+        else:
+            found[argument.name] = argument.default_value
+    return [found[name] for name in names]
+
+
+def _drop(graph, x, probability):
+    pair = graph.call_function(aten.native_dropout.default, (x, probability, True))
+    return graph.call_function(operator.getitem, (pair, 0))
+
+
+def _write_out_attention(graph, node):
+    """Attention as products, a softmax and dropout between them."""
+    q, k, v, mask, probability, causal, scale, grouped = _arguments(
+        node,
+        ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale",
+         "enable_gqa"],
+    )  # fmt: skip
+    shapes = [n.meta["val"].shape for n in (q, k)]
+    if scale is None:
+        scale = 1 / math.sqrt(shapes[0][-1])
+    call = graph.call_function
+    if grouped:
+        repeats = shapes[0][-3] // shapes[1][-3]
+        k = call(aten.repeat_interleave.self_int, (k, repeats, -3))
+        v = call(aten.repeat_interleave.self_int, (v, repeats, -3))
+    scores = call(aten.matmul.default, (q, call(aten.transpose.int, (k, -2, -1))))
+    scores = call(aten.mul.Tensor, (scores, scale))
+    if causal:
+        ones = call(
+            aten.ones.default, ([shapes[0][-2], shapes[1][-2]],), {"dtype": torch.bool}
+        )
+        hidden = call(aten.logical_not.default, (call(aten.tril.default, (ones,)),))
+        scores = call(aten.masked_fill.Scalar, (scores, hidden, -math.inf))
+    if mask is not None:
+        if mask.meta["val"].dtype == torch.bool:
+            hidden = call(aten.logical_not.default, (mask,))
+            scores = call(aten.masked_fill.Scalar, (scores, hidden, -math.inf))
+        else:
+            scores = call(aten.add.Tensor, (scores, mask))
+    shares = call(aten.softmax.int, (scores, -1))
+    return call(aten.matmul.default, (_drop(graph, shares, probability), v))
+
+
+def make_ours(graph):
+    """Rewrites what is random in the graph, or refuses it."""
+    for node in list(graph.nodes):
+        if node.op != "call_function" or not isinstance(
+            node.target, torch._ops.OpOverload
+        ):
+            continue
+        before = set(graph.nodes)
+        if node.target is aten.dropout.default:
+            x, probability, acts = node.args
+            with graph.inserting_before(node):
+                made = _drop(graph, x, probability) if acts and probability else x
+        elif node.target is aten.scaled_dot_product_attention.default:
+            if not _arguments(node, ["dropout_p"])[0]:
+                continue
+            with graph.inserting_before(node):
+                made = _write_out_attention(graph, node)
+        elif torch.Tag.nondeterministic_seeded in node.target.tags:
+            raise Refused(
+                f"expected dropout to be all that is random, got "
+                f"{node.target.name()}{where(node)}"
+            )
+        else:
+            continue
+        for new in set(graph.nodes) - before:
+            new.meta = {k: v for k, v in node.meta.items() if k != "val"}
+        if made is not node.args[0]:
+            made.meta = dict(node.meta)
+        node.replace_all_uses_with(made)
+        graph.erase_node(node)
