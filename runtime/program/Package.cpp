@@ -295,6 +295,9 @@ private:
       if (!isGood)
         fail("expected an argument of one of the kinds, with what its kind has");
     };
+    if (argument.kind != ArgumentKind::Value &&
+        argument.kind != ArgumentKind::Values)
+      expect(argument.values.empty());
     switch (argument.kind) {
     case ArgumentKind::None:
     case ArgumentKind::Values:
@@ -316,9 +319,6 @@ private:
     default:
       return expect(false);
     }
-    // What another kind would have may not hide values from the checks above.
-    if (argument.kind != ArgumentKind::Values)
-      expect(argument.values.empty());
   }
 
   void checkLayer(uint32_t number) {

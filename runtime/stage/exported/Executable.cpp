@@ -166,8 +166,7 @@ static std::string nameOf(const program::CallT &call) {
       call.operator_ + (call.overload.empty() ? "" : "." + call.overload));
 }
 
-Executable::Executable(const program::GraphT &graph, bool addsByProduct,
-                       at::Device device)
+Executable::Executable(const program::GraphT &graph, at::Device device)
     : graph(graph), device(device), maker(graph.values, -1),
       uses(graph.values), gradientOf(graph.values), fused(graph.calls.size()) {
   uint32_t sites = 0;
@@ -186,8 +185,7 @@ Executable::Executable(const program::GraphT &graph, bool addsByProduct,
     if (port.role() == program::Role::WeightGradient)
       gradientOf[port.value()].push_back(port.index());
   }
-  if (addsByProduct)
-    findSums();
+  findSums();
 }
 
 Executable::Operation Executable::find(const program::CallT &call,

@@ -13,8 +13,8 @@
 // Three things are done otherwise than by LibTorch's operators. native_dropout
 // drops the elements that the runtime's own counter says (../torch/Dropout.h).
 // Products of float32 matrices are ../torch/Products.h's. And a gradient of a
-// weight is added to its sum as soon as it is made or, in float32, by the product
-// that makes it.
+// weight is added to its sum as soon as it is made, or by the product that makes
+// it.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -50,12 +50,11 @@ struct Selection {
 
 class Executable {
 public:
-  /// `graph` must be one that checkPackage accepts, and outlive this. Where
-  /// `addsByProduct`, a product that makes a weight gradient adds it too. Throws
+  /// `graph` must be one that checkPackage accepts, and outlive this. Throws
   /// std::invalid_argument where the graph calls an operator that is not in
   /// operators.txt, one that this LibTorch does not have, or one with arguments
   /// that its schema does not.
-  Executable(const program::GraphT &graph, bool addsByProduct, at::Device device);
+  Executable(const program::GraphT &graph, at::Device device);
 
   /// What makes the values `wanted` and, where it `adds`, all weight gradients,
   /// from the values of `given`. Throws std::invalid_argument where one is

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <map>
 #include <stdexcept>
+#include <type_traits>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -114,12 +115,14 @@ public:
     for (uint32_t k = 0; k < count; ++k) {
       const bool ends = k + 1 == count;
       Layer::Kept kept;
-      values = layers[k]->forward(
-          contextOf(k, drops ? std::optional(microBatch) : std::nullopt),
-          boundOf(k, bound), std::move(values),
-          ends ? targets : std::vector<Tensor>(),
-          /*wantsOutputs=*/!(ends && wanted == Wanted::Stash),
-          stash ? &kept : nullptr);
+      values = inLayer(k, [&] {
+        return layers[k]->forward(
+            contextOf(k, drops ? std::optional(microBatch) : std::nullopt),
+            boundOf(k, bound), std::move(values),
+            ends ? targets : std::vector<Tensor>(),
+            /*wantsOutputs=*/!(ends && wanted == Wanted::Stash),
+            stash ? &kept : nullptr);
+      });
       if (stash)
         stash->layers.push_back(std::move(kept));
     }
@@ -144,10 +147,11 @@ public:
     std::vector<Tensor> gradients =
         gradientsOf(microBatch, *layers.back(), outputGradient);
     for (uint32_t k = count; k-- > 0;) {
-      gradients = layers[k]->backward(contextOf(k, microBatch),
-                                      boundOf(k, bound),
-                                      std::move(stash.layers[k]),
-                                      std::move(gradients), sumsOf(k, sums));
+      gradients = inLayer(k, [&] {
+        return layers[k]->backward(contextOf(k, microBatch), boundOf(k, bound),
+                                   std::move(stash.layers[k]),
+                                   std::move(gradients), sumsOf(k, sums));
+      });
     }
     finish(sums);
     writeInputGradient(*layers.front(), gradients, inputGradient);
@@ -169,9 +173,11 @@ public:
     std::vector<Tensor> gradients =
         gradientsOf(microBatch, *layers.back(), outputGradient);
     for (uint32_t k = count; k-- > 0;)
-      gradients = layers[k]->inputGradient(
-          contextOf(k, microBatch), boundOf(k, bound),
-          std::move(stash.layers[k]), std::move(gradients), rest->layers[k]);
+      gradients = inLayer(k, [&] {
+        return layers[k]->inputGradient(
+            contextOf(k, microBatch), boundOf(k, bound),
+            std::move(stash.layers[k]), std::move(gradients), rest->layers[k]);
+      });
     writeInputGradient(*layers.front(), gradients, inputGradient);
     return rest;
   }
@@ -186,8 +192,10 @@ public:
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     for (uint32_t k = count; k-- > 0;)
-      layers[k]->weightGradient(contextOf(k, microBatch), boundOf(k, bound),
-                                std::move(stash.layers[k]), sumsOf(k, sums));
+      inLayer(k, [&] {
+        layers[k]->weightGradient(contextOf(k, microBatch), boundOf(k, bound),
+                                  std::move(stash.layers[k]), sumsOf(k, sums));
+      });
     finish(sums);
   }
 
@@ -221,10 +229,24 @@ private:
       std::unique_ptr<Layer> &shared = byGraphs[graphs];
       if (!shared)
         shared = std::make_unique<Layer>(kindOf(package, layer), *graphs,
-                                         parameters.type(), place);
+                                         place);
       found.push_back(shared.get());
     }
     return found;
+  }
+
+  /// Runs something of layer `k`; what it throws says of which layer.
+  template <typename Action>
+  std::invoke_result_t<Action> inLayer(uint32_t k, Action action) const {
+    try {
+      return action();
+    } catch (const std::exception &error) {
+      std::string path = package.layers[first + k]->path;
+      if (!path.empty())
+        path = " (" + path.substr(0, path.size() - 1) + ")";
+      throw std::runtime_error("layer " + std::to_string(first + k) + path +
+                               ": " + error.what());
+    }
   }
 
   Executable::Context contextOf(uint32_t k,

@@ -45,13 +45,9 @@ static std::vector<uint32_t> together(std::vector<uint32_t> list,
 }
 
 Layer::Layer(const program::LayerKindT &kind,
-             const program::LayerGraphsT &graphs, at::ScalarType type,
-             const Place &place)
-    : graphs(graphs),
-      forwards(*graphs.forward, /*addsByProduct=*/false, deviceOf(place)),
-      // In float64 sums are as PyTorch's autograd makes them.
-      backwards(*graphs.backward, /*addsByProduct=*/type == at::kFloat,
-                deviceOf(place)) {
+             const program::LayerGraphsT &graphs, const Place &place)
+    : graphs(graphs), forwards(*graphs.forward, deviceOf(place)),
+      backwards(*graphs.backward, deviceOf(place)) {
   for (const auto &constant : kind.constants)
     constants.push_back(tensorOf(*constant, place));
 

@@ -26,7 +26,7 @@ public:
   /// Both must be of a package that checkPackage accepts, and outlive this.
   /// Throws like Executable.
   Layer(const program::LayerKindT &kind, const program::LayerGraphsT &graphs,
-        at::ScalarType type, const Place &place);
+        const Place &place);
 
   const program::LayerGraphsT &definition() const { return graphs; }
 

@@ -109,6 +109,14 @@ void addProduct(Tensor &sum, bool adds, const Tensor &a, const Tensor &b) {
     at::addmm_out(sum, sum, a, b, type, beta);
     return;
   }
+  if (a.is_cpu() && type == at::kDouble) {
+    const Tensor made = a.mm(b);
+    if (adds)
+      sum.add_(made);
+    else
+      sum.copy_(made);
+    return;
+  }
   const Tensor own = a.to(type), other = b.to(type);
   if (!isForOneDnn(own, sum.size(1))) {
     sum.addmm_(own, other, beta);

@@ -42,14 +42,14 @@ enum RandomUse : uint64_t {
   kTextWindow = 3
 };
 
-/// Where in a layer dropout acts. Shapes: [B, T, C] but for the attention's
-/// probabilities, which are [B * heads, T, T]. A sample's elements have their
-/// numbers in that order.
+/// Where in a layer dropout acts: how many other places in the layer are before
+/// that one. Shapes: [B, T, C] but for the attention's probabilities, which are
+/// [B * heads, T, T]. A sample's elements have their numbers in that order.
 enum DropoutSite : uint64_t {
   kEmbedding = 0,
-  kAttention = 1,
-  kAttentionResidual = 2,
-  kMlpResidual = 3
+  kAttention = 0,
+  kAttentionResidual = 1,
+  kMlpResidual = 2
 };
 
 } // namespace chimera::runtime

@@ -1,0 +1,242 @@
+//===- PackageTest.cpp - A PyTorch model as layers ------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Layout.h"
+#include "runtime/program/Package.h"
+#include "test/runtime/program/SamplePackages.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <unistd.h>
+
+namespace chimera::program {
+namespace {
+
+TEST(PackageTest, acceptsTheSample) {
+  EXPECT_EQ(checkPackage(*samplePackage()), "");
+}
+
+struct Fault {
+  const char *name;
+  const char *message; ///< a part of it
+  std::function<void(PackageT &)> make;
+};
+
+class RefusedPackage : public testing::TestWithParam<Fault> {};
+
+TEST_P(RefusedPackage, saysWhy) {
+  auto package = samplePackage();
+  GetParam().make(*package);
+  EXPECT_NE(checkPackage(*package).find(GetParam().message), std::string::npos)
+      << checkPackage(*package);
+}
+
+GraphT &forwardOf(PackageT &package, uint32_t kind) {
+  return *package.kinds[kind]->graphs[0]->forward;
+}
+GraphT &backwardOf(PackageT &package, uint32_t kind) {
+  return *package.kinds[kind]->graphs[0]->backward;
+}
+
+const Fault kFaults[] = {
+    {"version", "expected version 1 of the format, got 2",
+     [](PackageT &p) { p.version = 2; }},
+    {"type", "parameters of float32 or float64",
+     [](PackageT &p) { p.type = DataType::BFloat16; }},
+    {"noLayers", "expected 1 to 16384 layers",
+     [](PackageT &p) { p.layers.clear(); }},
+    {"unknownKind", "layer 1: expected one of 3 kinds, got 3",
+     [](PackageT &p) { p.layers[1]->kind = 3; }},
+    {"controlCharacters", "printable characters",
+     [](PackageT &p) { p.producer = "\x1b[31m"; }},
+    {"noParameters", "kind 1: expected a parameter or more",
+     [](PackageT &p) { p.kinds[1]->parameters.clear(); }},
+    {"emptyShape", "extents of at least 1",
+     [](PackageT &p) { p.kinds[1]->parameters[0]->shape = {0}; }},
+    {"hugeShape", "at most 2^44 elements",
+     [](PackageT &p) {
+       p.kinds[1]->parameters[0]->shape = {int64_t{1} << 40, 1 << 20};
+     }},
+    {"deviation", "finite deviation of at least 0",
+     [](PackageT &p) { p.kinds[0]->parameters[0]->deviation = -1; }},
+    {"twoOfOneName", "parameters of different names, got two 'block.scale'",
+     [](PackageT &p) {
+       p.layers[2]->kind = 2;
+       p.kinds[2]->parameters[0]->name = "block.scale";
+     }},
+    {"constantBytes", "expected 16 bytes of a constant, got 0",
+     [](PackageT &p) {
+       auto constant = std::make_unique<ConstantT>();
+       constant->type = TensorType::Int64;
+       constant->shape = {2};
+       p.kinds[1]->constants.push_back(std::move(constant));
+     }},
+    {"noGraphs", "graphs for at least one number of samples",
+     [](PackageT &p) { p.kinds[1]->graphs.clear(); }},
+    {"samplesTwice", "got two for 4",
+     [](PackageT &p) { p.kinds[1]->graphs[1]->samples = 4; }},
+    {"otherSamples", "take what the layer before it makes",
+     [](PackageT &p) { p.kinds[1]->graphs[1]->samples = 1; }},
+    {"boundaries", "layer 1: expected it to take what the layer before it",
+     [](PackageT &p) { p.kinds[1]->graphs[0]->inputs[0]->shape = {4, 2, 2}; }},
+    {"shares", "boundaries whose bytes grow with the samples",
+     [](PackageT &p) { p.kinds[0]->graphs[1]->inputs[0]->shape = {2, 3}; }},
+    {"differentiable", "a word for each of 1 inputs",
+     [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable.clear(); }},
+    {"gradientOfTokens", "no gradient of what the first layer takes",
+     [](PackageT &p) { p.kinds[0]->graphs[0]->differentiable = {1}; }},
+    {"unwantedGradient", "no gradient of input 0, which is not differentiable",
+     [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable = {0}; }},
+    {"lossIsATensor", "the loss alone, one number",
+     [](PackageT &p) { p.layers[2]->kind = 1; }},
+    {"labelsBefore", "labels in the last layer alone",
+     [](PackageT &p) {
+       p.kinds[1]->graphs[0]->labels.push_back(
+           std::make_unique<TensorShapeT>());
+     }},
+    {"valueTwice", "values to be made once",
+     [](PackageT &p) { forwardOf(p, 1).calls[0]->results = {1}; }},
+    {"valueBeyond", "values to be made once",
+     [](PackageT &p) { forwardOf(p, 1).calls[0]->results = {9}; }},
+    {"usedBeforeMade", "made before they are used, got value 2",
+     [](PackageT &p) { forwardOf(p, 1).calls[0]->arguments[0]->values = {2}; }},
+    {"noValue", "made before they are used",
+     [](PackageT &p) {
+       forwardOf(p, 1).calls[0]->arguments[0]->values = {-1};
+     }},
+    {"noOutput", "forward: expected it to make output 0",
+     [](PackageT &p) { forwardOf(p, 1).outputs.clear(); }},
+    {"unknownPort", "expected a parameter below 1, got 1",
+     [](PackageT &p) { forwardOf(p, 1).inputs[0].mutate_index(1); }},
+    {"portTwice", "one port for parameter 0, got two",
+     [](PackageT &p) { forwardOf(p, 1).inputs[1] = {1, 0, Role::Parameter}; }},
+    {"roleOfAnotherGraph", "unexpected port of the role output gradient",
+     [](PackageT &p) {
+       forwardOf(p, 1).inputs[0].mutate_role(Role::OutputGradient);
+     }},
+    {"unknownRole", "unexpected port of the role unknown",
+     [](PackageT &p) { forwardOf(p, 1).inputs[0].mutate_role(Role(99)); }},
+    {"argumentWithoutItsNumber", "with what its kind has",
+     [](PackageT &p) {
+       backwardOf(p, 0).calls[0]->arguments[2]->integers.clear();
+     }},
+    {"argumentOfTwoKinds", "with what its kind has",
+     [](PackageT &p) { backwardOf(p, 0).calls[0]->arguments[2]->values = {0}; }},
+    {"unknownArgument", "with what its kind has",
+     [](PackageT &p) {
+       backwardOf(p, 0).calls[0]->arguments[2]->kind = ArgumentKind(99);
+     }},
+    {"keptTwice", "each kept value once",
+     [](PackageT &p) { p.kinds[1]->graphs[0]->kept = {1, 1}; }},
+    {"keptBeyond", "each kept value once",
+     [](PackageT &p) { p.kinds[1]->graphs[0]->kept = {6}; }},
+    {"manyValues", "at most 2^20 values",
+     [](PackageT &p) { forwardOf(p, 1).values = (1 << 20) + 1; }},
+    {"operations", "below 2^61",
+     [](PackageT &p) {
+       p.kinds[1]->graphs[0]->forward_flops = uint64_t{1} << 63;
+     }},
+    {"tied", "a tied parameter of the first layer and of the last one",
+     [](PackageT &p) { p.tied = std::make_unique<TiedParameter>(0, 0); }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Package, RefusedPackage, testing::ValuesIn(kFaults),
+                         [](const auto &fault) {
+                           return std::string(fault.param.name);
+                         });
+
+ModelT exported() {
+  ModelT model;
+  model.architecture = kExported;
+  model.package = samplePackage();
+  return model;
+}
+
+TEST(PackageTest, isAModelOfItsLayers) {
+  const ModelT model = exported();
+  const Types types{DataType::Float64, DataType::Float64};
+  EXPECT_EQ(checkModel(model), "");
+  EXPECT_EQ(layerCount(model), 3u);
+  EXPECT_EQ(parameterCount(model, 0, 3), 15 + 3 + 3);
+  EXPECT_EQ(parameterName(model, 1, 0), "block.scale");
+  EXPECT_EQ(inputBytes(model, 4), 4 * 2 * 8);
+  EXPECT_EQ(labelBytes(model, 2), 2 * 2 * 8);
+  EXPECT_EQ(inputBytes(model, 3), 0);
+  EXPECT_EQ(boundaryBytes(model, types, 4, 0), 4 * 2 * 3 * 8);
+  EXPECT_EQ(contextOf(model), 2);
+  // The embedding keeps its tokens, the others their inputs.
+  EXPECT_EQ(layerCost(model, types, 4, 0).stashBytes, 4 * 2 * 8);
+  EXPECT_EQ(layerCost(model, types, 2, 1).stashBytes, 2 * 2 * 3 * 8);
+  EXPECT_EQ(layerCost(model, types, 2, 1).forwardFlops, 20);
+}
+
+TEST(PackageTest, isUsedAsItWasExported) {
+  const ModelT model = exported();
+  const Types types{DataType::Float64, DataType::Float64};
+  EXPECT_EQ(checkUse(model, types, 4, 1), "");
+  EXPECT_EQ(checkUse(model, types, 4, 2), "");
+  EXPECT_EQ(checkUse(model, types, 4, 4),
+            "expected micro-batches, and parts of them, of as many samples as "
+            "the model was exported for (4, 2), got 1");
+  EXPECT_NE(checkUse(model, {DataType::Float32, DataType::Float32}, 4, 1)
+                .find("the type that the model was exported with, float64"),
+            std::string::npos);
+}
+
+TEST(PackageTest, fileBytesAreNoFewerThanItTakes) {
+  const auto package = samplePackage();
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(Package::Pack(builder, package.get()));
+  EXPECT_GE(fileBytes(*package), builder.GetSize());
+  EXPECT_LE(fileBytes(*package), 10 * builder.GetSize());
+}
+
+class ReadPackageTest : public testing::Test {
+protected:
+  ReadPackageTest() {
+    folder = std::filesystem::temp_directory_path() /
+             ("chimera-package-" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+  }
+  ~ReadPackageTest() override { std::filesystem::remove_all(folder); }
+
+  std::string errorOf(const std::string &text) {
+    std::ofstream(folder / kPackageFile, std::ios::binary) << text;
+    std::string error;
+    EXPECT_EQ(readPackage(folder.string(), error), nullptr);
+    return error;
+  }
+  void expectError(const std::string &text, const std::string &part) {
+    const std::string error = errorOf(text);
+    EXPECT_EQ(error.find((folder / kPackageFile).string() + ": "), 0u) << error;
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  }
+
+  std::filesystem::path folder;
+};
+
+TEST_F(ReadPackageTest, refusesWhatIsNoPackage) {
+  std::string error;
+  EXPECT_EQ(readPackage((folder / "none").string(), error), nullptr);
+  EXPECT_NE(error.find("cannot open: No such file"), std::string::npos);
+  expectError("", "expected a package's description");
+  expectError("{", "expected a package's description");
+  expectError("{\"unknown\": 1}", "unknown field");
+  expectError("{\"version\": \"one\"}", "expected a package's description");
+  expectError("{\"version\": 1}", "required field is missing");
+  expectError(std::string("{}\0{}", 5), "a byte that is zero");
+  expectError(std::string(100000, '['), "expected a package's description");
+  expectError("{\"version\": 7, \"producer\": \"\", \"kinds\": [], \"layers\": "
+              "[]}",
+              "expected version 1 of the format, got 7");
+}
+
+} // namespace
+} // namespace chimera::program

@@ -1,0 +1,194 @@
+//===- SamplePackages.cpp - Exported models made by hand ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/program/SamplePackages.h"
+
+namespace chimera::program {
+namespace {
+
+std::unique_ptr<TensorShapeT> shape(TensorType type,
+                                    std::vector<int64_t> extents) {
+  auto made = std::make_unique<TensorShapeT>();
+  made->type = type;
+  made->shape = std::move(extents);
+  return made;
+}
+
+std::unique_ptr<ArgumentT> value(int32_t number) {
+  auto made = std::make_unique<ArgumentT>();
+  made->kind = ArgumentKind::Value;
+  made->values = {number};
+  return made;
+}
+std::unique_ptr<ArgumentT> none() { return std::make_unique<ArgumentT>(); }
+std::unique_ptr<ArgumentT> integer(int64_t number) {
+  auto made = std::make_unique<ArgumentT>();
+  made->kind = ArgumentKind::Integer;
+  made->integers = {number};
+  return made;
+}
+std::unique_ptr<ArgumentT> integers(std::vector<int64_t> numbers) {
+  auto made = std::make_unique<ArgumentT>();
+  made->kind = ArgumentKind::Integers;
+  made->integers = std::move(numbers);
+  return made;
+}
+std::unique_ptr<ArgumentT> boolean(bool is) {
+  auto made = std::make_unique<ArgumentT>();
+  made->kind = ArgumentKind::Boolean;
+  made->integers = {is};
+  return made;
+}
+
+template <typename... Arguments>
+std::unique_ptr<CallT> call(const char *name, const char *overload,
+                            int32_t result, Arguments... arguments) {
+  auto made = std::make_unique<CallT>();
+  made->operator_ = name;
+  made->overload = overload;
+  (made->arguments.push_back(std::move(arguments)), ...);
+  made->results = {result};
+  return made;
+}
+
+template <typename... Calls>
+std::unique_ptr<GraphT> graph(uint32_t values, std::vector<Port> inputs,
+                              std::vector<Port> outputs, Calls... calls) {
+  auto made = std::make_unique<GraphT>();
+  made->values = values;
+  made->inputs = std::move(inputs);
+  made->outputs = std::move(outputs);
+  (made->calls.push_back(std::move(calls)), ...);
+  return made;
+}
+
+std::unique_ptr<LayerGraphsT> graphs(uint32_t samples) {
+  auto made = std::make_unique<LayerGraphsT>();
+  made->samples = samples;
+  made->forward_flops = made->weight_gradient_flops = samples * 10;
+  made->input_gradient_flops = samples * 8;
+  return made;
+}
+
+std::unique_ptr<LayerKindT> kind(const char *name, std::vector<int64_t> extents,
+                                 Start start) {
+  auto made = std::make_unique<LayerKindT>();
+  auto parameter = std::make_unique<LayerParameterT>();
+  parameter->name = name;
+  parameter->shape = std::move(extents);
+  parameter->start = start;
+  parameter->deviation = start == Start::Normal ? 0.5 : 0;
+  made->parameters.push_back(std::move(parameter));
+  return made;
+}
+
+std::unique_ptr<TensorShapeT> activation(uint32_t samples) {
+  return shape(TensorType::Float64, {samples, 2, 3});
+}
+std::unique_ptr<TensorShapeT> tokens(uint32_t samples) {
+  return shape(TensorType::Int64, {samples, 2});
+}
+
+std::unique_ptr<LayerGraphsT> embedding(uint32_t samples) {
+  auto made = graphs(samples);
+  made->inputs.push_back(tokens(samples));
+  made->differentiable = {0};
+  made->outputs.push_back(activation(samples));
+  made->input_gradient_flops = 0;
+  made->forward = graph(
+      3, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
+      {{2, 0, Role::Output}},
+      call("aten::embedding", "", 2, value(0), value(1), integer(-1),
+           boolean(false), boolean(false)));
+  made->backward =
+      graph(3, {{0, 0, Role::Input}, {1, 0, Role::OutputGradient}},
+            {{2, 0, Role::WeightGradient}},
+            call("aten::embedding_dense_backward", "", 2, value(1), value(0),
+                 integer(5), integer(-1), boolean(false)));
+  made->kept = {0, 1};
+  return made;
+}
+
+/// The gradients of a product with a parameter: values 0 parameter, 1 input, 2
+/// output gradient, 3 input gradient, 5 weight gradient.
+std::unique_ptr<GraphT> backwardOfProduct() {
+  return graph(6,
+               {{0, 0, Role::Parameter},
+                {1, 0, Role::Input},
+                {2, 0, Role::OutputGradient}},
+               {{3, 0, Role::InputGradient}, {5, 0, Role::WeightGradient}},
+               call("aten::mul", "Tensor", 3, value(2), value(0)),
+               call("aten::mul", "Tensor", 4, value(2), value(1)),
+               call("aten::sum", "dim_IntList", 5, value(4), integers({0, 1}),
+                    boolean(false), none()));
+}
+
+std::unique_ptr<LayerGraphsT> scaling(uint32_t samples) {
+  auto made = graphs(samples);
+  made->inputs.push_back(activation(samples));
+  made->differentiable = {1};
+  made->outputs.push_back(activation(samples));
+  made->forward =
+      graph(3, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
+            {{2, 0, Role::Output}},
+            call("aten::mul", "Tensor", 2, value(1), value(0)));
+  made->backward = backwardOfProduct();
+  made->kept = {1, 2};
+  return made;
+}
+
+std::unique_ptr<LayerGraphsT> loss(uint32_t samples) {
+  auto made = graphs(samples);
+  made->inputs.push_back(activation(samples));
+  made->differentiable = {1};
+  made->labels.push_back(tokens(samples));
+  made->outputs.push_back(shape(TensorType::Float64, {}));
+  made->forward =
+      graph(4, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
+            {{3, 0, Role::Output}},
+            call("aten::mul", "Tensor", 2, value(1), value(0)),
+            call("aten::sum", "", 3, value(2), none()));
+  // The gradient of a sum is one number.
+  made->backward = backwardOfProduct();
+  made->backward->values = 7;
+  made->backward->outputs[0].mutate_value(6);
+  made->backward->calls.push_back(call("aten::expand", "", 6, value(3),
+                                       integers({samples, 2, 3}),
+                                       boolean(false)));
+  made->kept = {1, 2};
+  return made;
+}
+
+std::unique_ptr<LayerT> layer(uint32_t kind, const char *path) {
+  auto made = std::make_unique<LayerT>();
+  made->kind = kind;
+  made->path = path;
+  return made;
+}
+
+} // namespace
+
+std::unique_ptr<PackageT> samplePackage() {
+  auto package = std::make_unique<PackageT>();
+  package->version = kPackageVersion;
+  package->producer = "a test";
+  package->type = DataType::Float64;
+  package->kinds.push_back(kind("weight", {5, 3}, Start::Normal));
+  package->kinds.push_back(kind("scale", {3}, Start::Ones));
+  package->kinds.push_back(kind("factors", {3}, Start::Normal));
+  for (uint32_t samples : {4, 2}) {
+    package->kinds[0]->graphs.push_back(embedding(samples));
+    package->kinds[1]->graphs.push_back(scaling(samples));
+    package->kinds[2]->graphs.push_back(loss(samples));
+  }
+  package->layers.push_back(layer(0, "embedding."));
+  package->layers.push_back(layer(1, "block."));
+  package->layers.push_back(layer(2, ""));
+  return package;
+}
+
+} // namespace chimera::program

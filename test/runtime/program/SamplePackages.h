@@ -1,0 +1,27 @@
+//===- SamplePackages.h - Exported models made by hand ----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPACKAGES_H
+#define CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPACKAGES_H
+
+#include "runtime/program/Package.h"
+
+namespace chimera::program {
+
+/// Three layers for 4 samples of 2 tokens, and for 2 samples, in float64:
+///
+///   layer 0   x = embedding of the tokens        weight [5, 3]
+///   layer 1   y = x * scale                      scale [3]
+///   layer 2   loss = the sum of y * factors      factors [3], labels unused
+///
+/// Layers 1 and 2 keep their inputs; the input gradients of both are products
+/// with their parameters.
+std::unique_ptr<PackageT> samplePackage();
+
+} // namespace chimera::program
+
+#endif // CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPACKAGES_H

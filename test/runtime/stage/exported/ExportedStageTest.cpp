@@ -1,0 +1,307 @@
+//===- ExportedStageTest.cpp - Layers of a PyTorch model ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// On a package made by hand, whose gradients are known: the loss is the sum of
+// embedding[token] * scale * factors. Models that were exported are trained by
+// test/e2e/exported.py.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Layout.h"
+#include "runtime/stage/exported/ExportedStage.h"
+#include "test/runtime/program/SamplePackages.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+
+namespace chimera::runtime {
+namespace {
+
+template <typename T> Bytes bytesOf(std::vector<T> &list) {
+  return std::as_writable_bytes(std::span(list));
+}
+
+program::ProgramT sampleProgram(const std::vector<uint32_t> &layers) {
+  program::ProgramT program;
+  program.model = std::make_unique<program::ModelT>();
+  program.model->architecture = program::kExported;
+  program.model->package = program::samplePackage();
+  program.optimizer = std::make_unique<program::OptimizerT>();
+  program.optimizer->name = "adamw";
+  program.weight_type = program.activation_type = program::DataType::Float64;
+  program.micro_batch_size = 4;
+  program.micro_batches = program.data_parallel = 1;
+  uint32_t first = 0;
+  for (uint32_t count : layers) {
+    const auto weights = static_cast<uint64_t>(
+        8 * program::parameterCount(*program.model, first, count));
+    program.stages.emplace_back(
+        first, count, 1, 1, 1, 1, 1, weights, 2 * weights, 1,
+        static_cast<uint64_t>(program::boundaryBytes(
+            *program.model, program::typesOf(program), 4, first + count - 1)),
+        0);
+    first += count;
+  }
+  return program;
+}
+
+class ExportedStageTest : public testing::Test {
+protected:
+  const std::vector<double> embedding = {1, 2,  3,  4,  5,  6,  7, 8,
+                                         9, 10, 11, 12, 13, 14, 15};
+  const std::vector<double> scale = {2, 3, 5}, factors = {1, -1, 2};
+  std::vector<int64_t> tokens = {0, 1, 2, 3, 4, 0, 1, 1};
+  std::vector<int64_t> labels = {0, 0, 0, 0, 0, 0, 0, 0};
+
+  double expectedLoss() const {
+    double loss = 0;
+    for (int64_t token : tokens)
+      for (size_t c = 0; c < 3; ++c)
+        loss += embedding[static_cast<size_t>(token) * 3 + c] * scale[c] *
+                factors[c];
+    return loss;
+  }
+  std::vector<double> expectedGradients() const {
+    std::vector<double> gradients(15 + 3 + 3);
+    for (int64_t token : tokens)
+      for (size_t c = 0; c < 3; ++c) {
+        const size_t at = static_cast<size_t>(token) * 3 + c;
+        gradients[at] += scale[c] * factors[c];
+        gradients[15 + c] += embedding[at] * factors[c];
+        gradients[18 + c] += embedding[at] * scale[c];
+      }
+    return gradients;
+  }
+  std::vector<double> weights() const {
+    std::vector<double> all = embedding;
+    all.insert(all.end(), scale.begin(), scale.end());
+    all.insert(all.end(), factors.begin(), factors.end());
+    return all;
+  }
+};
+
+enum class Way { Whole, Split, Recomputed };
+
+struct Case {
+  std::vector<uint32_t> layers;
+  uint32_t parts;
+  Way way;
+};
+
+class EachWay : public ExportedStageTest,
+                public testing::WithParamInterface<Case> {};
+
+TEST_P(EachWay, givesTheLossAndItsGradients) {
+  const auto &[layers, parts, way] = GetParam();
+  const program::ProgramT program = sampleProgram(layers);
+  const size_t count = layers.size();
+  std::vector<std::unique_ptr<Stage>> stages;
+  std::vector<std::vector<double>> weight(count), gradient(count);
+  const std::vector<double> all = weights();
+  auto next = all.begin();
+  for (uint32_t s = 0; s < count; ++s) {
+    stages.push_back(makeExportedStage(program, s, nullptr));
+    const auto size = static_cast<ptrdiff_t>(
+        program.stages[s].weights_bytes() / sizeof(double));
+    weight[s].assign(next, next + size);
+    gradient[s].assign(static_cast<size_t>(size), 100);
+    next += size;
+  }
+  double loss = 0;
+  for (uint32_t part = 0; part < parts; ++part) {
+    const MicroBatch piece{.step = 0, .index = 0, .part = part, .parts = parts};
+    const Sum sum = part == 0 ? Sum::Begin : Sum::Continue;
+    const size_t rows = tokens.size() / parts;
+    std::vector<int64_t> in(tokens.begin() + part * rows,
+                            tokens.begin() + (part + 1) * rows);
+    std::vector<int64_t> target(rows);
+    std::vector<std::vector<double>> out(count);
+    std::vector<std::unique_ptr<Stash>> stashes(count);
+    auto inputOf = [&](size_t s) {
+      return s == 0 ? bytesOf(in) : bytesOf(out[s - 1]);
+    };
+    for (size_t s = 0; s < count; ++s) {
+      const bool last = s + 1 == count;
+      out[s].resize(last ? 1 : rows * 3);
+      stashes[s] = stages[s]->forward(
+          piece, inputOf(s), last ? bytesOf(target) : Bytes(),
+          bytesOf(weight[s]), bytesOf(out[s]),
+          way == Way::Recomputed ? Wanted::Output : Wanted::Both);
+      if (way == Way::Recomputed) {
+        EXPECT_EQ(stashes[s], nullptr);
+        stashes[s] = stages[s]->forward(piece, inputOf(s),
+                                        last ? bytesOf(target) : Bytes(),
+                                        bytesOf(weight[s]), {}, Wanted::Stash);
+      }
+    }
+    loss += out.back()[0];
+    std::vector<double> whole = {0};
+    std::vector<double> back = whole;
+    for (size_t s = count; s-- > 0;) {
+      std::vector<double> to(s == 0 ? 0 : rows * 3);
+      if (way == Way::Split) {
+        auto rest = stages[s]->inputGradient(piece, std::move(stashes[s]),
+                                             bytesOf(back), bytesOf(weight[s]),
+                                             bytesOf(to));
+        stages[s]->weightGradient(piece, std::move(rest), bytesOf(weight[s]),
+                                  bytesOf(gradient[s]), sum);
+      } else {
+        stages[s]->backward(piece, std::move(stashes[s]), bytesOf(back),
+                            bytesOf(weight[s]), bytesOf(gradient[s]),
+                            bytesOf(to), sum);
+      }
+      back = to;
+    }
+  }
+  // A part's loss is its own, by its share.
+  EXPECT_DOUBLE_EQ(loss, expectedLoss() / parts);
+  std::vector<double> found;
+  for (const auto &part : gradient)
+    found.insert(found.end(), part.begin(), part.end());
+  std::vector<double> expected = expectedGradients();
+  for (double &value : expected)
+    value /= parts;
+  EXPECT_EQ(found, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ExportedStage, EachWay,
+    testing::Values(Case{{3}, 1, Way::Whole}, Case{{1, 1, 1}, 1, Way::Whole},
+                    Case{{1, 2}, 2, Way::Whole}, Case{{3}, 1, Way::Split},
+                    Case{{2, 1}, 2, Way::Split},
+                    Case{{1, 1, 1}, 1, Way::Recomputed},
+                    Case{{2, 1}, 2, Way::Recomputed}));
+
+TEST_F(ExportedStageTest, drawsItsParameters) {
+  const program::ProgramT program = sampleProgram({1, 1, 1});
+  std::vector<double> drawn(15), again(15), state(30, 1), ones(3), small(6);
+  makeExportedStage(program, 0, nullptr)
+      ->initialize(bytesOf(drawn), bytesOf(state));
+  makeExportedStage(program, 0, nullptr)
+      ->initialize(bytesOf(again), bytesOf(state));
+  EXPECT_EQ(drawn, again);
+  EXPECT_NE(drawn, std::vector<double>(15));
+  EXPECT_EQ(state, std::vector<double>(30));
+  makeExportedStage(program, 1, nullptr)
+      ->initialize(bytesOf(ones), bytesOf(small));
+  EXPECT_EQ(ones, std::vector<double>(3, 1));
+}
+
+class Given : public InitialValues {
+public:
+  void read(const std::string &name, program::DataType,
+            const std::vector<int64_t> &, Bytes memory) const override {
+    if (name != "embedding.weight")
+      throw std::runtime_error("no " + name);
+    auto *values = reinterpret_cast<double *>(memory.data());
+    std::iota(values, values + memory.size() / sizeof(double), 1);
+  }
+};
+
+TEST_F(ExportedStageTest, beginsWithGivenValues) {
+  const program::ProgramT program = sampleProgram({1, 2});
+  std::vector<double> weight(15), state(30), rest(6), restState(12);
+  auto values = std::make_shared<Given>();
+  makeExportedStage(program, 0, values)
+      ->initialize(bytesOf(weight), bytesOf(state));
+  EXPECT_EQ(weight, embedding);
+  EXPECT_THROW(makeExportedStage(program, 1, values)
+                   ->initialize(bytesOf(rest), bytesOf(restState)),
+               std::runtime_error);
+}
+
+TEST_F(ExportedStageTest, wantsValuesThatItCannotDraw) {
+  program::ProgramT program = sampleProgram({3});
+  program.model->package->kinds[1]->parameters[0]->start =
+      program::Start::Given;
+  std::vector<double> weight(21), state(42);
+  try {
+    makeExportedStage(program, 0, nullptr)
+        ->initialize(bytesOf(weight), bytesOf(state));
+    FAIL();
+  } catch (const std::invalid_argument &error) {
+    EXPECT_NE(std::string(error.what()).find("how to draw 'block.scale'"),
+              std::string::npos);
+  }
+}
+
+TEST_F(ExportedStageTest, evaluatesTheWholeModel) {
+  const program::ProgramT program = sampleProgram({3});
+  std::vector<double> all = weights();
+  EXPECT_DOUBLE_EQ(
+      lossOf(program, bytesOf(all), bytesOf(tokens), bytesOf(labels)),
+      expectedLoss());
+}
+
+TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
+  auto refusal = [](const std::function<void(program::ProgramT &)> &change,
+                    uint32_t stage = 0) -> std::string {
+    program::ProgramT program = sampleProgram({1, 2});
+    change(program);
+    try {
+      makeExportedStage(program, stage, nullptr);
+      return "";
+    } catch (const std::invalid_argument &error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(refusal([](auto &) {}), "");
+  EXPECT_EQ(refusal([](auto &) {}, 2),
+            "expected one of the program's 2 stages, got 2");
+  EXPECT_EQ(refusal([](auto &program) { program.model = nullptr; }),
+            "expected a program with an exported model, got another");
+  EXPECT_NE(refusal([](auto &program) {
+              program.model->package->layers[1]->kind = 9;
+            }).find("expected one of 3 kinds"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal([](auto &program) { program.micro_batch_size = 3; }).find("got 3"),
+      std::string::npos);
+  EXPECT_NE(refusal([](auto &program) {
+              program.stages[0].mutate_weights_bytes(8);
+            }).find("expected 120 bytes of weights"),
+            std::string::npos);
+  EXPECT_EQ(refusal([](auto &program) { program.optimizer->name = "x"; }),
+            "expected optimizer 'adamw', got 'x'");
+}
+
+TEST_F(ExportedStageTest, refusesBytesThatAreNotItsOwn) {
+  const program::ProgramT program = sampleProgram({1, 2});
+  auto stage = makeExportedStage(program, 0, nullptr);
+  std::vector<double> weight(15), output(24), tooFew(23);
+  EXPECT_THROW(stage->forward({}, bytesOf(tooFew), {}, bytesOf(weight),
+                              bytesOf(output)),
+               std::invalid_argument);
+  EXPECT_THROW(stage->forward({}, bytesOf(tokens), {}, bytesOf(weight),
+                              bytesOf(tooFew)),
+               std::invalid_argument);
+  // The stash of a forward over other weights.
+  std::vector<double> others(15), gradient(15);
+  auto stash = stage->forward({}, bytesOf(tokens), {}, bytesOf(weight),
+                              bytesOf(output));
+  EXPECT_THROW(stage->backward({}, std::move(stash), bytesOf(output),
+                               bytesOf(others), bytesOf(gradient), {}),
+               std::invalid_argument);
+  // Index 7 of 5: the message names layer and call.
+  tokens[3] = 7;
+  try {
+    stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(output));
+    FAIL();
+  } catch (const std::exception &error) {
+    EXPECT_EQ(std::string(error.what()).find("layer 0 (embedding): call 0, "
+                                             "aten::embedding: "),
+              0u)
+        << error.what();
+  }
+}
+
+} // namespace
+} // namespace chimera::runtime
