@@ -513,6 +513,23 @@ int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors) {
   return result;
 }
 
+int64_t largestBytes(const LayerKindT &kind, const LayerGraphsT &graphs,
+                     int64_t bytesOfParameter) {
+  int64_t largest = 0;
+  auto see = [&](const std::vector<int64_t> &shape, int64_t bytes) {
+    largest = std::max(largest, elementsOf(shape) * bytes);
+  };
+  for (const auto &parameter : kind.parameters)
+    see(parameter->shape, bytesOfParameter);
+  for (const auto &constant : kind.constants)
+    see(constant->shape, bytesOf(constant->type));
+  for (const Shapes *shapes :
+       {&graphs.inputs, &graphs.labels, &graphs.outputs, &graphs.saved})
+    for (const auto &tensor : *shapes)
+      see(tensor->shape, bytesOf(tensor->type));
+  return largest;
+}
+
 bool takes(const GraphT &graph, Role role, uint32_t index) {
   return std::ranges::any_of(graph.inputs, [&](const Port &port) {
     return port.role() == role && port.index() == index;

@@ -35,6 +35,11 @@ inline constexpr char kPackageFile[] = "model.json";
 std::unique_ptr<PackageT> readPackage(const std::string &path,
                                       std::string &error);
 
+/// The package that a description's `text` is. Null, with the reason in `error`,
+/// as above.
+std::unique_ptr<PackageT> parsePackage(const std::string &text,
+                                       std::string &error);
+
 /// Empty if the package can be run, as far as it can be said without knowing
 /// its operators, else what is wrong with it.
 std::string checkPackage(const PackageT &package);
@@ -57,6 +62,11 @@ int64_t bytesOf(TensorType type);
 int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors);
 /// Elements of a tensor.
 int64_t elementsOf(const std::vector<int64_t> &shape);
+
+/// Bytes of the largest of a layer's tensors: parameters, constants, those at its
+/// boundaries and those that it saves.
+int64_t largestBytes(const LayerKindT &kind, const LayerGraphsT &graphs,
+                     int64_t bytesOfParameter);
 
 /// Whether the graph takes value `index` of a role.
 bool takes(const GraphT &graph, Role role, uint32_t index);

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <sys/stat.h>
 
 namespace chimera::program {
@@ -47,15 +48,11 @@ static bool readText(const std::string &path, std::string &text,
   return true;
 }
 
-std::unique_ptr<PackageT> readPackage(const std::string &path,
-                                      std::string &error) {
-  const std::string file = path + "/" + kPackageFile;
-  std::string text;
-  if (!readText(file, text, error))
-    return nullptr;
+std::unique_ptr<PackageT> parsePackage(const std::string &text,
+                                       std::string &error) {
   // The parser takes a text that ends at the first zero.
   if (text.find('\0') != std::string::npos) {
-    error = file + ": expected JSON, got a byte that is zero";
+    error = "expected JSON, got a byte that is zero";
     return nullptr;
   }
   flatbuffers::IDLOptions options;
@@ -65,7 +62,7 @@ std::unique_ptr<PackageT> readPackage(const std::string &path,
     std::string reason = parser.error_;
     while (!reason.empty() && reason.back() == '\n')
       reason.pop_back();
-    error = file + ": expected a package's description: " + printable(reason);
+    error = "expected a package's description: " + printable(reason);
     return nullptr;
   }
   flatbuffers::Verifier::Options limits;
@@ -73,15 +70,24 @@ std::unique_ptr<PackageT> readPackage(const std::string &path,
   flatbuffers::Verifier verifier(parser.builder_.GetBufferPointer(),
                                  parser.builder_.GetSize(), limits);
   if (!VerifyPackageBuffer(verifier)) {
-    error = file + ": expected a package's description, got another object";
+    error = "expected a package's description, got another object";
     return nullptr;
   }
   auto package = UnPackPackage(parser.builder_.GetBufferPointer());
   error = checkPackage(*package);
-  if (error.empty())
-    return package;
-  error = file + ": " + error;
-  return nullptr;
+  return error.empty() ? std::move(package) : nullptr;
+}
+
+std::unique_ptr<PackageT> readPackage(const std::string &path,
+                                      std::string &error) {
+  const std::string file = path + "/" + kPackageFile;
+  std::string text;
+  if (!readText(file, text, error))
+    return nullptr;
+  auto package = parsePackage(text, error);
+  if (!package)
+    error = file + ": " + error;
+  return package;
 }
 
 } // namespace chimera::program

@@ -330,3 +330,39 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") epsilon(-1.0e-8
 
 // expected-error@below {{expected buckets of at least 8 bytes, got 7}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") bucket_bytes(7)
+
+// -----
+
+// expected-error@below {{expected '('}}
+chimera.model @m exported
+
+// -----
+
+// expected-error@below {{expected string}}
+chimera.model @m exported(somewhere)
+
+// -----
+
+// An exported model's package says its sizes.
+// expected-error@below {{expected no layers of an exported model: its package says it}}
+"chimera.model"() <{sym_name = "m", architecture = "exported", package = "p", layers = 4 : i64}> : () -> ()
+
+// -----
+
+// expected-error@below {{expected neither dropout nor tied of an exported model: its package says it}}
+"chimera.model"() <{sym_name = "m", architecture = "exported", package = "p", tied}> : () -> ()
+
+// -----
+
+// expected-error@below {{expected the folder of an exported model}}
+"chimera.model"() <{sym_name = "m", architecture = "exported"}> : () -> ()
+
+// -----
+
+// expected-error@below {{expected no package of a model that is not exported}}
+"chimera.model"() <{sym_name = "m", architecture = "gpt2", package = "p"}> : () -> ()
+
+// -----
+
+// expected-error@below {{expected heads of a model}}
+"chimera.model"() <{sym_name = "m", architecture = "gpt2", layers = 4 : i64}> : () -> ()

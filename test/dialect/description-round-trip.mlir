@@ -14,6 +14,10 @@ chimera.model @plain gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256
 chimera.model @odd "an odd one" layers(2147483647) heads(1) width(1) context(1)
     vocabulary(1) dropout(0.125) {note = "kept"}
 
+// What an exported model is, its package says.
+// CHECK-LABEL: chimera.model @exported exported("a folder/of \22mine\22")
+chimera.model @exported exported("a folder/of \22mine\22")
+
 // CHECK-LABEL: chimera.model @tied
 // CHECK-SAME: vocabulary(256) tied{{$}}
 chimera.model @tied gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256)

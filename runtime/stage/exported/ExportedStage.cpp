@@ -11,12 +11,13 @@
 #include "runtime/stage/exported/Layer.h"
 #include "runtime/stage/torch/StageWeights.h"
 #include "runtime/stage/torch/TensorOver.h"
+#include "runtime/stage/torch/Tensors.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 
-#include <cstring>
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <type_traits>
@@ -231,6 +232,11 @@ private:
         shared = std::make_unique<Layer>(kindOf(package, layer), *graphs,
                                          place);
       found.push_back(shared.get());
+      mostBytes = std::max(
+          mostBytes, kWorkspace + kIntermediates *
+                                      static_cast<uint64_t>(largestBytes(
+                                          kindOf(package, layer), *graphs,
+                                          at::elementSize(parameters.type()))));
     }
     return found;
   }
@@ -238,6 +244,7 @@ private:
   /// Runs something of layer `k`; what it throws says of which layer.
   template <typename Action>
   std::invoke_result_t<Action> inLayer(uint32_t k, Action action) const {
+    const TensorLimit limit(mostBytes);
     try {
       return action();
     } catch (const std::exception &error) {
@@ -380,6 +387,12 @@ private:
   uint64_t seed;
   uint32_t samples; ///< of a whole micro-batch
   uint32_t first, count;
+  /// That a tensor may have. A graph's tensors are about as large as those whose
+  /// sizes its package states, and so are known to the proof; kernels of
+  /// convolutions copy each element once for each that it is multiplied by.
+  uint64_t mostBytes = 0;
+  static constexpr uint64_t kWorkspace = uint64_t{1} << 24;
+  static constexpr uint64_t kIntermediates = 64;
   StageWeights parameters;
   std::shared_ptr<const InitialValues> values;
   /// By layer, then parameter.
@@ -403,6 +416,7 @@ makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
                             program.micro_batch_size, /*parts=*/1);
       !problem.empty())
     throw std::invalid_argument(problem);
+  countTensorBytes(); // for the limit
   return std::make_unique<ExportedStage>(
       program, first, count > 0 ? count : program::layerCount(*program.model),
       std::move(values), place);

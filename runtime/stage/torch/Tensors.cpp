@@ -20,6 +20,8 @@
 #include <list>
 #include <mutex>
 #include <new>
+#include <stdexcept>
+#include <string>
 
 namespace chimera::runtime {
 namespace {
@@ -38,6 +40,8 @@ Counter &counterOfThisThread() {
   return *mine;
 }
 
+thread_local uint64_t mostBytesOfTensor = UINT64_MAX;
+
 // What precedes a tensor's bytes: who pays for them. As large as the alignment
 // that LibTorch's kernels expect, so the bytes keep it.
 struct alignas(64) Header {
@@ -52,6 +56,11 @@ public:
     const c10::Device device(c10::DeviceType::CPU);
     if (bytes == 0)
       return {nullptr, nullptr, &release, device};
+    if (bytes > mostBytesOfTensor)
+      throw std::runtime_error(
+          "expected tensors of at most " + std::to_string(mostBytesOfTensor) +
+          " bytes, as the sizes that are stated allow, got one of " +
+          std::to_string(bytes));
     Header *header = new (take(sizeof(Header) + bytes)) Header{nullptr, bytes};
     header->counter = &counterOfThisThread();
     header->counter->fetch_add(static_cast<int64_t>(bytes),
@@ -113,6 +122,12 @@ void countTensorBytes() {
     c10::SetCPUAllocator(new CountingAllocator, /*priority=*/100);
   });
 }
+
+TensorLimit::TensorLimit(uint64_t mostBytes) : before(mostBytesOfTensor) {
+  mostBytesOfTensor = mostBytes;
+}
+
+TensorLimit::~TensorLimit() { mostBytesOfTensor = before; }
 
 int64_t liveTensorBytes() {
   return counterOfThisThread().load(std::memory_order_relaxed);

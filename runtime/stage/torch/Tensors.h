@@ -36,6 +36,20 @@ void countTensorBytes();
 /// the rank's stashes hold; tensors over the caller's bytes do not count.
 int64_t liveTensorBytes();
 
+/// While it lives, no CPU tensor that the calling thread makes may have more than
+/// `mostBytes`: making it throws std::runtime_error. Holds since
+/// countTensorBytes. The innermost one counts.
+class TensorLimit {
+public:
+  explicit TensorLimit(uint64_t mostBytes);
+  ~TensorLimit();
+  TensorLimit(const TensorLimit &) = delete;
+  TensorLimit &operator=(const TensorLimit &) = delete;
+
+private:
+  uint64_t before;
+};
+
 /// That number as the interpreter asks for it. Counting begins with it.
 class TensorMeter : public MemoryMeter {
 public:

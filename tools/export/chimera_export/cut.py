@@ -53,11 +53,11 @@ def find_split(module):
         (path, len(child), sum(p.numel() for p in child.parameters()))
         for path, child in module.named_modules()
         if isinstance(child, (torch.nn.ModuleList, torch.nn.Sequential))
-        and len(child) > 1
+        and len(child) > 0
     ]
     if not candidates:
         raise Refused(
-            "expected a ModuleList or a Sequential of two modules or more to "
+            "expected a ModuleList or a Sequential to "
             "cut at, found none: name modules whose children are the layers "
             "with --split-at"
         )

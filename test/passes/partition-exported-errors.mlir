@@ -1,0 +1,32 @@
+// Of what comes from standard input, paths begin at the current folder.
+// RUN: cd %S && chimera-opt --chimera-partition --verify-diagnostics --split-input-file -o /dev/null < %s
+
+// expected-error@below {{Inputs/nothing/model.json: cannot open: No such file or directory}}
+chimera.model @m exported("Inputs/nothing")
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(4)
+
+// -----
+
+chimera.model @m exported("Inputs/exported")
+// expected-error@below {{expected micro-batches, and parts of them, of as many samples as the model was exported for (4, 2), got 3}}
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(3)
+
+// -----
+
+chimera.model @m exported("Inputs/exported")
+// expected-error@below {{of as many samples as the model was exported for (4, 2), got 1}}
+chimera.pipeline @p of @m stages(2) micro_batches(4)
+    schedule("chimera", {concatenation = "halving"}) micro_batch_size(2)
+
+// -----
+
+chimera.model @m exported("Inputs/exported")
+// expected-error@below {{expected the type that the model was exported with, float32, got float64 for weights and float64 for activations}}
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(4)
+    weight_type(f64)
+
+// -----
+
+chimera.model @m exported("Inputs/exported")
+// expected-error@below {{expected at most 4 stages, the model's layers with embedding and head, got 5}}
+chimera.pipeline @p of @m stages(5) micro_batches(2) schedule("gpipe") micro_batch_size(4)
