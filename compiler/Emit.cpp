@@ -119,7 +119,7 @@ LogicalResult link(Stream &stream, Locations &locations,
 
 void emitTraining(PipelineOp pipeline, program::ProgramT &out) {
   out.optimizer = std::make_unique<program::OptimizerT>();
-  out.optimizer->name = "adamw";
+  out.optimizer->name = stringifyOptimizer(pipeline.getOptimizer()).str();
   out.optimizer->learning_rate = pipeline.getLearningRate().convertToDouble();
   out.optimizer->beta1 = pipeline.getBeta1().convertToDouble();
   out.optimizer->beta2 = pipeline.getBeta2().convertToDouble();

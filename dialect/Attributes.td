@@ -49,8 +49,10 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
     last `copy` are a copy of the parameters before them, of another type, that
     the stage computes with: it has no gradient. 0 unless given.
 
-    Invalid where `copy` is negative or not less than `weights`, and where
-    another is not positive.
+    An optimizer may keep no state.
+
+    Invalid where `copy` is negative or not less than `weights`, where `optimizer`
+    is negative, and where another is not positive.
 
     Example: `<weights = 64, optimizer = 128, stash = 64, boundary = 64>`
   }];
@@ -105,6 +107,12 @@ def Chimera_AllReducePolicy : I32EnumAttr<"AllReducePolicy",
     I32EnumAttrCase<"Lazy", 0, "lazy">,
     I32EnumAttrCase<"Eager", 1, "eager">,
     I32EnumAttrCase<"EagerOpt", 2, "eager_opt">]> {
+  let cppNamespace = "::chimera";
+}
+
+def Chimera_Optimizer : I32EnumAttr<"Optimizer", "how weights are updated", [
+    I32EnumAttrCase<"AdamW", 0, "adamw">,
+    I32EnumAttrCase<"SGD", 1, "sgd">]> {
   let cppNamespace = "::chimera";
 }
 

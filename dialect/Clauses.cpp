@@ -314,6 +314,8 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
       choice<DataTypeAttr, &P::activation_type, getMaxEnumValForDataType>(
           "activation_type"),
       whole<Op, &P::seed>("seed"),
+      choice<OptimizerAttr, &P::optimizer, getMaxEnumValForOptimizer>(
+          "optimizer"),
       number<Op, &P::learning_rate>("learning_rate"),
       number<Op, &P::beta1>("beta1"),
       number<Op, &P::beta2>("beta2"),

@@ -25,6 +25,18 @@ static LogicalResult verifyOptimizer(PipelineOp op) {
         << value;
     return false;
   };
+  if (op.getOptimizer() == Optimizer::SGD) {
+    PipelineOp::Properties defaults;
+    PipelineOp::populateDefaultProperties(op->getName(), defaults);
+    const std::tuple<const char *, FloatAttr, FloatAttr> unused[] = {
+        {"beta1", op.getBeta1Attr(), defaults.beta1},
+        {"beta2", op.getBeta2Attr(), defaults.beta2},
+        {"epsilon", op.getEpsilonAttr(), defaults.epsilon}};
+    for (auto [name, given, absent] : unused)
+      if (given != absent)
+        return op.emitOpError("expected no ")
+               << name << " beside optimizer(sgd), which has no use for it";
+  }
   return success(inRange("learning_rate", op.getLearningRate(), false) &&
                  inRange("beta1", op.getBeta1(), true) &&
                  inRange("beta2", op.getBeta2(), true) &&

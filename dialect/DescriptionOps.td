@@ -76,7 +76,10 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     With `bucket_bytes` a stage's gradient, and apart from it that of a tied
     embedding, is reduced in buckets of at most so many bytes (of a multiple of
     8), an all-reduce each, unless a worker has several replicas of the stage.
-    The optimizer is AdamW (Loshchilov and Hutter, ICLR'19).
+    The `optimizer` is `adamw` unless given (Loshchilov and Hutter, "Decoupled
+    Weight Decay Regularization", ICLR'19) or `sgd`, plain stochastic gradient
+    descent, which keeps no state and has no use for `beta1`, `beta2` and
+    `epsilon`. In both matrices decay by `learning_rate` times `weight_decay`.
     `seed` determines initial weights, data order and dropout.
 
     `time_unit` says in what unit the stages' costs are: `slot`, `flop`, `us`,
@@ -111,8 +114,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     2^22 actions (more would take minutes and many gigabytes to compile), where
     recomputed stages do not ascend, are none or
     not below `stages`, where `recompute_fused` stands without them, where buckets
-    have less than 8 bytes, where the types are others, and where an
-    optimizer's number is negative or not finite, or a beta not below 1.
+    have less than 8 bytes, where the types are others, where an optimizer's
+    number is negative or not finite, or a beta not below 1, and where one that
+    the optimizer has no use for is given.
 
     Example:
     ```mlir
@@ -148,6 +152,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$weight_type,
     OptionalAttr<Chimera_DataType>:$activation_type,
     DefaultValuedAttr<I64Attr, "1">:$seed,
+    DefaultValuedAttr<Chimera_Optimizer,
+                      "::chimera::Optimizer::AdamW">:$optimizer,
     DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
     DefaultValuedAttr<F64Attr, "0.9">:$beta1,
     DefaultValuedAttr<F64Attr, "0.999">:$beta2,

@@ -77,7 +77,7 @@ LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {
   sizes.mutate_optimizer_bytes(bytes.getOptimizer());
   sizes.mutate_boundary_bytes(bytes.getBoundary());
   std::string problem = program::checkBytes(
-      model, typesOf(pipeline),
+      model, typesOf(pipeline), stringifyOptimizer(pipeline.getOptimizer()),
       static_cast<uint32_t>(pipeline.getMicroBatchSize()), sizes);
   return problem.empty() ? success() : stage.emitOpError(problem);
 }

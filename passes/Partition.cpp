@@ -144,7 +144,9 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
     int64_t parameterBytes = program::parameterBytes(types, elements);
     int64_t copy = program::copyBytes(types, elements);
     auto bytes = BytesAttr::get(builder.getContext(), parameterBytes + copy,
-                                program::optimizerBytes(parameterBytes),
+                                program::optimizerBytes(
+                                    stringifyOptimizer(pipeline.getOptimizer()),
+                                    parameterBytes),
                                 std::max<int64_t>(stash, 1),
                                 program::boundaryBytes(model, types, batch,
                                                        ends[s] - 1),

@@ -24,6 +24,9 @@ done
 numerics 3 2 --variants
 numerics 8 1 --variants
 
+test/e2e/exported.py --tools $bin --full --mpirun mpirun
+$bin/exported-mutants test/runtime/stage/exported/Inputs/*.json --mutants 1000000
+
 $bin/write-sample "$folder/sleeping" --bidirectional
 python3 test/e2e/kill.py $bin/chimera-run "$folder/sleeping" --kills 100
 $bin/chimera-compile test/e2e/Inputs/kill.mlir -o "$folder/training"

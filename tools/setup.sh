@@ -4,9 +4,11 @@
 # Safe to run again; it says what it does and does nothing twice.
 #
 #   tools/setup.sh                light: enough to build and to train
-#   tools/setup.sh --full         and what only tests need: Python's torch, which
-#                                 some compare with, clang, which fuzzes, and
-#                                 Slurm, which starts jobs on hosts of namespaces
+#   tools/setup.sh --export       light, and what exports PyTorch models: Python's
+#                                 torch, and Hugging Face's models and weights
+#   tools/setup.sh --full         and what only tests need: that too, clang, which
+#                                 fuzzes, and Slurm, which starts jobs on hosts of
+#                                 namespaces
 #   tools/setup.sh --cuda         light, and what runs on GPUs need: the libraries
 #                                 of CUDA and NCCL that LibTorch was built with
 #   tools/setup.sh --compiler     what the compiler alone needs: no LibTorch
@@ -17,6 +19,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 torch_version=2.11.0
+transformers_version=5.24.0
 light_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
               nvidia-cuda-cupti==13.0.85)
 common=(g++ cmake ninja-build ccache git python3 python3-venv
@@ -28,14 +31,15 @@ runtime=(libopenmpi-dev openmpi-bin fortunes)
 fuzzing=(clang-19 libclang-rt-19-dev llvm-19)
 jobs=(slurmctld slurmd slurm-client iproute2)
 
-full=no cuda=no part=all
+full=no export=no cuda=no part=all
 for argument in "$@"; do
   case "$argument" in
-  --full) full=yes ;;
+  --full) full=yes export=yes ;;
+  --export) export=yes ;;
   --cuda) cuda=yes ;;
   --compiler) part=compiler ;;
   --runtime) part=runtime ;;
-  -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "setup: unknown argument '$argument' (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -88,24 +92,25 @@ if [ -n "${CHIMERA_TORCH_DIR:-}" ]; then
     fi
   done
   echo "setup: using the LibTorch in $CHIMERA_TORCH_DIR"
-  [ $full = yes ] || exit 0
+  [ $export = yes ] || exit 0
 fi
 
 venv=build/venv
 # A stamp is written last, so an interrupted installation is taken up again.
 installed() { grep -qsx "torch==$torch_version $1" "$venv/.installed"; }
-if installed full || { [ $full = no ] && installed cuda; } ||
-  { [ $full$cuda = nono ] && installed light; }; then
+if installed export || { [ $export = no ] && installed cuda; } ||
+  { [ $export$cuda = nono ] && installed light; }; then
   echo "setup: LibTorch $torch_version is in $venv"
   exit 0
 fi
 [ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv"
-if [ $full = yes ]; then
+if [ $export = yes ]; then
   echo "setup: installing torch $torch_version with its Python side in $venv" \
     "(some minutes, 5 GB)"
   "$venv/bin/pip" install -q --disable-pip-version-check \
-    "torch==$torch_version" numpy
-  echo "torch==$torch_version full" >"$venv/.installed"
+    "torch==$torch_version" numpy "transformers==$transformers_version" \
+    safetensors
+  echo "torch==$torch_version export" >"$venv/.installed"
 elif [ $cuda = yes ]; then
   echo "setup: installing LibTorch $torch_version with CUDA in $venv (some" \
     "minutes, 5 GB)"

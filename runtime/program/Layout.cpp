@@ -355,7 +355,8 @@ static std::string checkLayers(const ProgramT &program) {
 }
 
 std::string checkBytes(const ModelT &model, Types types,
-                       uint32_t microBatchSize, const Stage &stage) {
+                       std::string_view optimizer, uint32_t microBatchSize,
+                       const Stage &stage) {
   const int64_t elements =
       parameterCount(model, stage.first_layer(), stage.layers());
   const int64_t parameters = parameterBytes(types, elements);
@@ -367,7 +368,8 @@ std::string checkBytes(const ModelT &model, Types types,
   } const sizes[] = {
       {"weights", stage.weights_bytes(), sum({parameters, copy})},
       {"weights that are a copy", stage.copy_bytes(), copy},
-      {"optimizer state", stage.optimizer_bytes(), optimizerBytes(parameters)},
+      {"optimizer state", stage.optimizer_bytes(),
+       optimizerBytes(optimizer, parameters)},
       {"boundary", stage.boundary_bytes(),
        boundaryBytes(model, types, microBatchSize,
                      stage.first_layer() + stage.layers() - 1)}};
@@ -403,14 +405,15 @@ std::string checkStages(const ProgramT &program) {
                      std::max(pipeline->backward_parts, 1u));
         !problem.empty())
       return problem;
-  if (program.optimizer->name != "adamw")
-    return "expected optimizer 'adamw', got '" + program.optimizer->name + "'";
+  if (std::string problem = checkOptimizer(program.optimizer->name);
+      !problem.empty())
+    return problem;
   if (std::string problem = checkLayers(program); !problem.empty())
     return problem;
   for (size_t s = 0; s < program.stages.size(); ++s)
     if (std::string problem =
             checkBytes(*program.model, typesOf(program),
-                       program.micro_batch_size, program.stages[s]);
+                       program.optimizer->name, program.micro_batch_size, program.stages[s]);
         !problem.empty())
       return "stage " + std::to_string(s) + ": " + problem;
   return checkTied(program);
@@ -457,8 +460,14 @@ int64_t copyBytes(Types types, int64_t elements) {
   return types.haveCopy() ? product({elements, bytesOf(types.activations)}) : 0;
 }
 
-int64_t optimizerBytes(int64_t parameterBytes) {
-  return product({2, parameterBytes});
+std::string checkOptimizer(const std::string &name) {
+  if (name == kAdamW || name == kSgd)
+    return "";
+  return "expected optimizer 'adamw' or 'sgd', got '" + name + "'";
+}
+
+int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes) {
+  return optimizer == kSgd ? 0 : product({2, parameterBytes});
 }
 
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {

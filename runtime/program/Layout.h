@@ -139,12 +139,13 @@ std::optional<Tied> tiedParameters(const ModelT &model, Types types,
 /// of the copy in them, of optimizer state and, unless it is the last, boundary
 /// of these, else what is wrong with it.
 std::string checkBytes(const ModelT &model, Types types,
-                       uint32_t microBatchSize, const Stage &stage);
+                       std::string_view optimizer, uint32_t microBatchSize,
+                       const Stage &stage);
 
 /// Empty if the stages of `program` (which has some, and an optimizer) are
 /// those of its model, else what is wrong with them: a model that checkModel
 /// refuses, a use of it that checkUse does, no samples in a micro-batch, an
-/// optimizer other than "adamw", layers that are not in one stage each, in
+/// optimizer that checkOptimizer refuses, layers that are not in one stage each, in
 /// order, bytes of weights, optimizer state or a boundary that are not the
 /// layers', or another `tied` than the model's.
 std::string checkStages(const ProgramT &program);
@@ -160,8 +161,15 @@ LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
 int64_t parameterBytes(Types types, int64_t elements);
 int64_t copyBytes(Types types, int64_t elements);
 
-/// Bytes of the state that AdamW keeps for parameters of so many: two averages.
-int64_t optimizerBytes(int64_t parameterBytes);
+/// The optimizers that there are, by name.
+inline constexpr char kAdamW[] = "adamw", kSgd[] = "sgd";
+
+/// Empty if there is one of this name, else what is wrong with it.
+std::string checkOptimizer(const std::string &name);
+
+/// Bytes of the state that an optimizer keeps for parameters of so many: two
+/// averages, or nothing.
+int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes);
 
 /// Bytes of what the first stage and the last one load for one micro-batch: of
 /// "gpt2", numbers of tokens, int64 each. 0 for a number of samples that a

@@ -366,3 +366,13 @@ chimera.model @m exported(somewhere)
 
 // expected-error@below {{expected heads of a model}}
 "chimera.model"() <{sym_name = "m", architecture = "gpt2", layers = 4 : i64}> : () -> ()
+
+// -----
+
+// expected-error@below {{expected no beta2 beside optimizer(sgd), which has no use for it}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") optimizer(sgd) beta2(0.9)
+
+// -----
+
+// expected-error@below {{expected optimizer to be one of adamw, sgd, got "adam"}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") optimizer(adam)

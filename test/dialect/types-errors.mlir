@@ -88,20 +88,20 @@
 
 // -----
 
-// expected-error@below {{expected positive sizes, got weights 0, optimizer 1, stash 1 and boundary 1}}
+// expected-error@below {{expected positive sizes, and an optimizer state of at least 0, got weights 0, optimizer 1, stash 1 and boundary 1}}
 "t"() {t = #chimera.bytes<weights = 0, optimizer = 1, stash = 1, boundary = 1>} : () -> ()
 
 // -----
 
-// expected-error@below {{expected positive sizes, got weights 1, optimizer 0, stash 1 and boundary 1}}
-"t"() {t = #chimera.bytes<weights = 1, optimizer = 0, stash = 1, boundary = 1>} : () -> ()
+// expected-error@below {{expected positive sizes, and an optimizer state of at least 0, got weights 1, optimizer -1, stash 1 and boundary 1}}
+"t"() {t = #chimera.bytes<weights = 1, optimizer = -1, stash = 1, boundary = 1>} : () -> ()
 
 // -----
 
-// expected-error@below {{expected positive sizes, got weights 1, optimizer 1, stash 0 and boundary 1}}
+// expected-error@below {{expected positive sizes, and an optimizer state of at least 0, got weights 1, optimizer 1, stash 0 and boundary 1}}
 "t"() {t = #chimera.bytes<weights = 1, optimizer = 1, stash = 0, boundary = 1>} : () -> ()
 
 // -----
 
-// expected-error@below {{expected positive sizes, got weights 1, optimizer 1, stash 1 and boundary -1}}
+// expected-error@below {{expected positive sizes, and an optimizer state of at least 0, got weights 1, optimizer 1, stash 1 and boundary -1}}
 "t"() {t = #chimera.bytes<weights = 1, optimizer = 1, stash = 1, boundary = -1>} : () -> ()

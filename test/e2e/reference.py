@@ -287,15 +287,17 @@ def train(run, text, parameters):
         parameter.requires_grad_(True)
     matrices = [p for p in parameters.values() if p.dim() >= 2]
     others = [p for p in parameters.values() if p.dim() < 2]
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": matrices, "weight_decay": run.weight_decay},
-            {"params": others, "weight_decay": 0.0},
-        ],
-        lr=run.learning_rate,
-        betas=(run.beta1, run.beta2),
-        eps=run.epsilon,
-    )
+    groups = [
+        {"params": matrices, "weight_decay": run.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    if run.optimizer == "sgd":
+        optimizer = torch.optim.SGD(groups, lr=run.learning_rate)
+    else:
+        optimizer = torch.optim.AdamW(
+            groups, lr=run.learning_rate, betas=(run.beta1, run.beta2),
+            eps=run.epsilon,
+        )  # fmt: skip
     history = History(run, parameters)
     per_update = 1 if run.updates == "each_micro_batch" else run.micro_batches
     for step in range(run.steps):
@@ -405,6 +407,7 @@ def arguments():
     if run.dtype not in TYPES:
         parser.error("--dtype is needed: the program does not say it")
     run.updates = program.get("updates", "flush")
+    run.optimizer = program.get("optimizer", {}).get("name", "adamw")
     run.stages = program.get("stages", [])
     return run
 

@@ -112,3 +112,11 @@ chimera.pipeline @doubling stages(4) micro_batches(8)
 // CHECK-NEXT: chimera.direction 1 up on [3, 2, 1, 0] micro_batches [1, 3] backward_parts 2
 chimera.pipeline @halving stages(4) micro_batches(4)
     schedule("chimera", {concatenation = "halving"})
+
+// SGD keeps no state.
+// CHECK-LABEL: chimera.pipeline @plain_descent
+// CHECK-SAME: optimizer(sgd)
+// CHECK: chimera.stage 0 {{.*}} optimizer = 0,
+chimera.pipeline @plain_descent of @sgd stages(2) micro_batches(2)
+    schedule("gpipe") optimizer(sgd)
+chimera.model @sgd gpt2 layers(2) heads(2) width(8) context(16) vocabulary(256)

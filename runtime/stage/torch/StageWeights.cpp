@@ -13,7 +13,9 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 using namespace chimera;
@@ -73,10 +75,10 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
         "expected a range of the model's " + std::to_string(all) +
         " layers (embedding and head included), got " + std::to_string(layers) +
         " from layer " + std::to_string(first));
-  const std::string name = program.optimizer ? program.optimizer->name : "";
-  if (name != "adamw")
-    throw std::invalid_argument("expected optimizer 'adamw', got '" + name +
-                                "'");
+  if (std::string problem = program::checkOptimizer(
+          program.optimizer ? program.optimizer->name : "");
+      !problem.empty())
+    throw std::invalid_argument(problem);
   optimizer = *program.optimizer;
   for (program::StageParameter &held :
        program::stageParameters(*model, first, layers)) {
@@ -161,7 +163,7 @@ Tensor StageWeights::startOf(const Slot &slot,
 void StageWeights::initialize(Bytes weights, Bytes optimizerState,
                               const InitialValues *values) const {
   expectBytes("weights", weights.size(), bytes());
-  expectBytes("optimizer state", optimizerState.size(), 2 * parameterBytes());
+  expectBytes("optimizer state", optimizerState.size(), stateBytes());
   std::vector<Tensor> tensors = bind(weights.data());
   for (size_t i = 0; i < tensors.size(); ++i)
     tensors[i].copy_(startOf(parameterSlots[i], values));
@@ -175,17 +177,39 @@ void StageWeights::step(uint64_t step, double scale, ConstBytes gradientSum,
                         Bytes weights, Bytes optimizerState) const {
   expectBytes("gradient", gradientSum.size(), parameterBytes());
   expectBytes("weights", weights.size(), bytes());
-  expectBytes("optimizer state", optimizerState.size(), 2 * parameterBytes());
-  if (type() == at::kDouble)
-    update<double>(step, scale, gradientSum, weights, optimizerState);
+  expectBytes("optimizer state", optimizerState.size(), stateBytes());
+  if (optimizer.name == program::kSgd)
+    stepOfSgd(scale, gradientSum, weights);
+  else if (type() == at::kDouble)
+    stepOfAdamW<double>(step, scale, gradientSum, weights, optimizerState);
   else
-    update<float>(step, scale, gradientSum, weights, optimizerState);
+    stepOfAdamW<float>(step, scale, gradientSum, weights, optimizerState);
   refreshCopy(weights.data());
 }
 
+void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
+                             Bytes weights) const {
+  const at::NoGradGuard noGraph;
+  const Tensor gradients = tensorOver(gradientSum.data(), {count}, type(), place);
+  Tensor all = tensorOver(weights.data(), {count}, type(), place);
+  // Takes memory for so many elements, not for all.
+  constexpr int64_t kBlock = int64_t{1} << 20;
+  int64_t begin = 0;
+  for (const DecayRun &run : runs)
+    for (; begin < run.end; begin += std::min(kBlock, run.end - begin)) {
+      const int64_t size = std::min(kBlock, run.end - begin);
+      Tensor weight = all.narrow(0, begin, size);
+      Tensor change = gradients.narrow(0, begin, size).mul(scale);
+      if (run.decays && optimizer.weight_decay != 0)
+        change.add_(weight, optimizer.weight_decay);
+      weight.add_(change, -optimizer.learning_rate);
+    }
+}
+
 template <typename T>
-void StageWeights::update(uint64_t step, double scale, ConstBytes gradientSum,
-                          Bytes weights, Bytes optimizerState) const {
+void StageWeights::stepOfAdamW(uint64_t step, double scale,
+                               ConstBytes gradientSum, Bytes weights,
+                               Bytes optimizerState) const {
   auto *gradient = reinterpret_cast<const T *>(gradientSum.data());
   auto *weight = reinterpret_cast<T *>(weights.data());
   auto *average = reinterpret_cast<T *>(optimizerState.data());

@@ -32,7 +32,7 @@ class StageWeights {
 public:
   /// Layers [first, first + count) of the program's model. Throws
   /// std::invalid_argument if the program has none, Layout.h refuses it, the
-  /// range is none of its, or the optimizer is another than "adamw".
+  /// range is none of its, or it refuses the optimizer.
   StageWeights(const program::ProgramT &program, uint32_t first, uint32_t count,
                const Place &place);
 
@@ -70,8 +70,14 @@ public:
   void initialize(Bytes weights, Bytes optimizerState,
                   const InitialValues *values = nullptr) const;
 
+  /// Of the optimizer's state.
+  int64_t stateBytes() const {
+    return program::optimizerBytes(optimizer.name, parameterBytes());
+  }
+
   /// One step of the optimizer with `scale` times `gradientSum`. As GPT-2 was
-  /// trained: matrices decay, biases and norms do not.
+  /// trained: matrices decay, biases and norms do not. SGD gives the bits of
+  /// torch.optim.SGD.
   void step(uint64_t step, double scale, ConstBytes gradientSum, Bytes weights,
             Bytes optimizerState) const;
 
@@ -82,8 +88,9 @@ private:
   /// Has the copy say what the parameters say.
   void refreshCopy(std::byte *weights) const;
   template <typename T>
-  void update(uint64_t step, double scale, ConstBytes gradientSum,
-              Bytes weights, Bytes optimizerState) const;
+  void stepOfAdamW(uint64_t step, double scale, ConstBytes gradientSum,
+                   Bytes weights, Bytes optimizerState) const;
+  void stepOfSgd(double scale, ConstBytes gradientSum, Bytes weights) const;
 
   const program::ModelT *model; ///< the program's
   program::Types types;

@@ -40,7 +40,7 @@ namespace chimera::runtime {
 /// Stage `stage` of the program, a StageFactory. Throws std::invalid_argument
 /// where the program has no model, one that Layout.h refuses, a stage whose
 /// layers or bytes are not the model's, tied parameters that are not its, or an
-/// optimizer other than "adamw".
+/// optimizer that it refuses.
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t stage);
 /// In that place; its parameters begin with `values` unless they are null.

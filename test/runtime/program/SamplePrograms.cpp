@@ -120,7 +120,7 @@ private:
       Stage &stage = program.stages[s];
       stage.mutate_weights_bytes(static_cast<uint64_t>(weights));
       stage.mutate_optimizer_bytes(
-          static_cast<uint64_t>(optimizerBytes(weights)));
+          static_cast<uint64_t>(optimizerBytes(kAdamW, weights)));
       stage.mutate_boundary_bytes(options.boundaryBytes);
     }
     program.model = std::move(model);

@@ -270,7 +270,7 @@ TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
             }).find("expected 120 bytes of weights"),
             std::string::npos);
   EXPECT_EQ(refusal([](auto &program) { program.optimizer->name = "x"; }),
-            "expected optimizer 'adamw', got 'x'");
+            "expected optimizer 'adamw' or 'sgd', got 'x'");
 }
 
 TEST_F(ExportedStageTest, refusesBytesThatAreNotItsOwn) {

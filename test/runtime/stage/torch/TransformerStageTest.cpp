@@ -419,12 +419,12 @@ TEST(TransformerStageTest, refusesABadModel) {
 
 TEST(TransformerStageTest, refusesAnUnknownOptimizer) {
   program::ProgramT program = smallProgram({}, {4});
-  program.optimizer->name = "sgd";
+  program.optimizer->name = "adam";
   EXPECT_EQ(refusal([&] { makeTransformerStage(program, 0); }),
-            "expected optimizer 'adamw', got 'sgd'");
+            "expected optimizer 'adamw' or 'sgd', got 'adam'");
   program.optimizer.reset();
   EXPECT_EQ(refusal([&] { makeTransformerStage(program, 0); }),
-            "expected optimizer 'adamw', got ''");
+            "expected optimizer 'adamw' or 'sgd', got ''");
 }
 
 TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {
