@@ -159,8 +159,8 @@ void Results::evaluate(const std::vector<std::byte> &weights,
   double unigram = load.text->unigramLoss(windows);
   summary["held_out_loss"] = held;
   summary["unigram_loss"] = unigram;
-  std::printf("held-out loss %.4f, byte-unigram model %.4f (ratio %.3f)\n",
-              held, unigram, held / unigram);
+  std::printf("held-out loss %.4f, %sunigram model %.4f (ratio %.3f)\n", held,
+              load.text->isOfBytes() ? "byte-" : "", unigram, held / unigram);
 }
 
 nlohmann::json chimera::summarize(const program::ProgramT &program,

@@ -25,10 +25,11 @@ struct File {
 
 void chimera::checkFiles(const RunSettings &settings) {
   std::vector<File> files = {{"the program", settings.program},
-                             {"--data", settings.data},
                              {"--load", settings.load},
                              {"standard output", "/dev/stdout"},
                              {"standard error", "/dev/stderr"}};
+  for (const std::string &data : settings.data)
+    files.push_back({"--data", data});
   auto add = [&](const char *use, const std::string &path) {
     for (const File &other : files)
       if (program::areSameFile(other.path, path))

@@ -23,7 +23,8 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kInProcess = "in-process", *kMpi = "mpi",
                             *kTcp = "tcp", *kOn = "on", *kOff = "off",
                             *kOrdered = "ordered", *kTransport = "transport",
-                            *kHost = "host", *kCuda = "cuda",
+                            *kText = "text", *kUInt16 = "uint16",
+                            *kUInt32 = "uint32", *kHost = "host", *kCuda = "cuda",
                             *kSimulated = "simulated";
 
 /// Whether stages of the kind compute with tensors, on data.
@@ -31,9 +32,12 @@ inline bool isOfTensors(const std::string &kind) {
   return kind == kTransformer || kind == kExported;
 }
 
-/// What --stages, --transport, --device, --progress and --all-reduce take.
+/// What --stages, --tokens, --transport, --device, --progress and --all-reduce take.
 inline std::vector<std::string> stageKinds() {
   return {kAuto, kTransformer, kExported, kExact, kSynthetic};
+}
+inline std::vector<std::string> tokenKinds() {
+  return {kAuto, kText, kUInt16, kUInt32};
 }
 inline std::vector<std::string> transportKinds() {
   return {kAuto, kInProcess, kMpi, kTcp};
@@ -50,7 +54,8 @@ inline std::vector<std::string> allReduceKinds() {
 struct RunSettings {
   std::string program;
   std::string stages = kAuto;
-  std::string data;
+  std::vector<std::string> data;
+  std::string tokens = kAuto;
   std::string load;
   std::string save;
   std::string saveGradients;

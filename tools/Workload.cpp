@@ -20,6 +20,13 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
+static TokenFormat formatOf(const RunSettings &settings) {
+  return settings.tokens == kUInt16   ? TokenFormat::UInt16
+         : settings.tokens == kUInt32 ? TokenFormat::UInt32
+         : settings.tokens == kText   ? TokenFormat::Text
+                                      : TokenFormat::Auto;
+}
+
 /// Refuses options that stages of this kind do nothing with.
 static void refuseWithoutEffect(const RunSettings &settings,
                                 const std::string &kind) {
@@ -35,7 +42,7 @@ static void refuseWithoutEffect(const RunSettings &settings,
   };
   if (!isOfTensors(kind))
     for (const char *option :
-         {"--data", "--load", "--save", "--save-gradients", "--hold-out",
+         {"--data", "--tokens", "--load", "--save", "--save-gradients", "--hold-out",
           "--evaluate-batches", "--cuda-graphs"})
       refuse(option, "transformer and exported");
   if (kind != kSynthetic)
@@ -130,7 +137,9 @@ Workload chimera::makeWorkload(const RunSettings &settings,
         load.kind + " stages need text to train on: give --data FILE, or "
                     "--stages exact or synthetic to run without");
   auto text =
-      std::make_unique<TextData>(settings.data, program, settings.holdOut);
+      std::make_unique<TextData>(openTokens(settings.data, formatOf(settings),
+                                            TextData::kMostBytes),
+                                 program, settings.holdOut);
   load.text = text.get();
   load.data = std::move(text);
   addModel(load, settings, program);
@@ -153,6 +162,6 @@ Workload chimera::makeWorkload(const RunSettings &settings,
 }
 
 bool chimera::evaluates(const RunSettings &settings, const Workload &load) {
-  return load.text && load.text->heldOutBytes() > 0 &&
+  return load.text && load.text->heldOutTokens() > 0 &&
          settings.evaluateBatches > 0;
 }

@@ -79,9 +79,19 @@ static int run(int argc, char **argv) {
                  "needs, exact if it has none")
       ->check(oneOf(stageKinds()))
       ->capture_default_str();
-  addFile("--data", settings.data,
-          "Text to train on, one token a byte: a file or a pipe of at "
-          "most 4 GiB");
+  app.add_option("--data", settings.data,
+                 "Text to train on, one token a byte: a file or a pipe of at "
+                 "most 4 GiB; or a file of tokens, of which several may be "
+                 "given")
+      ->type_name("FILE")
+      ->check(fileName())
+      ->allow_extra_args(false);
+  app.add_option("--tokens", settings.tokens,
+                 "What --data holds: text; or tokens as uint16 or uint32 "
+                 "(nanoGPT's files, and llm.c's); auto: what llm.c's header "
+                 "says, else text")
+      ->check(oneOf(tokenKinds()))
+      ->capture_default_str();
   addFile("--load", settings.load,
           "Begin with the weights in this safetensors file; without it they "
           "are drawn");

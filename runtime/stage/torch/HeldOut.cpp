@@ -20,10 +20,10 @@ double meanHeldOutLoss(
     const TextData &data, uint64_t windows, uint64_t samples,
     const std::function<double(std::span<const int64_t>,
                                std::span<const int64_t>)> &lossOf) {
-  if (windows == 0 || data.heldOutBytes() == 0)
+  if (windows == 0 || data.heldOutTokens() == 0)
     throw std::invalid_argument(
         "expected held-out text and at least one window of it, got " +
-        std::to_string(data.heldOutBytes()) + " bytes and " +
+        std::to_string(data.heldOutTokens()) + " tokens and " +
         std::to_string(windows) + " windows");
   double sum = 0;
   std::vector<int64_t> tokens, labels;

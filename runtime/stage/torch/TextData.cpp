@@ -1,4 +1,4 @@
-//===- TextData.cpp - Byte-level tokens from a text file ------------------===//
+//===- TextData.cpp - Windows of a sequence of tokens ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,64 +7,23 @@
 
 #include "runtime/stage/torch/TextData.h"
 
-#include "runtime/program/File.h"
 #include "runtime/program/Layout.h"
 #include "runtime/stage/torch/Random.h"
 
-#include <array>
-#include <cerrno>
+#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <stdexcept>
-#include <sys/stat.h>
 
 namespace chimera::runtime {
-namespace {
-
-std::vector<uint8_t> readFile(const std::string &path, uint64_t mostBytes) {
-  auto fail = [&](const std::string &why) {
-    throw std::runtime_error("cannot read the text file '" + path +
-                             "': " + why);
-  };
-  auto tooLong = [&](const std::string &got) {
-    fail("expected at most " + std::to_string(mostBytes) +
-         " bytes, as every rank has the whole text in memory, got " + got);
-  };
-  struct stat status;
-  if (::stat(path.c_str(), &status) != 0)
-    fail(std::strerror(errno));
-  if (S_ISDIR(status.st_mode))
-    fail(std::strerror(EISDIR));
-  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
-    fail("expected a file or a pipe, got a device");
-  auto size = static_cast<uint64_t>(status.st_size);
-  if (size > mostBytes)
-    tooLong(std::to_string(size));
-
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    fail(std::strerror(errno));
-  std::vector<uint8_t> text;
-  text.reserve(size);
-  std::array<char, 1 << 16> block;
-  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
-    text.insert(text.end(), block.data(), block.data() + file.gcount());
-    // A pipe has no size, and a file may have grown.
-    if (text.size() > mostBytes)
-      tooLong("more");
-  }
-  if (file.bad())
-    fail(std::strerror(errno));
-  return text;
-}
-
-} // namespace
 
 TextData::TextData(const std::string &path, const program::ProgramT &program,
                    double holdOut, uint64_t mostBytes)
-    : seed(program.seed) {
+    : TextData(openTokens({path}, TokenFormat::Text, mostBytes), program,
+               holdOut) {}
+
+TextData::TextData(std::unique_ptr<Tokens> given,
+                   const program::ProgramT &program, double holdOut)
+    : tokens(std::move(given)), seed(program.seed) {
   if (!program.model)
     throw std::invalid_argument(
         "expected a program with a model to read text for, got one of bare "
@@ -73,28 +32,30 @@ TextData::TextData(const std::string &path, const program::ProgramT &program,
     throw std::invalid_argument(
         "expected a held-out part in [0, 1) of the text, got " +
         std::to_string(holdOut));
-  const std::optional<int64_t> tokens = program::contextOf(*program.model);
-  if (!tokens)
+  const std::optional<int64_t> inSample = program::contextOf(*program.model);
+  if (!inSample)
     throw std::runtime_error(
         "expected a model whose samples are tokens (int64 numbers, as many "
         "labels as inputs) to read text for, got another");
-  if (!program.model->package && program.model->vocabulary < 256)
+  context = *inSample;
+  vocabulary = program.model->package ? 0 : program.model->vocabulary;
+  // Bytes are all there, of other tokens those that are used.
+  if (vocabulary > 0 && isOfBytes() && vocabulary < 256)
     throw std::runtime_error(
         "expected a vocabulary of at least 256 for text as bytes, got " +
-        std::to_string(program.model->vocabulary) +
+        std::to_string(vocabulary) +
         "; compile the program with vocabulary = 256");
-  context = *tokens;
-  text = readFile(path, mostBytes);
-  const auto size = static_cast<int64_t>(text.size());
+  const auto size = static_cast<int64_t>(tokens->count());
   training = size - static_cast<int64_t>(
                         std::floor(static_cast<double>(size) * holdOut));
-  auto require = [&](const char *part, int64_t bytes) {
-    if (bytes < context + 1)
+  auto require = [&](const char *part, int64_t count) {
+    if (count < context + 1)
       throw std::runtime_error(
-          "expected at least " + std::to_string(context + 1) + " bytes of " +
-          part + " text (a context of " + std::to_string(context) +
-          " and one more), got " + std::to_string(bytes) + " of the " +
-          std::to_string(size) + " in '" + path + "'; give a longer text");
+          "expected at least " + std::to_string(context + 1) +
+          (isOfBytes() ? " bytes of " : " tokens of ") + part + " text (a context of " + std::to_string(context) +
+          " and one more), got " + std::to_string(count) + " of the " +
+          std::to_string(size) + " in " + tokens->where() +
+          "; give a longer text");
   };
   require("training", training);
   if (holdOut > 0)
@@ -102,8 +63,19 @@ TextData::TextData(const std::string &path, const program::ProgramT &program,
 }
 
 uint64_t TextData::digest() const {
-  return mix({program::checksum(std::as_bytes(std::span(text))),
-              static_cast<uint64_t>(training)});
+  return mix({tokens->digest(), static_cast<uint64_t>(training)});
+}
+
+void TextData::read(uint64_t first, std::span<int64_t> into) const {
+  tokens->read(first, into);
+  if (vocabulary == 0)
+    return;
+  for (size_t i = 0; i < into.size(); ++i)
+    if (static_cast<uint64_t>(into[i]) >= vocabulary)
+      throw std::runtime_error(
+          "expected tokens of the model's vocabulary of " +
+          std::to_string(vocabulary) + ", got " + std::to_string(into[i]) +
+          " as token " + std::to_string(first + i) + " of the data");
 }
 
 void TextData::load(program::ValueKind kind, MicroBatch microBatch,
@@ -116,41 +88,61 @@ void TextData::load(program::ValueKind kind, MicroBatch microBatch,
         std::string("expected tokens or labels in rows of ") +
         std::to_string(rowBytes) + " bytes, got " +
         std::to_string(output.size()) + " bytes of " + program::nameOf(kind));
-  auto *target = reinterpret_cast<int64_t *>(output.data());
+  std::span<int64_t> target(reinterpret_cast<int64_t *>(output.data()),
+                            output.size() / sizeof(int64_t));
   const auto starts = static_cast<uint64_t>(training - context);
+  const auto width = static_cast<size_t>(context);
   const uint64_t samples = output.size() / rowBytes;
   for (uint64_t row = 0; row < samples; ++row) {
     const uint64_t start = mix({seed, kTextWindow, microBatch.step,
                                 microBatch.index * samples + row}) %
                            starts;
-    const uint8_t *source = text.data() + start + (labels ? 1 : 0);
-    target = std::copy(source, source + context, target);
+    read(start + (labels ? 1 : 0), target.subspan(row * width, width));
   }
 }
 
-std::span<const uint8_t> TextData::heldOutWindow(uint64_t window,
-                                                 uint64_t windows) const {
-  const auto room = static_cast<uint64_t>(heldOutBytes() - context - 1);
+std::vector<int64_t> TextData::heldOutWindow(uint64_t window,
+                                             uint64_t windows) const {
+  const auto room = static_cast<uint64_t>(heldOutTokens() - context - 1);
   // In double, for the product of two large numbers; the last is exact.
   const uint64_t start =
       windows < 2 ? 0
                   : static_cast<uint64_t>(static_cast<double>(room) *
                                           static_cast<double>(window) /
                                           static_cast<double>(windows - 1));
-  return std::span(text).subspan(static_cast<size_t>(training) + start,
-                                 static_cast<size_t>(context) + 1);
+  std::vector<int64_t> values(static_cast<size_t>(context) + 1);
+  read(static_cast<uint64_t>(training) + start, values);
+  return values;
 }
 
 double TextData::unigramLoss(uint64_t windows) const {
-  std::array<double, 256> counts;
-  counts.fill(1);
-  for (int64_t i = 0; i < training; ++i)
-    ++counts[text[static_cast<size_t>(i)]];
-  const double total = static_cast<double>(training) + 256;
-  double sum = 0;
+  std::vector<double> counts(isOfBytes() ? 256 : vocabulary, 1);
+  std::vector<int64_t> block(size_t{1} << 16);
+  auto see = [&](int64_t token) {
+    const auto number = static_cast<size_t>(token);
+    if (number >= counts.size())
+      counts.resize(number + 1, 1);
+  };
+  for (int64_t first = 0; first < training;
+       first += static_cast<int64_t>(block.size())) {
+    block.resize(static_cast<size_t>(
+        std::min<int64_t>(int64_t{1} << 16, training - first)));
+    read(static_cast<uint64_t>(first), block);
+    for (int64_t token : block) {
+      see(token);
+      ++counts[static_cast<size_t>(token)];
+    }
+  }
+  std::vector<std::vector<int64_t>> held;
   for (uint64_t window = 0; window < windows; ++window)
-    for (uint8_t label : heldOutWindow(window, windows).subspan(1))
-      sum -= std::log(counts[label] / total);
+    for (int64_t token : held.emplace_back(heldOutWindow(window, windows)))
+      see(token);
+  const double total = static_cast<double>(training) +
+                       static_cast<double>(counts.size());
+  double sum = 0;
+  for (const std::vector<int64_t> &window : held)
+    for (int64_t label : std::span(window).subspan(1))
+      sum -= std::log(counts[static_cast<size_t>(label)] / total);
   return sum / (static_cast<double>(windows) * static_cast<double>(context));
 }
 

@@ -1,13 +1,12 @@
-//===- TextData.h - Byte-level tokens from a text file ----------*- C++ -*-===//
+//===- TextData.h - Windows of a sequence of tokens -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A text file as training data: a token is a byte. The last part of the file is
-// held out of training; there a model's loss is compared with that of a
-// byte-unigram model.
+// Tokens as training data. The last part of them is held out of training; there
+// a model's loss is compared with that of a unigram model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +14,11 @@
 #define CHIMERA_RUNTIME_STAGE_TORCH_TEXTDATA_H
 
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/Tokens.h"
 
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,47 +26,56 @@ namespace chimera::runtime {
 
 class TextData : public DataSource {
 public:
-  /// Reads the file or pipe at `path` whole. The last floor(size * holdOut)
-  /// bytes are held out. Throws std::runtime_error if it cannot be read, is of
-  /// another kind, like a device, or has more than `mostBytes`, the program's
-  /// vocabulary is below 256, or the training part, or a held-out
-  /// part that is asked for (holdOut > 0), is too short for one window of
-  /// context + 1 bytes; std::invalid_argument unless holdOut is in [0, 1).
+  /// The last floor(count * holdOut) tokens are held out. Throws
+  /// std::runtime_error if the program's samples are no tokens, its vocabulary
+  /// is below that of a text's bytes, or the training part, or a held-out part
+  /// that is asked for (holdOut > 0), is too short for one window of context + 1
+  /// tokens; std::invalid_argument unless holdOut is in [0, 1), or where the
+  /// program has no model.
+  TextData(std::unique_ptr<Tokens> tokens, const program::ProgramT &program,
+           double holdOut);
+  /// The text at `path`.
   TextData(const std::string &path, const program::ProgramT &program,
            double holdOut = 0.1, uint64_t mostBytes = kMostBytes);
 
-  /// Every rank has the whole text in memory: 4 GiB.
+  /// Every rank has the whole of a text in memory: 4 GiB.
   static constexpr uint64_t kMostBytes = uint64_t(1) << 32;
 
-  /// Row r of a micro-batch is the `context` bytes of the training part from
-  /// mix(seed, 3, step, index, r) mod (training bytes - context) on (see
-  /// Random.h); labels are the same one byte later.
+  /// Row r of a micro-batch is the `context` tokens of the training part from
+  /// mix(seed, 3, step, index, r) mod (training tokens - context) on (see
+  /// Random.h); labels are the same one token later. Throws std::runtime_error
+  /// where they cannot be read, or one is not in the model's vocabulary.
   void load(program::ValueKind kind, MicroBatch microBatch,
             Bytes output) override;
 
-  /// Of the text, and of how much of it is for training.
+  /// Of the tokens, and of how much of them is for training.
   uint64_t digest() const;
 
-  int64_t trainingBytes() const { return training; }
-  int64_t heldOutBytes() const {
-    return static_cast<int64_t>(text.size()) - training;
+  /// Whether it is a text, whose tokens are bytes.
+  bool isOfBytes() const { return tokens->bound() == 256; }
+  int64_t trainingTokens() const { return training; }
+  int64_t heldOutTokens() const {
+    return static_cast<int64_t>(tokens->count()) - training;
   }
 
-  /// The context + 1 bytes of held-out window `window` of `windows`. Windows
+  /// The context + 1 tokens of held-out window `window` of `windows`. Windows
   /// are evenly spaced over the held-out part, the first at its begin, the last
   /// at its end; they overlap where there are more than fit. Requires a
   /// held-out part and window < windows.
-  std::span<const uint8_t> heldOutWindow(uint64_t window,
-                                         uint64_t windows) const;
+  std::vector<int64_t> heldOutWindow(uint64_t window, uint64_t windows) const;
 
   /// Mean cross-entropy in nats of the labels of those windows under the
-  /// frequencies of bytes in the training part, one added to each of the 256.
+  /// frequencies of tokens in the training part, one added to each that a byte
+  /// or, of other tokens, the model's vocabulary has.
   double unigramLoss(uint64_t windows) const;
 
 private:
-  std::vector<uint8_t> text;
-  int64_t training; ///< bytes of `text` before the held-out part
+  void read(uint64_t first, std::span<int64_t> into) const;
+
+  std::unique_ptr<Tokens> tokens;
+  int64_t training; ///< tokens before the held-out part
   int64_t context;
+  uint64_t vocabulary; ///< 0 where the model does not say
   uint64_t seed;
 };
 

@@ -73,8 +73,8 @@ TEST_F(TextDataTest, samplesHaveTheirOwnWindows) {
 TEST_F(TextDataTest, holdsOutTheEnd) {
   writeRamp(200);
   TextData data(path, program, 0.25);
-  EXPECT_EQ(data.trainingBytes(), 150);
-  EXPECT_EQ(data.heldOutBytes(), 50);
+  EXPECT_EQ(data.trainingTokens(), 150);
+  EXPECT_EQ(data.heldOutTokens(), 50);
   EXPECT_EQ(data.heldOutWindow(0, 3)[0], 150);
   EXPECT_EQ(data.heldOutWindow(2, 3)[8], 199);
   EXPECT_EQ(data.heldOutWindow(2, 3).size(), 9u);

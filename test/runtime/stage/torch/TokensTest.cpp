@@ -1,0 +1,185 @@
+//===- TokensTest.cpp - Sequences of tokens in files ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/TextData.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+namespace chimera::runtime {
+namespace {
+
+using namespace test;
+
+class TokensTest : public testing::Test {
+protected:
+  TokensTest() {
+    folder = std::filesystem::temp_directory_path() /
+             ("chimera-tokens-" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+  }
+  ~TokensTest() override { std::filesystem::remove_all(folder); }
+
+  // Tokens first, first + 1, … , behind llm.c's header if there is a `magic`.
+  template <typename T>
+  std::string write(const std::string &name, uint32_t first, uint32_t count,
+                    int32_t magic = 0, int32_t version = 1) {
+    const std::string path = (folder / name).string();
+    std::ofstream file(path, std::ios::binary);
+    std::vector<int32_t> header(256);
+    header[0] = magic;
+    header[1] = version;
+    header[2] = static_cast<int32_t>(count);
+    if (magic)
+      file.write(reinterpret_cast<char *>(header.data()), 1024);
+    std::vector<T> tokens(count);
+    std::iota(tokens.begin(), tokens.end(), static_cast<T>(first));
+    file.write(reinterpret_cast<char *>(tokens.data()),
+               static_cast<std::streamsize>(count * sizeof(T)));
+    return path;
+  }
+
+  std::vector<int64_t> read(const Tokens &tokens, uint64_t first,
+                            size_t count) {
+    std::vector<int64_t> values(count);
+    tokens.read(first, values);
+    return values;
+  }
+  std::string refusal(const std::vector<std::string> &files,
+                      TokenFormat format) {
+    try {
+      openTokens(files, format, 1000);
+    } catch (const std::runtime_error &error) {
+      return error.what();
+    }
+    return "(accepted)";
+  }
+
+  std::filesystem::path folder;
+};
+
+TEST_F(TokensTest, severalFilesAreOneSequence) {
+  const auto a = write<uint16_t>("a", 1000, 5), b = write<uint16_t>("b", 1005, 1),
+             c = write<uint16_t>("c", 1006, 10);
+  auto tokens = openTokens({a, b, c}, TokenFormat::UInt16, 0);
+  EXPECT_EQ(tokens->count(), 16u);
+  EXPECT_EQ(tokens->bound(), 65536u);
+  for (uint64_t first = 0; first < 16; ++first)
+    for (size_t count = 0; first + count <= 16; ++count) {
+      std::vector<int64_t> expected(count);
+      std::iota(expected.begin(), expected.end(),
+                1000 + static_cast<int64_t>(first));
+      EXPECT_EQ(read(*tokens, first, count), expected);
+    }
+}
+
+TEST_F(TokensTest, largeNumbersAreNotSigned) {
+  auto tokens = openTokens({write<uint32_t>("a", 4000000000u, 3)},
+                           TokenFormat::UInt32, 0);
+  EXPECT_EQ(read(*tokens, 1, 2), (std::vector<int64_t>{4000000001, 4000000002}));
+}
+
+TEST_F(TokensTest, llmcsHeadersSayWhatFollows) {
+  auto narrow = openTokens({write<uint16_t>("a", 7, 600, 20240520)},
+                           TokenFormat::Auto, 0);
+  EXPECT_EQ(narrow->count(), 600u);
+  EXPECT_EQ(read(*narrow, 0, 2), (std::vector<int64_t>{7, 8}));
+  auto wide = openTokens({write<uint32_t>("b", 70000, 9, 20240801, 7)},
+                         TokenFormat::Auto, 0);
+  EXPECT_EQ(read(*wide, 8, 1), (std::vector<int64_t>{70008}));
+  // What has no header is a text.
+  EXPECT_EQ(openTokens({write<uint8_t>("c", 65, 3)}, TokenFormat::Auto, 10)
+                ->bound(),
+            256u);
+}
+
+TEST_F(TokensTest, digestsTellTokensApart) {
+  auto digest = [&](uint32_t first, uint32_t count) {
+    return openTokens({write<uint16_t>("a", first, count)},
+                      TokenFormat::UInt16, 0)
+        ->digest();
+  };
+  EXPECT_EQ(digest(1, 50), digest(1, 50));
+  EXPECT_NE(digest(1, 50), digest(2, 50));
+  EXPECT_NE(digest(1, 50), digest(1, 51));
+}
+
+TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
+  EXPECT_NE(refusal({(folder / "none").string()}, TokenFormat::UInt16)
+                .find("No such file"),
+            std::string::npos);
+  EXPECT_NE(refusal({folder.string()}, TokenFormat::UInt16)
+                .find("Is a directory"),
+            std::string::npos);
+  EXPECT_NE(refusal({write<uint8_t>("odd", 0, 3)}, TokenFormat::UInt16)
+                .find("a whole number of tokens of 2 bytes, got 3 bytes"),
+            std::string::npos);
+  EXPECT_NE(refusal({write<uint8_t>("empty", 0, 0)}, TokenFormat::UInt16)
+                .find("a token or more"),
+            std::string::npos);
+  const auto narrow = write<uint16_t>("narrow", 0, 600, 20240520);
+  EXPECT_NE(refusal({narrow}, TokenFormat::UInt32)
+                .find("expected numbers of 32 bits, its header says others"),
+            std::string::npos);
+  std::filesystem::resize_file(narrow, 1024 + 2 * 599);
+  EXPECT_NE(refusal({narrow}, TokenFormat::Auto)
+                .find("expected the 600 tokens that its header says, got 599"),
+            std::string::npos);
+  const auto text = write<uint8_t>("text", 65, 3);
+  EXPECT_NE(refusal({text, text}, TokenFormat::Auto)
+                .find("expected one text to train on"),
+            std::string::npos);
+  EXPECT_NE(refusal({write<uint8_t>("long", 0, 1001)}, TokenFormat::Text)
+                .find("expected at most 1000 bytes"),
+            std::string::npos);
+}
+
+TEST_F(TokensTest, aFileThatBecomesShorterIsAnError) {
+  const auto path = write<uint16_t>("a", 0, 100);
+  auto tokens = openTokens({path}, TokenFormat::UInt16, 0);
+  std::filesystem::resize_file(path, 100);
+  EXPECT_EQ(read(*tokens, 49, 1), std::vector<int64_t>{49});
+  EXPECT_THROW(read(*tokens, 49, 2), std::runtime_error);
+}
+
+TEST_F(TokensTest, windowsAreOfTokens) {
+  program::ProgramT program =
+      smallProgram({.context = 8, .vocabulary = 1100}, {4});
+  const auto path = write<uint16_t>("a", 1000, 100);
+  auto open = [&] { return openTokens({path}, TokenFormat::UInt16, 0); };
+  TextData data(open(), program, 0.2);
+  EXPECT_EQ(data.trainingTokens(), 80);
+  std::vector<int64_t> tokens(16), labels(16);
+  data.load(program::ValueKind::Tokens, {}, bytesOf(tokens));
+  data.load(program::ValueKind::Labels, {}, bytesOf(labels));
+  for (size_t i = 0; i < 16; ++i) {
+    EXPECT_GE(tokens[i], 1000);
+    EXPECT_LT(labels[i], 1080);
+    EXPECT_EQ(labels[i], tokens[i] + 1);
+  }
+  // Each training token is there once.
+  EXPECT_NEAR(data.unigramLoss(3), -std::log(1.0 / (80 + 1100)), 1e-12);
+  program.model->vocabulary = 1000;
+  TextData small(open(), program, 0.2);
+  try {
+    small.load(program::ValueKind::Tokens, {}, bytesOf(tokens));
+    FAIL();
+  } catch (const std::runtime_error &error) {
+    EXPECT_EQ(std::string(error.what())
+                  .find("expected tokens of the model's vocabulary of 1000, "
+                        "got 10"),
+              0u)
+        << error.what();
+  }
+}
+
+} // namespace
+} // namespace chimera::runtime
