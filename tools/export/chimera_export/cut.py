@@ -221,7 +221,9 @@ def cut(model):
                     for n in crossing_in
                 ],
                 labels=[n.meta["val"] for n in labels] if last else [],
-                prefix=f"{split}.{children[k]}" if children[k] else "",
+                prefix=".".join(filter(None, (split, children[k])))
+                if children[k]
+                else "",
             )
         )
     return layers

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Fine-tunes a causal language model of Hugging Face's transformers on four ranks, and
+# writes its weights back: FOLDER is what save_pretrained writes, with a
+# tokenizer.json. Wants chimera built (examples/quickstart.sh does) and Python's torch
+# and transformers (tools/setup.sh --export).
+#
+#   examples/fine-tune.sh FOLDER TEXT OUTPUT
+#   STEPS=N CONTEXT=N RANKS=N examples/fine-tune.sh …    other than 100, 128, 4
+set -euo pipefail
+[ $# = 3 ] || { sed -n '7s/^# *//p' "$0" >&2; exit 2; }
+root=$(cd "$(dirname "$0")/.." && pwd)
+bin=${CHIMERA_BIN:-$root/build/release/bin}
+model=$(realpath "$1") text=$(realpath "$2") output=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$root/tools/export/chimera-tokens" "$text" --tokenizer "$model/tokenizer.json" \
+  -o "$work/tokens.bin"
+"$root/tools/export/chimera-export" "$root/examples/models/huggingface.py" \
+  "source=$model" "context=${CONTEXT:-128}" samples=2 --no-values -o "$work/package"
+cat >"$work/train.mlir" <<MLIR
+chimera.model @tuned exported("package")
+chimera.pipeline @train of @tuned stages(${RANKS:-4}) micro_batches(4)
+    schedule("chimera") micro_batch_size(2) learning_rate(5.0e-5)
+MLIR
+"$bin/chimera-compile" "$work/train.mlir" -o "$work/train.chimera"
+
+# What comes with the weights is as it was.
+mkdir -p "$output"
+cp "$model"/*.json "$output/"
+"$bin/chimera-run" "$work/train.chimera" --data "$work/tokens.bin" \
+  --load "$model/model.safetensors" --steps "${STEPS:-100}" \
+  --save "$output/model.safetensors"

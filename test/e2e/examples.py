@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the scripts of examples/ as a user would, with few steps: a module of one's
+own is trained, and a GPT-2 of Hugging Face's transformers, made here with random
+weights and a tokenizer, is fine-tuned and read back. Exits non-zero if one fails.
+Needs a Python with torch, transformers and tokenizers: the one of build/venv,
+unless it is run by another."""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+EXAMPLES = ROOT / "examples"
+
+
+def make(folder, text):
+    """A model as save_pretrained writes it, with a tokenizer of the text."""
+    import tokenizers
+    import transformers
+
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=400, show_progress=False)
+    tokenizer.train([text], trainer)
+    config = transformers.GPT2Config(
+        vocab_size=tokenizer.get_vocab_size(), n_layer=3, n_head=2, n_embd=32
+    )
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def read_back(before, after):
+    import torch
+    import transformers
+
+    models = [
+        transformers.AutoModelForCausalLM.from_pretrained(f) for f in (before, after)
+    ]
+    changes = [
+        (a - b).abs().max().item()
+        for a, b in zip(*(m.parameters() for m in models), strict=True)
+    ]
+    assert all(0 < change < 0.1 for change in changes), changes
+    ids = models[1].generate(torch.tensor([[1, 2, 3]]), max_new_tokens=5)
+    assert ids.shape == (1, 8), ids
+
+
+def run(environment, *command):
+    done = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True,
+        env=os.environ | environment,
+    )  # fmt: skip
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path)
+    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    parser.add_argument("--make", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--read-back", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.make:
+        return make(pathlib.Path(options.make[0]), options.make[1])
+    if options.read_back:
+        return read_back(*options.read_back)
+    if subprocess.run([options.python, "-c", "import torch, transformers"],
+                      capture_output=True).returncode:  # fmt: skip
+        print("skipped: no Python with torch and transformers")
+        return None
+    text = ROOT / "LICENSE"
+    here = {"CHIMERA_BIN": str(options.tools.resolve())}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        output = run(here | {"STEPS": "30"}, EXAMPLES / "own-module.sh", text)
+        # Layers of one kind are exported once.
+        assert "9 layers of 4 kinds" in output, output
+        assert "gradients are autograd's" in output, output
+        losses = re.findall(r"step \d+/30 +loss ([\d.]+)", output)
+        assert float(losses[-1]) < float(losses[0]) - 1, output
+        print("own-module.sh:", output.splitlines()[-1])
+
+        run({}, options.python, __file__, "--make", folder, text)
+        output = run(
+            here | {"STEPS": "5", "CONTEXT": "32"}, EXAMPLES / "fine-tune.sh",
+            folder, text, folder / "tuned",
+        )  # fmt: skip
+        run({}, options.python, __file__, "--read-back", folder, folder / "tuned")
+        print("fine-tune.sh:", output.splitlines()[-1])
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes a GPT-2 and a Llama of Hugging Face's transformers with random weights,
+saves and exports them, and takes a step of SGD on 2 and 4 ranks, in float32, on a
+file of tokens. Holds loss, gradients and weights against the step of transformers'
+own model, by norm relative to that of all: within 1e-4. What the run saves,
+transformers reads.
+
+With --full the GPT-2 has the published size, 124 million parameters. Prints a
+line for each comparison and exits non-zero if one fails. Needs a Python with
+torch and transformers: the one of build/venv, unless it is run by another."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+
+from grid import run
+from numerics import losses
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+CONTEXT, SAMPLES, BATCHES, SEED, RATE = 32, 2, 4, 7, 0.25
+DESCRIPTION = """
+chimera.model @m exported("{package}")
+chimera.pipeline @p of @m stages({stages}) micro_batches({batches})
+    schedule("{schedule}") micro_batch_size({samples}) seed({seed}) optimizer(sgd)
+    learning_rate({rate}) weight_decay(0)
+"""
+
+
+def configurations(full):
+    import transformers
+
+    size = {} if full else {"n_layer": 4, "n_head": 4, "n_embd": 64}
+    gpt2 = transformers.GPT2Config(
+        **size, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0
+    )
+    llama = transformers.LlamaConfig(
+        vocab_size=1000, hidden_size=64, intermediate_size=128, num_hidden_layers=4,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
+    )  # fmt: skip
+    return {"gpt2": gpt2, "llama": llama}
+
+
+def make(name, folder, full):
+    """Saves a model with random weights, and tokens."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    config = configurations(full)[name]
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    model.save_pretrained(folder / "model")
+    tokens = torch.randint(0, config.vocab_size, (20000,))
+    (folder / "tokens.bin").write_bytes(tokens.to(torch.uint16).numpy().tobytes())
+
+
+def compare(folder):
+    """Takes the step and compares; a line of JSON for each difference."""
+    sys.path.insert(0, str(HERE))
+    import torch
+    import torch.nn.functional as F
+    import transformers
+    from reference import windows
+    from safetensors.torch import load_file
+
+    def load(path):
+        return {n: t.double() for n, t in load_file(path).items()}
+
+    torch.set_num_threads(2)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder / "model")
+    model.train()
+    raw = bytearray((folder / "tokens.bin").read_bytes())
+    text = torch.frombuffer(raw, dtype=torch.uint16).long().tolist()
+    settings = types.SimpleNamespace(
+        hold_out=0.1, context=CONTEXT, micro_batch_size=SAMPLES, seed=SEED
+    )
+    total = 0.0
+    for micro_batch in range(BATCHES):
+        tokens, labels = windows(text, settings, 0, micro_batch)
+        logits = model(tokens, use_cache=False).logits
+        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+        (loss / BATCHES).backward()
+        total += loss.item() / BATCHES
+    print(json.dumps(["loss", total]))
+    gradients = {n: p.grad.double() for n, p in model.named_parameters()}
+    with torch.no_grad():
+        for p in model.parameters():
+            p -= RATE * p.grad
+    weights = {n: p.detach().double() for n, p in model.named_parameters()}
+    for ranks in (2, 4):
+        for what, ours in (("gradients", gradients), ("weights", weights)):
+            theirs = load(folder / f"{what}{ranks}")
+            if theirs.keys() != ours.keys():
+                print(json.dumps([what, ranks, str(theirs.keys() ^ ours.keys())]))
+                continue
+            whole = sum(t.square().sum() for t in ours.values()).sqrt()
+            worst = max((ours[n] - theirs[n]).norm() / whole for n in ours)
+            print(json.dumps([what, ranks, worst.item()]))
+    # What was saved, as a user would read it.
+    trained = transformers.AutoModelForCausalLM.from_pretrained(folder / "trained")
+    trained.eval(), model.eval()
+    tokens = torch.tensor([text[:CONTEXT]])
+    with torch.no_grad():
+        a, b = model(tokens).logits, trained(tokens).logits
+    print(json.dumps(["logits", 4, ((a - b).norm() / a.norm()).item()]))
+
+
+def check(options, name, folder):
+    failed = 0
+
+    def say(good, line):
+        nonlocal failed
+        failed += not good
+        print(f"{'ok  ' if good else 'FAIL'} {name}: {line}", flush=True)
+
+    full = ["--full"] if options.full else []
+    run(options.python, __file__, "--make", name, "--folder", folder, *full)
+    weights = folder / "model/model.safetensors"
+    run(
+        options.python, ROOT / "tools/export/chimera-export",
+        ROOT / "examples/models/huggingface.py", f"source={folder / 'model'}",
+        f"context={CONTEXT}", f"samples={SAMPLES}", "--no-values",
+        "-o", folder / "package",
+    )  # fmt: skip
+    means = {}
+    for ranks, schedule in ((2, "1f1b"), (4, "chimera")):
+        source, program = folder / "m.mlir", folder / "m.chimera"
+        source.write_text(
+            DESCRIPTION.format(
+                package=folder / "package", stages=ranks, batches=BATCHES,
+                schedule=schedule, samples=SAMPLES, seed=SEED, rate=RATE,
+            )  # fmt: skip
+        )
+        run(options.tools / "chimera-compile", source, "-o", program)
+        run(
+            options.tools / "chimera-run", program, "--data", folder / "tokens.bin",
+            "--tokens", "uint16", "--load", weights, "--steps", 1, "--quiet",
+            "--evaluate-batches", 0, "--save", folder / f"weights{ranks}",
+            "--save-gradients", folder / f"gradients{ranks}",
+            "--log", folder / f"log{ranks}",
+        )  # fmt: skip
+        means[ranks] = losses(folder / f"log{ranks}")[0]
+    trained = folder / "trained"
+    trained.mkdir()
+    for file in (folder / "model").glob("*.json"):
+        (trained / file.name).write_bytes(file.read_bytes())
+    (folder / "weights4").rename(folder / "trained/model.safetensors")
+    (folder / "weights4").symlink_to(folder / "trained/model.safetensors")
+    rows = run(options.python, __file__, "--compare", "--folder", folder)
+    for row in map(json.loads, rows.splitlines()):
+        if row[0] == "loss":
+            for ranks, mean in means.items():
+                say(abs(mean - row[1]) <= 1e-4 * row[1],
+                    f"loss of {ranks} ranks {mean:.6f}, transformers' {row[1]:.6f}")  # fmt: skip
+        else:
+            what, ranks, worst = row
+            good = isinstance(worst, float) and worst <= 1e-4
+            say(good, f"{what} of {ranks} ranks differ by {worst}")
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path)
+    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    parser.add_argument("--full", action="store_true", help="GPT-2's published size")
+    parser.add_argument("--make", help=argparse.SUPPRESS)
+    parser.add_argument("--compare", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=pathlib.Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.make:
+        return make(options.make, options.folder, options.full)
+    if options.compare:
+        return compare(options.folder)
+    if subprocess.run([options.python, "-c", "import torch, transformers"],
+                      capture_output=True).returncode:  # fmt: skip
+        print("skipped: no Python with torch and transformers")
+        return None
+    failed = 0
+    for name in ("gpt2", "llama"):
+        with tempfile.TemporaryDirectory() as folder:
+            failed += check(options, name, pathlib.Path(folder))
+    sys.exit(f"{failed} comparisons failed" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains the runtime's own GPT-2 and an exported one, examples/models/gpt2.py, from the
+same weights, with dropout and without, in float32 and float64: losses, weights and
+gradients are the same to the last bit, but in float64 with dropout, where they agree
+to 1e-10. Without dropout their plans are the same too, to the byte; with it the
+exported model keeps attention's probabilities, which the other makes again. Needs a Python with torch: the one
+of build/venv, unless it is run by another."""
+
+import argparse
+import json
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+from grid import in_parallel, run
+from numerics import losses, read_tensors, worst_difference
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LAYERS = 4
+SIZES = {"layers": LAYERS, "heads": 2, "width": 32, "context": 16}
+PIPELINE = """
+chimera.pipeline @p of @m stages(2) micro_batches(4) schedule("chimera")
+    micro_batch_size(2) weight_type({type}) {options}
+"""
+
+
+def exported_name(name):
+    """Of a parameter of the runtime's own model."""
+    layer, rest = re.fullmatch(r"layers\.(\d+)\.(.*)", name).groups()
+    if int(layer) == 0:
+        return f"{rest}.weight"
+    return rest if int(layer) == LAYERS + 1 else f"blocks.{int(layer) - 1}.{rest}"
+
+
+def renamed(source, target):
+    """Copies a safetensors file with the exported model's names."""
+    data = source.read_bytes()
+    (length,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8 : 8 + length])
+    header.pop("__metadata__", None)
+    text = json.dumps({exported_name(n): e for n, e in header.items()}).encode()
+    text += b" " * (-len(text) % 8)
+    target.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
+
+
+def tensors(path):
+    """Bytes by name."""
+    data = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8 : 8 + length])
+    return {
+        name: data[8 + length + entry["data_offsets"][0] :][
+            : entry["data_offsets"][1] - entry["data_offsets"][0]
+        ]
+        for name, entry in header.items()
+        if name != "__metadata__"
+    }
+
+
+def check(options, folder, kind, dropout, more):
+    python_type = {"f32": "float32", "f64": "float64"}[kind]
+    case = f"{python_type}, dropout {dropout}, {more or 'whole backwards'}"
+    sizes = [f"{name}={value}" for name, value in SIZES.items()]
+    run(
+        options.python, ROOT / "tools/export/chimera-export",
+        ROOT / "examples/models/gpt2.py", *sizes, f"dropout={dropout}", "samples=2",
+        "--type", python_type, "--no-values", "-o", folder / "package",
+    )  # fmt: skip
+    clauses = " ".join(f"{name}({value})" for name, value in SIZES.items())
+    models = {
+        "own": f"gpt2 {clauses} vocabulary(256) dropout({dropout})",
+        "exported": 'exported("package")',
+    }
+    common = ("--data", ROOT / "LICENSE", "--quiet", "--evaluate-batches", 0)
+    plans, outcome = {}, {}
+    for name, model in models.items():
+        source, program = folder / f"{name}.mlir", folder / f"{name}.chimera"
+        source.write_text(
+            f"chimera.model @m {model}" + PIPELINE.format(type=kind, options=more)
+        )
+        run(options.tools / "chimera-compile", source, "-o", program)
+        dump = json.loads(
+            run(options.tools / "chimera-translate", "--program-to-json", program)
+        )
+        plans[name] = [
+            (w["arena_bytes"], w["peak_bytes"], w["buffers"]) for w in dump["workers"]
+        ]
+        if name == "own":
+            run(
+                options.tools / "chimera-run", program, *common, "--sequential",
+                "--steps", 0, "--save", folder / "start",
+            )  # fmt: skip
+            renamed(folder / "start", folder / "start.exported")
+        start = folder / ("start" if name == "own" else "start.exported")
+        files = [folder / f"{name}.{what}" for what in ("weights", "gradients", "log")]
+        run(
+            options.tools / "chimera-run", program, *common, "--steps", 3,
+            "--threads", 1, "--load", start, "--save", files[0],
+            "--save-gradients", files[1], "--log", files[2],
+        )  # fmt: skip
+        outcome[name] = files
+    lines, failed = [], 0
+
+    def say(good, line):
+        nonlocal failed
+        failed += not good
+        lines.append(f"{'ok  ' if good else 'FAIL'} {case}: {line}")
+
+    if not dropout:
+        # Partition counts other operations, and cuts alike here.
+        say(plans["own"] == plans["exported"], "plans are the same")
+    if not (kind == "f64" and dropout):
+        same = losses(outcome["own"][2]) == losses(outcome["exported"][2])
+        say(same, "losses, to the last bit")
+    for what, own, theirs in zip(
+        ("weights", "gradients"), outcome["own"], outcome["exported"]
+    ):
+        renamed(own, folder / "renamed")
+        if kind == "f64" and dropout:
+            worst = worst_difference(read_tensors(folder / "renamed"), read_tensors(theirs))
+            say(worst <= 1e-10, f"{what} differ by {worst:.1e}")
+        else:
+            say(tensors(folder / "renamed") == tensors(theirs), f"{what}, to the last bit")
+    return lines, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    options = parser.parse_args()
+    if subprocess.run([options.python, "-c", "import torch, safetensors"],
+                      capture_output=True).returncode:  # fmt: skip
+        print("skipped: no Python with torch and safetensors")
+        return
+    cases = [
+        (kind, dropout, more)
+        for kind in ("f32", "f64")
+        for dropout in (0.0, 0.1)
+        for more in ("", "recompute(all)")
+    ]
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+
+        def one(numbered):
+            number, case = numbered
+            folder = pathlib.Path(name) / str(number)
+            folder.mkdir()
+            return check(options, folder, *case)
+
+        for lines, count in in_parallel(one, list(enumerate(cases))):
+            print("\n".join(lines), flush=True)
+            failed += count
+    sys.exit(f"{failed} comparisons failed" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
