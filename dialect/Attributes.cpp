@@ -136,10 +136,11 @@ LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 int64_t weights, int64_t optimizer,
                                 int64_t stash, int64_t boundary, int64_t copy) {
   if (weights < 1 || optimizer < 0 || stash < 1 || boundary < 1)
-    return emitError() << "expected positive sizes, and an optimizer state of at "
-                          "least 0, got weights " << weights
-                       << ", optimizer " << optimizer << ", stash " << stash
-                       << " and boundary " << boundary;
+    return emitError()
+           << "expected positive sizes, and an optimizer state of at "
+              "least 0, got weights "
+           << weights << ", optimizer " << optimizer << ", stash " << stash
+           << " and boundary " << boundary;
   if (copy < 0 || copy >= weights)
     return emitError() << "expected a copy that is a part of the weights' "
                        << weights << " bytes, got " << copy;

@@ -114,8 +114,8 @@ static LogicalResult verifyWhatIsGiven(ModelOp op) {
   for (auto [name, isGiven] : sizes)
     if (isGiven == isExported)
       return op.emitOpError(isExported ? "expected no " : "expected ")
-             << name << " of " << (isExported ? "an exported" : "a")
-             << " model" << (isExported ? ": its package says it" : "");
+             << name << " of " << (isExported ? "an exported" : "a") << " model"
+             << (isExported ? ": its package says it" : "");
   if (isExported && (op.getTied() || !op.getDropout().isZero()))
     return op.emitOpError("expected neither dropout nor tied of an exported "
                           "model: its package says it");

@@ -124,8 +124,8 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
   }
   int64_t boundary = 0;
   for (uint32_t layer : {uint32_t(0), layers - 1})
-    boundary = std::max(boundary,
-                        program::boundaryBytes(model, types, batch, layer));
+    boundary =
+        std::max(boundary, program::boundaryBytes(model, types, batch, layer));
   int64_t parameters = program::parameterCount(model, 0, layers);
   if (total > kLargest || boundary > kLargest || parameters > kLargest / 16)
     return pipeline.emitOpError("expected a model whose operations and bytes "
@@ -143,14 +143,12 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
     int64_t elements = program::parameterCount(model, first, ends[s] - first);
     int64_t parameterBytes = program::parameterBytes(types, elements);
     int64_t copy = program::copyBytes(types, elements);
-    auto bytes = BytesAttr::get(builder.getContext(), parameterBytes + copy,
-                                program::optimizerBytes(
-                                    stringifyOptimizer(pipeline.getOptimizer()),
-                                    parameterBytes),
-                                std::max<int64_t>(stash, 1),
-                                program::boundaryBytes(model, types, batch,
-                                                       ends[s] - 1),
-                                copy);
+    auto bytes = BytesAttr::get(
+        builder.getContext(), parameterBytes + copy,
+        program::optimizerBytes(stringifyOptimizer(pipeline.getOptimizer()),
+                                parameterBytes),
+        std::max<int64_t>(stash, 1),
+        program::boundaryBytes(model, types, batch, ends[s] - 1), copy);
     // An embedding is a copy and has next to no operations, but takes time.
     auto atLeast1 = [](int64_t cost) { return std::max<int64_t>(cost, 1); };
     // Halves are derived where both are equal.

@@ -21,12 +21,11 @@ using namespace chimera::runtime;
 
 namespace {
 uint64_t tokensPerStep(const program::ProgramT &program) {
-  return program.model
-             ? uint64_t(program.micro_batches) * program.data_parallel *
-                   program.micro_batch_size *
-                   static_cast<uint64_t>(
-                       program::contextOf(*program.model).value_or(0))
-             : 0;
+  return program.model ? uint64_t(program.micro_batches) *
+                             program.data_parallel * program.micro_batch_size *
+                             static_cast<uint64_t>(
+                                 program::contextOf(*program.model).value_or(0))
+                       : 0;
 }
 } // namespace
 

@@ -25,6 +25,7 @@
 #include "tools/Workload.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 
@@ -53,17 +54,22 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
   auto digest = [](const std::string &text) {
     return digestOf(std::as_bytes(std::span(text)));
   };
-  return {{"--stages", digest(load.kind)},
-          {"--device", digest(settings.device)},
-          {"--all-reduce", digest(settings.allReduce)},
-          {"--data and --hold-out", load.text ? load.text->digest() : 0},
-          {"--load", load.valuesDigest},
-          // The root alone writes, and no user knows which rank it is.
-          {"--save", digest(settings.save)},
-          {"--save-gradients", digest(settings.saveGradients)},
-          {"--log", digest(settings.log)},
-          {"--profile", digest(settings.profile)},
-          {"--evaluate-batches", settings.evaluateBatches}};
+  return {
+      {"--stages", digest(load.kind)},
+      {"--device", digest(settings.device)},
+      {"--all-reduce", digest(settings.allReduce)},
+      {"--data and --hold-out", load.text ? load.text->digest() : 0},
+      {"--load", load.valuesDigest},
+      {"--mask and --mask-rate",
+       settings.given.contains("--mask")
+           ? mix({1, settings.mask, std::bit_cast<uint64_t>(settings.maskRate)})
+           : 0},
+      // The root alone writes, and no user knows which rank it is.
+      {"--save", digest(settings.save)},
+      {"--save-gradients", digest(settings.saveGradients)},
+      {"--log", digest(settings.log)},
+      {"--profile", digest(settings.profile)},
+      {"--evaluate-batches", settings.evaluateBatches}};
 }
 
 /// Makes a run from the settings. The references in it are to the arguments.

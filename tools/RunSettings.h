@@ -18,21 +18,22 @@ namespace chimera {
 
 /// The words that options take.
 inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
-                            *kExported = "exported",
-                            *kExact = "exact", *kSynthetic = "synthetic",
+                            *kExported = "exported", *kExact = "exact",
+                            *kSynthetic = "synthetic",
                             *kInProcess = "in-process", *kMpi = "mpi",
                             *kTcp = "tcp", *kOn = "on", *kOff = "off",
                             *kOrdered = "ordered", *kTransport = "transport",
                             *kText = "text", *kUInt16 = "uint16",
-                            *kUInt32 = "uint32", *kHost = "host", *kCuda = "cuda",
-                            *kSimulated = "simulated";
+                            *kUInt32 = "uint32", *kHost = "host",
+                            *kCuda = "cuda", *kSimulated = "simulated";
 
 /// Whether stages of the kind compute with tensors, on data.
 inline bool isOfTensors(const std::string &kind) {
   return kind == kTransformer || kind == kExported;
 }
 
-/// What --stages, --tokens, --transport, --device, --progress and --all-reduce take.
+/// What --stages, --tokens, --transport, --device, --progress and --all-reduce
+/// take.
 inline std::vector<std::string> stageKinds() {
   return {kAuto, kTransformer, kExported, kExact, kSynthetic};
 }
@@ -56,6 +57,8 @@ struct RunSettings {
   std::string stages = kAuto;
   std::vector<std::string> data;
   std::string tokens = kAuto;
+  uint64_t mask = 0;
+  double maskRate = 0.15;
   std::string load;
   std::string save;
   std::string saveGradients;

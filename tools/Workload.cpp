@@ -27,6 +27,21 @@ static TokenFormat formatOf(const RunSettings &settings) {
                                       : TokenFormat::Auto;
 }
 
+/// What of the tokens is masked, if anything.
+static std::optional<Masking> maskingOf(const RunSettings &settings,
+                                        const program::ProgramT &program) {
+  if (!settings.given.contains("--mask")) {
+    if (settings.given.contains("--mask-rate"))
+      throw std::invalid_argument("--mask-rate is for --mask: give that too");
+    return std::nullopt;
+  }
+  if (!program.model || !program.model->package)
+    throw std::invalid_argument("--mask is for exported models, whose loss "
+                                "says which labels count: the "
+                                "runtime's own predict the next token");
+  return Masking{static_cast<int64_t>(settings.mask), settings.maskRate};
+}
+
 /// Refuses options that stages of this kind do nothing with.
 static void refuseWithoutEffect(const RunSettings &settings,
                                 const std::string &kind) {
@@ -42,8 +57,9 @@ static void refuseWithoutEffect(const RunSettings &settings,
   };
   if (!isOfTensors(kind))
     for (const char *option :
-         {"--data", "--tokens", "--load", "--save", "--save-gradients", "--hold-out",
-          "--evaluate-batches", "--cuda-graphs"})
+         {"--data", "--tokens", "--mask", "--mask-rate", "--load", "--save",
+          "--save-gradients", "--hold-out", "--evaluate-batches",
+          "--cuda-graphs"})
       refuse(option, "transformer and exported");
   if (kind != kSynthetic)
     refuse("--unit-ns", kSynthetic);
@@ -54,7 +70,7 @@ static void refuseWithoutEffect(const RunSettings &settings,
 /// The kind of stages that the program runs with.
 static std::string kindOf(const RunSettings &settings,
                           const program::ProgramT &program) {
-  const char *ofModel = !program.model          ? kExact
+  const char *ofModel = !program.model           ? kExact
                         : program.model->package ? kExported
                                                  : kTransformer;
   if (settings.stages == kAuto)
@@ -96,9 +112,10 @@ static void addModel(Workload &load, const RunSettings &settings,
                                           uint64_t windows) {
       return meanHeldOutLoss(*text, windows, whole.micro_batch_size,
                              [&](auto tokens, auto labels) {
-                               return lossOf(whole, weights,
-                                             std::as_bytes(tokens),
-                                             std::as_bytes(labels));
+                               return WeighedLoss{
+                                   lossOf(whole, weights, std::as_bytes(tokens),
+                                          std::as_bytes(labels)),
+                                   weightOf(whole, std::as_bytes(labels))};
                              });
     };
     return;
@@ -136,12 +153,12 @@ Workload chimera::makeWorkload(const RunSettings &settings,
     throw std::invalid_argument(
         load.kind + " stages need text to train on: give --data FILE, or "
                     "--stages exact or synthetic to run without");
-  auto text =
-      std::make_unique<TextData>(openTokens(settings.data, formatOf(settings),
-                                            TextData::kMostBytes),
-                                 program, settings.holdOut);
+  auto text = std::make_unique<TextData>(
+      openTokens(settings.data, formatOf(settings), TextData::kMostBytes),
+      program, settings.holdOut, maskingOf(settings, program));
   load.text = text.get();
-  load.data = std::move(text);
+  load.data = load.kind == kExported ? withWeights(program, std::move(text))
+                                     : std::move(text);
   addModel(load, settings, program);
   if (load.accelerator) {
     if (settings.cudaGraphs)

@@ -92,6 +92,14 @@ static int run(int argc, char **argv) {
                  "says, else text")
       ->check(oneOf(tokenKinds()))
       ->capture_default_str();
+  app.add_option("--mask", settings.mask,
+                 "Train to predict masked tokens, as BERT does: this token "
+                 "stands for them, and all other labels are -100")
+      ->transform(wholeWithin(0, uint64_t(1) << 32));
+  app.add_option("--mask-rate", settings.maskRate,
+                 "The part of the tokens that --mask chooses")
+      ->check(within(0.0, 1.0))
+      ->capture_default_str();
   addFile("--load", settings.load,
           "Begin with the weights in this safetensors file; without it they "
           "are drawn");

@@ -250,7 +250,8 @@ void Interpreter::post(const Instruction &instruction, uint32_t index) {
 void Interpreter::update(const Instruction &instruction, uint64_t step) {
   std::span<const uint32_t> in = program::operandsOf(worker, instruction);
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);
-  double scale = gradientScale(program, instruction.micro_batches());
+  double scale = gradientScale(program, data, step, instruction.micro_batch(),
+                               instruction.micro_batches());
   // Any step may turn out to be the last.
   if (options.keepGradients)
     keepGradient(instruction, bytesOf(in[2]), scale);

@@ -299,8 +299,8 @@ void Interpreter::tellOfSteps(size_t mostAhead) {
     if (first.lossType)
       loss = readLoss({losses[first.step % losses.size()].get(), kLossBytes},
                       *first.lossType,
-                      static_cast<uint64_t>(program.micro_batches) *
-                          program.data_parallel);
+                      totalWeight(program, data, first.step, /*first=*/0,
+                                  program.micro_batches));
     onStep(first.step, loss);
   }
 }

@@ -12,14 +12,30 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 using namespace chimera;
 using namespace chimera::runtime;
 
+double chimera::runtime::totalWeight(const program::ProgramT &program,
+                                     DataSource &data, uint64_t step,
+                                     uint32_t first, uint32_t count) {
+  const uint64_t each = program.micro_batches;
+  double total = 0;
+  for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
+    for (uint64_t m = first; m < uint64_t{first} + count; ++m)
+      total += data.weight(
+          {.step = step + m / each, .index = copy * each + m % each});
+  return total;
+}
+
 double chimera::runtime::gradientScale(const program::ProgramT &program,
-                                       uint32_t microBatches) {
-  return 1.0 / (static_cast<double>(microBatches) * program.data_parallel);
+                                       DataSource &data, uint64_t step,
+                                       uint32_t first, uint32_t count) {
+  const double weight = totalWeight(program, data, step, first, count);
+  return weight > 0 ? 1 / weight : 0;
 }
 
 void chimera::runtime::addShares(ElementType type, ConstBytes shares,
@@ -31,7 +47,11 @@ void chimera::runtime::addShares(ElementType type, ConstBytes shares,
 }
 
 Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
-                                uint64_t microBatches) {
+                                double weight) {
+  if (!(weight > 0))
+    throw std::runtime_error("expected a step with labels that count, they "
+                             "weigh " +
+                             std::to_string(weight));
   uint64_t bits = 0;
   std::memcpy(&bits, sum.data(), std::min(sum.size(), sizeof(bits)));
   double total = 0;
@@ -46,5 +66,5 @@ Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
     total = static_cast<double>(bits);
     break;
   }
-  return {bits, total / static_cast<double>(microBatches)};
+  return {bits, total / weight};
 }

@@ -12,23 +12,30 @@
 
 namespace chimera::runtime {
 
-/// 1 / (n·W) for an update from `microBatches` n of each copy: its loss is the
-/// mean over all of them.
-double gradientScale(const program::ProgramT &program, uint32_t microBatches);
+/// What the losses of micro-batches [first, first + count) of a step weigh, of
+/// all copies: count·W where each is a mean.
+double totalWeight(const program::ProgramT &program, DataSource &data,
+                   uint64_t step, uint32_t first, uint32_t count);
+
+/// By what the gradients of these are multiplied: one by their weight, or 0
+/// where nothing counts in them.
+double gradientScale(const program::ProgramT &program, DataSource &data,
+                     uint64_t step, uint32_t first, uint32_t count);
 
 /// Writes the sum of the `parts` shares of a loss that lie one after the other
 /// in `shares`.
 void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
 
-/// The loss of a step: the bits of the sum over all N·W micro-batches, and
-/// their mean as a number.
+/// The loss of a step: the bits of the sum over all N·W micro-batches, and that
+/// by their weight as a number.
 struct Loss {
   uint64_t sum;
   double mean;
 };
 
-/// Reads a sum of losses, of which there are `microBatches`.
-Loss readLoss(ConstBytes sum, ElementType type, uint64_t microBatches);
+/// Reads a sum of losses, which weigh as much together. Throws
+/// std::runtime_error where that is nothing: there is no mean.
+Loss readLoss(ConstBytes sum, ElementType type, double weight);
 
 } // namespace chimera::runtime
 

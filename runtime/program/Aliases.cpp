@@ -90,6 +90,8 @@ public:
     add(graphs->saved());
     add(graphs->forward());
     add(graphs->backward());
+    if (graphs->weight())
+      add(graphs->weight());
     add(graphs->kept());
   }
   void add(const TensorShape *tensor) {

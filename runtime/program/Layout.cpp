@@ -44,8 +44,7 @@ constexpr char kHeadWeight[] = "head.weight";
 
 Parameter normal(std::string name, std::vector<int64_t> shape,
                  double deviation = kDeviation) {
-  return {std::move(name), std::move(shape), Start::Normal,
-          deviation};
+  return {std::move(name), std::move(shape), Start::Normal, deviation};
 }
 Parameter zeros(std::string name, std::vector<int64_t> shape) {
   return {std::move(name), std::move(shape), Start::Zeros};
@@ -106,7 +105,8 @@ std::string checkModel(const ModelT &model) {
     return model.architecture == kExported
                ? checkPackage(*model.package)
                : "expected architecture 'exported' of a model with a package, "
-                 "got '" + model.architecture + "'";
+                 "got '" +
+                     model.architecture + "'";
   if (std::ranges::find(kArchitectures, model.architecture) ==
       std::end(kArchitectures))
     return "expected architecture 'gpt2', got '" + model.architecture + "'";
@@ -316,8 +316,7 @@ std::optional<Tied> tiedParameters(const ModelT &model, Types types,
       result = sum({result, parameters[i].elements()});
     return result;
   };
-  const int64_t elements =
-      layerParameters(model, 0)[tied->first].elements();
+  const int64_t elements = layerParameters(model, 0)[tied->first].elements();
   const int64_t inLast =
       sum({parameterCount(model, layers - lastCount, lastCount - 1),
            before(layers - 1, tied->last)});
@@ -411,9 +410,9 @@ std::string checkStages(const ProgramT &program) {
   if (std::string problem = checkLayers(program); !problem.empty())
     return problem;
   for (size_t s = 0; s < program.stages.size(); ++s)
-    if (std::string problem =
-            checkBytes(*program.model, typesOf(program),
-                       program.optimizer->name, program.micro_batch_size, program.stages[s]);
+    if (std::string problem = checkBytes(
+            *program.model, typesOf(program), program.optimizer->name,
+            program.micro_batch_size, program.stages[s]);
         !problem.empty())
       return "stage " + std::to_string(s) + ": " + problem;
   return checkTied(program);
@@ -490,9 +489,8 @@ int64_t labelBytes(const ModelT &model, uint32_t microBatchSize) {
 std::optional<int64_t> contextOf(const ModelT &model) {
   if (!model.package)
     return model.context;
-  auto context =
-      [](const LayerGraphsT &graphs,
-         const std::vector<std::unique_ptr<TensorShapeT>> &tensors)
+  auto context = [](const LayerGraphsT &graphs,
+                    const std::vector<std::unique_ptr<TensorShapeT>> &tensors)
       -> std::optional<int64_t> {
     if (tensors.size() != 1 || tensors[0]->type != TensorType::Int64 ||
         tensors[0]->shape.size() != 2 || tensors[0]->shape[0] != graphs.samples)

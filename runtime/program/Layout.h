@@ -119,7 +119,8 @@ struct StageParameter {
 /// The parameters of layers [first, first + count) in the order in which they
 /// lie in a stage's weights, without padding: those of its layers, one after
 /// another, but the last layer's tied parameter only where the layers do not
-/// have the first one, which it is tied to. Requires a checked model and a range of its layers.
+/// have the first one, which it is tied to. Requires a checked model and a
+/// range of its layers.
 std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
                                             uint32_t count);
 
@@ -130,8 +131,9 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
 bool isTied(const ModelT &model);
 
 /// Where the first stage and the last one, of the model's last `lastCount`
-/// layers, hold a tied model's parameter that both have. None where the model is not tied or
-/// one stage is both. Requires a checked model and 1 to all of its layers.
+/// layers, hold a tied model's parameter that both have. None where the model
+/// is not tied or one stage is both. Requires a checked model and 1 to all of
+/// its layers.
 std::optional<Tied> tiedParameters(const ModelT &model, Types types,
                                    uint32_t lastCount);
 
@@ -145,9 +147,9 @@ std::string checkBytes(const ModelT &model, Types types,
 /// Empty if the stages of `program` (which has some, and an optimizer) are
 /// those of its model, else what is wrong with them: a model that checkModel
 /// refuses, a use of it that checkUse does, no samples in a micro-batch, an
-/// optimizer that checkOptimizer refuses, layers that are not in one stage each, in
-/// order, bytes of weights, optimizer state or a boundary that are not the
-/// layers', or another `tied` than the model's.
+/// optimizer that checkOptimizer refuses, layers that are not in one stage
+/// each, in order, bytes of weights, optimizer state or a boundary that are not
+/// the layers', or another `tied` than the model's.
 std::string checkStages(const ProgramT &program);
 
 /// Costs of `layer` for one micro-batch of `microBatchSize` sequences. The

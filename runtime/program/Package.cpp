@@ -27,11 +27,10 @@ constexpr size_t kMostName = 1 << 10;
 using Shapes = std::vector<std::unique_ptr<TensorShapeT>>;
 
 const char *nameOf(Role role) {
-  const char *const names[] = {"parameter",       "constant",
-                               "input",           "label",
-                               "output",          "saved tensor",
-                               "output gradient", "input gradient",
-                               "weight gradient"};
+  const char *const names[] = {
+      "parameter",       "constant",       "input",
+      "label",           "output",         "saved tensor",
+      "output gradient", "input gradient", "weight gradient"};
   const auto number = static_cast<size_t>(role);
   return number < std::size(names) ? names[number] : "unknown role";
 }
@@ -91,10 +90,11 @@ private:
   }
 
   void checkShape(const std::vector<int64_t> &shape) {
-    const bool areGood = std::ranges::all_of(
-        shape, [](int64_t extent) { return extent >= 1; });
+    const bool areGood =
+        std::ranges::all_of(shape, [](int64_t extent) { return extent >= 1; });
     if (!areGood || shape.size() > 64 || elementsOf(shape) > kMostElements)
-      fail("expected shapes of extents of at least 1 and at most 2^44 elements");
+      fail(
+          "expected shapes of extents of at least 1 and at most 2^44 elements");
   }
 
   void checkShapes(const Shapes &shapes) {
@@ -130,7 +130,8 @@ private:
       const int64_t bytes =
           elementsOf(constant->shape) * bytesOf(constant->type);
       if (constant->bytes.size() != static_cast<uint64_t>(bytes))
-        fail("expected " + std::to_string(bytes) + " bytes of a constant, got " +
+        fail("expected " + std::to_string(bytes) +
+             " bytes of a constant, got " +
              std::to_string(constant->bytes.size()));
     }
     if (kind.graphs.empty())
@@ -142,8 +143,9 @@ private:
              std::to_string(graphs.samples));
       for (size_t j = 0; j < i; ++j)
         if (kind.graphs[j]->samples == graphs.samples)
-          fail("expected graphs for different numbers of samples, got two for " +
-               std::to_string(graphs.samples));
+          fail(
+              "expected graphs for different numbers of samples, got two for " +
+              std::to_string(graphs.samples));
       checkGraphs(kind, graphs);
     }
   }
@@ -190,9 +192,8 @@ private:
     const Role given[] = {Role::Parameter, Role::Constant, Role::Input,
                           Role::Label};
     const Role made[] = {Role::Output, Role::Saved};
-    const Role givenBack[] = {Role::Parameter, Role::Constant,
-                              Role::Input,     Role::Label,
-                              Role::Output,    Role::Saved,
+    const Role givenBack[] = {Role::Parameter,     Role::Constant, Role::Input,
+                              Role::Label,         Role::Output,   Role::Saved,
                               Role::OutputGradient};
     const Role madeBack[] = {Role::InputGradient, Role::WeightGradient};
     const std::string before = where;
@@ -203,6 +204,13 @@ private:
         if (!isAmong(graphs.forward->outputs, role, i))
           fail(std::string("expected it to make ") + nameOf(role) + " " +
                std::to_string(i));
+    if (graphs.weight) {
+      const Role labels[] = {Role::Label}, weight[] = {Role::Output};
+      where = before + "weight: ";
+      checkGraph(*graphs.weight, labels, weight, count);
+      if (graphs.weight->outputs.size() != 1)
+        fail("expected it to make one number");
+    }
     where = before + "backward: ";
     checkGraph(*graphs.backward, givenBack, madeBack, count);
     for (const Port &port : graphs.backward->outputs)
@@ -293,7 +301,8 @@ private:
   void checkArgument(const ArgumentT &argument) {
     auto expect = [&](bool isGood) {
       if (!isGood)
-        fail("expected an argument of one of the kinds, with what its kind has");
+        fail(
+            "expected an argument of one of the kinds, with what its kind has");
     };
     if (argument.kind != ArgumentKind::Value &&
         argument.kind != ArgumentKind::Values)
@@ -334,6 +343,8 @@ private:
       return fail("expected graphs for as many numbers of samples as the first "
                   "layer has");
     for (const auto &graphs : kind.graphs) {
+      if (!isLast && graphs->weight)
+        return fail("expected a weight in the last layer alone");
       if (isLast) {
         const auto &outputs = graphs->outputs;
         if (outputs.size() != 1 || !outputs[0]->shape.empty() ||
@@ -355,10 +366,13 @@ private:
           return fail("expected it to take what the layer before it makes, for "
                       "each number of samples");
       }
+      if (!graphs->weight != !kind.graphs[0]->weight)
+        return fail("expected a weight for all numbers of samples or for none");
       // A part of a micro-batch has its share of each buffer.
       const LayerGraphsT &most = *kind.graphs[0];
       const auto share = [&](int64_t bytes, int64_t ofMost) {
-        return __int128(bytes) * most.samples == __int128(ofMost) * graphs->samples;
+        return __int128(bytes) * most.samples ==
+               __int128(ofMost) * graphs->samples;
       };
       if (!share(bytesOf(graphs->inputs), bytesOf(most.inputs)) ||
           !share(bytesOf(graphs->labels), bytesOf(most.labels)) ||
@@ -443,8 +457,8 @@ uint64_t fileBytes(const PackageT &package) {
       bytes += kTable + shape->shape.size() * sizeof(int64_t);
   };
   auto addGraph = [&](const GraphT &graph) {
-    bytes += kTable +
-             (graph.inputs.size() + graph.outputs.size()) * sizeof(Port);
+    bytes +=
+        kTable + (graph.inputs.size() + graph.outputs.size()) * sizeof(Port);
     for (const auto &call : graph.calls) {
       bytes += kTable + call->operator_.size() + call->overload.size() +
                call->results.size() * sizeof(int32_t);
@@ -466,10 +480,12 @@ uint64_t fileBytes(const PackageT &package) {
     for (const auto &graphs : kind->graphs) {
       bytes += kTable + graphs->differentiable.size() +
                graphs->kept.size() * sizeof(uint32_t);
-      for (const Shapes *shapes : {&graphs->inputs, &graphs->labels,
-                                   &graphs->outputs, &graphs->saved})
+      for (const Shapes *shapes :
+           {&graphs->inputs, &graphs->labels, &graphs->outputs, &graphs->saved})
         addShapes(*shapes);
       addGraph(*graphs->forward);
+      if (graphs->weight)
+        addGraph(*graphs->weight);
       addGraph(*graphs->backward);
     }
   }
@@ -534,6 +550,11 @@ bool takes(const GraphT &graph, Role role, uint32_t index) {
   return std::ranges::any_of(graph.inputs, [&](const Port &port) {
     return port.role() == role && port.index() == index;
   });
+}
+
+bool isWeighed(const PackageT &package) {
+  return package.kinds[package.layers.back()->kind]->graphs[0]->weight !=
+         nullptr;
 }
 
 int64_t stashBytes(const LayerGraphsT &graphs) {

@@ -30,13 +30,13 @@ inline constexpr uint32_t kPackageVersion = 1;
 inline constexpr char kPackageFile[] = "model.json";
 
 /// The package in the folder `path`. Null, with the reason in `error`, where
-/// there is none, its file is no JSON of the schema or has more than 256 MiB, or
-/// checkPackage refuses it.
+/// there is none, its file is no JSON of the schema or has more than 256 MiB,
+/// or checkPackage refuses it.
 std::unique_ptr<PackageT> readPackage(const std::string &path,
                                       std::string &error);
 
-/// The package that a description's `text` is. Null, with the reason in `error`,
-/// as above.
+/// The package that a description's `text` is. Null, with the reason in
+/// `error`, as above.
 std::unique_ptr<PackageT> parsePackage(const std::string &text,
                                        std::string &error);
 
@@ -63,13 +63,16 @@ int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors);
 /// Elements of a tensor.
 int64_t elementsOf(const std::vector<int64_t> &shape);
 
-/// Bytes of the largest of a layer's tensors: parameters, constants, those at its
-/// boundaries and those that it saves.
+/// Bytes of the largest of a layer's tensors: parameters, constants, those at
+/// its boundaries and those that it saves.
 int64_t largestBytes(const LayerKindT &kind, const LayerGraphsT &graphs,
                      int64_t bytesOfParameter);
 
 /// Whether the graph takes value `index` of a role.
 bool takes(const GraphT &graph, Role role, uint32_t index);
+
+/// Whether the model's loss is a sum, and labels weigh what they say.
+bool isWeighed(const PackageT &package);
 
 /// Bytes that a forward keeps for the backward: what it saves, and those of its
 /// inputs, labels and outputs that the backward takes.

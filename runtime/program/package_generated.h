@@ -899,6 +899,7 @@ struct LayerGraphsT : public flatbuffers::NativeTable {
   std::unique_ptr<chimera::program::GraphT> backward{};
   std::vector<uint32_t> kept{};
   uint64_t kept_bytes = 0;
+  std::unique_ptr<chimera::program::GraphT> weight{};
   uint64_t forward_flops = 0;
   uint64_t input_gradient_flops = 0;
   uint64_t weight_gradient_flops = 0;
@@ -923,9 +924,10 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_BACKWARD = 18,
     VT_KEPT = 20,
     VT_KEPT_BYTES = 22,
-    VT_FORWARD_FLOPS = 24,
-    VT_INPUT_GRADIENT_FLOPS = 26,
-    VT_WEIGHT_GRADIENT_FLOPS = 28
+    VT_WEIGHT = 24,
+    VT_FORWARD_FLOPS = 26,
+    VT_INPUT_GRADIENT_FLOPS = 28,
+    VT_WEIGHT_GRADIENT_FLOPS = 30
   };
   uint32_t samples() const {
     return GetField<uint32_t>(VT_SAMPLES, 0);
@@ -987,6 +989,12 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_kept_bytes(uint64_t _kept_bytes = 0) {
     return SetField<uint64_t>(VT_KEPT_BYTES, _kept_bytes, 0);
   }
+  const chimera::program::Graph *weight() const {
+    return GetPointer<const chimera::program::Graph *>(VT_WEIGHT);
+  }
+  chimera::program::Graph *mutable_weight() {
+    return GetPointer<chimera::program::Graph *>(VT_WEIGHT);
+  }
   uint64_t forward_flops() const {
     return GetField<uint64_t>(VT_FORWARD_FLOPS, 0);
   }
@@ -1029,6 +1037,8 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_KEPT) &&
            verifier.VerifyVector(kept()) &&
            VerifyField<uint64_t>(verifier, VT_KEPT_BYTES, 8) &&
+           VerifyOffset(verifier, VT_WEIGHT) &&
+           verifier.VerifyTable(weight()) &&
            VerifyField<uint64_t>(verifier, VT_FORWARD_FLOPS, 8) &&
            VerifyField<uint64_t>(verifier, VT_INPUT_GRADIENT_FLOPS, 8) &&
            VerifyField<uint64_t>(verifier, VT_WEIGHT_GRADIENT_FLOPS, 8) &&
@@ -1073,6 +1083,9 @@ struct LayerGraphsBuilder {
   void add_kept_bytes(uint64_t kept_bytes) {
     fbb_.AddElement<uint64_t>(LayerGraphs::VT_KEPT_BYTES, kept_bytes, 0);
   }
+  void add_weight(flatbuffers::Offset<chimera::program::Graph> weight) {
+    fbb_.AddOffset(LayerGraphs::VT_WEIGHT, weight);
+  }
   void add_forward_flops(uint64_t forward_flops) {
     fbb_.AddElement<uint64_t>(LayerGraphs::VT_FORWARD_FLOPS, forward_flops, 0);
   }
@@ -1113,6 +1126,7 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(
     flatbuffers::Offset<chimera::program::Graph> backward = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> kept = 0,
     uint64_t kept_bytes = 0,
+    flatbuffers::Offset<chimera::program::Graph> weight = 0,
     uint64_t forward_flops = 0,
     uint64_t input_gradient_flops = 0,
     uint64_t weight_gradient_flops = 0) {
@@ -1121,6 +1135,7 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(
   builder_.add_input_gradient_flops(input_gradient_flops);
   builder_.add_forward_flops(forward_flops);
   builder_.add_kept_bytes(kept_bytes);
+  builder_.add_weight(weight);
   builder_.add_kept(kept);
   builder_.add_backward(backward);
   builder_.add_forward(forward);
@@ -1150,6 +1165,7 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphsDirect(
     flatbuffers::Offset<chimera::program::Graph> backward = 0,
     const std::vector<uint32_t> *kept = nullptr,
     uint64_t kept_bytes = 0,
+    flatbuffers::Offset<chimera::program::Graph> weight = 0,
     uint64_t forward_flops = 0,
     uint64_t input_gradient_flops = 0,
     uint64_t weight_gradient_flops = 0) {
@@ -1171,6 +1187,7 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphsDirect(
       backward,
       kept__,
       kept_bytes,
+      weight,
       forward_flops,
       input_gradient_flops,
       weight_gradient_flops);
@@ -1956,6 +1973,7 @@ inline LayerGraphsT::LayerGraphsT(const LayerGraphsT &o)
         backward((o.backward) ? new chimera::program::GraphT(*o.backward) : nullptr),
         kept(o.kept),
         kept_bytes(o.kept_bytes),
+        weight((o.weight) ? new chimera::program::GraphT(*o.weight) : nullptr),
         forward_flops(o.forward_flops),
         input_gradient_flops(o.input_gradient_flops),
         weight_gradient_flops(o.weight_gradient_flops) {
@@ -1980,6 +1998,7 @@ inline LayerGraphsT &LayerGraphsT::operator=(LayerGraphsT o) FLATBUFFERS_NOEXCEP
   std::swap(backward, o.backward);
   std::swap(kept, o.kept);
   std::swap(kept_bytes, o.kept_bytes);
+  std::swap(weight, o.weight);
   std::swap(forward_flops, o.forward_flops);
   std::swap(input_gradient_flops, o.input_gradient_flops);
   std::swap(weight_gradient_flops, o.weight_gradient_flops);
@@ -2005,6 +2024,7 @@ inline void LayerGraphs::UnPackTo(LayerGraphsT *_o, const flatbuffers::resolver_
   { auto _e = backward(); if (_e) _o->backward = std::unique_ptr<chimera::program::GraphT>(_e->UnPack(_resolver)); }
   { auto _e = kept(); if (_e) { _o->kept.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->kept[_i] = _e->Get(_i); } } }
   { auto _e = kept_bytes(); _o->kept_bytes = _e; }
+  { auto _e = weight(); if (_e) _o->weight = std::unique_ptr<chimera::program::GraphT>(_e->UnPack(_resolver)); }
   { auto _e = forward_flops(); _o->forward_flops = _e; }
   { auto _e = input_gradient_flops(); _o->input_gradient_flops = _e; }
   { auto _e = weight_gradient_flops(); _o->weight_gradient_flops = _e; }
@@ -2028,6 +2048,7 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBuffe
   auto _backward = _o->backward ? CreateGraph(_fbb, _o->backward.get(), _rehasher) : 0;
   auto _kept = _fbb.CreateVector(_o->kept);
   auto _kept_bytes = _o->kept_bytes;
+  auto _weight = _o->weight ? CreateGraph(_fbb, _o->weight.get(), _rehasher) : 0;
   auto _forward_flops = _o->forward_flops;
   auto _input_gradient_flops = _o->input_gradient_flops;
   auto _weight_gradient_flops = _o->weight_gradient_flops;
@@ -2043,6 +2064,7 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBuffe
       _backward,
       _kept,
       _kept_bytes,
+      _weight,
       _forward_flops,
       _input_gradient_flops,
       _weight_gradient_flops);

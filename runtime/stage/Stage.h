@@ -67,8 +67,8 @@ public:
 
   /// `input` holds tokens on the first stage, else the activation; `labels` is
   /// empty but on the last stage; `output` receives the activation, or on the
-  /// last stage the mean loss of the micro-batch, of which a part gives its
-  /// share: the parts' add up to it. Where only one of both is wanted, `output`
+  /// last stage the loss of the micro-batch, of which a part gives its share:
+  /// the parts' add up to it. Where only one of both is wanted, `output`
   /// is empty or the returned stash null.
   virtual std::unique_ptr<Stash> forward(MicroBatch microBatch,
                                          ConstBytes input, ConstBytes labels,
@@ -111,6 +111,12 @@ public:
   /// rank's thread.
   virtual void load(program::ValueKind kind, MicroBatch microBatch,
                     Bytes output) = 0;
+  /// How much the loss of a whole micro-batch weighs: 1 where it is a mean.
+  /// Where it is a sum, what counts in its labels. The loss of a step is the
+  /// sum of all its micro-batches' over the sum of their weights. Likewise a
+  /// function of its arguments and the seed, and safe to call from any thread,
+  /// so each rank knows the weights of all without asking.
+  virtual double weight(MicroBatch) { return 1; }
 };
 
 /// Makes the computation of stage `stage` of a program, one object for each

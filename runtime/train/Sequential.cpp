@@ -172,7 +172,7 @@ SequentialResult chimera::runtime::trainSequentially(
   uint64_t updates = program::updatesPerStep(program);
   // Of each copy.
   auto perUpdate = static_cast<uint32_t>(program.micro_batches / updates);
-  double scale = gradientScale(program, perUpdate);
+  double scale = 1; // of the last update
   Memory losses(loss.size() * microBatches);
   std::vector<const Memory *> weights(count); // that are read, by stage
 
@@ -210,7 +210,8 @@ SequentialResult chimera::runtime::trainSequentially(
             s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes(),
             part == 0 ? sum : Sum::Continue);
   };
-  auto update = [&](uint64_t number) {
+  auto update = [&](uint64_t number, uint64_t step, uint32_t first) {
+    scale = gradientScale(program, data, step, first, perUpdate);
     reduceTied(program, stages.front()->weightType(), memory);
     for (size_t s = 0; s < count; ++s) {
       StageMemory &own = memory[s];
@@ -228,7 +229,7 @@ SequentialResult chimera::runtime::trainSequentially(
         for (uint32_t k = 0; k < perUpdate; ++k)
           train(step, copy, static_cast<uint32_t>(u * perUpdate) + k,
                 copy == 0 && k == 0 ? Sum::Begin : Sum::Continue);
-      update(step * updates + u);
+      update(step * updates + u, step, static_cast<uint32_t>(u * perUpdate));
     }
 
     ElementType type = stages.back()->lossType();
@@ -237,7 +238,8 @@ SequentialResult chimera::runtime::trainSequentially(
     for (uint64_t m = 0; m < microBatches; ++m)
       each.push_back(losses.data() + m * sum.size());
     fold(type, each, sum.data(), sum.size());
-    result.losses.push_back(readLoss(sum, type, microBatches));
+    result.losses.push_back(readLoss(
+        sum, type, totalWeight(program, data, step, 0, program.micro_batches)));
     if (onStep && !onStep(step, result.losses.back()))
       break;
   }

@@ -178,7 +178,7 @@ class Test(Runs):
         program = self.sample()
         for text, *options in (
                 ("--device cuda is for pipelines", "--sequential"),
-                ("--cuda-graphs is for transformer stages", "--cuda-graphs"),
+                ("--cuda-graphs is for transformer and exported stages", "--cuda-graphs"),
                 ("GPUs move messages while they compute", "--progress", "on")):
             self.expect_error(text, program, "--device", "cuda", *options)
 
@@ -287,13 +287,14 @@ class Test(Runs):
                               ("--save-gradients", "file"),
                               ("--hold-out", "0.5"),
                               ("--evaluate-batches", "3")):
-            self.expect_error(f"{option} is for transformer stages, and the "
-                              "program has no model", program, option, value)
+            self.expect_error(f"{option} is for transformer and exported stages, "
+                              "and the program has no model", program, option,
+                              value)
         self.expect_error("--unit-ns is for synthetic stages, and --stages is "
                           "exact", program, "--stages", "exact", "--unit-ns",
                           "5")
-        self.expect_error("--check-replicas is for transformer and exact "
-                          "stages, and --stages is synthetic", program,
+        self.expect_error("--check-replicas is for transformer, exported and "
+                          "exact stages, and --stages is synthetic", program,
                           "--stages", "synthetic", "--check-replicas")
         self.expect_error("--check-replicas is for pipelines", program,
                           "--sequential", "--check-replicas")

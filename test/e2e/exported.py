@@ -35,7 +35,9 @@ CASES = [
     ("convolution", "layers=6 width=8 context=8", (4, 2, False)),
     ("gpt2", "layers=2 heads=2 width=32 context=16 tied=True", (2, 2, False)),
     ("gpt2", "layers=6 heads=2 width=16 context=8 dropout=0.1", (4, 1, True)),
+    ("bert", "layers=6 heads=2 width=16 context=16", (4, 1, True)),
 ]
+MASK = 256  # of the bert of examples/models
 MORE = [
     ("gpt2", "layers=6 heads=2 width=16 context=8", (8, 1, True)),
     ("llama", "layers=2 heads=2 groups=1 width=32 context=16", (2, 2, True)),
@@ -58,7 +60,7 @@ def plain_loop(source, arguments, values, data, steps):
     import torch
     from chimera_export import command
     from chimera_export.model import WithLoss
-    from reference import windows
+    from reference import mix, windows
 
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
@@ -73,6 +75,25 @@ def plain_loop(source, arguments, values, data, steps):
                 p.copy_(torch.tensor(start[name]).view(p.shape))
     named = {name: p for name, p in named.items() if name in start}
     loss_of = WithLoss(model)
+
+    def masked(tokens, step, micro_batch):
+        """As BERT's tokens are masked, by the formulas of TextData.h."""
+        rows, labels = tokens.tolist(), []
+        for row, window in enumerate(rows):
+            key = mix(run.seed, 4, step, micro_batch * SAMPLES + row)
+            original = list(window)
+            labels.append([-100] * len(window))
+            for i, token in enumerate(original):
+                if (mix(key, i, 0) >> 11) * 2.0**-53 >= 0.15:
+                    continue
+                labels[-1][i] = token
+                way = mix(key, i, 1) % 10
+                if way == 0:
+                    window[i] = original[mix(key, i, 2) % len(original)]
+                elif way > 1:
+                    window[i] = MASK
+        return torch.tensor(rows), torch.tensor(labels)
+
     text = pathlib.Path(data).read_bytes()
     run = types.SimpleNamespace(
         hold_out=0.1, context=model.inputs[0].shape[1], micro_batch_size=SAMPLES,
@@ -89,17 +110,22 @@ def plain_loop(source, arguments, values, data, steps):
     )
     mean = None
     for step in range(steps):
-        total = 0.0
+        total, weight = 0.0, 0.0
         for p in named.values():
             p.grad = None
         for micro_batch in range(BATCHES):
             tokens, labels = windows(text, run, step, micro_batch)
-            loss = loss_of(tokens, labels)
+            if "bert" in str(source):
+                loss, count = loss_of(*masked(tokens, step, micro_batch))
+                weight += count.item()
+            else:
+                loss = loss_of(tokens, labels)
+                weight += 1
             loss.backward()
             total += loss.item()
-        mean = total / BATCHES
+        mean = total / weight
         for p in named.values():
-            p.grad *= 1 / BATCHES
+            p.grad *= 1 / weight
         print(json.dumps(mean))
         if step + 1 < steps:
             optimizer.step()
@@ -119,6 +145,7 @@ def check(options, folder, case):
 
     package = folder / "package"
     drops = "dropout" in text
+    mask = ["--mask", MASK] if name == "bert" else []
     output = run(
         options.python, ROOT / "tools/export/chimera-export", source, *text.split(),
         f"samples={SAMPLES}", "--type", "float64", "--parts", 2, "-o", package,
@@ -134,7 +161,7 @@ def check(options, folder, case):
             options.tools / "chimera-run", program, "--data", options.data,
             "--sequential", "--steps", STEPS, "--threads", 1, "--quiet",
             "--evaluate-batches", 0, "--load", package / "values.safetensors",
-            "--save-gradients", folder / "g", "--log", folder / "log",
+            "--save-gradients", folder / "g", "--log", folder / "log", *mask,
         )  # fmt: skip
         # The two gradients of a tied parameter are added in another order.
         exact = "autograd's, bit by bit" in output
@@ -158,6 +185,7 @@ def check(options, folder, case):
     output = run(
         sys.executable, HERE / "numerics.py", "--tools", options.tools, "--data",
         options.data, "--stages", stages, "--width", copies, "--package", package,
+        *mask,
         *(["--variants"] if variants else []),
         *(["--mpirun", options.mpirun] if options.mpirun and stages == 2 else []),
     )  # fmt: skip

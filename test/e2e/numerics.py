@@ -182,6 +182,7 @@ def main():
         help="of an exported model to train instead, in float64, for micro-batches "
         "of 2 samples and halves of them",
     )  # fmt: skip
+    parser.add_argument("--mask", type=int, help="the token that masks, of --package")
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     args = parser.parse_args()
@@ -248,6 +249,8 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     common = (args.tools, program, args.data)
     values = args.package and args.package / "values.safetensors"
     loaded = ("--load", values) if values and values.exists() else ()
+    if args.mask is not None:
+        loaded += ("--mask", args.mask)
     if not sequential:
         sequential = Training(
             folder, f"{name}.sequential", [], *common, "--sequential", *loaded

@@ -84,14 +84,15 @@ static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
   using c10::TypeKind;
   const ArgumentKind kind = argument.kind;
   // An empty list does not say of what.
-  const bool isEmpty = kind == ArgumentKind::Integers &&
-                       argument.integers.empty();
+  const bool isEmpty =
+      kind == ArgumentKind::Integers && argument.integers.empty();
   switch (type.kind()) {
   case TypeKind::OptionalType:
     return kind == ArgumentKind::None
                ? IValue()
-               : constantOf(argument,
-                            *type.castRaw<c10::OptionalType>()->getElementType());
+               : constantOf(
+                     argument,
+                     *type.castRaw<c10::OptionalType>()->getElementType());
   case TypeKind::IntType:
   case TypeKind::SymIntType:
     if (kind == ArgumentKind::Type)
@@ -162,13 +163,13 @@ static bool isListOfOptional(const c10::Type &type) {
 }
 
 static std::string nameOf(const program::CallT &call) {
-  return program::printable(
-      call.operator_ + (call.overload.empty() ? "" : "." + call.overload));
+  return program::printable(call.operator_ +
+                            (call.overload.empty() ? "" : "." + call.overload));
 }
 
 Executable::Executable(const program::GraphT &graph, at::Device device)
-    : graph(graph), device(device), maker(graph.values, -1),
-      uses(graph.values), gradientOf(graph.values), fused(graph.calls.size()) {
+    : graph(graph), device(device), maker(graph.values, -1), uses(graph.values),
+      gradientOf(graph.values), fused(graph.calls.size()) {
   uint32_t sites = 0;
   for (uint32_t i = 0; i < graph.calls.size(); ++i) {
     operations.push_back(find(*graph.calls[i], sites));
@@ -194,8 +195,8 @@ Executable::Operation Executable::find(const program::CallT &call,
     throw std::invalid_argument("expected an operator that exported models may "
                                 "call, got '" +
                                 nameOf(call) + "'");
-  auto handle = c10::Dispatcher::singleton().findSchema(
-      {call.operator_, call.overload});
+  auto handle =
+      c10::Dispatcher::singleton().findSchema({call.operator_, call.overload});
   if (!handle)
     throw std::invalid_argument("expected an operator of this LibTorch, got '" +
                                 nameOf(call) +
@@ -206,10 +207,10 @@ Executable::Operation Executable::find(const program::CallT &call,
                                 "arguments, got '" +
                                 nameOf(call) + "'");
   if (schema.arguments().size() != call.arguments.size())
-    throw std::invalid_argument(
-        "expected " + std::to_string(schema.arguments().size()) +
-        " arguments of '" + nameOf(call) + "', got " +
-        std::to_string(call.arguments.size()));
+    throw std::invalid_argument("expected " +
+                                std::to_string(schema.arguments().size()) +
+                                " arguments of '" + nameOf(call) + "', got " +
+                                std::to_string(call.arguments.size()));
   const auto &returns = schema.returns();
   const bool isList = returns.size() == 1 &&
                       returns[0].type()->kind() == c10::TypeKind::ListType;
@@ -235,13 +236,13 @@ Executable::Operation Executable::find(const program::CallT &call,
     } else if (given.kind == ArgumentKind::Values) {
       const bool isOptional = isListOfOptional(*type);
       if (type->kind() != c10::TypeKind::ListType ||
-          (!isOptional && std::ranges::find(given.values, -1) !=
-                              given.values.end()))
+          (!isOptional &&
+           std::ranges::find(given.values, -1) != given.values.end()))
         throw std::invalid_argument("expected " + type->str() + " as '" +
                                     wanted.name() + "' of '" + nameOf(call) +
                                     "', got a list of tensors");
-      argument.kind = isOptional ? Argument::Kind::OptionalValues
-                                 : Argument::Kind::Values;
+      argument.kind =
+          isOptional ? Argument::Kind::OptionalValues : Argument::Kind::Values;
       argument.values = given.values;
     } else if (type->kind() == c10::TypeKind::DeviceObjType) {
       argument.constant = device;
@@ -294,10 +295,10 @@ void Executable::findSums() {
     bool isTransposed = false;
     while (uses[value] == 1 && maker[value] >= 0 &&
            isTranspose(static_cast<uint32_t>(maker[value]))) {
-      value = static_cast<uint32_t>(
-          operations[static_cast<uint32_t>(maker[value])]
-              .arguments[0]
-              .values[0]);
+      value =
+          static_cast<uint32_t>(operations[static_cast<uint32_t>(maker[value])]
+                                    .arguments[0]
+                                    .values[0]);
       isTransposed = !isTransposed;
     }
     if (uses[value] == 1 && maker[value] >= 0 &&
@@ -341,8 +342,8 @@ Selection Executable::select(const std::vector<uint32_t> &given,
       selection.addedFirst.push_back(value);
   }
   for (auto call = static_cast<uint32_t>(graph.calls.size()); call-- > 0;) {
-    const bool makes = std::ranges::any_of(
-        graph.calls[call]->results, [&](int32_t result) {
+    const bool makes =
+        std::ranges::any_of(graph.calls[call]->results, [&](int32_t result) {
           return result >= 0 && isNeeded[static_cast<uint32_t>(result)] &&
                  !isGiven[static_cast<uint32_t>(result)];
         });
@@ -424,9 +425,9 @@ void Executable::callOperator(uint32_t number, Values &values,
     case Argument::Kind::OptionalValues: {
       c10::List<std::optional<Tensor>> list;
       for (int32_t value : argument.values)
-        list.push_back(value < 0
-                           ? std::nullopt
-                           : std::optional(values[static_cast<uint32_t>(value)]));
+        list.push_back(
+            value < 0 ? std::nullopt
+                      : std::optional(values[static_cast<uint32_t>(value)]));
       stack.emplace_back(std::move(list));
       break;
     }

@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // A graph of a package with its operators found in LibTorch, which calls the
-// kernels that PyTorch's own autograd would, in its order, and so gives the same
-// bits. Some of a graph's results can be made alone: a *selection* is the calls
-// that these need.
+// kernels that PyTorch's own autograd would, in its order, and so gives the
+// same bits. Some of a graph's results can be made alone: a *selection* is the
+// calls that these need.
 //
 // Three things are done otherwise than by LibTorch's operators. native_dropout
 // drops the elements that the runtime's own counter says (../torch/Dropout.h).
 // Products of float32 matrices are ../torch/Products.h's. And a gradient of a
-// weight is added to its sum as soon as it is made, or by the product that makes
-// it.
+// weight is added to its sum as soon as it is made, or by the product that
+// makes it.
 //
 // Internal: it includes LibTorch's headers.
 //

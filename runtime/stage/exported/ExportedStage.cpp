@@ -229,8 +229,8 @@ private:
             " samples, got one for " + samplesOf(package));
       std::unique_ptr<Layer> &shared = byGraphs[graphs];
       if (!shared)
-        shared = std::make_unique<Layer>(kindOf(package, layer), *graphs,
-                                         place);
+        shared =
+            std::make_unique<Layer>(kindOf(package, layer), *graphs, place);
       found.push_back(shared.get());
       mostBytes = std::max(
           mostBytes, kWorkspace + kIntermediates *
@@ -306,8 +306,8 @@ private:
       Tensor tensor = at::empty(
           shape->shape,
           at::dtype(torchTypeOf(shape->type)).device(deviceOf(place)));
-      bytesOfTensor(tensor, size).copy_(
-          tensorOver(next, {size}, at::kByte, place));
+      bytesOfTensor(tensor, size)
+          .copy_(tensorOver(next, {size}, at::kByte, place));
       tensors.push_back(std::move(tensor));
       next += size;
     }
@@ -342,7 +342,12 @@ private:
   void writeLoss(const Tensor &loss, MicroBatch microBatch,
                  Bytes output) const {
     tensorOver(output.data(), {}, at::kDouble, place)
-        .copy_(loss.to(at::kDouble).div_(int64_t{microBatch.parts}));
+        .copy_(loss.to(at::kDouble).mul_(shareOf(microBatch)));
+  }
+
+  /// Of a part in the loss of its micro-batch: all where losses are sums.
+  double shareOf(MicroBatch microBatch) const {
+    return isWeighed(package) ? 1 : 1. / microBatch.parts;
   }
 
   /// A loss's own gradient is one, and goes to each part's by its share.
@@ -354,9 +359,9 @@ private:
       return unpack(bytes, outputs);
     }
     expectBytes("output gradient", bytes.size(), sizeof(double));
-    return {at::full({}, 1. / microBatch.parts,
-                     at::dtype(torchTypeOf(outputs[0]->type))
-                         .device(deviceOf(place)))};
+    return {at::full(
+        {}, shareOf(microBatch),
+        at::dtype(torchTypeOf(outputs[0]->type)).device(deviceOf(place)))};
   }
 
   void writeInputGradient(const Layer &layer,
@@ -387,8 +392,8 @@ private:
   uint64_t seed;
   uint32_t samples; ///< of a whole micro-batch
   uint32_t first, count;
-  /// That a tensor may have. A graph's tensors are about as large as those whose
-  /// sizes its package states, and so are known to the proof; kernels of
+  /// That a tensor may have. A graph's tensors are about as large as those
+  /// whose sizes its package states, and so are known to the proof; kernels of
   /// convolutions copy each element once for each that it is multiplied by.
   uint64_t mostBytes = 0;
   static constexpr uint64_t kWorkspace = uint64_t{1} << 24;

@@ -10,7 +10,8 @@
 // the part's share of it.
 //
 // The loss is the number that the package's last layer makes, as a float64. A
-// part's share of it is its own loss, divided by the number of parts.
+// part's share of it is its own loss, divided by the number of parts where
+// losses are means.
 //
 // A stash owns what its layers save and a copy of what else the backward takes,
 // of the stage's input too: its bytes are the sum of the layers' stashBytes
@@ -29,25 +30,36 @@
 
 namespace chimera::runtime {
 
-/// Stage `stage` of a program whose model is a package. `values` are those of
+/// Stage `stage` of a program, which must outlive it, whose model is a package.
+/// `values` are those of
 /// its parameters before the first step; null where the package says of each
 /// how to draw it. Throws std::invalid_argument where the program has no
-/// package, one that checkPackage refuses, a stage that is not of its layers, or
-/// a graph that cannot be run (Executable.h).
+/// package, one that checkPackage refuses, a stage that is not of its layers,
+/// or a graph that cannot be run (Executable.h).
 std::unique_ptr<Stage>
 makeExportedStage(const program::ProgramT &program, uint32_t stage,
                   std::shared_ptr<const InitialValues> values,
                   const Place &place = {});
 
-/// The whole model as one stage, first and last at once.
+/// The whole model as one stage, first and last at once; the program must
+/// outlive it.
 std::unique_ptr<Stage>
 makeWholeExportedModel(const program::ProgramT &program,
                        std::shared_ptr<const InitialValues> values);
 
-/// The model's mean loss on a micro-batch, of as many samples as the program's
-/// have, without dropout.
+/// The model's loss on a micro-batch, of as many samples as the program's have,
+/// without dropout.
 double lossOf(const program::ProgramT &program, ConstBytes weights,
               ConstBytes inputs, ConstBytes labels);
+
+/// What labels of as many samples as the program's micro-batches have weigh, by
+/// the package: 1 where its loss is a mean.
+double weightOf(const program::ProgramT &program, ConstBytes labels);
+
+/// `data` with the weights that the package of the program, which must outlive
+/// it, gives its labels.
+std::unique_ptr<DataSource> withWeights(const program::ProgramT &program,
+                                        std::unique_ptr<DataSource> data);
 
 } // namespace chimera::runtime
 

@@ -38,19 +38,19 @@ public:
 
   /// The outputs, none where they are not wanted. Fills `kept` unless it is
   /// null. `parameters` are those of the layer.
-  std::vector<at::Tensor>
-  forward(const Executable::Context &context,
-          const std::vector<at::Tensor> &parameters,
-          std::vector<at::Tensor> inputs, const std::vector<at::Tensor> &labels,
-          bool wantsOutputs, Kept *kept) const;
+  std::vector<at::Tensor> forward(const Executable::Context &context,
+                                  const std::vector<at::Tensor> &parameters,
+                                  std::vector<at::Tensor> inputs,
+                                  const std::vector<at::Tensor> &labels,
+                                  bool wantsOutputs, Kept *kept) const;
 
   /// The gradients of the inputs, undefined of one that has none. Adds those of
   /// the parameters to `sums`.
-  std::vector<at::Tensor>
-  backward(Executable::Context context,
-           const std::vector<at::Tensor> &parameters, Kept kept,
-           std::vector<at::Tensor> outputGradients,
-           std::vector<GradientSum *> sums) const;
+  std::vector<at::Tensor> backward(Executable::Context context,
+                                   const std::vector<at::Tensor> &parameters,
+                                   Kept kept,
+                                   std::vector<at::Tensor> outputGradients,
+                                   std::vector<GradientSum *> sums) const;
 
   /// The halves of `backward`. The first one gives in `rest` what the second
   /// takes.

@@ -43,9 +43,20 @@ Tensor loss(const Tensor &x, const Tensor &labels, Parameters &parameters,
                                 labels.view({-1}));
 }
 
-const program::ModelT &ownModelOf(const program::ProgramT &program) {
-  if (program.model && !program.model->package)
-    return *program.model;
+/// A copy of the program's model, which has no package.
+program::ModelT ownModelOf(const program::ProgramT &program) {
+  if (program.model && !program.model->package) {
+    program::ModelT model;
+    model.architecture = program.model->architecture;
+    model.layers = program.model->layers;
+    model.heads = program.model->heads;
+    model.width = program.model->width;
+    model.context = program.model->context;
+    model.vocabulary = program.model->vocabulary;
+    model.dropout = program.model->dropout;
+    model.tied = program.model->tied;
+    return model;
+  }
   throw std::invalid_argument(
       "expected a program with a model of the runtime's own, got one that is "
       "exported or of bare stages");

@@ -52,7 +52,7 @@ public:
                  const std::optional<MicroBatch> &dropped) const;
 
 private:
-  const program::ModelT &model; ///< the program's
+  program::ModelT model;
   StageWeights held;
   uint64_t seed;
   uint32_t first, count;

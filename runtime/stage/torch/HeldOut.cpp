@@ -18,27 +18,29 @@ namespace chimera::runtime {
 
 double meanHeldOutLoss(
     const TextData &data, uint64_t windows, uint64_t samples,
-    const std::function<double(std::span<const int64_t>,
-                               std::span<const int64_t>)> &lossOf) {
+    const std::function<WeighedLoss(std::span<const int64_t>,
+                                    std::span<const int64_t>)> &lossOf) {
   if (windows == 0 || data.heldOutTokens() == 0)
     throw std::invalid_argument(
         "expected held-out text and at least one window of it, got " +
         std::to_string(data.heldOutTokens()) + " tokens and " +
         std::to_string(windows) + " windows");
-  double sum = 0;
+  WeighedLoss all{0, 0};
   std::vector<int64_t> tokens, labels;
   for (uint64_t begin = 0; begin < windows; begin += samples) {
     const uint64_t count = std::min(samples, windows - begin);
     tokens.clear();
     labels.clear();
     for (uint64_t row = 0; row < count; ++row) {
-      auto window = data.heldOutWindow(begin + row, windows);
-      tokens.insert(tokens.end(), window.begin(), window.end() - 1);
-      labels.insert(labels.end(), window.begin() + 1, window.end());
+      auto sample = data.heldOutSample(begin + row, windows);
+      tokens.insert(tokens.end(), sample.tokens.begin(), sample.tokens.end());
+      labels.insert(labels.end(), sample.labels.begin(), sample.labels.end());
     }
-    sum += lossOf(tokens, labels) * static_cast<double>(count);
+    const WeighedLoss loss = lossOf(tokens, labels);
+    all.sum += loss.sum;
+    all.weight += loss.weight;
   }
-  return sum / static_cast<double>(windows);
+  return all.sum / all.weight;
 }
 
 double heldOutLoss(const program::ProgramT &program, ConstBytes weights,
@@ -59,10 +61,12 @@ double heldOutLoss(const program::ProgramT &program, ConstBytes weights,
   return meanHeldOutLoss(
       data, windows, std::max(1u, program.micro_batch_size),
       [&](std::span<const int64_t> tokens, std::span<const int64_t> labels) {
-        return model
-            .run(asTensor(tokens), asTensor(labels), parameters,
-                 /*dropped=*/std::nullopt)
-            .item<double>();
+        const double mean = model
+                                .run(asTensor(tokens), asTensor(labels),
+                                     parameters, /*dropped=*/std::nullopt)
+                                .item<double>();
+        const auto count = static_cast<double>(labels.size());
+        return WeighedLoss{mean * count, count};
       });
 }
 

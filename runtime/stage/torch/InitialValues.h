@@ -22,9 +22,9 @@ namespace chimera::runtime {
 class InitialValues {
 public:
   virtual ~InitialValues() = default;
-  /// Fills `memory`, of the host, with the elements of parameter `name`, of that
-  /// type and shape. Throws std::runtime_error where there is none of the name,
-  /// it has another type or shape, or it cannot be read.
+  /// Fills `memory`, of the host, with the elements of parameter `name`, of
+  /// that type and shape. Throws std::runtime_error where there is none of the
+  /// name, it has another type or shape, or it cannot be read.
   virtual void read(const std::string &name, program::DataType type,
                     const std::vector<int64_t> &shape, Bytes memory) const = 0;
 };

@@ -36,9 +36,9 @@ at::Tensor productWithBias(const at::Tensor &bias, const at::Tensor &x,
                            const at::Tensor &weight);
 
 /// `a` times `b` to `sum` [M, N], in its type: added, or written. Takes memory
-/// for some rows of `a` and of the sum at a time, not for all; but in float64 the
-/// product is made and then added, as PyTorch's autograd does, so that sums have
-/// its bits.
+/// for some rows of `a` and of the sum at a time, not for all; but in float64
+/// the product is made and then added, as PyTorch's autograd does, so that sums
+/// have its bits.
 void addProduct(at::Tensor &sum, bool adds, const at::Tensor &a,
                 const at::Tensor &b);
 

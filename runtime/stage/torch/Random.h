@@ -12,6 +12,7 @@
 //                     those of the token embedding for a head tied to it
 //   dropout           mix(seed, 2, layer, site, step), and the element
 //   a text window     mix(seed, 3, step, sample)
+//   masked tokens     mix(seed, 4, step, sample), and the token's place
 //
 // A sample's number is that of its micro-batch in all copies, times the samples
 // of one, plus its row: how many samples a micro-batch or a part of one has
@@ -39,7 +40,8 @@ namespace chimera::runtime {
 enum RandomUse : uint64_t {
   kInitialWeights = 1,
   kDropout = 2,
-  kTextWindow = 3
+  kTextWindow = 3,
+  kMasking = 4
 };
 
 /// Where in a layer dropout acts: how many other places in the layer are before

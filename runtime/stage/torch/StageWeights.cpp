@@ -59,8 +59,8 @@ decayRuns(const std::vector<StageWeights::Slot> &slots) {
 
 StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
                            uint32_t layers, const Place &place)
-    : model(program.model.get()), types(program::typesOf(program)),
-      seed(program.seed), place(place) {
+    : types(program::typesOf(program)), seed(program.seed), place(place) {
+  const program::ModelT *model = program.model.get();
   if (!model)
     throw std::invalid_argument("expected a program with a model, got one of "
                                 "bare stages, which the synthetic and exact "
@@ -83,7 +83,11 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
   for (program::StageParameter &held :
        program::stageParameters(*model, first, layers)) {
     const int64_t size = held.parameter.elements();
-    parameterSlots.push_back({std::move(held), count});
+    const program::ParameterNumber start =
+        program::startsAs(*model, held.layer, held.number);
+    std::string name =
+        program::parameterName(*model, start.layer, start.number);
+    parameterSlots.push_back({std::move(held), count, std::move(name), start});
     count += size;
   }
   runs = decayRuns(parameterSlots);
@@ -131,12 +135,9 @@ void StageWeights::refreshCopy(std::byte *weights) const {
 Tensor StageWeights::startOf(const Slot &slot,
                              const InitialValues *values) const {
   const program::Parameter &parameter = slot.parameter;
-  const auto [layer, number] =
-      program::startsAs(*model, slot.layer, slot.number);
   if (values) {
     Tensor read = at::empty(parameter.shape, type());
-    values->read(program::parameterName(*model, layer, number), types.weights,
-                 parameter.shape,
+    values->read(slot.name, types.weights, parameter.shape,
                  {static_cast<std::byte *>(read.data_ptr()), read.nbytes()});
     return read;
   }
@@ -147,7 +148,7 @@ Tensor StageWeights::startOf(const Slot &slot,
     return at::ones(parameter.shape, at::kDouble);
   case program::Start::Normal: {
     at::Generator generator = at::detail::createCPUGenerator(
-        mix({seed, kInitialWeights, layer, number}));
+        mix({seed, kInitialWeights, slot.start.layer, slot.start.number}));
     return at::empty(parameter.shape, at::kDouble)
         .normal_(0, parameter.deviation, generator);
   }
@@ -157,7 +158,7 @@ Tensor StageWeights::startOf(const Slot &slot,
   throw std::invalid_argument(
       "expected a file with the values that the model's parameters begin with, "
       "for it does not say how to draw '" +
-      program::parameterName(*model, layer, number) + "': give --load FILE");
+      slot.name + "': give --load FILE");
 }
 
 void StageWeights::initialize(Bytes weights, Bytes optimizerState,
@@ -190,7 +191,8 @@ void StageWeights::step(uint64_t step, double scale, ConstBytes gradientSum,
 void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
                              Bytes weights) const {
   const at::NoGradGuard noGraph;
-  const Tensor gradients = tensorOver(gradientSum.data(), {count}, type(), place);
+  const Tensor gradients =
+      tensorOver(gradientSum.data(), {count}, type(), place);
   Tensor all = tensorOver(weights.data(), {count}, type(), place);
   // Takes memory for so many elements, not for all.
   constexpr int64_t kBlock = int64_t{1} << 20;

@@ -7,8 +7,8 @@
 //
 // The parameters of a range of a model's layers lie one behind another, as
 // runtime/program/Layout.h orders them, in bytes that somebody else owns; so do
-// their gradients, and the optimizer's averages. Behind the parameters there may
-// be a copy of them in another type, with which a stage computes.
+// their gradients, and the optimizer's averages. Behind the parameters there
+// may be a copy of them in another type, with which a stage computes.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -54,6 +54,8 @@ public:
   /// Where a parameter lies in the flat weights, counted in elements.
   struct Slot : program::StageParameter {
     int64_t offset;
+    std::string name;               ///< in files of weights
+    program::ParameterNumber start; ///< whose numbers it begins with
   };
   const std::vector<Slot> &slots() const { return parameterSlots; }
 
@@ -65,8 +67,8 @@ public:
 
   /// Makes the weights as they are before the first step, and clears the
   /// averages. Without `values` they are drawn; a tied parameter begins as the
-  /// first layer's, wherever it is. Throws std::invalid_argument on other sizes,
-  /// and where values are wanted and not given; and what `values` throw.
+  /// first layer's, wherever it is. Throws std::invalid_argument on other
+  /// sizes, and where values are wanted and not given; and what `values` throw.
   void initialize(Bytes weights, Bytes optimizerState,
                   const InitialValues *values = nullptr) const;
 
@@ -92,7 +94,6 @@ private:
                    Bytes weights, Bytes optimizerState) const;
   void stepOfSgd(double scale, ConstBytes gradientSum, Bytes weights) const;
 
-  const program::ModelT *model; ///< the program's
   program::Types types;
   program::OptimizerT optimizer;
   uint64_t seed;

@@ -36,8 +36,8 @@ void countTensorBytes();
 /// the rank's stashes hold; tensors over the caller's bytes do not count.
 int64_t liveTensorBytes();
 
-/// While it lives, no CPU tensor that the calling thread makes may have more than
-/// `mostBytes`: making it throws std::runtime_error. Holds since
+/// While it lives, no CPU tensor that the calling thread makes may have more
+/// than `mostBytes`: making it throws std::runtime_error. Holds since
 /// countTensorBytes. The innermost one counts.
 class TensorLimit {
 public:

@@ -22,8 +22,9 @@ TextData::TextData(const std::string &path, const program::ProgramT &program,
                holdOut) {}
 
 TextData::TextData(std::unique_ptr<Tokens> given,
-                   const program::ProgramT &program, double holdOut)
-    : tokens(std::move(given)), seed(program.seed) {
+                   const program::ProgramT &program, double holdOut,
+                   std::optional<Masking> masking)
+    : tokens(std::move(given)), masking(masking), seed(program.seed) {
   if (!program.model)
     throw std::invalid_argument(
         "expected a program with a model to read text for, got one of bare "
@@ -52,7 +53,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
     if (count < context + 1)
       throw std::runtime_error(
           "expected at least " + std::to_string(context + 1) +
-          (isOfBytes() ? " bytes of " : " tokens of ") + part + " text (a context of " + std::to_string(context) +
+          (isOfBytes() ? " bytes of " : " tokens of ") + part +
+          " text (a context of " + std::to_string(context) +
           " and one more), got " + std::to_string(count) + " of the " +
           std::to_string(size) + " in " + tokens->where() +
           "; give a longer text");
@@ -72,10 +74,10 @@ void TextData::read(uint64_t first, std::span<int64_t> into) const {
     return;
   for (size_t i = 0; i < into.size(); ++i)
     if (static_cast<uint64_t>(into[i]) >= vocabulary)
-      throw std::runtime_error(
-          "expected tokens of the model's vocabulary of " +
-          std::to_string(vocabulary) + ", got " + std::to_string(into[i]) +
-          " as token " + std::to_string(first + i) + " of the data");
+      throw std::runtime_error("expected tokens of the model's vocabulary of " +
+                               std::to_string(vocabulary) + ", got " +
+                               std::to_string(into[i]) + " as token " +
+                               std::to_string(first + i) + " of the data");
 }
 
 void TextData::load(program::ValueKind kind, MicroBatch microBatch,
@@ -88,21 +90,46 @@ void TextData::load(program::ValueKind kind, MicroBatch microBatch,
         std::string("expected tokens or labels in rows of ") +
         std::to_string(rowBytes) + " bytes, got " +
         std::to_string(output.size()) + " bytes of " + program::nameOf(kind));
-  std::span<int64_t> target(reinterpret_cast<int64_t *>(output.data()),
-                            output.size() / sizeof(int64_t));
+  auto *target = reinterpret_cast<int64_t *>(output.data());
   const auto starts = static_cast<uint64_t>(training - context);
-  const auto width = static_cast<size_t>(context);
   const uint64_t samples = output.size() / rowBytes;
   for (uint64_t row = 0; row < samples; ++row) {
-    const uint64_t start = mix({seed, kTextWindow, microBatch.step,
-                                microBatch.index * samples + row}) %
-                           starts;
-    read(start + (labels ? 1 : 0), target.subspan(row * width, width));
+    const uint64_t number = microBatch.index * samples + row;
+    const Sample sample =
+        sampleAt(mix({seed, kTextWindow, microBatch.step, number}) % starts,
+                 mix({seed, kMasking, microBatch.step, number}));
+    target =
+        std::ranges::copy(labels ? sample.labels : sample.tokens, target).out;
   }
 }
 
-std::vector<int64_t> TextData::heldOutWindow(uint64_t window,
-                                             uint64_t windows) const {
+TextData::Sample TextData::sampleAt(uint64_t first, uint64_t key) const {
+  Sample sample;
+  const auto width = static_cast<size_t>(context);
+  std::vector<int64_t> window(width + 1);
+  read(first, window);
+  sample.tokens.assign(window.begin(), window.end() - 1);
+  if (!masking) {
+    sample.labels.assign(window.begin() + 1, window.end());
+    return sample;
+  }
+  sample.labels.assign(width, kIgnored);
+  for (size_t i = 0; i < width; ++i) {
+    // 53 bits make a number in [0, 1).
+    if (static_cast<double>(mix({key, i, 0}) >> 11) * 0x1p-53 >= masking->rate)
+      continue;
+    sample.labels[i] = window[i];
+    const uint64_t way = mix({key, i, 1}) % 10;
+    if (way == 0)
+      sample.tokens[i] = window[mix({key, i, 2}) % width];
+    else if (way > 1)
+      sample.tokens[i] = masking->token;
+  }
+  return sample;
+}
+
+TextData::Sample TextData::heldOutSample(uint64_t window,
+                                         uint64_t windows) const {
   const auto room = static_cast<uint64_t>(heldOutTokens() - context - 1);
   // In double, for the product of two large numbers; the last is exact.
   const uint64_t start =
@@ -110,9 +137,8 @@ std::vector<int64_t> TextData::heldOutWindow(uint64_t window,
                   : static_cast<uint64_t>(static_cast<double>(room) *
                                           static_cast<double>(window) /
                                           static_cast<double>(windows - 1));
-  std::vector<int64_t> values(static_cast<size_t>(context) + 1);
-  read(static_cast<uint64_t>(training) + start, values);
-  return values;
+  return sampleAt(static_cast<uint64_t>(training) + start,
+                  mix({seed, kMasking, UINT64_MAX, window}));
 }
 
 double TextData::unigramLoss(uint64_t windows) const {
@@ -133,17 +159,19 @@ double TextData::unigramLoss(uint64_t windows) const {
       ++counts[static_cast<size_t>(token)];
     }
   }
-  std::vector<std::vector<int64_t>> held;
+  std::vector<int64_t> labels;
   for (uint64_t window = 0; window < windows; ++window)
-    for (int64_t token : held.emplace_back(heldOutWindow(window, windows)))
-      see(token);
-  const double total = static_cast<double>(training) +
-                       static_cast<double>(counts.size());
+    for (int64_t label : heldOutSample(window, windows).labels)
+      if (label != kIgnored) {
+        see(label);
+        labels.push_back(label);
+      }
+  const double total =
+      static_cast<double>(training) + static_cast<double>(counts.size());
   double sum = 0;
-  for (const std::vector<int64_t> &window : held)
-    for (int64_t label : std::span(window).subspan(1))
-      sum -= std::log(counts[static_cast<size_t>(label)] / total);
-  return sum / (static_cast<double>(windows) * static_cast<double>(context));
+  for (int64_t label : labels)
+    sum -= std::log(counts[static_cast<size_t>(label)] / total);
+  return sum / static_cast<double>(labels.size());
 }
 
 } // namespace chimera::runtime

@@ -55,9 +55,10 @@ public:
   Text(const std::string &path, uint64_t mostBytes) : path(path) {
     const std::string name = named("text file", path);
     auto tooLong = [&](const std::string &got) {
-      fail(name, "expected at most " + std::to_string(mostBytes) +
-                     " bytes, as every rank has the whole text in memory, got " +
-                     got);
+      fail(name,
+           "expected at most " + std::to_string(mostBytes) +
+               " bytes, as every rank has the whole text in memory, got " +
+               got);
     };
     const auto size = static_cast<uint64_t>(statusOf(path).st_size);
     if (size > mostBytes)
@@ -115,9 +116,9 @@ TokenFormat formatOf(const Header &header) {
 ssize_t readAt(int file, uint64_t offset, std::span<std::byte> bytes) {
   size_t filled = 0;
   while (filled < bytes.size()) {
-    const ssize_t count = ::pread(file, bytes.data() + filled,
-                                  bytes.size() - filled,
-                                  static_cast<off_t>(offset + filled));
+    const ssize_t count =
+        ::pread(file, bytes.data() + filled, bytes.size() - filled,
+                static_cast<off_t>(offset + filled));
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)
@@ -183,7 +184,8 @@ public:
       for (uint64_t i = 0; i < kBlocks; ++i) {
         block.resize(std::min<uint64_t>(part.count, 1024));
         readPart(part, (part.count - block.size()) / kBlocks * i, block);
-        state = mix({state, program::checksum(std::as_bytes(std::span(block)))});
+        state =
+            mix({state, program::checksum(std::as_bytes(std::span(block)))});
       }
     }
     return state;
@@ -191,9 +193,9 @@ public:
 
   std::string where() const override {
     std::string first = "'" + parts.front().path + "'";
-    return parts.size() == 1 ? first
-                             : first + " and " +
-                                   std::to_string(parts.size() - 1) + " more";
+    return parts.size() == 1
+               ? first
+               : first + " and " + std::to_string(parts.size() - 1) + " more";
   }
   uint64_t bound() const override { return uint64_t{1} << (8 * sizeof(T)); }
 
@@ -246,9 +248,8 @@ private:
   }
 
   void readPart(const Part &part, uint64_t first, std::span<T> tokens) const {
-    const ssize_t bytes =
-        readAt(part.file, part.offset + first * sizeof(T),
-               std::as_writable_bytes(std::span<T>(tokens)));
+    const ssize_t bytes = readAt(part.file, part.offset + first * sizeof(T),
+                                 std::as_writable_bytes(std::span<T>(tokens)));
     if (bytes < 0)
       fail(named("token file", part.path), std::strerror(errno));
     if (static_cast<size_t>(bytes) < tokens.size_bytes())

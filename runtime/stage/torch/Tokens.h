@@ -7,9 +7,9 @@
 //
 // What a model trains on, as one sequence of numbers: the bytes of a text, or
 // files that a tokenizer wrote beforehand, as little-endian numbers of 16 or 32
-// bits: nanoGPT's files, which have nothing else, and llm.c's, which begin with a
-// header of 256 numbers. Several files of one kind are one sequence, in the order
-// in which they are given.
+// bits: nanoGPT's files, which have nothing else, and llm.c's, which begin with
+// a header of 256 numbers. Several files of one kind are one sequence, in the
+// order in which they are given.
 //
 // Token files are not read into memory: each call reads what it gives. (Nor are
 // they mapped: a file that becomes shorter is an error then, not a signal.)

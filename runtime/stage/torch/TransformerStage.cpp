@@ -47,9 +47,8 @@ public:
                    uint32_t count, const Place &place,
                    std::shared_ptr<const InitialValues> values)
       : place(place), layers(program, first, count, place),
-        values(std::move(values)),
-        rows(program.micro_batch_size), context(program.model->context),
-        width(program.model->width),
+        values(std::move(values)), rows(program.micro_batch_size),
+        context(program.model->context), width(program.model->width),
         tokenBytes(
             program::inputBytes(*program.model, program.micro_batch_size)),
         boundaryBytes(program::boundaryBytes(
@@ -64,7 +63,7 @@ public:
 
   ElementType weightType() const override {
     return layers.weights().type() == at::kDouble ? ElementType::Float64
-                                              : ElementType::Float32;
+                                                  : ElementType::Float32;
   }
   ElementType lossType() const override { return ElementType::Float64; }
 
@@ -148,7 +147,8 @@ public:
     expectBytes("weight gradient", weightGradient.size(),
                 layers.weights().parameterBytes());
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
-    const std::vector<Tensor> parameters = layers.weights().bindComputed(stash.weights);
+    const std::vector<Tensor> parameters =
+        layers.weights().bindComputed(stash.weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
     for (ParameterUse &use : stash.uses) {
       addWeightGradient(use, parameters, sums);
@@ -290,11 +290,10 @@ std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
   return makeTransformerStage(program, number, Place());
 }
 
-std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
-                                            uint32_t number,
-                                            const Place &place,
-                                            std::shared_ptr<const InitialValues>
-                                                values) {
+std::unique_ptr<Stage>
+makeTransformerStage(const program::ProgramT &program, uint32_t number,
+                     const Place &place,
+                     std::shared_ptr<const InitialValues> values) {
   if (number >= program.stages.size())
     throw std::invalid_argument("expected one of the program's " +
                                 std::to_string(program.stages.size()) +

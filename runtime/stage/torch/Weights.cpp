@@ -48,8 +48,7 @@ nlohmann::ordered_json headerOf(const program::ProgramT &program) {
   for (const auto &[layer, number, parameter] :
        program::stageParameters(model, 0, program::layerCount(model))) {
     const int64_t end = begin + parameter.elements() * elementBytes;
-    auto &entry =
-        header[program::parameterName(model, layer, number)];
+    auto &entry = header[program::parameterName(model, layer, number)];
     entry["dtype"] =
         program.weight_type == program::DataType::Float64 ? "F64" : "F32";
     entry["shape"] = parameter.shape;

@@ -7,8 +7,9 @@
 //
 // Parameters (or their gradients) as a safetensors file: tensors named
 // as Layout.h names them, "layers.<n>.<parameter>" or as an exported model's
-// module does, so a file does not depend on stages, workers or schedule. Any safetensors library reads it.
-// A tied model's has no head.weight: its matrix is layers.0.token_embedding.
+// module does, so a file does not depend on stages, workers or schedule. Any
+// safetensors library reads it. A tied model's has no head.weight: its matrix
+// is layers.0.token_embedding.
 //
 //===----------------------------------------------------------------------===//
 

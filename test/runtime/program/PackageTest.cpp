@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
 #include "runtime/program/Package.h"
+#include "runtime/program/Layout.h"
 #include "test/runtime/program/SamplePackages.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,11 @@
 namespace chimera::program {
 namespace {
 
-TEST(PackageTest, acceptsTheSample) {
+TEST(PackageTest, acceptsTheSamples) {
   EXPECT_EQ(checkPackage(*samplePackage()), "");
+  EXPECT_FALSE(isWeighed(*samplePackage()));
+  EXPECT_EQ(checkPackage(*weighedPackage()), "");
+  EXPECT_TRUE(isWeighed(*weighedPackage()));
 }
 
 struct Fault {
@@ -85,9 +88,13 @@ const Fault kFaults[] = {
     {"otherSamples", "take what the layer before it makes",
      [](PackageT &p) { p.kinds[1]->graphs[1]->samples = 1; }},
     {"boundaries", "layer 1: expected it to take what the layer before it",
-     [](PackageT &p) { p.kinds[1]->graphs[0]->inputs[0]->shape = {4, 2, 2}; }},
+     [](PackageT &p) {
+       p.kinds[1]->graphs[0]->inputs[0]->shape = {4, 2, 2};
+     }},
     {"shares", "boundaries whose bytes grow with the samples",
-     [](PackageT &p) { p.kinds[0]->graphs[1]->inputs[0]->shape = {2, 3}; }},
+     [](PackageT &p) {
+       p.kinds[0]->graphs[1]->inputs[0]->shape = {2, 3};
+     }},
     {"differentiable", "a word for each of 1 inputs",
      [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable.clear(); }},
     {"gradientOfTokens", "no gradient of what the first layer takes",
@@ -116,7 +123,9 @@ const Fault kFaults[] = {
     {"unknownPort", "expected a parameter below 1, got 1",
      [](PackageT &p) { forwardOf(p, 1).inputs[0].mutate_index(1); }},
     {"portTwice", "one port for parameter 0, got two",
-     [](PackageT &p) { forwardOf(p, 1).inputs[1] = {1, 0, Role::Parameter}; }},
+     [](PackageT &p) {
+       forwardOf(p, 1).inputs[1] = {1, 0, Role::Parameter};
+     }},
     {"roleOfAnotherGraph", "unexpected port of the role output gradient",
      [](PackageT &p) {
        forwardOf(p, 1).inputs[0].mutate_role(Role::OutputGradient);
@@ -128,13 +137,17 @@ const Fault kFaults[] = {
        backwardOf(p, 0).calls[0]->arguments[2]->integers.clear();
      }},
     {"argumentOfTwoKinds", "with what its kind has",
-     [](PackageT &p) { backwardOf(p, 0).calls[0]->arguments[2]->values = {0}; }},
+     [](PackageT &p) {
+       backwardOf(p, 0).calls[0]->arguments[2]->values = {0};
+     }},
     {"unknownArgument", "with what its kind has",
      [](PackageT &p) {
        backwardOf(p, 0).calls[0]->arguments[2]->kind = ArgumentKind(99);
      }},
     {"keptTwice", "each kept value once",
-     [](PackageT &p) { p.kinds[1]->graphs[0]->kept = {1, 1}; }},
+     [](PackageT &p) {
+       p.kinds[1]->graphs[0]->kept = {1, 1};
+     }},
     {"keptBeyond", "each kept value once",
      [](PackageT &p) { p.kinds[1]->graphs[0]->kept = {6}; }},
     {"manyValues", "at most 2^20 values",
@@ -142,6 +155,31 @@ const Fault kFaults[] = {
     {"operations", "below 2^61",
      [](PackageT &p) {
        p.kinds[1]->graphs[0]->forward_flops = uint64_t{1} << 63;
+     }},
+    {"weightBefore", "layer 1: expected a weight in the last layer alone",
+     [](PackageT &p) {
+       // Of no labels, for there are none.
+       for (size_t i : {0, 1}) {
+         auto &weight = p.kinds[1]->graphs[i]->weight;
+         weight = std::move(weighedPackage()->kinds[2]->graphs[i]->weight);
+         weight->inputs.clear();
+         weight->calls[0]->arguments.clear();
+       }
+     }},
+    {"weightOfInputs", "weight: unexpected port of the role input",
+     [](PackageT &p) {
+       p = std::move(*weighedPackage());
+       p.kinds[2]->graphs[0]->weight->inputs[0].mutate_role(Role::Input);
+     }},
+    {"weightIsNothing", "weight: expected it to make one number",
+     [](PackageT &p) {
+       p = std::move(*weighedPackage());
+       p.kinds[2]->graphs[0]->weight->outputs.clear();
+     }},
+    {"weightOfSome", "a weight for all numbers of samples or for none",
+     [](PackageT &p) {
+       p = std::move(*weighedPackage());
+       p.kinds[2]->graphs[1]->weight.reset();
      }},
     {"tied", "a tied parameter of the first layer and of the last one",
      [](PackageT &p) { p.tied = std::make_unique<TiedParameter>(0, 0); }},

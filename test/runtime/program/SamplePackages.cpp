@@ -99,11 +99,10 @@ std::unique_ptr<LayerGraphsT> embedding(uint32_t samples) {
   made->differentiable = {0};
   made->outputs.push_back(activation(samples));
   made->input_gradient_flops = 0;
-  made->forward = graph(
-      3, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
-      {{2, 0, Role::Output}},
-      call("aten::embedding", "", 2, value(0), value(1), integer(-1),
-           boolean(false), boolean(false)));
+  made->forward = graph(3, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
+                        {{2, 0, Role::Output}},
+                        call("aten::embedding", "", 2, value(0), value(1),
+                             integer(-1), boolean(false), boolean(false)));
   made->backward =
       graph(3, {{0, 0, Role::Input}, {1, 0, Role::OutputGradient}},
             {{2, 0, Role::WeightGradient}},
@@ -132,10 +131,9 @@ std::unique_ptr<LayerGraphsT> scaling(uint32_t samples) {
   made->inputs.push_back(activation(samples));
   made->differentiable = {1};
   made->outputs.push_back(activation(samples));
-  made->forward =
-      graph(3, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
-            {{2, 0, Role::Output}},
-            call("aten::mul", "Tensor", 2, value(1), value(0)));
+  made->forward = graph(3, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
+                        {{2, 0, Role::Output}},
+                        call("aten::mul", "Tensor", 2, value(1), value(0)));
   made->backward = backwardOfProduct();
   made->kept = {1, 2};
   return made;
@@ -147,11 +145,10 @@ std::unique_ptr<LayerGraphsT> loss(uint32_t samples) {
   made->differentiable = {1};
   made->labels.push_back(tokens(samples));
   made->outputs.push_back(shape(TensorType::Float64, {}));
-  made->forward =
-      graph(4, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
-            {{3, 0, Role::Output}},
-            call("aten::mul", "Tensor", 2, value(1), value(0)),
-            call("aten::sum", "", 3, value(2), none()));
+  made->forward = graph(4, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
+                        {{3, 0, Role::Output}},
+                        call("aten::mul", "Tensor", 2, value(1), value(0)),
+                        call("aten::sum", "", 3, value(2), none()));
   // The gradient of a sum is one number.
   made->backward = backwardOfProduct();
   made->backward->values = 7;
@@ -188,6 +185,14 @@ std::unique_ptr<PackageT> samplePackage() {
   package->layers.push_back(layer(0, "embedding."));
   package->layers.push_back(layer(1, "block."));
   package->layers.push_back(layer(2, ""));
+  return package;
+}
+
+std::unique_ptr<PackageT> weighedPackage() {
+  auto package = samplePackage();
+  for (auto &graphs : package->kinds[2]->graphs)
+    graphs->weight = graph(2, {{0, 0, Role::Label}}, {{1, 0, Role::Output}},
+                           call("aten::sum", "", 1, value(0), none()));
   return package;
 }
 

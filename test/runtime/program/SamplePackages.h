@@ -22,6 +22,9 @@ namespace chimera::program {
 /// with their parameters.
 std::unique_ptr<PackageT> samplePackage();
 
+/// The same, where a micro-batch weighs what its labels add up to.
+std::unique_ptr<PackageT> weighedPackage();
+
 } // namespace chimera::program
 
 #endif // CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPACKAGES_H

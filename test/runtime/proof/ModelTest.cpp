@@ -47,7 +47,8 @@ const Refusal kCases[] = {
     {"NoSamples", Rule::Structure,
      "expected a micro-batch size of at least 1, got 0",
      [](ProgramT &p) { p.micro_batch_size = 0; }},
-    {"OtherOptimizer", Rule::Structure, "expected optimizer 'adamw' or 'sgd', got 'adam'",
+    {"OtherOptimizer", Rule::Structure,
+     "expected optimizer 'adamw' or 'sgd', got 'adam'",
      [](ProgramT &p) { p.optimizer->name = "adam"; }},
     {"LayersLeftOut", Rule::Structure,
      "expected stage 1 to have layers from 1 on, of the model's 4, got 1 from "

@@ -114,6 +114,12 @@ def compare(package, model):
     for p in named.values():
         p.grad = None
     eager = WithLoss(model)(*model.inputs, *model.labels)
+    if isinstance(eager, (tuple, list)):
+        eager, weight = eager
+        weigh = layers[-1][0]["weight"]
+        given = {("Label", i): t for i, t in enumerate(model.labels)}
+        if run(weigh, given)["Output", 0].item() != weight.item():
+            raise Refused("expected the weight that the loss gives, got another")
     eager.backward()
     exact = torch.equal(eager.detach(), loss)
     worst, where = abs(eager.item() - loss.item()) / abs(eager.item()), "the loss"

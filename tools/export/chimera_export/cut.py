@@ -44,6 +44,7 @@ class Layer:
     differentiable: list  # of the inputs, whether a gradient flows back
     labels: list  # fake tensors
     prefix: str
+    weight: fx.GraphModule = None  # of the labels, in the last layer
 
 
 def find_split(module):
@@ -161,7 +162,7 @@ def cut(model):
     placeholders = graph.find_nodes(op="placeholder")
     loaded = placeholders[: len(model.inputs)]
     labels = placeholders[len(model.inputs) :]
-    (loss,) = pytree.arg_tree_leaves(*graph.find_nodes(op="output")[0].args)
+    loss, weight = _loss_and_weight(graph)
 
     # What depends on an input or a parameter, and what on a parameter.
     dynamic, learned = set(placeholders), set()
@@ -175,6 +176,13 @@ def cut(model):
             if any(n in learned for n in node.all_input_nodes):
                 learned.add(node)
 
+    weighing = _ancestors(weight) if weight is not None else set()
+    if weighing & (learned | set(loaded)):
+        raise Refused(
+            "expected the weight of a loss to depend on labels alone, for every "
+            "rank computes that of all micro-batches, but it depends on "
+            + ", ".join(map(str, weighing & (learned | set(loaded))))
+        )
     for node in labels:
         for user in node.users:
             if user.op == "call_function" and numbers[user] != count - 1:
@@ -193,7 +201,7 @@ def cut(model):
             continue
         uses = [numbers[u] for u in node.users if u in numbers]
         furthest = max(uses, default=-1)
-        if node is loss:
+        if node is loss or node is weight:
             continue
         if furthest > made(node):
             reach[node] = furthest
@@ -221,12 +229,46 @@ def cut(model):
                     for n in crossing_in
                 ],
                 labels=[n.meta["val"] for n in labels] if last else [],
+                weight=_extract(
+                    whole, [], -1, {n: -1 for n in numbers if n in weighing}, labels,
+                    [weight], dynamic,
+                )
+                if last and weight is not None
+                else None,
                 prefix=".".join(filter(None, (split, children[k])))
                 if children[k]
                 else "",
             )
         )
     return layers
+
+
+def _loss_and_weight(graph):
+    results = list(pytree.arg_tree_leaves(*graph.find_nodes(op="output")[0].args))
+    if len(results) not in (1, 2) or not all(isinstance(r, fx.Node) for r in results):
+        raise Refused(
+            "expected the loss to be a tensor, or two: a sum and its weight, got "
+            f"{len(results)} results"
+        )
+    for node in results:
+        if node.meta["val"].numel() != 1:
+            raise Refused(
+                "expected a loss of one number, got one of the shape "
+                f"{list(node.meta['val'].shape)}: give the mean, or a sum and its "
+                "weight"
+            )
+    return results[0], results[1] if len(results) == 2 else None
+
+
+def _ancestors(node):
+    """`node` and what it depends on."""
+    seen, rest = set(), [node]
+    while rest:
+        node = rest.pop()
+        if node not in seen:
+            seen.add(node)
+            rest += node.all_input_nodes
+    return seen
 
 
 def _attribute(root, path):

@@ -22,6 +22,7 @@ import torch
 from torch import fx
 from torch._functorch import aot_autograd, partitioners
 from torch._functorch._aot_autograd import descriptors
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
 aten = torch.ops.aten
@@ -207,6 +208,21 @@ def differentiate(module, arguments, labels):
     return Differentiated(
         forward, backward, halves(backward), parameters, constants
     )
+
+
+def of_labels(module, labels):
+    """The graph of a function of the labels."""
+    traced = make_fx(module)(*labels)
+    graph = traced.graph
+    graph.eliminate_dead_code()
+    ports = []
+    for index, node in enumerate(graph.find_nodes(op="placeholder")):
+        if node.users:
+            ports.append(Port("Label", index, node))
+        else:
+            graph.erase_node(node)
+    (result,) = outputs_of(graph)
+    return Function(graph, ports, [Port("Output", 0, result)])
 
 
 def halves(backward):

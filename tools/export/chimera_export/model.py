@@ -18,8 +18,10 @@ class Model:
 
     `inputs` and `labels` are tensors of one micro-batch, whose first dimension
     counts its samples. The module is called with the inputs; `loss` is called
-    with what the module returns and the labels, and returns the mean loss of
-    the micro-batch as a scalar.
+    with what the module returns and the labels. It returns the mean loss of the
+    micro-batch, a scalar, where all micro-batches weigh alike; else the sum of the
+    losses and how many there are, a function of the labels alone: the loss of a
+    step is then all sums over all weights, whatever a micro-batch has of them.
 
     `split_at` names the modules (a ModuleList or Sequential) whose children are
     layers to cut at; without it the largest one is taken.

@@ -247,7 +247,12 @@ class Exporter:
         first = [p.node for p in made.backward.outputs if p.role == "InputGradient"]
         whole = flops_of(made.backward)
         inputs = flops_of(made.backward, [*first, *made.kept]) if first else 0
-        return {
+        weight = {}
+        if layer.weight is not None:
+            labels = [self._argument(v) for v in layer.labels]
+            function = joint.of_labels(layer.weight, labels)
+            weight["weight"], _ = graphs.encode(function, self.allowed)
+        return weight | {
             "samples": samples,
             "inputs": [graphs.shape_of(v) for v in layer.inputs],
             "differentiable": [int(d) for d in layer.differentiable],

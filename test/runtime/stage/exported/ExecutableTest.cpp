@@ -178,7 +178,8 @@ TEST_F(ExecutableTest, addsAWeightGradientThatIsGiven) {
 
 TEST_F(ExecutableTest, refusesAGradientOfAnotherShape) {
   const auto saved = input(Role::Saved, 0);
-  output(Role::WeightGradient, 0, call("aten::neg", "", {value(int32_t(saved))}));
+  output(Role::WeightGradient, 0,
+         call("aten::neg", "", {value(int32_t(saved))}));
   const Executable executable(graph, at::kCPU);
   const Selection selection = executable.select({saved}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({2, 2}, at::kDouble), true};
@@ -218,10 +219,10 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
   const Dropout documented(0.5, 3, 5, MicroBatch{.step = 1, .index = 2},
                            nullptr);
   for (auto [made, site] : {std::pair(a, 0), std::pair(b, 1)})
-    EXPECT_TRUE(made.equal(
-        documented.kept(DropoutSite(site), 256, 0, {4, 64}, at::kCPU)
-            .to(at::kDouble)
-            .mul(2)));
+    EXPECT_TRUE(
+        made.equal(documented.kept(DropoutSite(site), 256, 0, {4, 64}, at::kCPU)
+                       .to(at::kDouble)
+                       .mul(2)));
   // Its samples' elements, in whatever part they are.
   auto half = run(MicroBatch{.step = 1, .index = 1, .part = 1, .parts = 2});
   EXPECT_TRUE(half.first.equal(
@@ -234,8 +235,9 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
 TEST_F(ExecutableTest, refusesOperatorsThatAreNotListed) {
   const auto x = input(Role::Input, 0);
   call("aten::from_file", "", {value(int32_t(x))});
-  EXPECT_EQ(refusal(), "expected an operator that exported models may call, got "
-                       "'aten::from_file'");
+  EXPECT_EQ(refusal(),
+            "expected an operator that exported models may call, got "
+            "'aten::from_file'");
 }
 
 TEST_F(ExecutableTest, refusesOperatorsThatChangeTheirArguments) {

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
 #include "runtime/stage/exported/ExportedStage.h"
+#include "runtime/program/Layout.h"
 #include "test/runtime/program/SamplePackages.h"
 
 #include <gtest/gtest.h>
@@ -109,8 +109,8 @@ TEST_P(EachWay, givesTheLossAndItsGradients) {
   auto next = all.begin();
   for (uint32_t s = 0; s < count; ++s) {
     stages.push_back(makeExportedStage(program, s, nullptr));
-    const auto size = static_cast<ptrdiff_t>(
-        program.stages[s].weights_bytes() / sizeof(double));
+    const auto size = static_cast<ptrdiff_t>(program.stages[s].weights_bytes() /
+                                             sizeof(double));
     weight[s].assign(next, next + size);
     gradient[s].assign(static_cast<size_t>(size), 100);
     next += size;
@@ -172,13 +172,73 @@ TEST_P(EachWay, givesTheLossAndItsGradients) {
   EXPECT_EQ(found, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    ExportedStage, EachWay,
-    testing::Values(Case{{3}, 1, Way::Whole}, Case{{1, 1, 1}, 1, Way::Whole},
-                    Case{{1, 2}, 2, Way::Whole}, Case{{3}, 1, Way::Split},
-                    Case{{2, 1}, 2, Way::Split},
-                    Case{{1, 1, 1}, 1, Way::Recomputed},
-                    Case{{2, 1}, 2, Way::Recomputed}));
+INSTANTIATE_TEST_SUITE_P(ExportedStage, EachWay,
+                         testing::Values(Case{{3}, 1, Way::Whole},
+                                         Case{{1, 1, 1}, 1, Way::Whole},
+                                         Case{{1, 2}, 2, Way::Whole},
+                                         Case{{3}, 1, Way::Split},
+                                         Case{{2, 1}, 2, Way::Split},
+                                         Case{{1, 1, 1}, 1, Way::Recomputed},
+                                         Case{{2, 1}, 2, Way::Recomputed}));
+
+// The loss is a sum: a part's is its own, and so are its gradients.
+TEST_F(ExportedStageTest, sumsWhatIsWeighed) {
+  program::ProgramT program = sampleProgram({3});
+  program.model->package = program::weighedPackage();
+  auto stage = makeExportedStage(program, 0, nullptr);
+  std::vector<double> all = weights(), gradient(21);
+  double sum = 0;
+  for (uint32_t part : {0, 1}) {
+    const MicroBatch piece{.step = 0, .index = 0, .part = part, .parts = 2};
+    std::vector<int64_t> in(tokens.begin() + 4 * part,
+                            tokens.begin() + 4 * part + 4);
+    std::vector<int64_t> target(4);
+    double loss = 0;
+    const Bytes bytes = std::as_writable_bytes(std::span(&loss, 1));
+    auto stash = stage->forward(piece, bytesOf(in), bytesOf(target),
+                                bytesOf(all), bytes);
+    stage->backward(piece, std::move(stash), bytes, bytesOf(all),
+                    bytesOf(gradient), {},
+                    part == 0 ? Sum::Begin : Sum::Continue);
+    sum += loss;
+  }
+  EXPECT_DOUBLE_EQ(sum, expectedLoss());
+  EXPECT_EQ(gradient, expectedGradients());
+}
+
+// Labels are how often they were asked for, and the micro-batch's number.
+class CountedLabels : public DataSource {
+public:
+  void load(program::ValueKind, MicroBatch microBatch, Bytes output) override {
+    auto *values = reinterpret_cast<int64_t *>(output.data());
+    std::fill(values, values + output.size() / sizeof(int64_t), 0);
+    values[0] = ++asked;
+    values[1] = static_cast<int64_t>(100 * microBatch.index);
+  }
+
+  static inline int64_t asked = 0;
+};
+
+TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
+  program::ProgramT program = sampleProgram({3});
+  CountedLabels::asked = 0;
+  // Losses that are means weigh alike.
+  auto means = withWeights(program, std::make_unique<CountedLabels>());
+  EXPECT_EQ(means->weight({.step = 1, .index = 2}), 1);
+  EXPECT_EQ(CountedLabels::asked, 0);
+  labels[3] = 5;
+  EXPECT_EQ(weightOf(program, bytesOf(labels)), 1);
+
+  program.model->package = program::weighedPackage();
+  EXPECT_EQ(weightOf(program, bytesOf(labels)), 5);
+  auto sums = withWeights(program, std::make_unique<CountedLabels>());
+  EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
+  EXPECT_EQ(sums->weight({.step = 1, .index = 3}), 302);
+  EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
+  // What is long past is forgotten.
+  EXPECT_EQ(sums->weight({.step = 100, .index = 0}), 3);
+  EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 204);
+}
 
 TEST_F(ExportedStageTest, drawsItsParameters) {
   const program::ProgramT program = sampleProgram({1, 1, 1});
@@ -262,9 +322,10 @@ TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
               program.model->package->layers[1]->kind = 9;
             }).find("expected one of 3 kinds"),
             std::string::npos);
-  EXPECT_NE(
-      refusal([](auto &program) { program.micro_batch_size = 3; }).find("got 3"),
-      std::string::npos);
+  EXPECT_NE(refusal([](auto &program) {
+              program.micro_batch_size = 3;
+            }).find("got 3"),
+            std::string::npos);
   EXPECT_NE(refusal([](auto &program) {
               program.stages[0].mutate_weights_bytes(8);
             }).find("expected 120 bytes of weights"),
@@ -277,16 +338,16 @@ TEST_F(ExportedStageTest, refusesBytesThatAreNotItsOwn) {
   const program::ProgramT program = sampleProgram({1, 2});
   auto stage = makeExportedStage(program, 0, nullptr);
   std::vector<double> weight(15), output(24), tooFew(23);
-  EXPECT_THROW(stage->forward({}, bytesOf(tooFew), {}, bytesOf(weight),
-                              bytesOf(output)),
-               std::invalid_argument);
-  EXPECT_THROW(stage->forward({}, bytesOf(tokens), {}, bytesOf(weight),
-                              bytesOf(tooFew)),
-               std::invalid_argument);
+  EXPECT_THROW(
+      stage->forward({}, bytesOf(tooFew), {}, bytesOf(weight), bytesOf(output)),
+      std::invalid_argument);
+  EXPECT_THROW(
+      stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(tooFew)),
+      std::invalid_argument);
   // The stash of a forward over other weights.
   std::vector<double> others(15), gradient(15);
-  auto stash = stage->forward({}, bytesOf(tokens), {}, bytesOf(weight),
-                              bytesOf(output));
+  auto stash =
+      stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(output));
   EXPECT_THROW(stage->backward({}, std::move(stash), bytesOf(output),
                                bytesOf(others), bytesOf(gradient), {}),
                std::invalid_argument);
@@ -296,8 +357,9 @@ TEST_F(ExportedStageTest, refusesBytesThatAreNotItsOwn) {
     stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(output));
     FAIL();
   } catch (const std::exception &error) {
-    EXPECT_EQ(std::string(error.what()).find("layer 0 (embedding): call 0, "
-                                             "aten::embedding: "),
+    EXPECT_EQ(std::string(error.what())
+                  .find("layer 0 (embedding): call 0, "
+                        "aten::embedding: "),
               0u)
         << error.what();
   }

@@ -83,8 +83,8 @@ static void change(Json &value, Json &root, Random &random) {
       value[i] = value[j];
     }
   } else if (value.is_object() && !value.empty() && below(random, 8) == 0) {
-    value.erase(std::next(value.begin(), static_cast<ptrdiff_t>(
-                                             below(random, value.size()))));
+    value.erase(std::next(value.begin(),
+                          static_cast<ptrdiff_t>(below(random, value.size()))));
   } else {
     value = pick(root, random);
   }
@@ -122,8 +122,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
   program.micro_batch_size = program::kindOf(own, 0).graphs[0]->samples;
   const uint32_t layers = program::layerCount(*program.model);
   constexpr int64_t kMost = int64_t{1} << 26;
-  const int64_t elements =
-      program::parameterCount(*program.model, 0, layers);
+  const int64_t elements = program::parameterCount(*program.model, 0, layers);
   const int64_t inputs =
       program::inputBytes(*program.model, program.micro_batch_size);
   const int64_t labels =

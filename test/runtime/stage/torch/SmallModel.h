@@ -120,8 +120,9 @@ template <typename T, typename A = T> struct Line {
     setThreads(1);
     if (program.tied)
       tied = *program.tied;
-    const auto boundary = static_cast<size_t>(program::boundaryBytes(
-        *program.model, program::typesOf(program), program.micro_batch_size, 0));
+    const auto boundary = static_cast<size_t>(
+        program::boundaryBytes(*program.model, program::typesOf(program),
+                               program.micro_batch_size, 0));
     for (uint32_t s = 0; s < program.stages.size(); ++s) {
       Part part;
       part.stage = makeTransformerStage(program, s, place);

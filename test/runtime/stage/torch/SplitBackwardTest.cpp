@@ -34,7 +34,8 @@ template <typename T>
 double relativeDifference(const program::ProgramT &program,
                           const std::vector<T> &ours,
                           const std::vector<T> &theirs) {
-  const StageWeights layers(program, 0, program::layerCount(*program.model), Place());
+  const StageWeights layers(program, 0, program::layerCount(*program.model),
+                            Place());
   if (ours.size() != static_cast<size_t>(layers.elements()) ||
       theirs.size() != ours.size())
     return INFINITY;

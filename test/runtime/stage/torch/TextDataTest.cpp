@@ -75,9 +75,9 @@ TEST_F(TextDataTest, holdsOutTheEnd) {
   TextData data(path, program, 0.25);
   EXPECT_EQ(data.trainingTokens(), 150);
   EXPECT_EQ(data.heldOutTokens(), 50);
-  EXPECT_EQ(data.heldOutWindow(0, 3)[0], 150);
-  EXPECT_EQ(data.heldOutWindow(2, 3)[8], 199);
-  EXPECT_EQ(data.heldOutWindow(2, 3).size(), 9u);
+  EXPECT_EQ(data.heldOutSample(0, 3).tokens[0], 150);
+  EXPECT_EQ(data.heldOutSample(2, 3).labels[7], 199);
+  EXPECT_EQ(data.heldOutSample(2, 3).tokens.size(), 8u);
 }
 
 TEST_F(TextDataTest, windowsAreTrainingTextAndLabelsTheNextBytes) {
@@ -153,10 +153,10 @@ TEST_P(HeldOutTest, lossIsTheModels) {
   Line<double> plain(program);
   double sum = 0;
   for (uint64_t window = 0; window < 5; ++window) {
-    auto bytes = data.heldOutWindow(window, 5);
+    auto sample = data.heldOutSample(window, 5);
     for (size_t i = 0; i < 8; ++i) {
-      plain.tokens[i] = plain.tokens[8 + i] = bytes[i];
-      plain.labels[i] = plain.labels[8 + i] = bytes[i + 1];
+      plain.tokens[i] = plain.tokens[8 + i] = sample.tokens[i];
+      plain.labels[i] = plain.labels[8 + i] = sample.labels[i];
     }
     sum += plain.forward({0, 0});
   }

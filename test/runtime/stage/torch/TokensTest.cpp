@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <optional>
 
 namespace chimera::runtime {
 namespace {
@@ -67,7 +68,8 @@ protected:
 };
 
 TEST_F(TokensTest, severalFilesAreOneSequence) {
-  const auto a = write<uint16_t>("a", 1000, 5), b = write<uint16_t>("b", 1005, 1),
+  const auto a = write<uint16_t>("a", 1000, 5),
+             b = write<uint16_t>("b", 1005, 1),
              c = write<uint16_t>("c", 1006, 10);
   auto tokens = openTokens({a, b, c}, TokenFormat::UInt16, 0);
   EXPECT_EQ(tokens->count(), 16u);
@@ -84,7 +86,8 @@ TEST_F(TokensTest, severalFilesAreOneSequence) {
 TEST_F(TokensTest, largeNumbersAreNotSigned) {
   auto tokens = openTokens({write<uint32_t>("a", 4000000000u, 3)},
                            TokenFormat::UInt32, 0);
-  EXPECT_EQ(read(*tokens, 1, 2), (std::vector<int64_t>{4000000001, 4000000002}));
+  EXPECT_EQ(read(*tokens, 1, 2),
+            (std::vector<int64_t>{4000000001, 4000000002}));
 }
 
 TEST_F(TokensTest, llmcsHeadersSayWhatFollows) {
@@ -96,15 +99,15 @@ TEST_F(TokensTest, llmcsHeadersSayWhatFollows) {
                          TokenFormat::Auto, 0);
   EXPECT_EQ(read(*wide, 8, 1), (std::vector<int64_t>{70008}));
   // What has no header is a text.
-  EXPECT_EQ(openTokens({write<uint8_t>("c", 65, 3)}, TokenFormat::Auto, 10)
-                ->bound(),
-            256u);
+  EXPECT_EQ(
+      openTokens({write<uint8_t>("c", 65, 3)}, TokenFormat::Auto, 10)->bound(),
+      256u);
 }
 
 TEST_F(TokensTest, digestsTellTokensApart) {
   auto digest = [&](uint32_t first, uint32_t count) {
-    return openTokens({write<uint16_t>("a", first, count)},
-                      TokenFormat::UInt16, 0)
+    return openTokens({write<uint16_t>("a", first, count)}, TokenFormat::UInt16,
+                      0)
         ->digest();
   };
   EXPECT_EQ(digest(1, 50), digest(1, 50));
@@ -116,9 +119,9 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
   EXPECT_NE(refusal({(folder / "none").string()}, TokenFormat::UInt16)
                 .find("No such file"),
             std::string::npos);
-  EXPECT_NE(refusal({folder.string()}, TokenFormat::UInt16)
-                .find("Is a directory"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal({folder.string()}, TokenFormat::UInt16).find("Is a directory"),
+      std::string::npos);
   EXPECT_NE(refusal({write<uint8_t>("odd", 0, 3)}, TokenFormat::UInt16)
                 .find("a whole number of tokens of 2 bytes, got 3 bytes"),
             std::string::npos);
@@ -148,6 +151,49 @@ TEST_F(TokensTest, aFileThatBecomesShorterIsAnError) {
   std::filesystem::resize_file(path, 100);
   EXPECT_EQ(read(*tokens, 49, 1), std::vector<int64_t>{49});
   EXPECT_THROW(read(*tokens, 49, 2), std::runtime_error);
+}
+
+TEST_F(TokensTest, masksAsBertDoes) {
+  program::ProgramT program =
+      smallProgram({.context = 8, .vocabulary = 5000}, {4});
+  const auto path = write<uint16_t>("a", 0, 4000);
+  TextData data(openTokens({path}, TokenFormat::UInt16, 0), program, 0.1,
+                Masking{.token = 4999, .rate = 0.25});
+  int chosen = 0, masked = 0, kept = 0, others = 0;
+  constexpr int kSamples = 4000;
+  std::vector<int64_t> tokens(8), labels(8), again(8);
+  for (int sample = 0; sample < kSamples; ++sample) {
+    const MicroBatch microBatch{.step = 3,
+                                .index = static_cast<uint64_t>(sample)};
+    data.load(program::ValueKind::Tokens, microBatch, bytesOf(tokens));
+    data.load(program::ValueKind::Labels, microBatch, bytesOf(labels));
+    data.load(program::ValueKind::Tokens, microBatch, bytesOf(again));
+    ASSERT_EQ(tokens, again);
+    // Those that are left say where the window begins.
+    std::optional<int64_t> begin;
+    for (size_t i = 0; i < 8; ++i)
+      if (labels[i] == kIgnored)
+        begin = tokens[i] - static_cast<int64_t>(i);
+    if (!begin)
+      continue;
+    for (size_t i = 0; i < 8; ++i) {
+      const int64_t original = *begin + static_cast<int64_t>(i);
+      if (labels[i] == kIgnored) {
+        EXPECT_EQ(tokens[i], original);
+        continue;
+      }
+      EXPECT_EQ(labels[i], original);
+      ++chosen;
+      masked += tokens[i] == 4999;
+      kept += tokens[i] == original;
+      others += tokens[i] != 4999 && tokens[i] != original;
+    }
+  }
+  EXPECT_NEAR(chosen / (8.0 * kSamples), 0.25, 0.01);
+  EXPECT_NEAR(masked / double(chosen), 0.8, 0.02);
+  // One of eight other tokens is the token itself.
+  EXPECT_NEAR(others / double(chosen), 0.1 * 7 / 8, 0.02);
+  EXPECT_NEAR(kept / double(chosen), 0.1 + 0.1 / 8, 0.02);
 }
 
 TEST_F(TokensTest, windowsAreOfTokens) {

@@ -7,8 +7,8 @@
 
 #include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/stage/Philox.h"
-#include "runtime/stage/torch/StageWeights.h"
 #include "runtime/stage/torch/Random.h"
+#include "runtime/stage/torch/StageWeights.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <ATen/ATen.h>
@@ -345,8 +345,7 @@ TEST(TransformerStageTest, startsAsLayoutSays) {
       mean += p[i] / static_cast<double>(n);
     for (int64_t i = 0; i < n; ++i)
       square += (p[i] - mean) * (p[i] - mean) / static_cast<double>(n);
-    const bool drawn =
-        slot.parameter.start == program::Start::Normal;
+    const bool drawn = slot.parameter.start == program::Start::Normal;
     const bool ones = slot.parameter.start == program::Start::Ones;
     EXPECT_NEAR(mean, ones ? 1 : 0, drawn ? 0.004 : 0);
     EXPECT_NEAR(std::sqrt(square), slot.parameter.deviation,

@@ -49,8 +49,8 @@ protected:
     const SavedWeights saved(program, path);
     std::vector<T> values;
     const program::ModelT &model = *program.model;
-    for (const auto &[layer, number, parameter] : program::stageParameters(
-             model, 0, program::layerCount(model))) {
+    for (const auto &[layer, number, parameter] :
+         program::stageParameters(model, 0, program::layerCount(model))) {
       std::vector<T> part(static_cast<size_t>(parameter.elements()));
       saved.read(program::parameterName(model, layer, number),
                  program.weight_type, parameter.shape, bytesOf(part));
@@ -105,9 +105,6 @@ TEST_F(WeightsTest, roundTripInFloat32) {
 TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   program.model->tied = true;
-  EXPECT_EQ(load(), "expected the whole model's weights, " +
-                        std::to_string((weights.size() - 11 * 8) * 8) +
-                        " bytes, got " + std::to_string(weights.size() * 8));
   weights.resize(weights.size() - 11 * 8);
   // That of a model that is not tied.
   EXPECT_NE(load().find("layers.3.head.weight: not a parameter"),
