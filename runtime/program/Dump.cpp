@@ -7,13 +7,18 @@
 //
 // Keys are the field names of program.fbs, in its order. An instruction has
 // `does`, its description, `at`, its source location, and its buffers in lists
-// instead of a range of the operand pool.
+// instead of a range of the operand pool. A graph of a package is a list of
+// lines, and a tensor's type and shape a text.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/File.h"
 
+#include "runtime/program/Package.h"
+
 #include <nlohmann/json.hpp>
+
+#include <sstream>
 
 namespace chimera::program {
 
@@ -34,6 +39,142 @@ const char *nameOf(Updates updates) {
                                               : "unknown";
 }
 
+/// Like "float32[4, 128]".
+std::string dump(const TensorShapeT &tensor) {
+  std::string text = nameOf(tensor.type);
+  for (size_t i = 0; i < tensor.shape.size(); ++i)
+    text += (i ? ", " : "[") + std::to_string(tensor.shape[i]);
+  return text + (tensor.shape.empty() ? "" : "]");
+}
+
+Json dump(const std::vector<std::unique_ptr<TensorShapeT>> &tensors) {
+  Json list = Json::array();
+  for (const auto &tensor : tensors)
+    list.push_back(dump(*tensor));
+  return list;
+}
+
+template <typename T> std::string listed(const std::vector<T> &entries) {
+  std::string text = "[";
+  for (size_t i = 0; i < entries.size(); ++i) {
+    std::ostringstream entry;
+    entry << entries[i];
+    text += (i ? ", " : "") + entry.str();
+  }
+  return text + "]";
+}
+
+std::string dump(const ArgumentT &argument) {
+  auto value = [](int32_t number) {
+    return number < 0 ? std::string("none") : "%" + std::to_string(number);
+  };
+  switch (argument.kind) {
+  case ArgumentKind::Value:
+    return value(argument.values[0]);
+  case ArgumentKind::Values: {
+    std::vector<std::string> names;
+    for (int32_t number : argument.values)
+      names.push_back(value(number));
+    return listed(names);
+  }
+  case ArgumentKind::Boolean:
+    return argument.integers[0] ? "true" : "false";
+  case ArgumentKind::Integer:
+    return std::to_string(argument.integers[0]);
+  case ArgumentKind::Number:
+    return std::to_string(argument.numbers[0]);
+  case ArgumentKind::Booleans:
+  case ArgumentKind::Integers:
+    return listed(argument.integers);
+  case ArgumentKind::Numbers:
+    return listed(argument.numbers);
+  case ArgumentKind::Type:
+    return nameOf(argument.type);
+  case ArgumentKind::Text:
+    return "\"" + argument.text + "\"";
+  default:
+    return "none";
+  }
+}
+
+/// A line for each input, call and output.
+Json dump(const GraphT *graph) {
+  if (!graph)
+    return nullptr;
+  Json lines = Json::array();
+  auto port = [](const Port &port) {
+    return std::string(nameOf(port.role())) + " " +
+           std::to_string(port.index());
+  };
+  for (const Port &input : graph->inputs)
+    lines.push_back("%" + std::to_string(input.value()) + " = " + port(input));
+  for (const auto &call : graph->calls) {
+    std::string line;
+    for (int32_t result : call->results)
+      line += (line.empty() ? "" : ", ") +
+              (result < 0 ? std::string("_") : "%" + std::to_string(result));
+    line += " = " + call->operator_ +
+            (call->overload.empty() ? "" : "." + call->overload) + "(";
+    for (size_t i = 0; i < call->arguments.size(); ++i)
+      line += (i ? ", " : "") + dump(*call->arguments[i]);
+    lines.push_back(line + ")");
+  }
+  for (const Port &output : graph->outputs)
+    lines.push_back(port(output) + " = %" + std::to_string(output.value()));
+  return lines;
+}
+
+Json dump(const LayerKindT &kind) {
+  Json parameters = Json::array(), constants = Json::array();
+  for (const auto &parameter : kind.parameters)
+    parameters.push_back({{"name", parameter->name},
+                          {"shape", parameter->shape},
+                          {"start", nameOf(parameter->start)},
+                          {"deviation", parameter->deviation}});
+  for (const auto &constant : kind.constants)
+    constants.push_back({{"type", nameOf(constant->type)},
+                         {"shape", constant->shape},
+                         {"bytes", constant->bytes}});
+  Json sizes = Json::array();
+  for (const auto &graphs : kind.graphs)
+    sizes.push_back({{"samples", graphs->samples},
+                     {"inputs", dump(graphs->inputs)},
+                     {"differentiable", graphs->differentiable},
+                     {"labels", dump(graphs->labels)},
+                     {"outputs", dump(graphs->outputs)},
+                     {"saved", dump(graphs->saved)},
+                     {"forward", dump(graphs->forward.get())},
+                     {"backward", dump(graphs->backward.get())},
+                     {"kept", graphs->kept},
+                     {"kept_bytes", graphs->kept_bytes},
+                     {"weight", dump(graphs->weight.get())},
+                     {"forward_flops", graphs->forward_flops},
+                     {"input_gradient_flops", graphs->input_gradient_flops},
+                     {"weight_gradient_flops", graphs->weight_gradient_flops}});
+  return {{"parameters", parameters},
+          {"constants", constants},
+          {"graphs", sizes}};
+}
+
+/// Of a package that is checked.
+Json dump(const PackageT *package) {
+  if (!package)
+    return nullptr;
+  if (std::string problem = checkPackage(*package); !problem.empty())
+    return {{"malformed", problem}};
+  Json kinds = Json::array(), layers = Json::array();
+  for (const auto &kind : package->kinds)
+    kinds.push_back(dump(*kind));
+  for (const auto &layer : package->layers)
+    layers.push_back({{"kind", layer->kind}, {"path", layer->path}});
+  Json tied;
+  if (package->tied)
+    tied = {{"first", package->tied->first()}, {"last", package->tied->last()}};
+  return {{"version", package->version},   {"producer", package->producer},
+          {"type", nameOf(package->type)}, {"kinds", kinds},
+          {"layers", layers},              {"tied", tied}};
+}
+
 Json dump(const ModelT *model) {
   if (!model)
     return nullptr;
@@ -44,7 +185,8 @@ Json dump(const ModelT *model) {
           {"context", model->context},
           {"vocabulary", model->vocabulary},
           {"dropout", model->dropout},
-          {"tied", model->tied}};
+          {"tied", model->tied},
+          {"package", dump(model->package.get())}};
 }
 
 Json dump(const OptimizerT *optimizer) {

@@ -26,15 +26,6 @@ constexpr size_t kMostName = 1 << 10;
 
 using Shapes = std::vector<std::unique_ptr<TensorShapeT>>;
 
-const char *nameOf(Role role) {
-  const char *const names[] = {
-      "parameter",       "constant",       "input",
-      "label",           "output",         "saved tensor",
-      "output gradient", "input gradient", "weight gradient"};
-  const auto number = static_cast<size_t>(role);
-  return number < std::size(names) ? names[number] : "unknown role";
-}
-
 /// Says what is wrong first; everything after it is skipped.
 class Checker {
 public:
@@ -424,6 +415,29 @@ private:
 };
 
 } // namespace
+
+const char *nameOf(Role role) {
+  const char *const names[] = {
+      "parameter",       "constant",       "input",
+      "label",           "output",         "saved tensor",
+      "output gradient", "input gradient", "weight gradient"};
+  const auto number = static_cast<size_t>(role);
+  return number < std::size(names) ? names[number] : "unknown role";
+}
+
+const char *nameOf(TensorType type) {
+  const char *const names[] = {"boolean", "uint8",    "int8",    "int16",
+                               "int32",   "int64",    "float16", "bfloat16",
+                               "float32", "float64"};
+  const auto number = static_cast<size_t>(type);
+  return number < std::size(names) ? names[number] : "unknown type";
+}
+
+const char *nameOf(Start start) {
+  const char *const names[] = {"normal", "zeros", "ones", "given"};
+  const auto number = static_cast<size_t>(start);
+  return number < std::size(names) ? names[number] : "unknown start";
+}
 
 std::string checkPackage(const PackageT &package) {
   return Checker(package).run();

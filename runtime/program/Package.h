@@ -54,6 +54,11 @@ const LayerGraphsT *graphsOf(const PackageT &package, uint32_t layer,
 /// The numbers of samples for which there are graphs, as a sentence lists them.
 std::string samplesOf(const PackageT &package);
 
+/// The text of an enumerator as messages and dumps spell it.
+const char *nameOf(Role role);
+const char *nameOf(TensorType type);
+const char *nameOf(Start start);
+
 /// About what the package takes in a file, no less. Any package will do.
 uint64_t fileBytes(const PackageT &package);
 

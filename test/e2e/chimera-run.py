@@ -359,7 +359,7 @@ class Test(Runs):
                 (["--hold-out", "1"], "--hold-out: expected a number in [0 - "
                  "0.99], got 1\n"),
                 (["--stages", "magic"], "--stages: expected one of auto, "
-                 "transformer, exact, synthetic, got magic\n"),
+                 "transformer, exported, exact, synthetic, got magic\n"),
                 (["--wrong"], "unknown option '--wrong'\n"),
                 (["--step=3"], "unknown option '--step': did you mean "
                  "'--steps'?\n"),

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/File.h"
+#include "test/runtime/program/SamplePackages.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -21,6 +22,38 @@ std::vector<std::string> keys(const Json &object) {
   for (const auto &item : object.items())
     list.push_back(item.key());
   return list;
+}
+
+TEST(Dump, SpellsOutAPackage) {
+  ProgramT program = samplePipeline({});
+  program.model = std::make_unique<ModelT>();
+  program.model->architecture = "exported";
+  program.model->package = weighedPackage();
+  const Json json = Json::parse(dumpJson(program))["model"]["package"];
+  EXPECT_EQ(json["type"], "float64");
+  EXPECT_EQ(json["layers"][1], (Json{{"kind", 1}, {"path", "block."}}));
+  const Json &kind = json["kinds"][0];
+  EXPECT_EQ(kind["parameters"][0],
+            (Json{{"name", "weight"},
+                  {"shape", {5, 3}},
+                  {"start", "normal"},
+                  {"deviation", 0.5}}));
+  const Json &graphs = kind["graphs"][0];
+  EXPECT_EQ(graphs["samples"], 4);
+  EXPECT_EQ(graphs["inputs"], (Json{"int64[4, 2]"}));
+  EXPECT_EQ(graphs["backward"],
+            (Json{"%0 = input 0", "%1 = output gradient 0",
+                  "%2 = aten::embedding_dense_backward(%1, %0, 5, -1, false)",
+                  "weight gradient 0 = %2"}));
+  EXPECT_TRUE(graphs["weight"].is_null());
+  EXPECT_EQ(json["kinds"][2]["graphs"][1]["weight"][1],
+            "%1 = aten::sum(%0, none)");
+  EXPECT_EQ(json["kinds"][2]["graphs"][1]["outputs"], (Json{"float64"}));
+  program.model->package->layers[1]->kind = 7;
+  EXPECT_NE(Json::parse(dumpJson(program))["model"]["package"]["malformed"]
+                .get<std::string>()
+                .find("expected one of 3 kinds"),
+            std::string::npos);
 }
 
 TEST(Dump, SpellsOutTheProgram) {
@@ -39,7 +72,7 @@ TEST(Dump, SpellsOutTheProgram) {
                 "tied",          "pipelines",       "message_model",
                 "communicators", "workers",         "files",
                 "locations",     "buffer_alignment"}));
-  EXPECT_EQ(json["version"], "3.0");
+  EXPECT_EQ(json["version"], "4.0");
   EXPECT_EQ(json["buffer_alignment"], 64);
   EXPECT_EQ(json["weight_type"], "float64");
   EXPECT_EQ(json["activation_type"], "float64");
