@@ -14,9 +14,9 @@ what the cores can do, and the ratio to it is what the pipeline keeps of that.
 The schedule is Chimera's; the ranks are threads of a process, or processes over MPI
 or TCP. With --before another build takes part in the same rounds, with two sequential
 processes too, and with direct concatenation, which any build has. With --python,
-which needs torch, the schedules of torch.distributed.pipelining do too, over gloo
-with two processes of one thread, and so do two independent PyTorch processes
-(two_ranks_pytorch.py). --only leaves out the rows without that word. All train the
+which needs torch, the same GPT-2 exported from PyTorch does too, and the schedules of
+torch.distributed.pipelining, over gloo with two processes of one thread, and two
+independent PyTorch processes (two_ranks_pytorch.py). --only leaves out the rows without that word. All train the
 same sizes of GPT-2 with the same batches.
 
 In each round every row is measured once, next to a measurement of the two
@@ -47,6 +47,7 @@ import tempfile
 import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 RANKS = 2
 PYTORCH = {
     "sequential": "two independent processes",
@@ -138,12 +139,17 @@ class Bench:
         self.sequential_steps = 1 + math.ceil(args.steps / RANKS) + 1
         self.slower = []  # of two sequential processes, of their mean
 
-    def compile(self, tools, name, concatenation):
-        """A program file by the compiler of that folder, if there is one."""
+    def compile(self, tools, name, concatenation, package=None):
+        """A program file by the compiler of that folder, if there is one; of an
+        exported model where there is a package."""
         source, program = self.folder / "description.mlir", self.folder / name
+        own = (
+            "gpt2 layers({layers}) heads({heads}) width({width}) context({context}) "
+            "vocabulary({vocabulary})".format(**self.sizes)
+        )
+        model = f'exported("{package}")' if package else own
         source.write_text(
-            "chimera.model @model gpt2 layers({layers}) heads({heads}) "
-            "width({width}) context({context}) vocabulary({vocabulary})\n"
+            f"chimera.model @model {model}\n"
             "chimera.pipeline @bench of @model stages({ranks}) "
             "micro_batches({micro-batches}) "
             'schedule("chimera", {{concatenation = "{concatenation}"}}) '
@@ -182,9 +188,23 @@ class Bench:
         ]
         # fmt: on
 
-    def chimera(self, tools, program, transport):
+    def export(self):
+        """The package of the same GPT-2, written in PyTorch."""
+        package = self.folder / "package"
+        sizes = [
+            f"{name}={self.sizes[name]}"
+            for name in ("layers", "heads", "width", "context", "vocabulary")
+        ]
+        machine.execute(
+            self.args.python, ROOT / "tools/export/chimera-export",
+            ROOT / "examples/models/gpt2.py", *sizes,
+            f"samples={self.sizes['micro-batch-size']}", "-o", package,
+        )  # fmt: skip
+        return package
+
+    def chimera(self, tools, program, transport, *options):
         command = self.chimera_command(
-            tools, program, self.steps, self.logs[0], "--transport", transport
+            tools, program, self.steps, self.logs[0], "--transport", transport, *options
         )
         if transport == "tcp":
             jobs = [(command, more) for more in rank_environments()]
@@ -341,6 +361,19 @@ def main():
                 )
             )
         if args.python:
+            package = bench.export()
+            exported = bench.compile(
+                args.tools, "exported", args.concatenation, package
+            )
+            values = package / "values.safetensors"
+            rows.append(
+                (
+                    "chimera, exported from PyTorch, in-process",
+                    lambda: bench.chimera(
+                        args.tools, exported, "in-process", "--load", values
+                    ),
+                )
+            )
             rows += rows_of_pytorch(bench)
         rows = [row for row in rows if args.only in row[0]]
         if not rows:
