@@ -7,6 +7,7 @@
 
 #include "tools/Workload.h"
 
+#include "runtime/program/Package.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/GraphedStage.h"
 #include "runtime/stage/SyntheticStage.h"
@@ -39,6 +40,10 @@ static std::optional<Masking> maskingOf(const RunSettings &settings,
     throw std::invalid_argument("--mask is for exported models, whose loss "
                                 "says which labels count: the "
                                 "runtime's own predict the next token");
+  if (!program::isWeighed(*program.model->package))
+    throw std::invalid_argument(
+        "--mask needs a model whose loss is a sum and its weight, for labels "
+        "that do not count would be in a mean: export it with such a loss");
   return Masking{static_cast<int64_t>(settings.mask), settings.maskRate};
 }
 

@@ -260,6 +260,12 @@ Executable::Operation Executable::find(const program::CallT &call,
   auto isValue = [&](size_t i) {
     return operation.arguments[i].kind == Argument::Kind::Value;
   };
+  // It counts without looking at what it counts.
+  if (call.operator_ == "aten::embedding_dense_backward" &&
+      (isValue(4) || !operation.arguments[4].constant.isBool() ||
+       operation.arguments[4].constant.toBool()))
+    throw std::invalid_argument("expected an embedding whose gradient is not "
+                                "scaled by how often a token occurs");
   auto isOne = [&](size_t i) {
     const IValue &constant = operation.arguments[i].constant;
     return !isValue(i) && constant.isScalar() &&

@@ -103,12 +103,17 @@ struct Header {
 };
 constexpr uint64_t kHeaderBytes = 256 * sizeof(int32_t);
 
-/// The format that a header says; `Auto` where it is none.
+/// The format that a header says; `Auto` where it is none. Throws
+/// std::runtime_error where it is one of another version.
 TokenFormat formatOf(const Header &header) {
   if (header.magic == 20240520 && header.version == 1)
     return TokenFormat::UInt16;
   if (header.magic == 20240801 && header.version == 7)
     return TokenFormat::UInt32;
+  if (header.magic == 20240520 || header.magic == 20240801)
+    throw std::runtime_error("expected a token file of llm.c's version 1 (16 "
+                             "bits) or 7 (32 bits), got version " +
+                             std::to_string(header.version));
   return TokenFormat::Auto;
 }
 

@@ -3,6 +3,7 @@
 """Compares a package with what PyTorch's autograd computes of the same model."""
 
 import torch
+from torch._guards import detect_fake_mode
 
 from . import graphs
 from .model import Refused, WithLoss
@@ -73,8 +74,8 @@ def compare(package, model):
             "--check compares with autograd, which drops other elements: export "
             "a model without dropout to check it"
         )
-    named = dict(model.module.named_parameters())
-    if any(p.is_meta for p in named.values()):
+    named = dict(model.named_parameters())
+    if detect_fake_mode(list(named.values())):
         raise Refused("--check needs the parameters' values: leave out --no-values")
     values = {name: p.detach() for name, p in named.items()}
     samples = model.inputs[0].shape[0]
@@ -109,7 +110,13 @@ def compare(package, model):
                 if role == "WeightGradient":
                     name = names[index]
                     gradients[name] = gradients[name] + value if name in gradients else value
-            back = [made.get(("InputGradient", i)) for i in range(len(graphs_of["inputs"]))]
+            # What is used for its shape alone has no gradient.
+            back = [
+                made.get(("InputGradient", i), torch.zeros_like(given["Input", i]))
+                if ("Input", i) in given
+                else None
+                for i in range(len(graphs_of["inputs"]))
+            ]
 
     for p in named.values():
         p.grad = None

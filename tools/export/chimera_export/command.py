@@ -76,6 +76,8 @@ def load_function(source):
     path, _, name = source.partition(":")
     if not pathlib.Path(path).is_file():
         raise Refused(f"{path}: no such file")
+    if pathlib.Path(path).suffix != ".py":
+        raise Refused(f"{path}: expected a Python file, whose name ends in .py")
     sys.path.insert(0, str(pathlib.Path(path).resolve().parent))
     spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
@@ -102,16 +104,13 @@ def parse_values(arguments):
 def make_model(options):
     function = load_function(options.source)
     values = parse_values(options.arguments)
-    before = torch.get_default_dtype()
-    try:
-        if options.type:
-            torch.set_default_dtype(TYPES[options.type])
-        if options.no_values:
-            model = empty.without_values(lambda: function(**values))
-        else:
-            model = function(**values)
-    finally:
-        torch.set_default_dtype(before)
+    if options.type:
+        # What a forward makes without saying of which type has this one too.
+        torch.set_default_dtype(TYPES[options.type])
+    if options.no_values:
+        model = empty.without_values(lambda: function(**values))
+    else:
+        model = function(**values)
     if not isinstance(model, Model):
         raise Refused(
             f"{options.source}: expected a chimera_export.Model of it, got a "
@@ -142,11 +141,11 @@ def export(options):
         check.compare(made, model)
     package.write(made, model, options.output, exporter.has_values)
     used = package.names_of(made)
-    unused = [n for n, _ in model.module.named_parameters() if n not in used]
+    unused = [n for n, _ in model.named_parameters() if n not in used]
     if unused:
         print(f"not exported, for the loss does not depend on it: {', '.join(unused)}")
     parameters = sum(
-        p.numel() for n, p in model.module.named_parameters() if n in used
+        p.numel() for n, p in model.named_parameters() if n in used
     )
     print(
         f"{options.output}: {len(made['layers'])} layers of "
@@ -163,6 +162,8 @@ def main():
         return 0
     except Refused as refused:
         print(f"chimera-export: {refused}", file=sys.stderr)
+    except OSError as error:
+        print(f"chimera-export: {error}", file=sys.stderr)
     except Exception as error:  # a user's code, or PyTorch's
         traceback.print_exc()
         print(

@@ -18,12 +18,13 @@ uses it makes it anew.
 """
 
 import dataclasses
+import operator
 
 import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from . import dropout
+from . import dropout, refusals
 from .model import Refused, WithLoss
 
 aten = torch.ops.aten
@@ -45,6 +46,7 @@ class Layer:
     labels: list  # fake tensors
     prefix: str
     weight: fx.GraphModule = None  # of the labels, in the last layer
+    dropped: tuple = ()  # of all dropout in the model, rows for each sample
 
 
 def find_split(module):
@@ -71,15 +73,10 @@ def trace(model):
     """The whole model, its loss included, as one graph of ATen operators."""
     # Clones, for a tensor that is given twice would be taken for one argument.
     arguments = tuple(t.clone() for t in (*model.inputs, *model.labels))
-    program = torch.export.export(WithLoss(model), arguments, strict=False)
-    changed = program.graph_signature.buffers_to_mutate
-    if changed:
-        names = ", ".join(name.removeprefix(PREFIX) for name in changed.values())
-        raise Refused(
-            f"expected a model whose forward changes no buffer, but it changes "
-            f"{names}: a micro-batch would depend on those before it. Norms of "
-            f"batches do that in training; norms of layers or groups do not"
-        )
+    whole = WithLoss(model)
+    refusals.check_module(whole)
+    with refusals.nothing_custom(), refusals.nothing_in_place(whole):
+        program = torch.export.export(whole, arguments, strict=False)
     return program.module(check_guards=False)
 
 
@@ -149,10 +146,13 @@ def cut(model):
     split = model.split_at
     if split is None:
         split = find_split(model.module)
+    elif split not in dict(model.module.named_modules()):
+        raise Refused(f"--split-at: expected a module of the model, got '{split}'")
     whole = trace(model)
     graph = whole.graph
     strip(graph)
-    dropout.make_ours(graph)
+    refusals.check_graph(whole)
+    dropped = dropout.make_ours(graph, model.inputs[0].shape[0])
     graph.eliminate_dead_code()
     for node in graph.find_nodes(op="get_attr"):
         value = _attribute(whole, node.target)
@@ -176,12 +176,17 @@ def cut(model):
             if any(n in learned for n in node.all_input_nodes):
                 learned.add(node)
 
+    if loss not in learned or not loss.meta["val"].is_floating_point():
+        raise Refused(
+            "expected a loss that depends on the parameters, a number of floating "
+            f"point, got one of {loss.meta['val'].dtype} that does not"
+        )
     weighing = _ancestors(weight) if weight is not None else set()
     if weighing & (learned | set(loaded)):
         raise Refused(
             "expected the weight of a loss to depend on labels alone, for every "
             "rank computes that of all micro-batches, but it depends on "
-            + ", ".join(map(str, weighing & (learned | set(loaded))))
+            "the model's inputs or parameters"
         )
     for node in labels:
         for user in node.users:
@@ -217,7 +222,7 @@ def cut(model):
         last = k == count - 1
         inputs = [*crossing_in, *(labels if last else [])]
         module = _extract(
-            whole, list(model.module.parameters()), k, numbers, inputs,
+            whole, [p for _, p in model.named_parameters()], k, numbers, inputs,
             [loss] if last else crossing_out, dynamic,
         )
         layers.append(
@@ -235,12 +240,26 @@ def cut(model):
                 )
                 if last and weight is not None
                 else None,
+                dropped=tuple(dropped),
                 prefix=".".join(filter(None, (split, children[k])))
                 if children[k]
                 else "",
             )
         )
     return layers
+
+
+def _is_fresh(node):
+    """Whether a node is surely no view of another's memory."""
+    if node.target is operator.getitem:
+        node = node.args[0]
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    return not any(
+        result.alias_info is not None for result in node.target._schema.returns
+    ) and not torch._C._dispatch_has_kernel_for_dispatch_key(
+        node.target.name(), "CompositeImplicitAutograd"
+    )
 
 
 def _loss_and_weight(graph):
@@ -251,7 +270,7 @@ def _loss_and_weight(graph):
             f"{len(results)} results"
         )
     for node in results:
-        if node.meta["val"].numel() != 1:
+        if node.meta["val"].dim() != 0:
             raise Refused(
                 "expected a loss of one number, got one of the shape "
                 f"{list(node.meta['val'].shape)}: give the mean, or a sum and its "
@@ -317,8 +336,9 @@ def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
     results = []
     for node in outputs:
         value = copy(node)
-        if value.op == "placeholder" or not node.meta["val"].is_contiguous():
-            # What is passed on is a value of its own, so that gradients add up.
+        if not _is_fresh(value) or not node.meta["val"].is_contiguous():
+            # What is passed on is a value of its own, so that it has a gradient
+            # of its own.
             value = graph.call_function(
                 aten.clone.default, (value,),
                 {"memory_format": torch.contiguous_format},

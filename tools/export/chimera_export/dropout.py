@@ -71,8 +71,21 @@ def _write_out_attention(graph, node):
     return call(aten.matmul.default, (_drop(graph, shares, probability), v))
 
 
-def make_ours(graph):
-    """Rewrites what is random in the graph, or refuses it."""
+def _rows(node, shape, samples):
+    """How many rows of what is dropped are a sample's."""
+    if not shape or shape[0] % samples:
+        raise Refused(
+            f"expected dropout of a tensor whose first dimension counts samples, "
+            f"{samples} of them, got one of the shape {list(shape)}{where(node)}: "
+            f"which elements are dropped must be a matter of the sample"
+        )
+    return shape[0] // samples
+
+
+def make_ours(graph, samples):
+    """Rewrites what is random in the graph, or refuses it. Returns for each dropout
+    how many of its rows are a sample's."""
+    rows = []
     for node in list(graph.nodes):
         if node.op != "call_function" or not isinstance(
             node.target, torch._ops.OpOverload
@@ -81,16 +94,19 @@ def make_ours(graph):
         before = set(graph.nodes)
         if node.target is aten.dropout.default:
             x, probability, acts = node.args
+            if acts and probability:
+                rows.append(_rows(node, x.meta["val"].shape, samples))
             with graph.inserting_before(node):
                 made = _drop(graph, x, probability) if acts and probability else x
         elif node.target is aten.scaled_dot_product_attention.default:
             if not _arguments(node, ["dropout_p"])[0]:
                 continue
+            rows.append(_rows(node, node.meta["val"].shape, samples))
             with graph.inserting_before(node):
                 made = _write_out_attention(graph, node)
         elif torch.Tag.nondeterministic_seeded in node.target.tags:
             raise Refused(
-                f"expected dropout to be all that is random, got "
+                f"expected no operator but dropout that may draw random numbers, got "
                 f"{node.target.name()}{where(node)}"
             )
         else:
@@ -101,3 +117,4 @@ def make_ours(graph):
             made.meta = dict(node.meta)
         node.replace_all_uses_with(made)
         graph.erase_node(node)
+    return rows

@@ -25,6 +25,8 @@ from torch._functorch._aot_autograd import descriptors
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
+from .model import Refused
+
 aten = torch.ops.aten
 
 
@@ -215,6 +217,11 @@ def of_labels(module, labels):
     traced = make_fx(module)(*labels)
     graph = traced.graph
     graph.eliminate_dead_code()
+    if graph.find_nodes(op="get_attr"):
+        raise Refused(
+            "expected the weight of a loss to be made of labels and numbers, but it "
+            "uses a tensor of its own"
+        )
     ports = []
     for index, node in enumerate(graph.find_nodes(op="placeholder")):
         if node.users:

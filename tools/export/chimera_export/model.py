@@ -33,6 +33,27 @@ class Model:
     loss: typing.Callable
     split_at: typing.Optional[str] = None
 
+    def __post_init__(self):
+        for name in ("inputs", "labels"):
+            value = getattr(self, name)
+            if isinstance(value, torch.Tensor):
+                value = (value,)
+            if not isinstance(value, (tuple, list)) or not all(
+                isinstance(t, torch.Tensor) and t.dim() > 0 for t in value
+            ):
+                raise Refused(
+                    f"expected {name} to be tensors whose first dimension counts "
+                    f"samples, got {value!r:.200}"
+                )
+            setattr(self, name, tuple(value))
+
+    def named_parameters(self):
+        """Those of the module and, where it is a module too, of the loss."""
+        return [
+            (name.removeprefix("model."), p)
+            for name, p in WithLoss(self).named_parameters()
+        ]
+
 
 class WithLoss(torch.nn.Module):
     """A model as one function of its inputs and labels."""
@@ -45,4 +66,11 @@ class WithLoss(torch.nn.Module):
 
     def forward(self, *arguments):
         made = self.model(*arguments[: self.inputs])
-        return self.loss(made, *arguments[self.inputs :])
+        loss = self.loss(made, *arguments[self.inputs :])
+        parts = loss if isinstance(loss, (tuple, list)) else (loss,)
+        if len(parts) > 2 or not all(isinstance(p, torch.Tensor) for p in parts):
+            raise Refused(
+                "expected the loss to be a tensor, or two: a sum and its weight, got "
+                f"{loss!r:.200}"
+            )
+        return loss

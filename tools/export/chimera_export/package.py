@@ -14,7 +14,7 @@ import torch
 from torch._guards import detect_fake_mode
 from torch.utils import flop_counter
 
-from . import cut, graphs, joint
+from . import cut, graphs, joint, refusals
 from .model import Model, Refused
 
 VERSION = 1
@@ -94,21 +94,28 @@ class Exporter:
         self.allowed = allowed_operators()
         self.kinds, self.known = [], {}
         # Which name a parameter has that is used under several.
-        self.names = {id(p): name for name, p in model.module.named_parameters()}
+        self.names = {id(p): name for name, p in model.named_parameters()}
         # Made on no device, or without memory: no values.
-        self.mode = detect_fake_mode(list(model.module.parameters()))
+        self.mode = detect_fake_mode([p for _, p in model.named_parameters()])
         self.has_values = self.mode is None
 
     def export(self, samples):
         """`samples`: how many samples a call of a graph may have, the most first.
         Returns the package."""
-        types = {p.dtype for p in self.model.module.parameters()}
+        types = {p.dtype for _, p in self.model.named_parameters()}
         if len(types) != 1 or not types <= FLOATS.keys():
             raise Refused(
                 "expected parameters of one type, float32 or float64, got "
                 + ", ".join(map(str, types))
             )
+        if self.has_values:
+            refusals.check_buffers(self.model)
         by_samples = [cut.cut(self._with(count)) for count in samples]
+        if len({layers[0].dropped for layers in by_samples}) > 1:
+            raise Refused(
+                "expected dropout of tensors whose first dimension grows with the "
+                "samples, but with other numbers of them (--parts) it does not"
+            )
         layers, names = [], []
         for layer in zip(*by_samples):
             entry, full = self._layer(layer, samples)
@@ -194,6 +201,9 @@ class Exporter:
                     (node.args, dict(node.kwargs)), lambda n: f"%{numbers[n]}"
                 )
                 target = node.target if node.op == "call_function" else node.op
+                if node.op == "get_attr":
+                    prefix = one.prefix.replace(".", "/") + "/"
+                    target = f"get_attr {node.target.removeprefix(prefix)}"
                 parts.append(f"{target} {arguments}")
             parts += [f"{tuple(v.shape)} {v.dtype}" for v in (*one.inputs, *one.labels)]
             parts.append(str(one.differentiable))
@@ -238,6 +248,13 @@ class Exporter:
             for port in function.inputs:
                 if port.role == "Constant":
                     port.index = buffers.index(made.constants[port.index])
+        gradients = {p.index for p in made.backward.outputs if p.role == "WeightGradient"}
+        if len(gradients) < len(parameters):
+            missing = [n for i, n in enumerate(parameters) if i not in gradients]
+            raise Refused(
+                "expected a gradient for each parameter that is used, but the loss is "
+                "not differentiable in " + ", ".join(n.replace("/", ".") for n in missing)
+            )
         forward, _ = graphs.encode(made.forward, self.allowed)
         backward, numbers = graphs.encode(made.backward, self.allowed)
         values = {
@@ -317,7 +334,7 @@ def write(package, model, folder, with_values):
     used = names_of(package)
     values = {
         name: p.detach().contiguous()
-        for name, p in model.module.named_parameters()
+        for name, p in model.named_parameters()
         if name in used
     }
     whole("values.safetensors", lambda path: safetensors.torch.save_file(values, path))

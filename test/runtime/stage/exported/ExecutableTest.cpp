@@ -248,6 +248,16 @@ TEST_F(ExecutableTest, refusesOperatorsThatChangeTheirArguments) {
                        "arguments, got 'aten::add.out'");
 }
 
+// Its kernel would write where an index says.
+TEST_F(ExecutableTest, refusesGradientsScaledByFrequency) {
+  const auto g = input(Role::OutputGradient, 0), x = input(Role::Input, 0);
+  call("aten::embedding_dense_backward", "",
+       {value(int32_t(g)), value(int32_t(x)), integer(5), integer(-1),
+        boolean(true)});
+  EXPECT_EQ(refusal(), "expected an embedding whose gradient is not scaled by "
+                       "how often a token occurs");
+}
+
 TEST_F(ExecutableTest, refusesUnknownOverloads) {
   const auto x = input(Role::Input, 0);
   call("aten::add", "None", {value(int32_t(x))});

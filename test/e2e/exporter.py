@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exports small modules that are hard to cut or cannot be exported, each as a user
+would: what is exported has to be what autograd computes (--check), what is refused
+has to say why, in a line and without a traceback. Needs a Python with torch: the one
+of build/venv, unless it is run by another."""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from grid import in_parallel
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOOD = "--check: "
+START = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+from chimera_export import Model
+
+C, T, B = 8, 4, 4
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(C, C)
+    def forward(self, x):
+        return x + torch.tanh(self.line(x))
+
+class Net(nn.Module):
+    def __init__(self, block=Block):
+        super().__init__()
+        self.embedding = nn.Embedding(16, C)
+        self.blocks = nn.ModuleList(block() for _ in range(3))
+        self.head = nn.Linear(C, 16)
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+def cross_entropy(logits, labels):
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+def model(module, loss=cross_entropy, **more):
+    tokens = torch.randint(0, 16, (B, T))
+    return Model(module, (tokens,), (tokens.clone(),), loss, **more)
+
+"""
+# What it is about, the function `make` (or more before it), and a part of the answer.
+CASES = [
+    ("a plain net", "def make(): return model(Net())", GOOD),
+    (
+        "tensors that are not in a tuple",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    return Model(Net(), tokens, tokens, cross_entropy)
+""",
+        GOOD,
+    ),
+    (
+        "views that cross boundaries",
+        """
+class Views(Net):
+    def __init__(self):
+        super().__init__()
+        self.places = nn.Parameter(torch.randn(1, 2 * T, C))
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        flat, places = x.flatten(1), self.places[:, :T]
+        for block in self.blocks:
+            x = block(x + places) + flat.view_as(x)
+        return self.head(x)
+def make(): return model(Views())
+""",
+        GOOD,
+    ),
+    (
+        "a block that returns its result twice",
+        """
+class Twice(Net):
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        other = x.view(B, -1)
+        for block in self.blocks:
+            y = block(x) + other.view(B, T, C)
+            x, other = y, y.view(B, -1)
+        return self.head(x) + other.sum()
+def make(): return model(Twice())
+""",
+        GOOD,
+    ),
+    (
+        "a parameter and a buffer that change places",
+        """
+class Swap(nn.Module):
+    count = 0
+    def __init__(self):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(C))
+        self.register_buffer("c", torch.randn(C))
+        self.even = Swap.count % 2 == 0
+        Swap.count += 1
+    def forward(self, x):
+        return x * self.p + self.c if self.even else x * self.c + self.p
+def make(): return model(Net(Swap))
+""",
+        GOOD,
+    ),
+    (
+        "modules that work in place",
+        """
+def make():
+    return model(nn.Sequential(nn.Embedding(16, C), nn.Linear(C, C),
+                               nn.ReLU(inplace=True), nn.Linear(C, 16)))
+""",
+        GOOD,
+    ),
+    (
+        "a loss with a parameter",
+        """
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(16))
+    def forward(self, logits, labels):
+        return cross_entropy(logits * self.scale, labels)
+def make(): return model(Net(), Loss())
+""",
+        GOOD,
+    ),
+    (
+        "a loss with a weight",
+        """
+def loss(logits, labels):
+    total = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
+    return total, (labels != 3).sum()
+def make(): return model(Net(), loss)
+""",
+        GOOD,
+    ),
+    (
+        "attention of PyTorch's own",
+        """
+class Layer(nn.TransformerEncoderLayer):
+    def __init__(self):
+        super().__init__(C, 2, 16, dropout=0.0, batch_first=True)
+def make(): return model(Net(Layer))
+""",
+        GOOD,
+    ),
+    (
+        "frozen parameters",
+        """
+def make():
+    net = Net()
+    net.blocks[0].line.bias.requires_grad = False
+    return model(net)
+""",
+        "got frozen ones (requires_grad=False): blocks.0.line.bias",
+    ),
+    (
+        "parameters behind detach",
+        """
+class Detached(Block):
+    def forward(self, x):
+        return x + self.line(x).detach()
+def make(): return model(Net(Detached))
+""",
+        "the loss is not differentiable in",
+    ),
+    (
+        "an autograd function",
+        """
+class Through(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.clamp(-1, 1)
+    @staticmethod
+    def backward(ctx, g): return g * 2
+class Custom(Block):
+    def forward(self, x): return Through.apply(super().forward(x))
+def make(): return model(Net(Custom))
+""",
+        "an autograd function whose own backward would not run",
+    ),
+    (
+        "hooks on a backward",
+        """
+def make():
+    net = Net()
+    net.blocks[1].register_full_backward_hook(lambda *_: None)
+    return model(net)
+""",
+        "'blocks.1' has one, which would not run",
+    ),
+    (
+        "a norm over the batch",
+        """
+class Norm(Block):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(C)
+    def forward(self, x):
+        return self.norm(super().forward(x).transpose(1, 2)).transpose(1, 2)
+def make(): return model(Net(Norm))
+""",
+        "changes blocks.0.norm.running_mean",
+    ),
+    (
+        "a buffer that is assigned",
+        """
+class Counter(Block):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", torch.ones(()))
+    def forward(self, x):
+        self.n = self.n * 1.5
+        return super().forward(x) * self.n
+def make(): return model(Net(Counter))
+""",
+        "whose forward changes no buffer, but it changes blocks.0.n",
+    ),
+    (
+        "what is changed in place",
+        """
+class InPlace(Block):
+    def forward(self, x):
+        y = self.line(x)
+        y += 1
+        return x + y
+def make(): return model(Net(InPlace))
+""",
+        "expected operations that change nothing in place, got aten::add_",
+    ),
+    (
+        "dropout of what has no samples first",
+        """
+class Drop(Block):
+    def forward(self, x):
+        return x + F.dropout(self.line.weight.sum(0)[:3].mean(0, keepdim=True), 0.5)
+def make(): return model(Net(Drop))
+""",
+        "a tensor whose first dimension counts samples, 4 of them",
+    ),
+    (
+        "random numbers",
+        """
+class Noise(Block):
+    def forward(self, x): return super().forward(x) + torch.rand_like(x)
+def make(): return model(Net(Noise))
+""",
+        "no operator but dropout that may draw random numbers, got aten::rand_like",
+    ),
+    (
+        "a region without gradients",
+        """
+class NoGrad(Block):
+    def forward(self, x):
+        with torch.no_grad():
+            scale = x.abs().mean()
+        return super().forward(x) / scale
+def make(): return model(Net(NoGrad))
+""",
+        "expected a forward without regions like torch.no_grad()",
+    ),
+    (
+        "a loss that is a dictionary",
+        "def make(): return model(Net(), lambda o, l: {'loss': cross_entropy(o, l)})",
+        "expected the loss to be a tensor, or two",
+    ),
+    (
+        "a loss with a dimension",
+        "def make(): return model(Net(), lambda o, l: cross_entropy(o, l)[None])",
+        "expected a loss of one number, got one of the shape [1]",
+    ),
+    (
+        "a loss without a gradient",
+        "def make(): return model(Net(), lambda o, l: (o.argmax(-1) == l).sum())",
+        "expected a loss that depends on the parameters",
+    ),
+    (
+        "a weight that depends on the model",
+        "def make(): return model(Net(), lambda o, l: (cross_entropy(o, l), o.sum()))",
+        "expected the weight of a loss to depend on labels alone",
+    ),
+    (
+        "parameters that middle layers share",
+        """
+def make():
+    net = Net()
+    net.blocks[1].line.weight = net.blocks[0].line.weight
+    return model(net)
+""",
+        "layers 1 and 2 share 'blocks.0.line.weight'",
+    ),
+    (
+        "modules that run twice",
+        """
+class Again(Net):
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        for block in [*self.blocks, self.blocks[0]]:
+            x = block(x)
+        return self.head(x)
+def make(): return model(Again())
+""",
+        "'blocks.0' runs again after 'blocks.2'",
+    ),
+    (
+        "modules to cut at that there are not",
+        "def make(): return model(Net(), split_at='layers')",
+        "--split-at: expected a module of the model, got 'layers'",
+    ),
+    ("no function", "nothing = 0", "expected a function 'make', found none"),
+    ("something else", "def make(): return Net()", "expected a chimera_export.Model"),
+]
+
+
+def check(options, folder, case):
+    name, text, wanted = case
+    source = folder / "source.py"
+    source.write_text(START + text)
+    done = subprocess.run(
+        [str(options.python), str(ROOT / "tools/export/chimera-export"), str(source),
+         "--type", "float64", "--check", "-o", str(folder / "package")],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    output = done.stdout + done.stderr
+    good = (
+        wanted in output
+        and "Traceback" not in output
+        and (done.returncode == 0) == (wanted == GOOD)
+        and (folder / "package/model.json").exists() == (wanted == GOOD)
+    )
+    return good, f"{'ok  ' if good else 'FAIL'} {name}" + ("" if good else f"\n{output}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    options = parser.parse_args()
+    if subprocess.run([options.python, "-c", "import torch, safetensors"],
+                      capture_output=True).returncode:  # fmt: skip
+        print("skipped: no Python with torch and safetensors")
+        return
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+
+        def one(numbered):
+            number, case = numbered
+            folder = pathlib.Path(name) / str(number)
+            folder.mkdir()
+            return check(options, folder, case)
+
+        for good, line in in_parallel(one, list(enumerate(CASES))):
+            print(line, flush=True)
+            failed += not good
+    sys.exit(f"{failed} of {len(CASES)} failed" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models whose graphs would compute something else than the model does, said before
+they are traced or by what the trace shows."""
+
+import contextlib
+
+import torch
+from torch import fx
+
+from .graphs import where
+from .model import Refused, WithLoss
+
+PREFIX = "model."
+
+
+def check_module(whole):
+    """Refuses what a trace of the forward does not show."""
+    frozen = [n for n, p in whole.named_parameters() if not p.requires_grad]
+    if frozen:
+        raise Refused(
+            "expected parameters that are all trained, got frozen ones "
+            f"(requires_grad=False): {_listed(frozen)}"
+        )
+    for name, module in whole.named_modules():
+        if module._backward_hooks or module._backward_pre_hooks:
+            raise Refused(
+                f"expected modules without hooks on their backward, '{_own(name)}' "
+                f"has one, which would not run"
+            )
+    for name, parameter in whole.named_parameters():
+        if parameter._backward_hooks:
+            raise Refused(
+                f"expected parameters without hooks, '{_own(name)}' has one, which "
+                f"would not run"
+            )
+
+
+def check_buffers(model):
+    """Refuses a module whose forward changes its buffers."""
+    whole = WithLoss(model)
+    before = {n: (b, b.clone()) for n, b in whole.named_buffers()}
+    with torch.no_grad():
+        whole(*(t.clone() for t in (*model.inputs, *model.labels)))
+    after = dict(whole.named_buffers())
+    changed = [
+        name
+        for name, (buffer, value) in before.items()
+        if after.get(name) is not buffer or not torch.equal(buffer, value)
+    ]
+    for name, (buffer, value) in before.items():
+        buffer.data.copy_(value)
+    if changed:
+        raise Refused(
+            f"expected a model whose forward changes no buffer, but it changes "
+            f"{_listed(changed)}: a micro-batch would depend on those before it. "
+            f"Norms over a batch do that in training; norms of layers or groups do not"
+        )
+
+
+@contextlib.contextmanager
+def nothing_custom():
+    """While it lasts, calling an autograd function of one's own is refused."""
+    apply = torch.autograd.Function.__dict__["apply"]
+
+    def refuse(cls, *_, **__):
+        raise Refused(
+            f"expected operations that PyTorch differentiates, got "
+            f"{cls.__module__}.{cls.__qualname__}, an autograd function whose own "
+            f"backward would not run"
+        )
+
+    torch.autograd.Function.apply = classmethod(refuse)
+    try:
+        yield
+    finally:
+        torch.autograd.Function.apply = apply
+
+
+@contextlib.contextmanager
+def nothing_in_place(whole):
+    """While it lasts, modules that may work in place, like ReLU, do not: it changes
+    what memory they take, and not what they compute."""
+    modules = [m for m in whole.modules() if getattr(m, "inplace", False) is True]
+    for module in modules:
+        module.inplace = False
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.inplace = True
+
+
+def check_graph(whole):
+    """Refuses what the traced graph cannot be cut with."""
+    for node in whole.graph.nodes:
+        if node.op == "get_attr" and isinstance(
+            _attribute(whole, node.target), fx.GraphModule
+        ):
+            raise Refused(
+                "expected a forward without regions like torch.no_grad() or "
+                f"torch.autocast(), got one{_around(node)}: detach() cuts gradients "
+                "too"
+            )
+        if (
+            node.op == "call_function"
+            and isinstance(node.target, torch._ops.OpOverload)
+            and node.target._schema.is_mutable
+        ):
+            raise Refused(
+                f"expected operations that change nothing in place, got "
+                f"{node.target.name()}{where(node)}: write it without"
+            )
+
+
+def _attribute(root, path):
+    for name in path.split("."):
+        root = getattr(root, name)
+    return root
+
+
+def _around(node):
+    return next((where(user) for user in node.users), "")
+
+
+def _own(name):
+    return name.removeprefix(PREFIX)
+
+
+def _listed(names):
+    own = [_own(name) for name in names]
+    more = f" and {len(own) - 5} more" if len(own) > 5 else ""
+    return ", ".join(own[:5]) + more
