@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+from exporting import PYTHON, ROOT, has
+
 EXAMPLES = ROOT / "examples"
 
 
@@ -65,7 +65,7 @@ def run(environment, *command):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path)
-    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--make", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--read-back", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -73,9 +73,7 @@ def main():
         return make(pathlib.Path(options.make[0]), options.make[1])
     if options.read_back:
         return read_back(*options.read_back)
-    if subprocess.run([options.python, "-c", "import torch, transformers"],
-                      capture_output=True).returncode:  # fmt: skip
-        print("skipped: no Python with torch and transformers")
+    if not has(options.python, "torch", "transformers", "tokenizers"):
         return None
     text = ROOT / "LICENSE"
     here = {"CHIMERA_BIN": str(options.tools.resolve())}

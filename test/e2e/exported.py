@@ -16,16 +16,14 @@ import argparse
 import array
 import json
 import pathlib
-import subprocess
 import sys
-import tempfile
 import types
 
-from grid import in_parallel, run
+from exporting import PYTHON, ROOT, check_each, has
+from grid import run
 from numerics import losses, read_tensors, worst_difference
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 STEPS = 3
 SAMPLES, BATCHES = 2, 4
 # Model, what it is made with, and (stages, copies, whether with --variants).
@@ -198,7 +196,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path)
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
-    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--mpirun", help="also run over MPI")
     parser.add_argument("--full", action="store_true", help="more sizes and stages")
     parser.add_argument("--plain-loop", help=argparse.SUPPRESS)
@@ -212,24 +210,11 @@ def main():
             options.steps,
         )  # fmt: skip
         return
-    if subprocess.run([options.python, "-c", "import torch, safetensors"],
-                      capture_output=True).returncode:  # fmt: skip
-        print("skipped: no Python with torch and safetensors")
-        return
-    failed = 0
-    with tempfile.TemporaryDirectory() as name:
-
-        def one(numbered):
-            number, case = numbered
-            folder = pathlib.Path(name) / str(number)
-            folder.mkdir()
-            return check(options, folder, case)
-
-        cases = CASES + (MORE if options.full else [])
-        for lines, count in in_parallel(one, list(enumerate(cases))):
-            print("\n".join(lines), flush=True)
-            failed += count
-    sys.exit(f"{failed} comparisons failed" if failed else 0)
+    if has(options.python, "torch", "safetensors"):
+        check_each(
+            lambda folder, case: check(options, folder, case),
+            CASES + (MORE if options.full else []),
+        )
 
 
 if __name__ == "__main__":

@@ -9,12 +9,9 @@ of build/venv, unless it is run by another."""
 import argparse
 import pathlib
 import subprocess
-import sys
-import tempfile
 
-from grid import in_parallel
+from exporting import PYTHON, ROOT, check_each, has
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOOD = "--check: "
 START = """
 import torch
@@ -337,30 +334,16 @@ def check(options, folder, case):
         and (done.returncode == 0) == (wanted == GOOD)
         and (folder / "package/model.json").exists() == (wanted == GOOD)
     )
-    return good, f"{'ok  ' if good else 'FAIL'} {name}" + ("" if good else f"\n{output}")
+    lines = [f"ok   {name}"] if good else [f"FAIL {name}", output]
+    return lines, int(not good)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    parser.add_argument("--python", default=PYTHON)
     options = parser.parse_args()
-    if subprocess.run([options.python, "-c", "import torch, safetensors"],
-                      capture_output=True).returncode:  # fmt: skip
-        print("skipped: no Python with torch and safetensors")
-        return
-    failed = 0
-    with tempfile.TemporaryDirectory() as name:
-
-        def one(numbered):
-            number, case = numbered
-            folder = pathlib.Path(name) / str(number)
-            folder.mkdir()
-            return check(options, folder, case)
-
-        for good, line in in_parallel(one, list(enumerate(CASES))):
-            print(line, flush=True)
-            failed += not good
-    sys.exit(f"{failed} of {len(CASES)} failed" if failed else 0)
+    if has(options.python, "torch", "safetensors"):
+        check_each(lambda folder, case: check(options, folder, case), CASES)
 
 
 if __name__ == "__main__":

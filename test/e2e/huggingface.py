@@ -14,16 +14,15 @@ torch and transformers: the one of build/venv, unless it is run by another."""
 import argparse
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import types
 
+from exporting import PYTHON, ROOT, has
 from grid import run
 from numerics import losses
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 CONTEXT, SAMPLES, BATCHES, SEED, RATE = 32, 2, 4, 7, 0.25
 DESCRIPTION = """
 chimera.model @m exported("{package}")
@@ -168,7 +167,7 @@ def check(options, name, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path)
-    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--full", action="store_true", help="GPT-2's published size")
     parser.add_argument("--make", help=argparse.SUPPRESS)
     parser.add_argument("--compare", action="store_true", help=argparse.SUPPRESS)
@@ -178,9 +177,7 @@ def main():
         return make(options.make, options.folder, options.full)
     if options.compare:
         return compare(options.folder)
-    if subprocess.run([options.python, "-c", "import torch, transformers"],
-                      capture_output=True).returncode:  # fmt: skip
-        print("skipped: no Python with torch and transformers")
+    if not has(options.python, "torch", "transformers"):
         return None
     failed = 0
     for name in ("gpt2", "llama"):

@@ -13,14 +13,11 @@ import json
 import pathlib
 import re
 import struct
-import subprocess
-import sys
-import tempfile
 
-from grid import in_parallel, run
+from exporting import PYTHON, ROOT, check_each, has
+from grid import run
 from numerics import losses, read_tensors, worst_difference
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAYERS = 4
 SIZES = {"layers": LAYERS, "heads": 2, "width": 32, "context": 16}
 PIPELINE = """
@@ -132,11 +129,9 @@ def check(options, folder, kind, dropout, more):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
-    parser.add_argument("--python", default=ROOT / "build/venv/bin/python")
+    parser.add_argument("--python", default=PYTHON)
     options = parser.parse_args()
-    if subprocess.run([options.python, "-c", "import torch, safetensors"],
-                      capture_output=True).returncode:  # fmt: skip
-        print("skipped: no Python with torch and safetensors")
+    if not has(options.python, "torch", "safetensors"):
         return
     cases = [
         (kind, dropout, more)
@@ -144,19 +139,7 @@ def main():
         for dropout in (0.0, 0.1)
         for more in ("", "recompute(all)")
     ]
-    failed = 0
-    with tempfile.TemporaryDirectory() as name:
-
-        def one(numbered):
-            number, case = numbered
-            folder = pathlib.Path(name) / str(number)
-            folder.mkdir()
-            return check(options, folder, *case)
-
-        for lines, count in in_parallel(one, list(enumerate(cases))):
-            print("\n".join(lines), flush=True)
-            failed += count
-    sys.exit(f"{failed} comparisons failed" if failed else 0)
+    check_each(lambda folder, case: check(options, folder, *case), cases)
 
 
 if __name__ == "__main__":

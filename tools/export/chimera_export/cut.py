@@ -25,6 +25,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from . import dropout, refusals
+from .graphs import ancestors
 from .model import Refused, WithLoss
 
 aten = torch.ops.aten
@@ -152,7 +153,7 @@ def cut(model):
     graph = whole.graph
     strip(graph)
     refusals.check_graph(whole)
-    dropped = dropout.make_ours(graph, model.inputs[0].shape[0])
+    dropped = dropout.make_ours(graph, int(model.inputs[0].shape[0]))
     graph.eliminate_dead_code()
     for node in graph.find_nodes(op="get_attr"):
         value = _attribute(whole, node.target)
@@ -181,7 +182,7 @@ def cut(model):
             "expected a loss that depends on the parameters, a number of floating "
             f"point, got one of {loss.meta['val'].dtype} that does not"
         )
-    weighing = _ancestors(weight) if weight is not None else set()
+    weighing = ancestors([weight]) if weight is not None else set()
     if weighing & (learned | set(loaded)):
         raise Refused(
             "expected the weight of a loss to depend on labels alone, for every "
@@ -277,17 +278,6 @@ def _loss_and_weight(graph):
                 "weight"
             )
     return results[0], results[1] if len(results) == 2 else None
-
-
-def _ancestors(node):
-    """`node` and what it depends on."""
-    seen, rest = set(), [node]
-    while rest:
-        node = rest.pop()
-        if node not in seen:
-            seen.add(node)
-            rest += node.all_input_nodes
-    return seen
 
 
 def _attribute(root, path):

@@ -73,13 +73,13 @@ def _write_out_attention(graph, node):
 
 def _rows(node, shape, samples):
     """How many rows of what is dropped are a sample's."""
-    if not shape or shape[0] % samples:
+    if not shape or int(shape[0]) % samples:
         raise Refused(
             f"expected dropout of a tensor whose first dimension counts samples, "
             f"{samples} of them, got one of the shape {list(shape)}{where(node)}: "
             f"which elements are dropped must be a matter of the sample"
         )
-    return shape[0] // samples
+    return int(shape[0]) // samples
 
 
 def make_ours(graph, samples):

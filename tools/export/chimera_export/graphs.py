@@ -24,6 +24,17 @@ MEMORY_FORMATS = [
 ]  # fmt: skip
 
 
+def ancestors(nodes):
+    """The nodes, and what they depend on."""
+    seen, rest = set(), list(nodes)
+    while rest:
+        node = rest.pop()
+        if node not in seen:
+            seen.add(node)
+            rest += node.all_input_nodes
+    return seen
+
+
 def type_name(dtype):
     if dtype not in TYPES:
         raise Refused(f"expected tensors of one of {', '.join(map(str, TYPES))}, got {dtype}")

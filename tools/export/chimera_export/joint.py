@@ -25,6 +25,7 @@ from torch._functorch._aot_autograd import descriptors
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
+from .graphs import ancestors
 from .model import Refused
 
 aten = torch.ops.aten
@@ -234,15 +235,6 @@ def of_labels(module, labels):
 
 def halves(backward):
     """The values that the weight gradients take of the input gradients."""
-
-    def ancestors(nodes):
-        seen, rest = set(), list(nodes)
-        while rest:
-            node = rest.pop()
-            if node not in seen:
-                seen.add(node)
-                rest += node.all_input_nodes
-        return seen
 
     first = ancestors(p.node for p in backward.outputs if p.role == "InputGradient")
     # What an operator of several results that runs there makes anyway, like the

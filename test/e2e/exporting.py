@@ -1,0 +1,41 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the scripts share that export models."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from grid import in_parallel
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTHON = ROOT / "build/venv/bin/python"
+
+
+def has(python, *modules):
+    """Whether a Python has the modules; says so where it has not."""
+    found = subprocess.run(
+        [str(python), "-c", f"import {', '.join(modules)}"], capture_output=True
+    )
+    if found.returncode:
+        print(f"skipped: no Python with {', '.join(modules)}")
+    return found.returncode == 0
+
+
+def check_each(check, cases):
+    """Calls `check` with a folder and a case, for each, two at a time. It returns lines
+    to print and how many of them tell of a failure. Ends the script if any does."""
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+
+        def one(numbered):
+            number, case = numbered
+            folder = pathlib.Path(name) / str(number)
+            folder.mkdir()
+            return check(folder, case)
+
+        for lines, count in in_parallel(one, list(enumerate(cases))):
+            print("\n".join(lines), flush=True)
+            failed += count
+    sys.exit(f"{failed} comparisons failed" if failed else 0)
