@@ -151,9 +151,8 @@ Json dump(const LayerKindT &kind) {
                      {"forward_flops", graphs->forward_flops},
                      {"input_gradient_flops", graphs->input_gradient_flops},
                      {"weight_gradient_flops", graphs->weight_gradient_flops}});
-  return {{"parameters", parameters},
-          {"constants", constants},
-          {"graphs", sizes}};
+  return {
+      {"parameters", parameters}, {"constants", constants}, {"graphs", sizes}};
 }
 
 /// Of a package that is checked.
@@ -170,9 +169,12 @@ Json dump(const PackageT *package) {
   Json tied;
   if (package->tied)
     tied = {{"first", package->tied->first()}, {"last", package->tied->last()}};
-  return {{"version", package->version},   {"producer", package->producer},
-          {"type", nameOf(package->type)}, {"kinds", kinds},
-          {"layers", layers},              {"tied", tied}};
+  return {{"version", package->version},
+          {"producer", package->producer},
+          {"type", nameOf(package->type)},
+          {"kinds", kinds},
+          {"layers", layers},
+          {"tied", tied}};
 }
 
 Json dump(const ModelT *model) {

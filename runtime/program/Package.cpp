@@ -426,8 +426,8 @@ const char *nameOf(Role role) {
 }
 
 const char *nameOf(TensorType type) {
-  const char *const names[] = {"boolean", "uint8",    "int8",    "int16",
-                               "int32",   "int64",    "float16", "bfloat16",
+  const char *const names[] = {"boolean", "uint8",  "int8",    "int16",
+                               "int32",   "int64",  "float16", "bfloat16",
                                "float32", "float64"};
   const auto number = static_cast<size_t>(type);
   return number < std::size(names) ? names[number] : "unknown type";

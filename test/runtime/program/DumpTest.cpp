@@ -33,11 +33,10 @@ TEST(Dump, SpellsOutAPackage) {
   EXPECT_EQ(json["type"], "float64");
   EXPECT_EQ(json["layers"][1], (Json{{"kind", 1}, {"path", "block."}}));
   const Json &kind = json["kinds"][0];
-  EXPECT_EQ(kind["parameters"][0],
-            (Json{{"name", "weight"},
-                  {"shape", {5, 3}},
-                  {"start", "normal"},
-                  {"deviation", 0.5}}));
+  EXPECT_EQ(kind["parameters"][0], (Json{{"name", "weight"},
+                                         {"shape", {5, 3}},
+                                         {"start", "normal"},
+                                         {"deviation", 0.5}}));
   const Json &graphs = kind["graphs"][0];
   EXPECT_EQ(graphs["samples"], 4);
   EXPECT_EQ(graphs["inputs"], (Json{"int64[4, 2]"}));

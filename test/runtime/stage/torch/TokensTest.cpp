@@ -136,10 +136,10 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
   EXPECT_NE(refusal({narrow}, TokenFormat::Auto)
                 .find("expected the 600 tokens that its header says, got 599"),
             std::string::npos);
-  EXPECT_NE(refusal({write<uint16_t>("old", 0, 600, 20240520, 9)},
-                    TokenFormat::Auto)
-                .find("got version 9"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal({write<uint16_t>("old", 0, 600, 20240520, 9)}, TokenFormat::Auto)
+          .find("got version 9"),
+      std::string::npos);
   const auto text = write<uint8_t>("text", 65, 3);
   EXPECT_NE(refusal({text, text}, TokenFormat::Auto)
                 .find("expected one text to train on"),
