@@ -272,9 +272,14 @@ Executable::Operation Executable::find(const program::CallT &call,
            constant.toScalar().toDouble() == 1;
   };
   if (call.operator_ == "aten::native_dropout") {
-    if (!isValue(0) || !operation.arguments[1].constant.isDouble())
-      throw std::invalid_argument("expected a tensor and a probability for "
-                                  "'aten::native_dropout'");
+    const IValue &dropped = operation.arguments[1].constant;
+    const IValue &acts = operation.arguments[2].constant;
+    // The comparison is false for NaN.
+    if (!isValue(0) || !dropped.isDouble() ||
+        !(dropped.toDouble() > 0 && dropped.toDouble() < 1) ||
+        !acts.isBool() || !acts.toBool())
+      throw std::invalid_argument("expected a tensor, a probability in (0, 1) "
+                                  "and true for 'aten::native_dropout'");
     operation.way = Way::Dropout;
     operation.site = sites++;
   } else if (call.operator_ == "aten::mm" && call.overload.empty() &&
@@ -288,7 +293,8 @@ Executable::Operation Executable::find(const program::CallT &call,
 }
 
 bool Executable::isTranspose(uint32_t call) const {
-  return graph.calls[call]->operator_ == "aten::t";
+  return graph.calls[call]->operator_ == "aten::t" &&
+         operations[call].arguments[0].kind == Argument::Kind::Value;
 }
 
 /// Finds products whose result is one parameter's gradient, as it is or

@@ -29,7 +29,6 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -81,8 +80,6 @@ public:
   /// Frees what is not wanted and nobody uses any more, of the given ones too.
   void run(const Selection &selection, Values &values,
            const Context &context) const;
-
-  const program::GraphT &definition() const { return graph; }
 
 private:
   /// An argument: a constant, or numbers of values.

@@ -67,6 +67,10 @@ public:
         numbers.push_back(found->second);
       }
     }
+    // For whole micro-batches, and for all parts that there are graphs for.
+    for (const auto &graphs : kindOf(package, first).graphs)
+      if (samples % graphs->samples == 0)
+        bySamples[graphs->samples] = makeLayers(graphs->samples);
   }
 
   ElementType weightType() const override {
@@ -208,37 +212,39 @@ public:
 private:
   bool isLast() const { return first + count == package.layers.size(); }
 
-  /// The layers for as many samples as a part of a micro-batch has. They are
-  /// made when they are first asked for.
-  const std::vector<const Layer *> &layersFor(MicroBatch microBatch) {
+  std::vector<const Layer *> makeLayers(uint32_t samples) {
+    std::vector<const Layer *> made;
+    for (uint32_t layer = first; layer < first + count; ++layer) {
+      const program::LayerKindT &kind = kindOf(package, layer);
+      const LayerGraphsT &graphs = *graphsOf(package, layer, samples);
+      std::unique_ptr<Layer> &shared = byGraphs[&graphs];
+      if (!shared)
+        shared = std::make_unique<Layer>(kind, graphs, place);
+      made.push_back(shared.get());
+      const int64_t largest =
+          largestBytes(kind, graphs, at::elementSize(parameters.type()));
+      mostBytes =
+          std::max(mostBytes, kWorkspace + kIntermediates *
+                                               static_cast<uint64_t>(largest));
+    }
+    return made;
+  }
+
+  /// The layers for as many samples as a part of a micro-batch has.
+  const std::vector<const Layer *> &layersFor(MicroBatch microBatch) const {
     if (microBatch.parts == 0 || microBatch.part >= microBatch.parts ||
         samples % microBatch.parts != 0)
       throw std::invalid_argument(
           "expected a part of a micro-batch of " + std::to_string(samples) +
           " that divides it, got part " + std::to_string(microBatch.part) +
           " of " + std::to_string(microBatch.parts));
-    const uint32_t wanted = samples / microBatch.parts;
-    std::vector<const Layer *> &found = bySamples[wanted];
-    if (!found.empty())
-      return found;
-    for (uint32_t layer = first; layer < first + count; ++layer) {
-      const LayerGraphsT *graphs = graphsOf(package, layer, wanted);
-      if (!graphs)
-        throw std::invalid_argument(
-            "expected a model that was exported for " + std::to_string(wanted) +
-            " samples, got one for " + samplesOf(package));
-      std::unique_ptr<Layer> &shared = byGraphs[graphs];
-      if (!shared)
-        shared =
-            std::make_unique<Layer>(kindOf(package, layer), *graphs, place);
-      found.push_back(shared.get());
-      mostBytes = std::max(
-          mostBytes, kWorkspace + kIntermediates *
-                                      static_cast<uint64_t>(largestBytes(
-                                          kindOf(package, layer), *graphs,
-                                          at::elementSize(parameters.type()))));
-    }
-    return found;
+    const auto found = bySamples.find(samples / microBatch.parts);
+    if (found == bySamples.end())
+      throw std::invalid_argument("expected a model that was exported for " +
+                                  std::to_string(samples / microBatch.parts) +
+                                  " samples, got one for " +
+                                  samplesOf(package));
+    return found->second;
   }
 
   /// Runs something of layer `k`; what it throws says of which layer.

@@ -21,10 +21,10 @@ using program::Port;
 using program::Role;
 using Tensors = std::vector<Tensor>;
 
-static Tensor tensorOf(const program::ConstantT &constant, const Place &place) {
+static Tensor tensorOf(const program::ConstantT &constant, at::Device device) {
   Tensor tensor = at::empty(constant.shape, torchTypeOf(constant.type));
   std::memcpy(tensor.data_ptr(), constant.bytes.data(), constant.bytes.size());
-  return tensor.to(deviceOf(place));
+  return tensor.to(device);
 }
 
 /// The values of a graph's ports of some roles.
@@ -46,10 +46,10 @@ static std::vector<uint32_t> together(std::vector<uint32_t> list,
 
 Layer::Layer(const program::LayerKindT &kind,
              const program::LayerGraphsT &graphs, const Place &place)
-    : graphs(graphs), forwards(*graphs.forward, deviceOf(place)),
-      backwards(*graphs.backward, deviceOf(place)) {
+    : graphs(graphs), device(deviceOf(place)),
+      forwards(*graphs.forward, device), backwards(*graphs.backward, device) {
   for (const auto &constant : kind.constants)
-    constants.push_back(tensorOf(*constant, place));
+    constants.push_back(tensorOf(*constant, device));
 
   std::vector<uint32_t> all;
   for (const Port &port : graphs.forward->inputs)
@@ -183,7 +183,8 @@ Tensors Layer::inputGradientsOf(Executable::Values &values) const {
   for (uint32_t i = 0; i < gradients.size(); ++i)
     if (graphs.differentiable[i] && !gradients[i].defined())
       gradients[i] = at::zeros(graphs.inputs[i]->shape,
-                               at::dtype(torchTypeOf(graphs.inputs[i]->type)));
+                               at::dtype(torchTypeOf(graphs.inputs[i]->type))
+                                   .device(device));
   return gradients;
 }
 

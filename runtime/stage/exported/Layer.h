@@ -73,6 +73,7 @@ private:
   std::vector<at::Tensor> inputGradientsOf(Executable::Values &values) const;
 
   const program::LayerGraphsT &graphs;
+  at::Device device;
   std::vector<at::Tensor> constants;
   Executable forwards, backwards;
   // What a forward runs for the outputs alone, what is saved alone, and both.

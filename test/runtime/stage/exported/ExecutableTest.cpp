@@ -10,6 +10,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stdexcept>
 
 namespace chimera::runtime {
@@ -246,6 +247,32 @@ TEST_F(ExecutableTest, refusesOperatorsThatChangeTheirArguments) {
        {value(int32_t(x)), value(int32_t(x)), integer(1), value(int32_t(x))});
   EXPECT_EQ(refusal(), "expected an operator that changes none of its "
                        "arguments, got 'aten::add.out'");
+}
+
+TEST_F(ExecutableTest, refusesDropoutThatKeepsOrDropsAll) {
+  const auto x = input(Role::Input, 0);
+  for (auto [dropped, acts] :
+       {std::pair(0.0, true), std::pair(1.0, true), std::pair(-0.5, true),
+        std::pair(std::nan(""), true), std::pair(0.5, false)}) {
+    graph.calls.clear();
+    calls("aten::native_dropout", "",
+          {value(int32_t(x)), number(dropped), boolean(acts)}, 2);
+    EXPECT_EQ(refusal(), "expected a tensor, a probability in (0, 1) and true "
+                         "for 'aten::native_dropout'");
+  }
+}
+
+// A number is no tensor to look behind.
+TEST_F(ExecutableTest, takesNumbersForTensors) {
+  output(Role::WeightGradient, 0, call("aten::t", "", {number(3)}));
+  const Executable executable(graph, at::kCPU);
+  const Selection selection = executable.select({}, {}, /*adds=*/true);
+  GradientSum sum{at::zeros({}, at::kDouble), false};
+  Executable::Values found = executable.makeValues();
+  Executable::Context context;
+  context.sums = {&sum};
+  executable.run(selection, found, context);
+  EXPECT_EQ(sum.gradient.item<double>(), 3);
 }
 
 // Its kernel would write where an index says.

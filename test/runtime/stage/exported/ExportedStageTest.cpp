@@ -330,6 +330,13 @@ TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
               program.stages[0].mutate_weights_bytes(8);
             }).find("expected 120 bytes of weights"),
             std::string::npos);
+  // A graph that cannot be run is refused when the stage is made.
+  EXPECT_EQ(refusal([](auto &program) {
+              program.model->package->kinds[0]->graphs[1]->forward->calls[0]
+                  ->operator_ = "aten::from_file";
+            }),
+            "expected an operator that exported models may call, got "
+            "'aten::from_file'");
   EXPECT_EQ(refusal([](auto &program) { program.optimizer->name = "x"; }),
             "expected optimizer 'adamw' or 'sgd', got 'x'");
 }
