@@ -41,7 +41,8 @@ struct HostUse {
 /// Runs all ranks in this process: as threads (runInProcess) or, with a `seed`,
 /// on simulated devices (runSimulated). Throws what those throw, what a stage
 /// or onReady throws, and std::invalid_argument where the memory of the host is
-/// too small or there are fewer devices than ranks. There is never a progress thread.
+/// too small or there are fewer devices than ranks. There is never a progress
+/// thread.
 void runOnHost(TrainingRun run, const HostUse &use,
                std::optional<uint64_t> seed = {});
 

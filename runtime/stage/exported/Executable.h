@@ -24,17 +24,14 @@
 #define CHIMERA_RUNTIME_STAGE_EXPORTED_EXECUTABLE_H
 
 #include "runtime/program/Package.h"
+#include "runtime/stage/exported/Operators.h"
 #include "runtime/stage/torch/Dropout.h"
 #include "runtime/stage/torch/GradientSum.h"
-
-#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <optional>
 #include <vector>
 
 namespace chimera::runtime {
-
-at::ScalarType torchTypeOf(program::TensorType type);
 
 /// The calls that some results of a graph need.
 struct Selection {
@@ -50,9 +47,7 @@ struct Selection {
 class Executable {
 public:
   /// `graph` must be one that checkPackage accepts, and outlive this. Throws
-  /// std::invalid_argument where the graph calls an operator that is not in
-  /// operators.txt, one that this LibTorch does not have, or one with arguments
-  /// that its schema does not.
+  /// std::invalid_argument where Operators.h refuses one of its calls.
   Executable(const program::GraphT &graph, at::Device device);
 
   /// What makes the values `wanted` and, where it `adds`, all weight gradients,
@@ -82,13 +77,7 @@ public:
            const Context &context) const;
 
 private:
-  /// An argument: a constant, or numbers of values.
-  struct Argument {
-    enum class Kind { Constant, Value, Values, OptionalValues };
-    Kind kind = Kind::Constant;
-    c10::IValue constant;
-    std::vector<int32_t> values;
-  };
+  using Argument = OperatorArgument;
   enum class Way { Operator, Product, ProductWithBias, Dropout };
   struct Operation {
     explicit Operation(c10::OperatorHandle handle) : handle(handle) {}

@@ -9,6 +9,7 @@
 
 #include "runtime/program/Layout.h"
 #include "runtime/stage/exported/Layer.h"
+#include "runtime/stage/exported/Packing.h"
 #include "runtime/stage/torch/StageWeights.h"
 #include "runtime/stage/torch/TensorOver.h"
 #include "runtime/stage/torch/Tensors.h"
@@ -28,8 +29,6 @@ using at::Tensor;
 using program::LayerGraphsT;
 
 namespace {
-
-using Shapes = std::vector<std::unique_ptr<program::TensorShapeT>>;
 
 /// What a forward keeps: of each layer what its backward takes.
 struct ForwardStash : Stash {
@@ -114,9 +113,9 @@ public:
       stash->weights = weights.data();
     }
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
-    std::vector<Tensor> values = unpack(input, begin.inputs);
+    std::vector<Tensor> values = unpack(input, begin.inputs, place);
     const std::vector<Tensor> targets =
-        isLast() ? unpack(labels, end.labels) : std::vector<Tensor>();
+        isLast() ? unpack(labels, end.labels, place) : std::vector<Tensor>();
     for (uint32_t k = 0; k < count; ++k) {
       const bool ends = k + 1 == count;
       Layer::Kept kept;
@@ -135,7 +134,7 @@ public:
       if (isLast())
         writeLoss(values[0], microBatch, output);
       else
-        pack(values, end.outputs, output);
+        pack(values, end.outputs, output, place);
     }
     return stash;
   }
@@ -301,50 +300,6 @@ private:
         sum.gradient.zero_();
   }
 
-  /// Copies of the tensors that lie in `bytes`, for the caller may reuse these,
-  /// and so that the kernels see memory of one alignment.
-  std::vector<Tensor> unpack(ConstBytes bytes, const Shapes &shapes) const {
-    std::vector<Tensor> tensors;
-    const std::byte *next = bytes.data();
-    for (const auto &shape : shapes) {
-      const int64_t size =
-          program::elementsOf(shape->shape) * program::bytesOf(shape->type);
-      Tensor tensor = at::empty(
-          shape->shape,
-          at::dtype(torchTypeOf(shape->type)).device(deviceOf(place)));
-      bytesOfTensor(tensor, size)
-          .copy_(tensorOver(next, {size}, at::kByte, place));
-      tensors.push_back(std::move(tensor));
-      next += size;
-    }
-    return tensors;
-  }
-
-  void pack(const std::vector<Tensor> &tensors, const Shapes &shapes,
-            Bytes bytes) const {
-    std::byte *next = bytes.data();
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const int64_t size = program::elementsOf(shapes[i]->shape) *
-                           program::bytesOf(shapes[i]->type);
-      if (tensors[i].defined()) {
-        if (tensors[i].sizes() != at::IntArrayRef(shapes[i]->shape) ||
-            tensors[i].scalar_type() != torchTypeOf(shapes[i]->type))
-          throw std::runtime_error("expected a layer that makes tensors of the "
-                                   "types and shapes that its package says");
-        tensorOver(next, {size}, at::kByte, place)
-            .copy_(bytesOfTensor(tensors[i].contiguous(), size));
-      } else {
-        tensorOver(next, {size}, at::kByte, place).zero_();
-      }
-      next += size;
-    }
-  }
-
-  Tensor bytesOfTensor(const Tensor &tensor, int64_t size) const {
-    return tensorOver(static_cast<const std::byte *>(tensor.const_data_ptr()),
-                      {size}, at::kByte, place);
-  }
-
   void writeLoss(const Tensor &loss, MicroBatch microBatch,
                  Bytes output) const {
     tensorOver(output.data(), {}, at::kDouble, place)
@@ -362,7 +317,7 @@ private:
     const Shapes &outputs = layer.definition().outputs;
     if (!isLast()) {
       expectBytes("output gradient", bytes.size(), program::bytesOf(outputs));
-      return unpack(bytes, outputs);
+      return unpack(bytes, outputs, place);
     }
     expectBytes("output gradient", bytes.size(), sizeof(double));
     return {at::full(
@@ -377,7 +332,7 @@ private:
     expectBytes("input gradient", inputGradient.size(),
                 first == 0 ? 0 : program::bytesOf(inputs));
     if (first > 0)
-      pack(gradients, inputs, inputGradient);
+      pack(gradients, inputs, inputGradient, place);
   }
 
   template <typename S>

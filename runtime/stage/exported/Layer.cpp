@@ -182,9 +182,9 @@ Tensors Layer::inputGradientsOf(Executable::Values &values) const {
   // What nothing depends on has no gradient.
   for (uint32_t i = 0; i < gradients.size(); ++i)
     if (graphs.differentiable[i] && !gradients[i].defined())
-      gradients[i] = at::zeros(graphs.inputs[i]->shape,
-                               at::dtype(torchTypeOf(graphs.inputs[i]->type))
-                                   .device(device));
+      gradients[i] = at::zeros(
+          graphs.inputs[i]->shape,
+          at::dtype(torchTypeOf(graphs.inputs[i]->type)).device(device));
   return gradients;
 }
 

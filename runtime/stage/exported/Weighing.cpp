@@ -8,6 +8,7 @@
 #include "runtime/program/Layout.h"
 #include "runtime/stage/exported/Executable.h"
 #include "runtime/stage/exported/ExportedStage.h"
+#include "runtime/stage/exported/Packing.h"
 #include "runtime/stage/torch/StageWeights.h"
 #include "runtime/stage/torch/Tensors.h"
 
@@ -15,7 +16,6 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -48,14 +48,7 @@ public:
     expectBytes("labels", labels.size(), program::bytesOf(graphs.labels));
     // What a weight is made of is about as large as the labels.
     const TensorLimit limit((uint64_t{1} << 24) + 64 * labels.size());
-    std::vector<Tensor> tensors;
-    const std::byte *next = labels.data();
-    for (const auto &shape : graphs.labels) {
-      Tensor tensor = at::empty(shape->shape, torchTypeOf(shape->type));
-      std::memcpy(tensor.data_ptr(), next, tensor.nbytes());
-      next += tensor.nbytes();
-      tensors.push_back(std::move(tensor));
-    }
+    const std::vector<Tensor> tensors = unpack(labels, graphs.labels, {});
     Executable::Values values = executable.makeValues();
     for (const program::Port &port : graphs.weight->inputs)
       values[port.value()] = tensors[port.index()];

@@ -225,15 +225,17 @@ TEST_F(Nccl, ARankThatDoesNotComeIsTold) {
 TEST_F(Nccl, WhatNcclSaysIsTold) {
   failCall("ncclSend", ncclSystemError, 3); // behind those that connect
   // The other rank has nobody to end with.
-  std::vector<std::string> errors = onRanks(
-      amongAll(2, MessageModel::StreamPerDevice), 2, {.timeout = 500ms}, [](Rank &rank) {
-        Values<uint8_t> token(rank, {1});
-        if (rank.rank() == 0) {
-          // The first one of these fails, and nobody waits for the other end.
-          for (int k = 0; k < 4; ++k)
-            rank.channels.postSend(1, token.bytes(), token.after());
-        }
-      });
+  std::vector<std::string> errors =
+      onRanks(amongAll(2, MessageModel::StreamPerDevice), 2, {.timeout = 500ms},
+              [](Rank &rank) {
+                Values<uint8_t> token(rank, {1});
+                if (rank.rank() == 0) {
+                  // The first one of these fails, and nobody waits for the
+                  // other end.
+                  for (int k = 0; k < 4; ++k)
+                    rank.channels.postSend(1, token.bytes(), token.after());
+                }
+              });
   EXPECT_TRUE(holds(errors[0], "NCCL failed: ncclSend: ")) << errors[0];
 }
 

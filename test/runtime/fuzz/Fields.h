@@ -8,8 +8,8 @@
 #ifndef CHIMERA_TEST_RUNTIME_FUZZ_FIELDS_H
 #define CHIMERA_TEST_RUNTIME_FUZZ_FIELDS_H
 
-#include "runtime/program/Program.h"
 #include "runtime/device/simulated/Random.h"
+#include "runtime/program/Program.h"
 
 #include <vector>
 

@@ -332,7 +332,9 @@ TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
             std::string::npos);
   // A graph that cannot be run is refused when the stage is made.
   EXPECT_EQ(refusal([](auto &program) {
-              program.model->package->kinds[0]->graphs[1]->forward->calls[0]
+              program.model->package->kinds[0]
+                  ->graphs[1]
+                  ->forward->calls[0]
                   ->operator_ = "aten::from_file";
             }),
             "expected an operator that exported models may call, got "

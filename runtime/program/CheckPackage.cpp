@@ -1,0 +1,422 @@
+//===- CheckPackage.cpp - What is wrong with a package --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Package.h"
+#include "runtime/program/Printable.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <span>
+
+namespace chimera::program {
+
+namespace {
+
+// No model has more; what is below can be multiplied by 16 and added up.
+constexpr int64_t kMostElements = int64_t{1} << 44;
+constexpr size_t kMostLayers = 1 << 14;
+constexpr uint32_t kMostValues = 1 << 20;
+constexpr size_t kMostName = 1 << 10;
+
+using Shapes = std::vector<std::unique_ptr<TensorShapeT>>;
+
+/// Says what is wrong first; everything after it is skipped.
+class Checker {
+public:
+  explicit Checker(const PackageT &package) : package(package) {}
+
+  std::string run() {
+    if (package.version != kPackageVersion)
+      return "expected version " + std::to_string(kPackageVersion) +
+             " of the format, got " + std::to_string(package.version) +
+             ": export the model again";
+    if (package.type != DataType::Float32 && package.type != DataType::Float64)
+      return "expected parameters of float32 or float64";
+    if (package.layers.empty() || package.layers.size() > kMostLayers ||
+        package.kinds.size() > package.layers.size())
+      return "expected 1 to " + std::to_string(kMostLayers) +
+             " layers, and no more kinds than layers, got " +
+             std::to_string(package.layers.size()) + " and " +
+             std::to_string(package.kinds.size());
+    checkText("producer", package.producer);
+    for (size_t k = 0; k < package.kinds.size() && problem.empty(); ++k) {
+      where = "kind " + std::to_string(k) + ": ";
+      checkKind(*package.kinds[k]);
+    }
+    for (uint32_t k = 0; k < package.layers.size() && problem.empty(); ++k) {
+      where = "layer " + std::to_string(k) + ": ";
+      checkLayer(k);
+    }
+    where = "";
+    if (problem.empty())
+      checkNames();
+    if (problem.empty() && package.tied)
+      checkTied();
+    return problem;
+  }
+
+private:
+  void fail(const std::string &message) {
+    if (problem.empty())
+      problem = where + message;
+  }
+
+  void checkText(const char *what, const std::string &text) {
+    if (text.size() > kMostName || !isPrintable(text))
+      fail(std::string("expected a ") + what + " of at most " +
+           std::to_string(kMostName) + " printable characters, got '" +
+           printable(text.substr(0, 64)) + "'");
+  }
+
+  void checkType(TensorType type) {
+    if (type > TensorType::MAX)
+      fail("expected a known type of tensors, got " +
+           std::to_string(static_cast<unsigned>(type)));
+  }
+
+  void checkShape(const std::vector<int64_t> &shape) {
+    const bool areGood =
+        std::ranges::all_of(shape, [](int64_t extent) { return extent >= 1; });
+    if (!areGood || shape.size() > 64 || elementsOf(shape) > kMostElements)
+      fail(
+          "expected shapes of extents of at least 1 and at most 2^44 elements");
+  }
+
+  void checkShapes(const Shapes &shapes) {
+    if (shapes.size() > kMostValues)
+      return fail("expected at most 2^20 tensors");
+    for (const auto &shape : shapes) {
+      checkType(shape->type);
+      checkShape(shape->shape);
+    }
+  }
+
+  void checkKind(const LayerKindT &kind) {
+    if (kind.parameters.empty() || kind.parameters.size() > kMostValues)
+      return fail("expected a parameter or more");
+    std::set<std::string> names;
+    for (const auto &parameter : kind.parameters) {
+      checkText("parameter's name", parameter->name);
+      checkShape(parameter->shape);
+      if (parameter->start > Start::MAX || !(parameter->deviation >= 0) ||
+          parameter->deviation > std::numeric_limits<float>::max())
+        fail("expected a known start of parameter '" +
+             printable(parameter->name) +
+             "' and a finite deviation of at least 0");
+      if (!names.insert(parameter->name).second)
+        fail("expected parameters of different names, got two '" +
+             printable(parameter->name) + "'");
+    }
+    for (const auto &constant : kind.constants) {
+      checkType(constant->type);
+      checkShape(constant->shape);
+      if (!problem.empty())
+        return;
+      const int64_t bytes =
+          elementsOf(constant->shape) * bytesOf(constant->type);
+      if (constant->bytes.size() != static_cast<uint64_t>(bytes))
+        fail("expected " + std::to_string(bytes) +
+             " bytes of a constant, got " +
+             std::to_string(constant->bytes.size()));
+    }
+    if (kind.graphs.empty())
+      return fail("expected graphs for at least one number of samples");
+    for (size_t i = 0; i < kind.graphs.size() && problem.empty(); ++i) {
+      const LayerGraphsT &graphs = *kind.graphs[i];
+      if (graphs.samples < 1 || graphs.samples > (1u << 20))
+        fail("expected 1 to 2^20 samples, got " +
+             std::to_string(graphs.samples));
+      for (size_t j = 0; j < i; ++j)
+        if (kind.graphs[j]->samples == graphs.samples)
+          fail(
+              "expected graphs for different numbers of samples, got two for " +
+              std::to_string(graphs.samples));
+      checkGraphs(kind, graphs);
+    }
+  }
+
+  void checkGraphs(const LayerKindT &kind, const LayerGraphsT &graphs) {
+    for (const Shapes *shapes :
+         {&graphs.inputs, &graphs.labels, &graphs.outputs, &graphs.saved})
+      checkShapes(*shapes);
+    if (!problem.empty())
+      return;
+    if (graphs.inputs.empty() || graphs.outputs.empty())
+      return fail("expected an input or more and an output or more");
+    if (graphs.differentiable.size() != graphs.inputs.size())
+      return fail("expected a word for each of " +
+                  std::to_string(graphs.inputs.size()) +
+                  " inputs whether it is differentiable, got " +
+                  std::to_string(graphs.differentiable.size()));
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    if (graphs.forward_flops > kMost / 4 ||
+        graphs.input_gradient_flops > kMost / 4 ||
+        graphs.weight_gradient_flops > kMost / 4 || graphs.kept_bytes > kMost)
+      return fail("expected numbers of operations below 2^61");
+
+    auto count = [&](Role role) -> size_t {
+      switch (role) {
+      case Role::Parameter:
+      case Role::WeightGradient:
+        return kind.parameters.size();
+      case Role::Constant:
+        return kind.constants.size();
+      case Role::Input:
+      case Role::InputGradient:
+        return graphs.inputs.size();
+      case Role::Label:
+        return graphs.labels.size();
+      case Role::Output:
+      case Role::OutputGradient:
+        return graphs.outputs.size();
+      case Role::Saved:
+        return graphs.saved.size();
+      }
+      return 0;
+    };
+    const Role given[] = {Role::Parameter, Role::Constant, Role::Input,
+                          Role::Label};
+    const Role made[] = {Role::Output, Role::Saved};
+    const Role givenBack[] = {Role::Parameter,     Role::Constant, Role::Input,
+                              Role::Label,         Role::Output,   Role::Saved,
+                              Role::OutputGradient};
+    const Role madeBack[] = {Role::InputGradient, Role::WeightGradient};
+    const std::string before = where;
+    where = before + "forward: ";
+    checkGraph(*graphs.forward, given, made, count);
+    for (Role role : made)
+      for (uint32_t i = 0; i < count(role) && problem.empty(); ++i)
+        if (!isAmong(graphs.forward->outputs, role, i))
+          fail(std::string("expected it to make ") + nameOf(role) + " " +
+               std::to_string(i));
+    if (graphs.weight) {
+      const Role labels[] = {Role::Label}, weight[] = {Role::Output};
+      where = before + "weight: ";
+      checkGraph(*graphs.weight, labels, weight, count);
+      if (graphs.weight->outputs.size() != 1)
+        fail("expected it to make one number");
+    }
+    where = before + "backward: ";
+    checkGraph(*graphs.backward, givenBack, madeBack, count);
+    for (const Port &port : graphs.backward->outputs)
+      if (port.role() == Role::InputGradient &&
+          !graphs.differentiable[port.index()])
+        fail("expected no gradient of input " + std::to_string(port.index()) +
+             ", which is not differentiable");
+    if (!problem.empty())
+      return;
+    std::vector<bool> isThere(graphs.backward->values);
+    for (uint32_t value : graphs.kept) {
+      if (value >= graphs.backward->values || isThere[value])
+        return fail("expected each kept value once, one of the graph's");
+      isThere[value] = true;
+    }
+    where = before;
+  }
+
+  static bool isAmong(const std::vector<Port> &ports, Role role,
+                      uint32_t index) {
+    return std::ranges::any_of(ports, [&](const Port &port) {
+      return port.role() == role && port.index() == index;
+    });
+  }
+
+  template <typename Count>
+  void checkPorts(const std::vector<Port> &ports, std::span<const Role> roles,
+                  const Count &count) {
+    std::set<std::pair<Role, uint32_t>> known;
+    for (const Port &port : ports) {
+      if (std::ranges::find(roles, port.role()) == roles.end())
+        return fail(std::string("unexpected port of the role ") +
+                    nameOf(port.role()));
+      if (port.index() >= count(port.role()))
+        return fail(std::string("expected a ") + nameOf(port.role()) +
+                    " below " + std::to_string(count(port.role())) + ", got " +
+                    std::to_string(port.index()));
+      if (!known.insert({port.role(), port.index()}).second)
+        return fail(std::string("expected one port for ") +
+                    nameOf(port.role()) + " " + std::to_string(port.index()) +
+                    ", got two");
+    }
+  }
+
+  template <typename Count>
+  void checkGraph(const GraphT &graph, std::span<const Role> takes,
+                  std::span<const Role> makes, const Count &count) {
+    if (!problem.empty())
+      return;
+    if (graph.values > kMostValues)
+      return fail("expected at most 2^20 values, got " +
+                  std::to_string(graph.values));
+    checkPorts(graph.inputs, takes, count);
+    checkPorts(graph.outputs, makes, count);
+    std::vector<bool> isDefined(graph.values);
+    auto define = [&](uint64_t value) {
+      if (value >= graph.values || isDefined[value])
+        return fail("expected each of " + std::to_string(graph.values) +
+                    " values to be made once, got value " +
+                    std::to_string(value) + " again or beyond");
+      isDefined[value] = true;
+    };
+    auto use = [&](uint64_t value) {
+      if (value >= graph.values || !isDefined[value])
+        fail("expected values that are made before they are used, got value " +
+             std::to_string(value));
+    };
+    for (const Port &port : graph.inputs)
+      define(port.value());
+    for (size_t i = 0; i < graph.calls.size() && problem.empty(); ++i) {
+      const CallT &call = *graph.calls[i];
+      checkText("operator", call.operator_);
+      checkText("overload", call.overload);
+      for (const auto &argument : call.arguments) {
+        checkArgument(*argument);
+        for (int32_t value : argument->values)
+          if (value != -1 || argument->kind != ArgumentKind::Values)
+            use(static_cast<uint32_t>(value));
+      }
+      for (int32_t value : call.results)
+        if (value != -1)
+          define(static_cast<uint32_t>(value));
+    }
+    for (const Port &port : graph.outputs)
+      use(port.value());
+  }
+
+  void checkArgument(const ArgumentT &argument) {
+    auto expect = [&](bool isGood) {
+      if (!isGood)
+        fail(
+            "expected an argument of one of the kinds, with what its kind has");
+    };
+    if (argument.kind != ArgumentKind::Value &&
+        argument.kind != ArgumentKind::Values)
+      expect(argument.values.empty());
+    switch (argument.kind) {
+    case ArgumentKind::None:
+    case ArgumentKind::Values:
+    case ArgumentKind::Booleans:
+    case ArgumentKind::Integers:
+    case ArgumentKind::Numbers:
+      break;
+    case ArgumentKind::Value:
+      return expect(argument.values.size() == 1);
+    case ArgumentKind::Boolean:
+    case ArgumentKind::Integer:
+      return expect(argument.integers.size() == 1);
+    case ArgumentKind::Number:
+      return expect(argument.numbers.size() == 1);
+    case ArgumentKind::Type:
+      return checkType(argument.type);
+    case ArgumentKind::Text:
+      return checkText("text argument", argument.text);
+    default:
+      return expect(false);
+    }
+  }
+
+  void checkLayer(uint32_t number) {
+    const LayerT &layer = *package.layers[number];
+    if (layer.kind >= package.kinds.size())
+      return fail("expected one of " + std::to_string(package.kinds.size()) +
+                  " kinds, got " + std::to_string(layer.kind));
+    checkText("path", layer.path);
+    const bool isLast = number + 1 == package.layers.size();
+    const LayerKindT &kind = *package.kinds[layer.kind];
+    const LayerKindT &reference = *package.kinds[package.layers[0]->kind];
+    if (kind.graphs.size() != reference.graphs.size())
+      return fail("expected graphs for as many numbers of samples as the first "
+                  "layer has");
+    for (const auto &graphs : kind.graphs) {
+      if (!isLast && graphs->weight)
+        return fail("expected a weight in the last layer alone");
+      if (isLast) {
+        const auto &outputs = graphs->outputs;
+        if (outputs.size() != 1 || !outputs[0]->shape.empty() ||
+            (outputs[0]->type != TensorType::Float32 &&
+             outputs[0]->type != TensorType::Float64))
+          return fail("expected the last layer to make the loss alone, one "
+                      "number of float32 or float64");
+      } else if (!graphs->labels.empty()) {
+        return fail("expected labels in the last layer alone");
+      }
+      if (number == 0) {
+        if (std::ranges::any_of(graphs->differentiable,
+                                [](uint8_t is) { return is != 0; }))
+          return fail("expected no gradient of what the first layer takes");
+      } else {
+        const LayerGraphsT *before =
+            graphsOf(package, number - 1, graphs->samples);
+        if (!before || !areEqual(before->outputs, graphs->inputs))
+          return fail("expected it to take what the layer before it makes, for "
+                      "each number of samples");
+      }
+      if (!graphs->weight != !kind.graphs[0]->weight)
+        return fail("expected a weight for all numbers of samples or for none");
+      // A part of a micro-batch has its share of each buffer.
+      const LayerGraphsT &most = *kind.graphs[0];
+      const auto share = [&](int64_t bytes, int64_t ofMost) {
+        return __int128(bytes) * most.samples ==
+               __int128(ofMost) * graphs->samples;
+      };
+      if (!share(bytesOf(graphs->inputs), bytesOf(most.inputs)) ||
+          !share(bytesOf(graphs->labels), bytesOf(most.labels)) ||
+          (!isLast && !share(bytesOf(graphs->outputs), bytesOf(most.outputs))))
+        return fail("expected boundaries whose bytes grow with the samples");
+    }
+  }
+
+  static bool areEqual(const Shapes &left, const Shapes &right) {
+    return std::ranges::equal(left, right, [](const auto &a, const auto &b) {
+      return a->type == b->type && a->shape == b->shape;
+    });
+  }
+
+  /// A name is that of a tensor in a file.
+  void checkNames() {
+    std::set<std::string> names;
+    int64_t elements = 0;
+    for (uint32_t k = 0; k < package.layers.size(); ++k) {
+      const auto &parameters = kindOf(package, k).parameters;
+      for (uint32_t i = 0; i < parameters.size(); ++i) {
+        elements += elementsOf(parameters[i]->shape);
+        if (elements > kMostElements)
+          return fail("expected at most 2^44 parameters");
+        const bool isTied = package.tied && k + 1 == package.layers.size() &&
+                            i == package.tied->last();
+        std::string name = package.layers[k]->path + parameters[i]->name;
+        if (!isTied && !names.insert(name).second)
+          return fail("expected parameters of different names, got two '" +
+                      printable(name) + "'");
+      }
+    }
+  }
+
+  void checkTied() {
+    const auto last = static_cast<uint32_t>(package.layers.size() - 1);
+    const auto &inFirst = kindOf(package, 0).parameters;
+    const auto &inLast = kindOf(package, last).parameters;
+    if (last == 0 || package.tied->first() >= inFirst.size() ||
+        package.tied->last() >= inLast.size() ||
+        inFirst[package.tied->first()]->shape !=
+            inLast[package.tied->last()]->shape)
+      fail("expected a tied parameter of the first layer and of the last one, "
+           "of one shape");
+  }
+
+  const PackageT &package;
+  std::string where, problem;
+};
+
+} // namespace
+
+std::string checkPackage(const PackageT &package) {
+  return Checker(package).run();
+}
+
+} // namespace chimera::program
