@@ -25,11 +25,10 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from . import dropout, refusals
-from .graphs import ancestors
 from .model import Refused, WithLoss
+from .traced import PREFIX, ancestors, attribute, own_name
 
 aten = torch.ops.aten
-PREFIX = "model."
 
 
 @dataclasses.dataclass
@@ -82,8 +81,8 @@ def trace(model):
 
 
 def place(graph, split):
-    """Gives each operation the number of its layer: {node: number}, and how many
-    layers there are."""
+    """Gives each operation the number of its layer: {node: number}, how many layers
+    there are, and of each the child that it is, None of the first and the last."""
 
     def child_of(node):
         stack = node.meta.get("nn_module_stack") or {}
@@ -117,11 +116,9 @@ def place(graph, split):
 def _merge(numbers, children):
     """Adds a layer that uses no parameters to the one before it, or the first to
     the one behind it: no worker is to hold a stage without weights."""
-    has = [False] * len(children)
+    has = [False] * len(children)  # parameters
     for node, number in numbers.items():
-        if any(n.op == "get_attr" and isinstance(n.meta.get("parameter"), bool)
-               and n.meta["parameter"] for n in node.all_input_nodes):  # fmt: skip
-            has[number] = True
+        has[number] |= any(n.meta.get("parameter") for n in node.all_input_nodes)
     if not any(has):
         raise Refused("expected a model with parameters, got one without")
     new, kept = [], []
@@ -156,7 +153,7 @@ def cut(model):
     dropped = dropout.make_ours(graph, int(model.inputs[0].shape[0]))
     graph.eliminate_dead_code()
     for node in graph.find_nodes(op="get_attr"):
-        value = _attribute(whole, node.target)
+        value = attribute(whole, node.target)
         node.meta["parameter"] = isinstance(value, torch.nn.Parameter)
     numbers, count, children = place(graph, split)
 
@@ -280,18 +277,12 @@ def _loss_and_weight(graph):
     return results[0], results[1] if len(results) == 2 else None
 
 
-def _attribute(root, path):
-    for name in path.split("."):
-        root = getattr(root, name)
-    return root
-
-
 def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
     """The operations of layer `k` as a module with the parameters it uses."""
     graph, root = fx.Graph(), torch.nn.Module()
     made = {}
     used = {
-        id(_attribute(whole, source.target)): source.target
+        id(attribute(whole, source.target)): source.target
         for node in numbers
         if numbers[node] == k
         for source in node.all_input_nodes
@@ -299,7 +290,7 @@ def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
     }
     for parameter in parameters:  # in the order in which the user's module has them
         if id(parameter) in used:
-            name = used[id(parameter)].removeprefix(PREFIX).replace(".", "/")
+            name = own_name(used[id(parameter)]).replace(".", "/")
             root.register_parameter(name, parameter)
     for node in inputs:
         made[node] = graph.placeholder(node.name)
@@ -309,8 +300,8 @@ def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
         if node in made:
             return made[node]
         if node.op == "get_attr":
-            name = node.target.removeprefix(PREFIX).replace(".", "/")
-            value = _attribute(whole, node.target)
+            name = own_name(node.target).replace(".", "/")
+            value = attribute(whole, node.target)
             if name not in dict(root.named_parameters()):
                 root.register_buffer(name, value)
             made[node] = graph.get_attr(name)
@@ -319,7 +310,6 @@ def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
             made[node] = graph.node_copy(node, copy)
         return made[node]
 
-    # In the order in which they ran, for some may change values in place.
     for node in numbers:
         if numbers[node] == k and node in dynamic:
             copy(node)

@@ -14,8 +14,8 @@ import operator
 
 import torch
 
-from .graphs import where
 from .model import Refused
+from .traced import where
 
 aten = torch.ops.aten
 

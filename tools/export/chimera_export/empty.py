@@ -9,6 +9,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from .model import WithLoss
+
 
 @contextlib.contextmanager
 def _on_meta():
@@ -43,7 +45,7 @@ def without_values(make):
         model = make()
     mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
     fakes = {}
-    for module in model.module.modules():
+    for module in WithLoss(model).modules():
         for name, parameter in module._parameters.items():
             if parameter is None:
                 continue

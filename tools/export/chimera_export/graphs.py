@@ -8,6 +8,7 @@ import operator
 import torch
 
 from .model import Refused
+from .traced import where
 
 TYPES = {
     torch.bool: "Boolean", torch.uint8: "UInt8", torch.int8: "Int8",
@@ -24,17 +25,6 @@ MEMORY_FORMATS = [
 ]  # fmt: skip
 
 
-def ancestors(nodes):
-    """The nodes, and what they depend on."""
-    seen, rest = set(), list(nodes)
-    while rest:
-        node = rest.pop()
-        if node not in seen:
-            seen.add(node)
-            rest += node.all_input_nodes
-    return seen
-
-
 def type_name(dtype):
     if dtype not in TYPES:
         raise Refused(f"expected tensors of one of {', '.join(map(str, TYPES))}, got {dtype}")
@@ -49,16 +39,6 @@ def number(value):
     """JSON has no infinities; the reader takes them as words."""
     value = float(value)
     return value if math.isfinite(value) else str(value)
-
-
-def where(node):
-    """The module and the function that made a node, for people."""
-    stack = list((node.meta.get("nn_module_stack") or {}).values())
-    parts = [f"'{stack[-1][0].removeprefix('model.')}'"] if stack else []
-    trace = (node.meta.get("stack_trace") or "").strip().splitlines()
-    if trace:
-        parts.append(trace[-1].strip())
-    return " in " + ", ".join(parts) if parts else ""
 
 
 def encode_argument(value, kind, numbers):

@@ -25,8 +25,8 @@ from torch._functorch._aot_autograd import descriptors
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from .graphs import ancestors
 from .model import Refused
+from .traced import ancestors
 
 aten = torch.ops.aten
 

@@ -7,6 +7,8 @@ import typing
 
 import torch
 
+from .traced import own_name
+
 
 class Refused(Exception):
     """A model, or a part of it, that cannot be exported, and why."""
@@ -50,8 +52,7 @@ class Model:
     def named_parameters(self):
         """Those of the module and, where it is a module too, of the loss."""
         return [
-            (name.removeprefix("model."), p)
-            for name, p in WithLoss(self).named_parameters()
+            (own_name(name), p) for name, p in WithLoss(self).named_parameters()
         ]
 
 

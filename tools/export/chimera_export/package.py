@@ -15,7 +15,7 @@ from torch._guards import detect_fake_mode
 from torch.utils import flop_counter
 
 from . import cut, graphs, joint, refusals
-from .model import Model, Refused
+from .model import Refused, WithLoss
 
 VERSION = 1
 FLOATS = {torch.float32: "Float32", torch.float64: "Float64"}
@@ -77,11 +77,9 @@ def flops_of(function, targets=None):
     return int(total)
 
 
-def start_of(module, name, value):
-    """How a parameter without a value begins: as its module's kind does."""
-    owner, _, leaf = name.rpartition(".")
-    kind = module.get_submodule(owner)
-    if "norm" in type(kind).__name__.lower() and leaf == "weight":
+def start_of(owner, leaf, value):
+    """How parameter `leaf` of module `owner` begins where it has no value."""
+    if "norm" in type(owner).__name__.lower() and leaf == "weight":
         return {"start": "Ones"}
     if value.dim() < 2:
         return {"start": "Zeros"}
@@ -95,7 +93,12 @@ class Exporter:
         self.kinds, self.known = [], {}
         # Which name a parameter has that is used under several.
         self.names = {id(p): name for name, p in model.named_parameters()}
-        # Made on no device, or without memory: no values.
+        self.owners = {
+            id(p): (module, leaf)
+            for module in WithLoss(model).modules()
+            for leaf, p in module.named_parameters(recurse=False)
+        }
+        # Parameters without memory have no values.
         self.mode = detect_fake_mode([p for _, p in model.named_parameters()])
         self.has_values = self.mode is None
 
@@ -173,7 +176,7 @@ class Exporter:
                 **(
                     {"start": "Given"}
                     if self.has_values
-                    else start_of(self.model.module, name, p)
+                    else start_of(*self.owners[id(p)], p)
                 ),
             }
             for name, p in zip(names, layer[0].module.parameters())

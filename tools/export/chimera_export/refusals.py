@@ -8,10 +8,8 @@ import contextlib
 import torch
 from torch import fx
 
-from .graphs import where
 from .model import Refused, WithLoss
-
-PREFIX = "model."
+from .traced import attribute, own_name, where
 
 
 def check_module(whole):
@@ -25,13 +23,13 @@ def check_module(whole):
     for name, module in whole.named_modules():
         if module._backward_hooks or module._backward_pre_hooks:
             raise Refused(
-                f"expected modules without hooks on their backward, '{_own(name)}' "
+                f"expected modules without hooks on their backward, '{own_name(name)}' "
                 f"has one, which would not run"
             )
     for name, parameter in whole.named_parameters():
         if parameter._backward_hooks:
             raise Refused(
-                f"expected parameters without hooks, '{_own(name)}' has one, which "
+                f"expected parameters without hooks, '{own_name(name)}' has one, which "
                 f"would not run"
             )
 
@@ -95,7 +93,7 @@ def check_graph(whole):
     """Refuses what the traced graph cannot be cut with."""
     for node in whole.graph.nodes:
         if node.op == "get_attr" and isinstance(
-            _attribute(whole, node.target), fx.GraphModule
+            attribute(whole, node.target), fx.GraphModule
         ):
             raise Refused(
                 "expected a forward without regions like torch.no_grad() or "
@@ -113,21 +111,11 @@ def check_graph(whole):
             )
 
 
-def _attribute(root, path):
-    for name in path.split("."):
-        root = getattr(root, name)
-    return root
-
-
 def _around(node):
     return next((where(user) for user in node.users), "")
 
 
-def _own(name):
-    return name.removeprefix(PREFIX)
-
-
 def _listed(names):
-    own = [_own(name) for name in names]
+    own = [own_name(name) for name in names]
     more = f" and {len(own) - 5} more" if len(own) > 5 else ""
     return ", ".join(own[:5]) + more
