@@ -9,10 +9,9 @@
 #include "passes/Described.h"
 #include "passes/Passes.h"
 #include "runtime/program/Layout.h"
+#include "runtime/program/Saturated.h"
 
 #include "mlir/IR/Builders.h"
-
-#include <limits>
 
 using namespace mlir;
 
@@ -67,14 +66,6 @@ SmallVector<uint32_t> balancedCuts(ArrayRef<int64_t> costs, uint32_t parts) {
   return ends;
 }
 
-/// A sum of sizes that does not fit is as good as the largest number.
-int64_t saturatingAdd(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum)
-             ? std::numeric_limits<int64_t>::max()
-             : sum;
-}
-
 /// Stages without a model. A forward of one micro-batch takes one unit, and so
 /// does a backward or, of one in parts, each part.
 void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
@@ -88,7 +79,8 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
 }
 
 int64_t backwardFlops(const program::LayerCost &cost) {
-  return saturatingAdd(cost.inputGradientFlops, cost.weightGradientFlops);
+  return program::saturatedSum(
+      {cost.inputGradientFlops, cost.weightGradientFlops});
 }
 
 LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
@@ -117,10 +109,10 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
   int64_t total = 0;
   for (uint32_t layer = 0; layer < layers; ++layer) {
     costs.push_back(program::layerCost(model, types, batch, layer));
+    const program::LayerCost &cost = costs.back();
     times.push_back(
-        saturatingAdd(costs.back().forwardFlops, backwardFlops(costs.back())));
-    total = saturatingAdd(total,
-                          saturatingAdd(times.back(), costs.back().stashBytes));
+        program::saturatedSum({cost.forwardFlops, backwardFlops(cost)}));
+    total = program::saturatedSum({total, times.back(), cost.stashBytes});
   }
   int64_t boundary = 0;
   for (uint32_t layer : {uint32_t(0), layers - 1})

@@ -7,98 +7,16 @@
 
 #include "runtime/program/Layout.h"
 
+#include "runtime/program/Gpt2Layout.h"
+#include "runtime/program/Saturated.h"
+
 #include <algorithm>
 #include <cassert>
-#include <cmath>
-#include <initializer_list>
 #include <iterator>
-#include <limits>
 
 namespace chimera::program {
-namespace {
 
-// Sizes come from files: a product that does not fit is as good as the largest
-// number, never undefined.
-int64_t product(std::initializer_list<int64_t> factors) {
-  int64_t result = 1;
-  for (int64_t factor : factors)
-    if (__builtin_mul_overflow(result, factor, &result))
-      return std::numeric_limits<int64_t>::max();
-  return result;
-}
-
-int64_t sum(std::initializer_list<int64_t> terms) {
-  int64_t result = 0;
-  for (int64_t term : terms)
-    if (__builtin_add_overflow(result, term, &result))
-      return std::numeric_limits<int64_t>::max();
-  return result;
-}
-
-// GPT-2's initialisation: N(0, 0.02²), and the projections that write into the
-// residual stream smaller by the root of their number, 2L, so that the stream's
-// variance does not grow with depth.
-constexpr double kDeviation = 0.02;
-
-constexpr char kHeadWeight[] = "head.weight";
-
-Parameter normal(std::string name, std::vector<int64_t> shape,
-                 double deviation = kDeviation) {
-  return {std::move(name), std::move(shape), Start::Normal, deviation};
-}
-Parameter zeros(std::string name, std::vector<int64_t> shape) {
-  return {std::move(name), std::move(shape), Start::Zeros};
-}
-Parameter ones(std::string name, std::vector<int64_t> shape) {
-  return {std::move(name), std::move(shape), Start::Ones};
-}
-
-// What each layer keeps from forward to backward, in the order of the forward.
-// M tokens in a micro-batch, width C, heads H, context T, vocabulary V,
-// elements of e bytes; masks are one byte an element.
-
-int64_t embeddingStash(const ModelT &model, int64_t m) {
-  int64_t tokens = product({m, 8});
-  int64_t mask = model.dropout > 0 ? product({m, model.width}) : 0;
-  return sum({tokens, mask});
-}
-
-// Statistics and losses have a type of at least four bytes, s.
-
-int64_t statisticBytes(int64_t e) { return std::max<int64_t>(e, 4); }
-
-int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
-  // The block's input, norm 1's output, queries, keys and values, the heads'
-  // mix, the sum after attention, norm 2's output: 8. Before and after the
-  // GELU: 4 each.
-  int64_t activations = product({16, m, model.width, e});
-  // Mean and reciprocal deviation of two norms.
-  int64_t norms = product({4, m, statisticBytes(e)});
-  if (model.dropout == 0)
-    // The fused attention keeps one log-sum-exp for each row of scores.
-    return sum(
-        {activations, norms, product({m, model.heads, statisticBytes(e)})});
-  // Attention with dropout makes its probabilities again.
-  int64_t masks = product({2, m, model.width});
-  return sum({activations, norms, masks});
-}
-
-int64_t headStash(const ModelT &model, int64_t m, int64_t e) {
-  // The head's input and the norm's output; the norm's mean and reciprocal
-  // deviation; log-probabilities; labels; the loss's divisor.
-  const int64_t s = statisticBytes(e);
-  return sum({product({2, m, model.width, e}), product({2, m, s}),
-              product({m, model.vocabulary, s}), product({m, 8}), s});
-}
-
-} // namespace
-
-int64_t Parameter::elements() const {
-  int64_t result = 1;
-  for (int64_t extent : shape)
-    result = product({result, extent});
-  return result;
-}
+int64_t Parameter::elements() const { return elementsOf(shape); }
 
 std::string checkModel(const ModelT &model) {
   if (model.package)
@@ -191,26 +109,7 @@ std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
                         parameter->deviation});
     return result;
   }
-  const int64_t width = model.width;
-  if (layer == 0)
-    return {normal("token_embedding", {model.vocabulary, width}),
-            normal("position_embedding", {model.context, width})};
-  if (layer == model.layers + 1)
-    return {ones("norm.weight", {width}), zeros("norm.bias", {width}),
-            normal(kHeadWeight, {model.vocabulary, width})};
-  const double residual = kDeviation / std::sqrt(2.0 * model.layers);
-  return {ones("norm1.weight", {width}),
-          zeros("norm1.bias", {width}),
-          normal("attention.weight", {3 * width, width}),
-          zeros("attention.bias", {3 * width}),
-          normal("attention_projection.weight", {width, width}, residual),
-          zeros("attention_projection.bias", {width}),
-          ones("norm2.weight", {width}),
-          zeros("norm2.bias", {width}),
-          normal("mlp.weight", {4 * width, width}),
-          zeros("mlp.bias", {4 * width}),
-          normal("mlp_projection.weight", {width, 4 * width}, residual),
-          zeros("mlp_projection.bias", {width})};
+  return gpt2Parameters(model, layer);
 }
 
 std::string parameterName(const ModelT &model, uint32_t layer,
@@ -279,7 +178,7 @@ static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
   uint32_t number = 0;
   for (const Parameter &parameter : layerParameters(model, layer))
     if (!isHeldElsewhere(model, first, layer, number++))
-      result = sum({result, parameter.elements()});
+      result = saturatedSum({result, parameter.elements()});
   return result;
 }
 
@@ -288,17 +187,18 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
   int64_t result = 0;
   if (model.package) {
     for (uint32_t layer = first; layer != last; ++layer)
-      result = sum({result, elementsOf(model, first, layer)});
+      result = saturatedSum({result, elementsOf(model, first, layer)});
     return result;
   }
   // All blocks are alike, and a file may claim a million of them.
   const uint32_t head = model.layers + 1;
   const uint32_t begin = std::max(first, 1u);
   const uint32_t blocks = std::max(std::min(last, head), begin) - begin;
-  result = blocks > 0 ? product({blocks, elementsOf(model, first, 1)}) : 0;
+  result =
+      blocks > 0 ? saturatedProduct({blocks, elementsOf(model, first, 1)}) : 0;
   for (uint32_t layer : {uint32_t(0), head})
     if (first <= layer && layer < last)
-      result = sum({result, elementsOf(model, first, layer)});
+      result = saturatedSum({result, elementsOf(model, first, layer)});
   return result;
 }
 
@@ -313,13 +213,13 @@ std::optional<Tied> tiedParameters(const ModelT &model, Types types,
     int64_t result = 0;
     const std::vector<Parameter> parameters = layerParameters(model, layer);
     for (uint32_t i = 0; i < number; ++i)
-      result = sum({result, parameters[i].elements()});
+      result = saturatedSum({result, parameters[i].elements()});
     return result;
   };
   const int64_t elements = layerParameters(model, 0)[tied->first].elements();
   const int64_t inLast =
-      sum({parameterCount(model, layers - lastCount, lastCount - 1),
-           before(layers - 1, tied->last)});
+      saturatedSum({parameterCount(model, layers - lastCount, lastCount - 1),
+                    before(layers - 1, tied->last)});
   return Tied(parameterBytes(types, before(0, tied->first)),
               parameterBytes(types, inLast), parameterBytes(types, elements));
 }
@@ -365,7 +265,7 @@ std::string checkBytes(const ModelT &model, Types types,
     uint64_t got;
     int64_t expected;
   } const sizes[] = {
-      {"weights", stage.weights_bytes(), sum({parameters, copy})},
+      {"weights", stage.weights_bytes(), saturatedSum({parameters, copy})},
       {"weights that are a copy", stage.copy_bytes(), copy},
       {"optimizer state", stage.optimizer_bytes(),
        optimizerBytes(optimizer, parameters)},
@@ -429,34 +329,17 @@ LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
             static_cast<int64_t>(graphs.weight_gradient_flops),
             program::stashBytes(graphs)};
   }
-  const int64_t e = bytesOf(types.activations);
-  const int64_t m = product({microBatchSize, model.context});
-  const int64_t c = model.width;
-  // Matrix products dominate, at two flops a multiply-add; of the rest only the
-  // embedding, which has none, counts its additions. A backward makes two
-  // products for each of the forward's: to the input and to the weight.
-  int64_t forward, stash;
-  if (layer == 0) {
-    forward = product({m, c});
-    stash = embeddingStash(model, m);
-  } else if (layer == model.layers + 1) {
-    forward = product({2, m, c, model.vocabulary});
-    stash = headStash(model, m, e);
-  } else {
-    // Queries, keys, values and projection 4C², MLP 8C²; scores and mix TC each
-    // (the causal half that need not be computed is counted).
-    forward = sum({product({24, m, c, c}), product({4, m, model.context, c})});
-    stash = blockStash(model, m, e);
-  }
-  return {forward, forward, forward, stash};
+  return gpt2Cost(model, types, microBatchSize, layer);
 }
 
 int64_t parameterBytes(Types types, int64_t elements) {
-  return product({elements, bytesOf(types.weights)});
+  return saturatedProduct({elements, bytesOf(types.weights)});
 }
 
 int64_t copyBytes(Types types, int64_t elements) {
-  return types.haveCopy() ? product({elements, bytesOf(types.activations)}) : 0;
+  return types.haveCopy()
+             ? saturatedProduct({elements, bytesOf(types.activations)})
+             : 0;
 }
 
 std::string checkOptimizer(const std::string &name) {
@@ -466,7 +349,7 @@ std::string checkOptimizer(const std::string &name) {
 }
 
 int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes) {
-  return optimizer == kSgd ? 0 : product({2, parameterBytes});
+  return optimizer == kSgd ? 0 : saturatedProduct({2, parameterBytes});
 }
 
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {
@@ -474,7 +357,7 @@ int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {
     const LayerGraphsT *graphs = graphsOf(*model.package, 0, microBatchSize);
     return graphs ? bytesOf(graphs->inputs) : 0;
   }
-  return product({microBatchSize, model.context, 8});
+  return saturatedProduct({microBatchSize, model.context, 8});
 }
 
 int64_t labelBytes(const ModelT &model, uint32_t microBatchSize) {
@@ -483,7 +366,7 @@ int64_t labelBytes(const ModelT &model, uint32_t microBatchSize) {
         graphsOf(*model.package, layerCount(model) - 1, microBatchSize);
     return graphs ? bytesOf(graphs->labels) : 0;
   }
-  return product({microBatchSize, model.context, 8});
+  return saturatedProduct({microBatchSize, model.context, 8});
 }
 
 std::optional<int64_t> contextOf(const ModelT &model) {
@@ -512,7 +395,7 @@ int64_t boundaryBytes(const ModelT &model, Types types, uint32_t microBatchSize,
     return bytesOf(layer + 1 == layerCount(model) ? graphs.inputs
                                                   : graphs.outputs);
   }
-  return product(
+  return saturatedProduct(
       {microBatchSize, model.context, model.width, bytesOf(types.activations)});
 }
 

@@ -7,9 +7,10 @@
 
 #include "runtime/program/Package.h"
 
+#include "runtime/program/Saturated.h"
+
 #include <algorithm>
 #include <iterator>
-#include <limits>
 
 namespace chimera::program {
 
@@ -126,8 +127,7 @@ int64_t bytesOf(TensorType type) {
 int64_t elementsOf(const std::vector<int64_t> &shape) {
   int64_t result = 1;
   for (int64_t extent : shape)
-    if (__builtin_mul_overflow(result, extent, &result))
-      return std::numeric_limits<int64_t>::max();
+    result = saturatedProduct({result, extent});
   return result;
 }
 

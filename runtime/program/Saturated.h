@@ -9,6 +9,7 @@
 #define CHIMERA_RUNTIME_PROGRAM_SATURATED_H
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace chimera::program {
 
@@ -22,6 +23,23 @@ inline uint64_t saturatedProduct(uint64_t left, uint64_t right) {
 inline uint64_t saturatedSum(uint64_t left, uint64_t right) {
   uint64_t result = 0;
   return __builtin_add_overflow(left, right, &result) ? UINT64_MAX : result;
+}
+
+/// The same of any number of sizes that are not negative, or INT64_MAX.
+inline int64_t saturatedProduct(std::initializer_list<int64_t> factors) {
+  int64_t result = 1;
+  for (int64_t factor : factors)
+    if (__builtin_mul_overflow(result, factor, &result))
+      return INT64_MAX;
+  return result;
+}
+
+inline int64_t saturatedSum(std::initializer_list<int64_t> terms) {
+  int64_t result = 0;
+  for (int64_t term : terms)
+    if (__builtin_add_overflow(result, term, &result))
+      return INT64_MAX;
+  return result;
 }
 
 } // namespace chimera::program

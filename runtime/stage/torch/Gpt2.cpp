@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What autograd keeps here and in ParameterNodes.cpp is what Layout.cpp counts,
-// term by term; a test measures it. Change all together.
+// What autograd keeps here and in ParameterNodes.cpp is what Gpt2Layout.cpp
+// counts, term by term; a test measures it. Change all together.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,127 @@
+//===- Gpt2Layout.cpp - What GPT-2's layers hold and cost -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Gpt2Layout.h"
+
+#include "runtime/program/Saturated.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chimera::program {
+namespace {
+
+// GPT-2's initialisation: N(0, 0.02²), and the projections that write into the
+// residual stream smaller by the root of their number, 2L, so that the stream's
+// variance does not grow with depth.
+constexpr double kDeviation = 0.02;
+
+constexpr char kHeadWeight[] = "head.weight";
+
+Parameter normal(std::string name, std::vector<int64_t> shape,
+                 double deviation = kDeviation) {
+  return {std::move(name), std::move(shape), Start::Normal, deviation};
+}
+Parameter zeros(std::string name, std::vector<int64_t> shape) {
+  return {std::move(name), std::move(shape), Start::Zeros};
+}
+Parameter ones(std::string name, std::vector<int64_t> shape) {
+  return {std::move(name), std::move(shape), Start::Ones};
+}
+
+// What each layer keeps from forward to backward, in the order of the forward.
+// M tokens in a micro-batch, width C, heads H, context T, vocabulary V,
+// elements of e bytes; masks are one byte an element.
+
+int64_t embeddingStash(const ModelT &model, int64_t m) {
+  int64_t tokens = saturatedProduct({m, 8});
+  int64_t mask = model.dropout > 0 ? saturatedProduct({m, model.width}) : 0;
+  return saturatedSum({tokens, mask});
+}
+
+// Statistics and losses have a type of at least four bytes, s.
+
+int64_t statisticBytes(int64_t e) { return std::max<int64_t>(e, 4); }
+
+int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
+  // The block's input, norm 1's output, queries, keys and values, the heads'
+  // mix, the sum after attention, norm 2's output: 8. Before and after the
+  // GELU: 4 each.
+  int64_t activations = saturatedProduct({16, m, model.width, e});
+  // Mean and reciprocal deviation of two norms.
+  int64_t norms = saturatedProduct({4, m, statisticBytes(e)});
+  if (model.dropout == 0)
+    // The fused attention keeps one log-sum-exp for each row of scores.
+    return saturatedSum(
+        {activations, norms,
+         saturatedProduct({m, model.heads, statisticBytes(e)})});
+  // Attention with dropout makes its probabilities again.
+  int64_t masks = saturatedProduct({2, m, model.width});
+  return saturatedSum({activations, norms, masks});
+}
+
+int64_t headStash(const ModelT &model, int64_t m, int64_t e) {
+  // The head's input and the norm's output; the norm's mean and reciprocal
+  // deviation; log-probabilities; labels; the loss's divisor.
+  const int64_t s = statisticBytes(e);
+  return saturatedSum({saturatedProduct({2, m, model.width, e}),
+                       saturatedProduct({2, m, s}),
+                       saturatedProduct({m, model.vocabulary, s}),
+                       saturatedProduct({m, 8}), s});
+}
+
+} // namespace
+
+std::vector<Parameter> gpt2Parameters(const ModelT &model, uint32_t layer) {
+  const int64_t width = model.width;
+  if (layer == 0)
+    return {normal("token_embedding", {model.vocabulary, width}),
+            normal("position_embedding", {model.context, width})};
+  if (layer == model.layers + 1)
+    return {ones("norm.weight", {width}), zeros("norm.bias", {width}),
+            normal(kHeadWeight, {model.vocabulary, width})};
+  const double residual = kDeviation / std::sqrt(2.0 * model.layers);
+  return {ones("norm1.weight", {width}),
+          zeros("norm1.bias", {width}),
+          normal("attention.weight", {3 * width, width}),
+          zeros("attention.bias", {3 * width}),
+          normal("attention_projection.weight", {width, width}, residual),
+          zeros("attention_projection.bias", {width}),
+          ones("norm2.weight", {width}),
+          zeros("norm2.bias", {width}),
+          normal("mlp.weight", {4 * width, width}),
+          zeros("mlp.bias", {4 * width}),
+          normal("mlp_projection.weight", {width, 4 * width}, residual),
+          zeros("mlp_projection.bias", {width})};
+}
+
+LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
+                   uint32_t layer) {
+  const int64_t e = bytesOf(types.activations);
+  const int64_t m = saturatedProduct({microBatchSize, model.context});
+  const int64_t c = model.width;
+  // Matrix products dominate, at two flops a multiply-add; of the rest only the
+  // embedding, which has none, counts its additions. A backward makes two
+  // products for each of the forward's: to the input and to the weight.
+  int64_t forward, stash;
+  if (layer == 0) {
+    forward = saturatedProduct({m, c});
+    stash = embeddingStash(model, m);
+  } else if (layer == model.layers + 1) {
+    forward = saturatedProduct({2, m, c, model.vocabulary});
+    stash = headStash(model, m, e);
+  } else {
+    // Queries, keys, values and projection 4C², MLP 8C²; scores and mix TC each
+    // (the causal half that need not be computed is counted).
+    forward = saturatedSum({saturatedProduct({24, m, c, c}),
+                            saturatedProduct({4, m, model.context, c})});
+    stash = blockStash(model, m, e);
+  }
+  return {forward, forward, forward, stash};
+}
+
+} // namespace chimera::program

@@ -1,0 +1,27 @@
+//===- Gpt2Layout.h - What GPT-2's layers hold and cost ---------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Of Layout.h, which asks it for models of the architecture "gpt2". The runtime
+// computes them (runtime/stage/torch/Gpt2.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_GPT2LAYOUT_H
+#define CHIMERA_RUNTIME_PROGRAM_GPT2LAYOUT_H
+
+#include "runtime/program/Layout.h"
+
+namespace chimera::program {
+
+/// layerParameters and layerCost of such a model. Require what those do.
+std::vector<Parameter> gpt2Parameters(const ModelT &model, uint32_t layer);
+LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
+                   uint32_t layer);
+
+} // namespace chimera::program
+
+#endif // CHIMERA_RUNTIME_PROGRAM_GPT2LAYOUT_H
