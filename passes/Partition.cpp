@@ -115,7 +115,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
     total = program::saturatedSum({total, times.back(), cost.stashBytes});
   }
   int64_t boundary = 0;
-  for (uint32_t layer : {uint32_t(0), layers - 1})
+  for (uint32_t layer = 0; layer < layers; ++layer)
     boundary =
         std::max(boundary, program::boundaryBytes(model, types, batch, layer));
   int64_t parameters = program::parameterCount(model, 0, layers);
@@ -141,13 +141,14 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
                                 parameterBytes),
         std::max<int64_t>(stash, 1),
         program::boundaryBytes(model, types, batch, ends[s] - 1), copy);
-    // An embedding is a copy and has next to no operations, but takes time.
-    auto atLeast1 = [](int64_t cost) { return std::max<int64_t>(cost, 1); };
+    // An embedding is a copy and has next to no operations, but takes time, of
+    // each part of a micro-batch too.
+    auto positive = [&](int64_t cost) { return std::max(cost, parts); };
     // Halves are derived where both are equal.
     const bool areEqual = input == weight;
     auto cost = CostAttr::get(
-        builder.getContext(), atLeast1(forward), atLeast1(input + weight),
-        areEqual ? 0 : atLeast1(input), areEqual ? 0 : atLeast1(weight), 0);
+        builder.getContext(), positive(forward), positive(input + weight),
+        areEqual ? 0 : positive(input), areEqual ? 0 : positive(weight), 0);
     builder.create<StageOp>(pipeline.getLoc(), s,
                             builder.getI32IntegerAttr(first),
                             builder.getI32IntegerAttr(ends[s]), cost, bytes);

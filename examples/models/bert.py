@@ -41,7 +41,7 @@ class Block(nn.Module):
 
 
 class Bert(nn.Module):
-    def __init__(self, layers, heads, width, context, vocabulary, dropout):
+    def __init__(self, layers, heads, width, context, vocabulary, dropout, tied):
         super().__init__()
         self.dropout = dropout
         self.token_embedding = nn.Embedding(vocabulary, width)
@@ -53,6 +53,8 @@ class Bert(nn.Module):
         self.transform = nn.Linear(width, width)
         self.transform_norm = nn.LayerNorm(width, eps=1e-12)
         self.decoder = nn.Linear(width, vocabulary)
+        if tied:
+            self.decoder.weight = self.token_embedding.weight
         for parameter in self.parameters():
             if parameter.dim() >= 2:
                 nn.init.normal_(parameter, 0, 0.02)
@@ -74,12 +76,12 @@ def masked_loss(logits, labels):
 
 
 def make(layers=4, heads=4, width=64, context=32, vocabulary=257, dropout=0.0,
-         samples=4, seed=0):  # fmt: skip
+         tied=True, samples=4, seed=0):  # fmt: skip
     torch.manual_seed(seed)
     tokens = torch.randint(0, vocabulary, (samples, context))
     labels = torch.where(torch.rand(tokens.shape) < 0.15, tokens, IGNORED)
     return Model(
-        module=Bert(layers, heads, width, context, vocabulary, dropout),
+        module=Bert(layers, heads, width, context, vocabulary, dropout, tied),
         inputs=(tokens,),
         labels=(labels,),
         loss=masked_loss,

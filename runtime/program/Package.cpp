@@ -131,10 +131,14 @@ int64_t elementsOf(const std::vector<int64_t> &shape) {
   return result;
 }
 
+static int64_t bytesOf(const TensorShapeT &tensor) {
+  return saturatedProduct({elementsOf(tensor.shape), bytesOf(tensor.type)});
+}
+
 int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors) {
   int64_t result = 0;
   for (const auto &tensor : tensors)
-    result += elementsOf(tensor->shape) * bytesOf(tensor->type);
+    result = saturatedSum({result, bytesOf(*tensor)});
   return result;
 }
 
@@ -172,7 +176,7 @@ int64_t stashBytes(const LayerGraphsT &graphs) {
                  const std::vector<std::unique_ptr<TensorShapeT>> &tensors) {
     for (uint32_t i = 0; i < tensors.size(); ++i)
       if (takes(*graphs.backward, role, i))
-        result += elementsOf(tensors[i]->shape) * bytesOf(tensors[i]->type);
+        result = saturatedSum({result, bytesOf(*tensors[i])});
   };
   add(Role::Input, graphs.inputs);
   add(Role::Label, graphs.labels);

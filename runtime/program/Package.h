@@ -63,7 +63,7 @@ const char *nameOf(Start start);
 uint64_t fileBytes(const PackageT &package);
 
 int64_t bytesOf(TensorType type);
-/// Of all of them, one behind another.
+/// Of all of them, one behind another, or INT64_MAX where that does not fit.
 int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors);
 /// Elements of a tensor.
 int64_t elementsOf(const std::vector<int64_t> &shape);
@@ -79,8 +79,8 @@ bool takes(const GraphT &graph, Role role, uint32_t index);
 /// Whether the model's loss is a sum, and labels weigh what they say.
 bool isWeighed(const PackageT &package);
 
-/// Bytes that a forward keeps for the backward: what it saves, and those of its
-/// inputs, labels and outputs that the backward takes.
+/// Bytes, or INT64_MAX, that a forward keeps for the backward: what it saves,
+/// and those of its inputs, labels and outputs that the backward takes.
 int64_t stashBytes(const LayerGraphsT &graphs);
 
 } // namespace chimera::program

@@ -32,7 +32,7 @@ namespace {
 
 /// What a forward keeps: of each layer what its backward takes.
 struct ForwardStash : Stash {
-  std::vector<Layer::Kept> layers;
+  std::vector<Layer::ForBackward> layers;
   const std::byte *weights;
 };
 
@@ -118,17 +118,17 @@ public:
         isLast() ? unpack(labels, end.labels, place) : std::vector<Tensor>();
     for (uint32_t k = 0; k < count; ++k) {
       const bool ends = k + 1 == count;
-      Layer::Kept kept;
+      Layer::ForBackward stashed;
       values = inLayer(k, [&] {
         return layers[k]->forward(
             contextOf(k, drops ? std::optional(microBatch) : std::nullopt),
             boundOf(k, bound), std::move(values),
             ends ? targets : std::vector<Tensor>(),
             /*wantsOutputs=*/!(ends && wanted == Wanted::Stash),
-            stash ? &kept : nullptr);
+            stash ? &stashed : nullptr);
       });
       if (stash)
-        stash->layers.push_back(std::move(kept));
+        stash->layers.push_back(std::move(stashed));
     }
     if (wanted != Wanted::Stash) {
       if (isLast())

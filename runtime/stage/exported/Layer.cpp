@@ -55,17 +55,17 @@ Layer::Layer(const program::LayerKindT &kind,
   for (const Port &port : graphs.forward->inputs)
     all.push_back(port.value());
   const std::vector<Port> &made = graphs.forward->outputs;
-  // Outputs that the backward takes are kept too.
-  std::vector<uint32_t> kept = valuesOf(made, Role::Saved);
+  // What a stash holds: outputs that the backward takes too.
+  std::vector<uint32_t> saved = valuesOf(made, Role::Saved);
   for (const Port &port : made)
     if (port.role() == Role::Output &&
         takes(*graphs.backward, Role::Output, port.index()))
-      kept.push_back(port.value());
+      saved.push_back(port.value());
   const std::vector<uint32_t> outputs = valuesOf(made, Role::Output);
   outputsAlone = forwards.select(all, outputs, /*adds=*/false);
-  savedAlone = forwards.select(all, kept, /*adds=*/false);
+  savedAlone = forwards.select(all, saved, /*adds=*/false);
   outputsAndSaved =
-      forwards.select(all, together(kept, outputs), /*adds=*/false);
+      forwards.select(all, together(saved, outputs), /*adds=*/false);
 
   const GraphT &backward = *graphs.backward;
   all.clear();
@@ -95,7 +95,7 @@ void Layer::bindOwn(const GraphT &graph, Executable::Values &values,
 Tensors Layer::forward(const Executable::Context &context,
                        const Tensors &parameters, Tensors inputs,
                        const Tensors &labels, bool wantsOutputs,
-                       Kept *kept) const {
+                       ForBackward *stashed) const {
   const GraphT &graph = *graphs.forward;
   Executable::Values values = forwards.makeValues();
   bindOwn(graph, values, parameters);
@@ -110,36 +110,36 @@ Tensors Layer::forward(const Executable::Context &context,
       if (takes(*graphs.backward, role, i))
         to[i] = from[i];
   };
-  if (kept) {
-    keep(Role::Input, kept->inputs, inputs);
-    keep(Role::Label, kept->labels, labels);
+  if (stashed) {
+    keep(Role::Input, stashed->inputs, inputs);
+    keep(Role::Label, stashed->labels, labels);
   }
   inputs.clear();
-  forwards.run(kept ? (wantsOutputs ? outputsAndSaved : savedAlone)
+  forwards.run(stashed ? (wantsOutputs ? outputsAndSaved : savedAlone)
                     : outputsAlone,
                values, context);
 
   Tensors outputs(graphs.outputs.size());
-  if (kept) {
-    kept->outputs.resize(graphs.outputs.size());
-    kept->saved.resize(graphs.saved.size());
+  if (stashed) {
+    stashed->outputs.resize(graphs.outputs.size());
+    stashed->saved.resize(graphs.saved.size());
   }
   for (const Port &port : graph.outputs) {
     Tensor &value = values[port.value()];
     if (port.role() == Role::Output) {
       if (wantsOutputs)
         outputs[port.index()] = value;
-      if (kept && takes(*graphs.backward, Role::Output, port.index()))
-        kept->outputs[port.index()] = value;
-    } else if (kept) {
-      kept->saved[port.index()] = value;
+      if (stashed && takes(*graphs.backward, Role::Output, port.index()))
+        stashed->outputs[port.index()] = value;
+    } else if (stashed) {
+      stashed->saved[port.index()] = value;
     }
   }
   return outputs;
 }
 
 Executable::Values Layer::valuesOfBackward(const Tensors &parameters,
-                                           Kept &kept,
+                                           ForBackward &stashed,
                                            Tensors &outputGradients) const {
   Executable::Values values = backwards.makeValues();
   bindOwn(*graphs.backward, values, parameters);
@@ -149,16 +149,16 @@ Executable::Values Layer::valuesOfBackward(const Tensors &parameters,
     };
     switch (port.role()) {
     case Role::Input:
-      take(kept.inputs);
+      take(stashed.inputs);
       break;
     case Role::Label:
-      take(kept.labels);
+      take(stashed.labels);
       break;
     case Role::Output:
-      take(kept.outputs);
+      take(stashed.outputs);
       break;
     case Role::Saved:
-      take(kept.saved);
+      take(stashed.saved);
       break;
     case Role::OutputGradient:
       take(outputGradients);
@@ -168,7 +168,7 @@ Executable::Values Layer::valuesOfBackward(const Tensors &parameters,
     }
   }
   // From here on the values alone keep them alive.
-  kept = {};
+  stashed = {};
   outputGradients.clear();
   return values;
 }
@@ -189,20 +189,20 @@ Tensors Layer::inputGradientsOf(Executable::Values &values) const {
 }
 
 Tensors Layer::backward(Executable::Context context, const Tensors &parameters,
-                        Kept kept, Tensors outputGradients,
+                        ForBackward stashed, Tensors outputGradients,
                         std::vector<GradientSum *> sums) const {
   Executable::Values values =
-      valuesOfBackward(parameters, kept, outputGradients);
+      valuesOfBackward(parameters, stashed, outputGradients);
   context.sums = std::move(sums);
   backwards.run(wholeBackward, values, context);
   return inputGradientsOf(values);
 }
 
 Tensors Layer::inputGradient(Executable::Context context,
-                             const Tensors &parameters, Kept kept,
+                             const Tensors &parameters, ForBackward stashed,
                              Tensors outputGradients, Tensors &rest) const {
   Executable::Values values =
-      valuesOfBackward(parameters, kept, outputGradients);
+      valuesOfBackward(parameters, stashed, outputGradients);
   backwards.run(inputHalf, values, context);
   rest.clear();
   for (uint32_t value : graphs.kept)

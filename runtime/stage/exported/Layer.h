@@ -32,23 +32,23 @@ public:
 
   /// What a forward keeps for the backward: tensors by their numbers, undefined
   /// where the backward does not take them.
-  struct Kept {
+  struct ForBackward {
     std::vector<at::Tensor> inputs, labels, outputs, saved;
   };
 
-  /// The outputs, none where they are not wanted. Fills `kept` unless it is
+  /// The outputs, none where they are not wanted. Fills `stashed` unless it is
   /// null. `parameters` are those of the layer.
   std::vector<at::Tensor> forward(const Executable::Context &context,
                                   const std::vector<at::Tensor> &parameters,
                                   std::vector<at::Tensor> inputs,
                                   const std::vector<at::Tensor> &labels,
-                                  bool wantsOutputs, Kept *kept) const;
+                                  bool wantsOutputs, ForBackward *stashed) const;
 
   /// The gradients of the inputs, undefined of one that has none. Adds those of
   /// the parameters to `sums`.
   std::vector<at::Tensor> backward(Executable::Context context,
                                    const std::vector<at::Tensor> &parameters,
-                                   Kept kept,
+                                   ForBackward stashed,
                                    std::vector<at::Tensor> outputGradients,
                                    std::vector<GradientSum *> sums) const;
 
@@ -56,7 +56,7 @@ public:
   /// takes.
   std::vector<at::Tensor>
   inputGradient(Executable::Context context,
-                const std::vector<at::Tensor> &parameters, Kept kept,
+                const std::vector<at::Tensor> &parameters, ForBackward stashed,
                 std::vector<at::Tensor> outputGradients,
                 std::vector<at::Tensor> &rest) const;
   void weightGradient(Executable::Context context,
@@ -66,7 +66,7 @@ public:
 
 private:
   Executable::Values
-  valuesOfBackward(const std::vector<at::Tensor> &parameters, Kept &kept,
+  valuesOfBackward(const std::vector<at::Tensor> &parameters, ForBackward &stashed,
                    std::vector<at::Tensor> &outputGradients) const;
   void bindOwn(const program::GraphT &graph, Executable::Values &values,
                const std::vector<at::Tensor> &parameters) const;

@@ -40,6 +40,10 @@ double meanHeldOutLoss(
     all.sum += loss.sum;
     all.weight += loss.weight;
   }
+  if (!(all.weight > 0))
+    throw std::invalid_argument(
+        "expected held-out text with labels that count, got " +
+        std::to_string(windows) + " windows without: give more of them");
   return all.sum / all.weight;
 }
 

@@ -40,7 +40,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
         "labels as inputs) to read text for, got another");
   context = *inSample;
   vocabulary = program.model->package ? 0 : program.model->vocabulary;
-  // Bytes are all there, of other tokens those that are used.
+  // A text may have any byte. Of token files those tokens are checked that are
+  // read.
   if (vocabulary > 0 && isOfBytes() && vocabulary < 256)
     throw std::runtime_error(
         "expected a vocabulary of at least 256 for text as bytes, got " +

@@ -16,9 +16,11 @@
 #include "runtime/program/File.h"
 #include "runtime/program/Layout.h"
 #include "runtime/program/Printable.h"
+#include "runtime/stage/Mix.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -222,6 +224,22 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
 
 SavedWeights::~SavedWeights() { ::close(file); }
 
+uint64_t SavedWeights::digest() const {
+  constexpr uint64_t kBlock = 4096;
+  uint64_t state = headerDigest;
+  std::vector<std::byte> block;
+  for (const auto &[name, range] : ranges) {
+    const uint64_t size = std::min(range.bytes, kBlock);
+    const uint64_t last = range.bytes - size;
+    block.resize(size);
+    for (uint64_t begin : {uint64_t{0}, last / 2, last}) {
+      readRange(name, range.begin + begin, block);
+      state = mix({state, program::checksum(block)});
+    }
+  }
+  return state;
+}
+
 void SavedWeights::read(const std::string &name, program::DataType,
                         const std::vector<int64_t> &, Bytes memory) const {
   // The constructor has compared types and shapes.
@@ -230,8 +248,13 @@ void SavedWeights::read(const std::string &name, program::DataType,
     throw std::runtime_error("expected " + std::to_string(memory.size()) +
                              " bytes of '" + program::printable(name) +
                              "' in '" + path + "'");
+  readRange(name, found->second.begin, memory);
+}
+
+void SavedWeights::readRange(const std::string &name, uint64_t begin,
+                             Bytes memory) const {
   errno = 0;
-  if (!readAt(file, found->second.begin, memory))
+  if (!readAt(file, begin, memory))
     throw std::runtime_error(
         "cannot read '" + program::printable(name) + "' from '" + path +
         "': " + (errno ? std::strerror(errno) : "the file has become shorter"));

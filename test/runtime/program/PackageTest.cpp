@@ -228,6 +228,19 @@ TEST(PackageTest, isUsedAsItWasExported) {
             std::string::npos);
 }
 
+TEST(PackageTest, sizesDoNotWrap) {
+  auto package = samplePackage();
+  LayerGraphsT &graphs = *package->kinds[1]->graphs[0];
+  for (int i = 0; i < 1 << 18; ++i) {
+    auto tensor = std::make_unique<TensorShapeT>();
+    tensor->type = TensorType::Float64;
+    tensor->shape = {int64_t{1} << 44};
+    graphs.saved.push_back(std::move(tensor));
+  }
+  EXPECT_EQ(bytesOf(graphs.saved), INT64_MAX);
+  EXPECT_EQ(stashBytes(graphs), INT64_MAX);
+}
+
 TEST(PackageTest, fileBytesAreNoFewerThanItTakes) {
   const auto package = samplePackage();
   flatbuffers::FlatBufferBuilder builder;

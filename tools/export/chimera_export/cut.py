@@ -113,12 +113,25 @@ def place(graph, split):
     return _merge(numbers, [None, *seen, None])
 
 
+def _parameters(numbers, number):
+    """Those that the operations of layer `number` use, by their identity."""
+    return {
+        id(source.meta["parameter"])
+        for node in numbers
+        if numbers[node] == number
+        for source in node.all_input_nodes
+        if "parameter" in source.meta
+    }
+
+
 def _merge(numbers, children):
-    """Adds a layer that uses no parameters to the one before it, or the first to
-    the one behind it: no worker is to hold a stage without weights."""
-    has = [False] * len(children)  # parameters
-    for node, number in numbers.items():
-        has[number] |= any(n.meta.get("parameter") for n in node.all_input_nodes)
+    """Adds a layer without parameters to the one before it, or the first to the one
+    behind it, and so the first and the last if they have nothing but parameters that
+    both use: each stage is to have weights that are its own."""
+    uses = [_parameters(numbers, number) for number in range(len(children))]
+    tied = uses[0] & uses[-1]
+    has = [bool(each) for each in uses]
+    has[0], has[-1] = bool(uses[0] - tied), bool(uses[-1] - tied)
     if not any(has):
         raise Refused("expected a model with parameters, got one without")
     new, kept = [], []
@@ -154,7 +167,8 @@ def cut(model):
     graph.eliminate_dead_code()
     for node in graph.find_nodes(op="get_attr"):
         value = attribute(whole, node.target)
-        node.meta["parameter"] = isinstance(value, torch.nn.Parameter)
+        if isinstance(value, torch.nn.Parameter):
+            node.meta["parameter"] = value
     numbers, count, children = place(graph, split)
 
     placeholders = graph.find_nodes(op="placeholder")
@@ -162,10 +176,16 @@ def cut(model):
     labels = placeholders[len(model.inputs) :]
     loss, weight = _loss_and_weight(graph)
 
+    # Where the first layer and the last use a parameter, it is at the end of the
+    # weights of each, apart from the rest.
+    parameters = [p for _, p in model.named_parameters()]
+    tied = _parameters(numbers, 0) & _parameters(numbers, count - 1)
+    is_tied = lambda parameter: id(parameter) in tied
+
     # What depends on an input or a parameter, and what on a parameter.
     dynamic, learned = set(placeholders), set()
     for node in graph.nodes:
-        if node.op == "get_attr" and node.meta["parameter"]:
+        if "parameter" in node.meta:
             dynamic.add(node)
             learned.add(node)
         elif node.op == "call_function":
@@ -220,8 +240,8 @@ def cut(model):
         last = k == count - 1
         inputs = [*crossing_in, *(labels if last else [])]
         module = _extract(
-            whole, [p for _, p in model.named_parameters()], k, numbers, inputs,
-            [loss] if last else crossing_out, dynamic,
+            whole, sorted(parameters, key=is_tied, reverse=not last), k, numbers,
+            inputs, [loss] if last else crossing_out, dynamic,
         )
         layers.append(
             Layer(
@@ -278,37 +298,41 @@ def _loss_and_weight(graph):
 
 
 def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
-    """The operations of layer `k` as a module with the parameters it uses."""
+    """The operations of layer `k` as a module with those of the parameters that it
+    uses, in their order."""
     graph, root = fx.Graph(), torch.nn.Module()
+
+    def take(node, register, value):
+        name = own_name(node.target).replace(".", "/")
+        register(name, value)
+        copied = graph.get_attr(name)
+        copied.meta = dict(node.meta)
+        return copied
+
+    def copy(node):
+        if node not in made:
+            made[node] = (
+                take(node, root.register_buffer, attribute(whole, node.target))
+                if node.op == "get_attr"
+                else graph.node_copy(node, copy)
+            )
+        return made[node]
+
     made = {}
-    used = {
-        id(attribute(whole, source.target)): source.target
-        for node in numbers
-        if numbers[node] == k
-        for source in node.all_input_nodes
-        if source.op == "get_attr" and source.meta["parameter"]
-    }
-    for parameter in parameters:  # in the order in which the user's module has them
-        if id(parameter) in used:
-            name = own_name(used[id(parameter)]).replace(".", "/")
-            root.register_parameter(name, parameter)
     for node in inputs:
         made[node] = graph.placeholder(node.name)
         made[node].meta = dict(node.meta)
-
-    def copy(node):
-        if node in made:
-            return made[node]
-        if node.op == "get_attr":
-            name = own_name(node.target).replace(".", "/")
-            value = attribute(whole, node.target)
-            if name not in dict(root.named_parameters()):
-                root.register_buffer(name, value)
-            made[node] = graph.get_attr(name)
-            made[node].meta = dict(node.meta)
-        else:
-            made[node] = graph.node_copy(node, copy)
-        return made[node]
+    used = {}
+    for node in numbers:
+        if numbers[node] == k:
+            for source in node.all_input_nodes:
+                if "parameter" in source.meta:
+                    used.setdefault(id(source.meta["parameter"]), []).append(source)
+    # The module has them in the order in which the graph does.
+    for parameter in parameters:
+        for source in used.get(id(parameter), []):
+            if source not in made:
+                made[source] = take(source, root.register_parameter, parameter)
 
     for node in numbers:
         if numbers[node] == k and node in dynamic:

@@ -118,6 +118,20 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   EXPECT_NE(load().find("layers.3.head.weight: missing"), std::string::npos);
 }
 
+TEST_F(WeightsTest, digestsTellValuesApart) {
+  auto digest = [&] {
+    EXPECT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+    return SavedWeights(program, path).digest();
+  };
+  const uint64_t first = digest();
+  EXPECT_EQ(digest(), first);
+  for (size_t i : {size_t{0}, weights.size() - 1}) {
+    weights[i] += 1;
+    EXPECT_NE(digest(), first);
+    weights[i] -= 1;
+  }
+}
+
 TEST_F(WeightsTest, fileIsSafetensors) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   std::string file = read();
