@@ -116,7 +116,7 @@ Tensors Layer::forward(const Executable::Context &context,
   }
   inputs.clear();
   forwards.run(stashed ? (wantsOutputs ? outputsAndSaved : savedAlone)
-                    : outputsAlone,
+                       : outputsAlone,
                values, context);
 
   Tensors outputs(graphs.outputs.size());

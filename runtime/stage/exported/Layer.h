@@ -42,7 +42,8 @@ public:
                                   const std::vector<at::Tensor> &parameters,
                                   std::vector<at::Tensor> inputs,
                                   const std::vector<at::Tensor> &labels,
-                                  bool wantsOutputs, ForBackward *stashed) const;
+                                  bool wantsOutputs,
+                                  ForBackward *stashed) const;
 
   /// The gradients of the inputs, undefined of one that has none. Adds those of
   /// the parameters to `sums`.
@@ -66,7 +67,8 @@ public:
 
 private:
   Executable::Values
-  valuesOfBackward(const std::vector<at::Tensor> &parameters, ForBackward &stashed,
+  valuesOfBackward(const std::vector<at::Tensor> &parameters,
+                   ForBackward &stashed,
                    std::vector<at::Tensor> &outputGradients) const;
   void bindOwn(const program::GraphT &graph, Executable::Values &values,
                const std::vector<at::Tensor> &parameters) const;

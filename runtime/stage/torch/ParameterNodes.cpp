@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the nodes keep is what Gpt2Layout.cpp counts, term by term; a test measures
-// it. Change both together.
+// What the nodes keep is what Gpt2Layout.cpp counts, term by term; a test
+// measures it. Change both together.
 //
 //===----------------------------------------------------------------------===//
 
