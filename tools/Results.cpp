@@ -69,6 +69,11 @@ void Results::onStep(const StepEvent &event) {
         ": training diverged, try a lower learning_rate");
 }
 
+void Results::onEvaluation(uint64_t step, double value) {
+  heldOut = value;
+  attempt([&] { progress.evaluation(step, value); });
+}
+
 void Results::finish(const RunResult &result, nlohmann::json summary) {
   auto steps = static_cast<unsigned long long>(result.steps);
   progress.endLine();
@@ -95,7 +100,7 @@ void Results::finish(const RunResult &result, nlohmann::json summary) {
   attempt([&] { save("weights", settings.save, result.weights); });
   attempt([&] { save("gradients", settings.saveGradients, result.gradients); });
   attempt([&] { saveProfile(result.profiles); });
-  attempt([&] { evaluate(result.weights, summary); });
+  attempt([&] { compare(summary); });
   std::fflush(stdout);
   attempt([&] { progress.finish(summary); });
 }
@@ -123,7 +128,6 @@ void Results::save(const char *what, const std::string &file,
   if (saveWeights(program, bytes, file, error)) {
     if (!settings.quiet)
       std::printf("saved %s\n", file.c_str());
-    std::fflush(stdout); // evaluating may take long
     return;
   }
   std::string written =
@@ -149,17 +153,21 @@ void Results::saveProfile(const std::vector<Profile> &profiles) {
     std::printf("saved %s\n", settings.profile.c_str());
 }
 
-void Results::evaluate(const std::vector<std::byte> &weights,
-                       nlohmann::json &summary) {
-  if (!evaluates(settings, load))
+/// Sets the loss on held-out text beside a unigram model's, where both predict
+/// tokens alone.
+void Results::compare(nlohmann::json &summary) {
+  if (!heldOut)
     return;
-  uint64_t windows = settings.evaluateBatches * program.micro_batch_size;
-  double held = load.heldOutLoss(program, weights, windows);
-  double unigram = load.text->unigramLoss(windows);
-  summary["held_out_loss"] = held;
+  summary["held_out_loss"] = *heldOut;
+  if (!load.text->predictsTokensAlone()) {
+    std::printf("held-out loss %.4f\n", *heldOut);
+    return;
+  }
+  const double unigram = load.text->unigramLoss(load.windows);
   summary["unigram_loss"] = unigram;
-  std::printf("held-out loss %.4f, %sunigram model %.4f (ratio %.3f)\n", held,
-              load.text->isOfBytes() ? "byte-" : "", unigram, held / unigram);
+  std::printf("held-out loss %.4f, %sunigram model %.4f (ratio %.3f)\n",
+              *heldOut, load.text->isOfBytes() ? "byte-" : "", unigram,
+              *heldOut / unigram);
 }
 
 nlohmann::json chimera::summarize(const program::ProgramT &program,

@@ -39,7 +39,10 @@ public:
   /// Throws std::runtime_error where the loss is no number.
   void onStep(const runtime::StepEvent &event);
 
-  /// Prints, saves, evaluates and completes the log, the weights first: what
+  /// Hears what the mean loss on held-out text is after so many steps.
+  void onEvaluation(uint64_t step, double loss);
+
+  /// Prints, saves and completes the log, the weights first: what
   /// took longest to make. They go elsewhere (writeElsewhere) where they cannot
   /// be written to their file.
   void finish(const runtime::RunResult &result, nlohmann::json summary);
@@ -54,13 +57,14 @@ private:
   void save(const char *what, const std::string &file,
             const std::vector<std::byte> &bytes);
   void saveProfile(const std::vector<runtime::Profile> &profiles);
-  void evaluate(const std::vector<std::byte> &weights, nlohmann::json &summary);
+  void compare(nlohmann::json &summary);
 
   const RunSettings &settings;
   const program::ProgramT &program;
   const Workload &load;
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
+  std::optional<double> heldOut; ///< loss, at last
   bool hasFailed = false;
 };
 

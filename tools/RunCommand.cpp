@@ -64,6 +64,13 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
        settings.given.contains("--mask")
            ? mix({1, settings.mask, std::bit_cast<uint64_t>(settings.maskRate)})
            : 0},
+      {"--pairs",
+       settings.pairs.empty()
+           ? 0
+           : mix({1, settings.pairs[0], settings.pairs[1], settings.pairs[2]})},
+      {"--document-end", settings.given.contains("--document-end")
+                             ? mix({1, settings.documentEnd})
+                             : 0},
       // The root alone writes, and no user knows which rank it is.
       {"--save", digest(settings.save)},
       {"--save-gradients", digest(settings.saveGradients)},
@@ -82,8 +89,10 @@ TrainingRun makeRun(const RunSettings &settings,
   run.timeout = timeoutOf(settings);
   run.signals = &signals;
   // Every rank must know what will be gathered.
-  run.gatherWeights = !settings.save.empty() || load.kind == kExact ||
-                      evaluates(settings, load);
+  run.gatherWeights = !settings.save.empty() || load.kind == kExact;
+  run.evaluation = {.data = load.heldOut.get(),
+                    .passes = load.passes,
+                    .every = settings.evaluateEvery};
   run.gatherGradients = !settings.saveGradients.empty();
   run.checkReplicas = settings.checkReplicas;
   run.profile = !settings.profile.empty();
@@ -141,6 +150,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
                share);
   };
   run.onStep = [&](const StepEvent &event) { results->onStep(event); };
+  run.evaluation.onLoss = [&](uint64_t step, double loss) {
+    results->onEvaluation(step, loss);
+  };
   run.onResult = [&](const RunResult &result) {
     if (settings.checkReplicas && !settings.quiet)
       std::printf("all replicas are bit-identical\n");

@@ -59,6 +59,8 @@ struct RunSettings {
   std::string tokens = kAuto;
   uint64_t mask = 0;
   double maskRate = 0.15;
+  std::vector<uint64_t> pairs; ///< [CLS], [SEP], [PAD]
+  uint64_t documentEnd = 0;
   std::string load;
   std::string save;
   std::string saveGradients;
@@ -74,6 +76,7 @@ struct RunSettings {
   std::optional<double> timeout; ///< seconds, 0: none
   double holdOut = 0.1;
   uint64_t evaluateBatches = 16;
+  uint64_t evaluateEvery = 0; ///< steps; 0: at the end alone
   double unitNanoseconds = 0;
   bool cudaGraphs = false;
   bool sequential = false;

@@ -28,23 +28,36 @@ static TokenFormat formatOf(const RunSettings &settings) {
                                       : TokenFormat::Auto;
 }
 
-/// What of the tokens is masked, if anything.
-static std::optional<Masking> maskingOf(const RunSettings &settings,
-                                        const program::ProgramT &program) {
-  if (!settings.given.contains("--mask")) {
-    if (settings.given.contains("--mask-rate"))
-      throw std::invalid_argument("--mask-rate is for --mask: give that too");
-    return std::nullopt;
-  }
+/// What samples are made of tokens.
+static SampleForm formOf(const RunSettings &settings,
+                         const program::ProgramT &program) {
+  SampleForm form;
+  const auto wants = [&](const char *option, const char *wanted) {
+    if (settings.given.contains(option) && !settings.given.contains(wanted))
+      throw std::invalid_argument(std::string(option) + " is for " + wanted +
+                                  ": give that too");
+  };
+  wants("--mask-rate", "--mask");
+  wants("--pairs", "--mask");
+  wants("--document-end", "--pairs");
+  if (!settings.given.contains("--mask"))
+    return form;
   if (!program.model || !program.model->package)
     throw std::invalid_argument("--mask is for exported models, whose loss "
                                 "says which labels count: the "
                                 "runtime's own predict the next token");
-  if (!program::isWeighed(*program.model->package))
+  if (program::lossTerms(*program.model->package) == 0)
     throw std::invalid_argument(
         "--mask needs a model whose loss is a sum and its weight, for labels "
         "that do not count would be in a mean: export it with such a loss");
-  return Masking{static_cast<int64_t>(settings.mask), settings.maskRate};
+  form.masking = {static_cast<int64_t>(settings.mask), settings.maskRate};
+  if (settings.given.contains("--pairs"))
+    form.pairing = {static_cast<int64_t>(settings.pairs[0]),
+                    static_cast<int64_t>(settings.pairs[1]),
+                    static_cast<int64_t>(settings.pairs[2])};
+  if (settings.given.contains("--document-end"))
+    form.documentEnd = static_cast<int64_t>(settings.documentEnd);
+  return form;
 }
 
 /// Refuses options that stages of this kind do nothing with.
@@ -62,8 +75,9 @@ static void refuseWithoutEffect(const RunSettings &settings,
   };
   if (!isOfTensors(kind))
     for (const char *option :
-         {"--data", "--tokens", "--mask", "--mask-rate", "--load", "--save",
-          "--save-gradients", "--hold-out", "--evaluate-batches",
+         {"--data", "--tokens", "--mask", "--mask-rate", "--pairs",
+          "--document-end", "--load", "--save", "--save-gradients",
+          "--hold-out", "--evaluate-batches", "--evaluate-every",
           "--cuda-graphs"})
       refuse(option, "transformer and exported");
   if (kind != kSynthetic)
@@ -112,17 +126,6 @@ static void addModel(Workload &load, const RunSettings &settings,
     load.wholeModel = [values](const program::ProgramT &whole, uint32_t) {
       return makeWholeExportedModel(whole, values);
     };
-    load.heldOutLoss = [text = load.text](const program::ProgramT &whole,
-                                          ConstBytes weights,
-                                          uint64_t windows) {
-      return meanHeldOutLoss(*text, windows, whole.micro_batch_size,
-                             [&](auto tokens, auto labels) {
-                               return WeighedLoss{
-                                   lossOf(whole, weights, std::as_bytes(tokens),
-                                          std::as_bytes(labels)),
-                                   weightOf(whole, std::as_bytes(labels))};
-                             });
-    };
     return;
   }
   load.stages = [place, values](const program::ProgramT &whole,
@@ -132,10 +135,26 @@ static void addModel(Workload &load, const RunSettings &settings,
   load.wholeModel = [values](const program::ProgramT &whole, uint32_t) {
     return makeWholeModel(whole, values);
   };
-  load.heldOutLoss = [text = load.text](const program::ProgramT &whole,
-                                        ConstBytes weights, uint64_t windows) {
-    return heldOutLoss(whole, weights, *text, windows);
-  };
+}
+
+/// What of the text is evaluated on: as many whole steps as have the windows
+/// that the settings ask for.
+static void addHeldOut(Workload &load, const RunSettings &settings,
+                       const program::ProgramT &program) {
+  if (load.text->heldOutTokens() == 0 || settings.evaluateBatches == 0) {
+    if (settings.given.contains("--evaluate-every"))
+      throw std::invalid_argument(
+          "--evaluate-every needs held-out text, and --hold-out or "
+          "--evaluate-batches is 0");
+    return;
+  }
+  const uint64_t ofStep =
+      uint64_t{program.micro_batches} * program.data_parallel;
+  load.passes = (settings.evaluateBatches + ofStep - 1) / ofStep;
+  load.windows = load.passes * ofStep * program.micro_batch_size;
+  load.heldOut = load.text->heldOut(load.windows);
+  if (load.kind == kExported)
+    load.heldOut = withWeights(program, std::move(load.heldOut), load.passes);
 }
 
 Workload chimera::makeWorkload(const RunSettings &settings,
@@ -160,8 +179,9 @@ Workload chimera::makeWorkload(const RunSettings &settings,
                     "--stages exact or synthetic to run without");
   auto text = std::make_unique<TextData>(
       openTokens(settings.data, formatOf(settings), TextData::kMostBytes),
-      program, settings.holdOut, maskingOf(settings, program));
+      program, settings.holdOut, formOf(settings, program));
   load.text = text.get();
+  addHeldOut(load, settings, program);
   load.data = load.kind == kExported ? withWeights(program, std::move(text))
                                      : std::move(text);
   addModel(load, settings, program);
@@ -181,9 +201,4 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   load.ownMeter = std::make_unique<TensorMeter>();
   load.meter = load.ownMeter.get();
   return load;
-}
-
-bool chimera::evaluates(const RunSettings &settings, const Workload &load) {
-  return load.text && load.text->heldOutTokens() > 0 &&
-         settings.evaluateBatches > 0;
 }

@@ -23,13 +23,13 @@ struct Workload {
   runtime::StageFactory stages;
   /// All of a model as one stage, whatever its number; none without a model.
   runtime::StageFactory wholeModel;
-  /// The model's mean loss on so many windows of held-out text.
-  std::function<double(const program::ProgramT &, runtime::ConstBytes weights,
-                       uint64_t windows)>
-      heldOutLoss;
   uint64_t valuesDigest = 0; ///< of what the parameters begin with
   std::unique_ptr<runtime::DataSource> data;
-  runtime::TextData *text = nullptr;              ///< `data`, if it is text
+  runtime::TextData *text = nullptr; ///< in `data`, if it is text
+  /// What is evaluated on, null where nothing is.
+  std::unique_ptr<runtime::DataSource> heldOut;
+  uint64_t passes = 0;  ///< of an evaluation (Interpreter.h)
+  uint64_t windows = 0; ///< of held-out text, that these have
   std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< of tensors of the host
   const runtime::MemoryMeter *meter = nullptr;
   std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda
@@ -41,9 +41,6 @@ struct Workload {
 /// other, or the text cannot be read.
 Workload makeWorkload(const RunSettings &settings,
                       const program::ProgramT &program);
-
-/// Whether the run ends with a look at held-out text.
-bool evaluates(const RunSettings &settings, const Workload &load);
 
 } // namespace chimera
 

@@ -100,6 +100,17 @@ static int run(int argc, char **argv) {
                  "The part of the tokens that --mask chooses")
       ->check(within(0.0, 1.0))
       ->capture_default_str();
+  app.add_option("--pairs", settings.pairs,
+                 "With --mask: train on pairs of sentences, as BERT does. "
+                 "These are the tokens [CLS], [SEP] and [PAD]")
+      ->type_name("CLS,SEP,PAD")
+      ->delimiter(',')
+      ->expected(3)
+      ->transform(wholeWithin(0, uint64_t(1) << 32));
+  app.add_option("--document-end", settings.documentEnd,
+                 "With --pairs: this token ends a document, and no sentence "
+                 "goes beyond it")
+      ->transform(wholeWithin(0, uint64_t(1) << 32));
   addFile("--load", settings.load,
           "Begin with the weights in this safetensors file; without it they "
           "are drawn");
@@ -131,15 +142,21 @@ static int run(int argc, char **argv) {
       ->check(within(0.0, 1e9));
   app.add_flag("--sequential", settings.sequential,
                "Train the same description on one device without a pipeline");
-  app.add_option("--hold-out", settings.holdOut,
-                 "Last part of the text kept from training and evaluated at "
-                 "the end")
+  app.add_option(
+         "--hold-out", settings.holdOut,
+         "Last part of the text, which is kept from training: the model "
+         "is evaluated on it")
       ->check(within(0.0, 0.99))
       ->capture_default_str();
   app.add_option("--evaluate-batches", settings.evaluateBatches,
-                 "Micro-batches of held-out text to evaluate; 0: none")
+                 "Micro-batches of held-out text to evaluate on, or the next "
+                 "number that fills whole steps; 0: none")
       ->transform(wholeWithin(0, 1000000))
       ->capture_default_str();
+  app.add_option("--evaluate-every", settings.evaluateEvery,
+                 "Evaluate on held-out text after so many steps each, and not "
+                 "only at the end")
+      ->transform(wholeWithin(1, uint64_t(1) << 40));
   app.add_option("--unit-ns", settings.unitNanoseconds,
                  "Nanoseconds that a synthetic stage sleeps for each unit of "
                  "an action's cost, which for a model's stages is a "

@@ -1,13 +1,19 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""BERT (Devlin et al., NAACL'19), trained to predict masked tokens. Its loss is a
-sum over the masked tokens of a micro-batch and how many these are, so a step's loss
-is the mean over all of them, however they fall on micro-batches.
+"""BERT (Devlin et al., NAACL'19): pre-training on masked tokens and on whether a
+sentence follows another. Its loss has two terms, each a sum and a weight, so a step's
+loss is the mean over all masked tokens and the mean over all pairs, however they fall
+on micro-batches.
 
     tools/export/chimera-export examples/models/bert.py layers=4 -o bert
-    chimera-run program --data TEXT --mask 256 --load bert/values.safetensors
+    chimera-run program --data TEXT --pairs 257,258,259 --mask 256 \\
+        --load bert/values.safetensors
 
-Here token 256 stands for what is masked: one more than a text's bytes.
+Here tokens from 256 on stand for what a text's bytes are not: [MASK], [CLS], [SEP]
+and [PAD]. With pairs=False the model predicts masked tokens alone. BERT-Base is
+layers=12 heads=12 width=768 context=512 vocabulary=30522; the BERT-48 of Chimera's
+paper (section 4) layers=48 heads=16 width=1024 context=128 positions=512
+vocabulary=30522 tied=False.
 """
 
 import torch
@@ -29,11 +35,14 @@ class Block(nn.Module):
         self.shrink = nn.Linear(4 * width, width)
         self.norm2 = nn.LayerNorm(width, eps=1e-12)
 
-    def forward(self, x):
+    def forward(self, x, attention_mask):
         b, t, c = x.shape
         parts = self.attention(x).view(b, t, 3, self.heads, -1)
         q, k, v = parts.permute(2, 0, 3, 1, 4).unbind(0)
-        mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout)
+        seen = None if attention_mask is None else attention_mask.bool()[:, None, None]
+        mixed = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=seen, dropout_p=self.dropout
+        )
         mixed = self.projection(mixed.transpose(1, 2).reshape(b, t, c))
         x = self.norm1(x + F.dropout(mixed, self.dropout))
         hidden = self.shrink(F.gelu(self.grow(x)))
@@ -41,11 +50,12 @@ class Block(nn.Module):
 
 
 class Bert(nn.Module):
-    def __init__(self, layers, heads, width, context, vocabulary, dropout, tied):
+    def __init__(self, layers, heads, width, positions, vocabulary, dropout, tied, pairs):
         super().__init__()
         self.dropout = dropout
         self.token_embedding = nn.Embedding(vocabulary, width)
-        self.position_embedding = nn.Embedding(context, width)
+        self.position_embedding = nn.Embedding(positions, width)
+        self.segment_embedding = nn.Embedding(2, width) if pairs else None
         self.norm = nn.LayerNorm(width, eps=1e-12)
         self.blocks = nn.ModuleList(
             Block(width, heads, dropout) for _ in range(layers)
@@ -55,17 +65,25 @@ class Bert(nn.Module):
         self.decoder = nn.Linear(width, vocabulary)
         if tied:
             self.decoder.weight = self.token_embedding.weight
+        if pairs:
+            self.pooler = nn.Linear(width, width)
+            self.is_next = nn.Linear(width, 2)
         for parameter in self.parameters():
             if parameter.dim() >= 2:
                 nn.init.normal_(parameter, 0, 0.02)
 
-    def forward(self, tokens):
-        places = torch.arange(tokens.shape[1])
-        x = self.token_embedding(tokens) + self.position_embedding(places)
+    def forward(self, input_ids, token_type_ids=None, attention_mask=None):
+        places = torch.arange(input_ids.shape[1])
+        x = self.token_embedding(input_ids) + self.position_embedding(places)
+        if self.segment_embedding is not None:
+            x = x + self.segment_embedding(token_type_ids)
         x = F.dropout(self.norm(x), self.dropout)
         for block in self.blocks:
-            x = block(x)
-        return self.decoder(self.transform_norm(F.gelu(self.transform(x))))
+            x = block(x, attention_mask)
+        tokens = self.decoder(self.transform_norm(F.gelu(self.transform(x))))
+        if self.segment_embedding is None:
+            return tokens
+        return tokens, self.is_next(torch.tanh(self.pooler(x[:, 0])))
 
 
 def masked_loss(logits, labels):
@@ -75,14 +93,27 @@ def masked_loss(logits, labels):
     return total, (labels != IGNORED).sum()
 
 
-def make(layers=4, heads=4, width=64, context=32, vocabulary=257, dropout=0.0,
-         tied=True, samples=4, seed=0):  # fmt: skip
+def pretraining_loss(logits, labels, next_sentence_label):
+    tokens, is_next = logits
+    pairs = F.cross_entropy(is_next, next_sentence_label, reduction="sum")
+    return [masked_loss(tokens, labels), (pairs, next_sentence_label.shape[0])]
+
+
+def make(layers=4, heads=4, width=64, context=32, positions=None, vocabulary=260,
+         dropout=0.0, tied=True, pairs=True, samples=4, seed=0):  # fmt: skip
     torch.manual_seed(seed)
     tokens = torch.randint(0, vocabulary, (samples, context))
-    labels = torch.where(torch.rand(tokens.shape) < 0.15, tokens, IGNORED)
+    inputs = {"input_ids": tokens}
+    labels = {"labels": torch.where(torch.rand(tokens.shape) < 0.15, tokens, IGNORED)}
+    if pairs:
+        inputs["token_type_ids"] = torch.randint(0, 2, tokens.shape)
+        inputs["attention_mask"] = torch.ones_like(tokens)
+        labels["next_sentence_label"] = torch.randint(0, 2, (samples,))
     return Model(
-        module=Bert(layers, heads, width, context, vocabulary, dropout, tied),
-        inputs=(tokens,),
-        labels=(labels,),
-        loss=masked_loss,
+        module=Bert(
+            layers, heads, width, positions or context, vocabulary, dropout, tied, pairs
+        ),
+        inputs=inputs,
+        labels=labels,
+        loss=pretraining_loss if pairs else masked_loss,
     )

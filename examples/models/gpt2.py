@@ -4,6 +4,10 @@
 runtime's own gpt2 of these sizes does.
 
     tools/export/chimera-export examples/models/gpt2.py layers=4 -o gpt2
+
+The published one of 124 million parameters is layers=12 heads=12 width=768
+context=1024 vocabulary=50257 tied=True; that of Chimera's paper (section 4)
+layers=64 heads=20 width=1280 context=632 positions=1024 vocabulary=50257.
 """
 
 import torch
@@ -37,11 +41,11 @@ class Block(nn.Module):
 
 
 class Gpt2(nn.Module):
-    def __init__(self, layers, heads, width, context, vocabulary, dropout, tied):
+    def __init__(self, layers, heads, width, positions, vocabulary, dropout, tied):
         super().__init__()
         self.dropout = dropout
         self.token_embedding = nn.Embedding(vocabulary, width)
-        self.position_embedding = nn.Embedding(context, width)
+        self.position_embedding = nn.Embedding(positions, width)
         self.blocks = nn.ModuleList(
             Block(width, heads, dropout) for _ in range(layers)
         )
@@ -71,12 +75,14 @@ def next_token_loss(logits, labels):
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-def make(layers=4, heads=4, width=64, context=32, vocabulary=256, dropout=0.0,
-         tied=False, samples=4, seed=0):  # fmt: skip
+def make(layers=4, heads=4, width=64, context=32, positions=None, vocabulary=256,
+         dropout=0.0, tied=False, samples=4, seed=0):  # fmt: skip
     torch.manual_seed(seed)
     tokens = torch.randint(0, vocabulary, (samples, context))
     return Model(
-        module=Gpt2(layers, heads, width, context, vocabulary, dropout, tied),
+        module=Gpt2(
+            layers, heads, width, positions or context, vocabulary, dropout, tied
+        ),
         inputs=(tokens,),
         labels=(tokens,),
         loss=next_token_loss,

@@ -154,11 +154,18 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
 void Interpreter::load(const Instruction &instruction, uint64_t step) {
   Bytes all = bytesOf(program::resultsOf(worker, instruction)[0]);
   uint32_t count = instruction.micro_batches();
+  // A piece's tensors lie one behind another.
+  uint32_t parts = pieces.partsOf(instruction.micro_batch());
+  DataSource &source = pass ? *options.evaluation.data : data;
   for (uint32_t k = 0; k < count; ++k)
-    compute->load(slice(all, k, count), [&](Bytes host) {
-      data.load(instruction.kind(),
-                pieceOf(step, instruction.micro_batch() + k, 0, 1), host);
-    });
+    for (uint32_t part = 0; part < parts; ++part)
+      compute->load(slice(all, k * parts + part, count * parts),
+                    [&](Bytes host) {
+                      source.load(instruction.kind(),
+                                  pieceOf(step, instruction.micro_batch() + k,
+                                          part, parts),
+                                  host);
+                    });
 }
 
 void Interpreter::forward(const Instruction &instruction, uint64_t step) {
@@ -169,7 +176,9 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
   uint32_t count = instruction.micro_batches();
   uint32_t parts = pieces.partsOf(instruction.micro_batch());
   uint64_t cuts = uint64_t(count) * parts;
-  ConstBytes weights = bytesOf(in[1]);
+  ConstBytes weights =
+      pass ? evaluatedWeights.at({instruction.pipeline(), instruction.stage()})
+           : bytesOf(in[1]);
   size_t nextStash = last ? count : 1;
   for (uint32_t k = 0; k < count; ++k) {
     uint32_t m = instruction.micro_batch() + k;
@@ -188,13 +197,15 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
                                  : loss;
       bool again = recomputed[instruction.stage() * pieces.count() +
                               pieces.numberOf(m, part)];
-      auto *stash = again ? nullptr : &stashOf(out[nextStash++]);
+      auto *stash = again || pass ? nullptr : &stashOf(out[nextStash++]);
+      const Wanted wanted = pass    ? Wanted::Evaluation
+                            : stash ? Wanted::Both
+                                    : Wanted::Output;
       compute->launch(
           {reads(input), reads(labels), reads(weights), writes(output)},
           [=, piece = pieceOf(step, m, part, parts)](const AddressMap &at) {
             auto made = stage->forward(piece, at(input), at(labels),
-                                       at(weights), at(output),
-                                       stash ? Wanted::Both : Wanted::Output);
+                                       at(weights), at(output), wanted);
             if (stash)
               *stash = std::move(made);
           });
@@ -289,7 +300,7 @@ void Interpreter::finishWait(const Instruction &waited) {
     return;
   lossOfStep = reduceTypes[waited.target()];
   ConstBytes sum = bytesOf(program::resultsOf(worker, waited)[0]);
-  compute->readBack(sum, {losses[step % losses.size()].get(),
+  compute->readBack(sum, {losses[nextLoss % losses.size()].get(),
                           std::min<uint64_t>(sum.size(), kLossBytes)});
 }
 

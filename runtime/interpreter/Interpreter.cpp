@@ -70,6 +70,8 @@ Interpreter::Interpreter(const program::ProgramT &program,
       blocks(blocksOf(program, worker)), lastUses(worker) {
   status.enter(Status::Starting);
   findRecomputes();
+  if (options.evaluation.data)
+    findEvaluated();
   for (uint64_t bytes : blocks.bytes) {
     arena.push_back(allocate(bytes));
     allocated += blockBytes(bytes, program.buffer_alignment);
@@ -141,7 +143,8 @@ void Interpreter::expectLoads() {
   uint64_t count = 0, bytes = 0;
   for (const Instruction &instruction : worker.instructions)
     if (instruction.opcode() == Opcode::Load) {
-      count += instruction.micro_batches();
+      count += uint64_t{instruction.micro_batches()} *
+               pieces.partsOf(instruction.micro_batch());
       bytes +=
           worker.buffers[program::resultsOf(worker, instruction)[0]].bytes();
     }
@@ -226,8 +229,11 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
   steps = count;
   status.at(0, 0);
   status.enter(Status::Running);
-  if (steps == 0)
+  if (steps == 0) {
+    if (options.evaluation.data)
+      beginEvaluation();
     return;
+  }
   inPrologue = true;
   if (options.profile && device.executesAtOnce())
     stepBegin = steadyNanoseconds();
@@ -238,7 +244,7 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
 }
 
 std::optional<Interpreter::Position> Interpreter::next() const {
-  if (step == steps)
+  if (step == steps && !pass)
     return std::nullopt;
   return Position{step, index};
 }
@@ -253,7 +259,12 @@ void Interpreter::enter(uint32_t sectionBegin, uint32_t sectionEnd) {
 void Interpreter::leaveSections() {
   bool flushes = program.updates == program::Updates::Flush;
   while (index == end) {
-    if (!inPrologue) {
+    if (pass) {
+      if (!leavePass())
+        continue;
+      if (step == steps)
+        return;
+    } else if (!inPrologue) {
       if (options.profile && device.executesAtOnce()) {
         int64_t stepEnd = steadyNanoseconds();
         options.profile->addStep(stepEnd - std::exchange(stepBegin, stepEnd));
@@ -262,6 +273,13 @@ void Interpreter::leaveSections() {
       ++step;
       if (step < steps && options.mayBegin && !options.mayBegin(step))
         steps = flushes ? step : step + 1;
+      const Evaluation &evaluation = options.evaluation;
+      if (evaluation.data &&
+          (step == steps ||
+           (evaluation.every > 0 && step % evaluation.every == 0))) {
+        beginEvaluation();
+        continue;
+      }
       if (step == steps)
         return;
     }
@@ -279,7 +297,7 @@ bool Interpreter::isTooFarAhead() const {
 }
 
 void Interpreter::endStep() {
-  ended.push_back({step, lossOfStep,
+  ended.push_back({step, pass, nextLoss++, lossOfStep,
                    options.profile ? compute->recordTime() : compute->record(),
                    std::exchange(timed, {})});
   // Those that have ended by now, without waiting.
@@ -293,11 +311,17 @@ void Interpreter::tellOfSteps(size_t mostAhead) {
     device.waitFor(ended.front().end, options.timeout);
     Ended first = std::move(ended.front());
     ended.pop_front();
+    if (first.pass) {
+      if (options.profile)
+        stepBeginOnDevice = first.end;
+      tellOfPass(first);
+      continue;
+    }
     if (options.profile && !device.executesAtOnce())
       profileStep(first);
     std::optional<Loss> loss;
     if (first.lossType)
-      loss = readLoss({losses[first.step % losses.size()].get(), kLossBytes},
+      loss = readLoss({losses[first.losses % losses.size()].get(), kLossBytes},
                       *first.lossType,
                       totalWeight(program, data, first.step, /*first=*/0,
                                   program.micro_batches));
@@ -315,10 +339,10 @@ void Interpreter::advance() {
   uint64_t blocksBefore = device.hostBlocks();
   if (computes(instruction.opcode()))
     channels.computing();
-  if (options.profile)
+  if (options.profile && !pass)
     executeTimed(instruction);
   else
-    executeOne(instruction, index, step);
+    executeOne(instruction, index, pass.value_or(step));
   if (index + 1 == groupEnd) {
     channels.endGroup();
     groupEnd = 0;
@@ -333,6 +357,8 @@ void Interpreter::advance() {
   stashBefore = stashAfter;
   ++executed;
   ++index;
+  if (pass)
+    skipToEvaluated();
   leaveSections();
 }
 

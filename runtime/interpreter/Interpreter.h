@@ -37,6 +37,19 @@
 
 namespace chimera::runtime {
 
+/// How a model is evaluated: its loss on `passes` times as many micro-batches
+/// as a step has, which `data` gives with the number of the pass as the step.
+/// All ranks run what forwards a step has, and what moves between them, and
+/// nothing else of it: in the same order, so with the same proof.
+struct Evaluation {
+  DataSource *data = nullptr; ///< null: there is none
+  uint64_t passes = 0;
+  uint64_t every = 0; ///< so many steps; 0: at the end alone
+  /// Hears of it at workers that have the loss: behind how many steps, and the
+  /// mean.
+  std::function<void(uint64_t, double)> onLoss = {};
+};
+
 /// The bytes of each replica. The key is (pipeline, stage).
 using Replicas = std::map<std::pair<uint32_t, uint32_t>, HostBytes>;
 
@@ -54,6 +67,9 @@ public:
     const MemoryMeter *meter = nullptr;
     /// If set, the durations of instructions and steps are added to it.
     Profile *profile = nullptr;
+    /// At the end of the run, and between steps where these have a flush:
+    /// without one, no moment between two steps has all weights of one step.
+    Evaluation evaluation = {};
   };
 
   /// Makes the stages and initialises weights. Requires a verified program, its
@@ -133,6 +149,12 @@ private:
   void expectLoads();
   void enter(uint32_t sectionBegin, uint32_t sectionEnd);
   void leaveSections();
+  void findEvaluated();
+  void beginEvaluation();
+  void enterPass();
+  void skipToEvaluated();
+  bool leavePass();
+  void tellOfPass(const Ended &pass);
   void executeTimed(const program::Instruction &instruction);
   void addToProfile(const program::Instruction &instruction,
                     int64_t nanoseconds);
@@ -200,6 +222,8 @@ private:
   };
   struct Ended {
     uint64_t step;
+    std::optional<uint64_t> pass;        // of an evaluation
+    uint64_t losses;                     // where the loss is
     std::optional<ElementType> lossType; // none if this worker has no loss
     Event end;
     std::vector<Timed> timed; // for a profile, where the device executes later
@@ -207,6 +231,7 @@ private:
   std::deque<Ended> ended; // oldest first; not told of
   // Host memory for the losses of these steps and the present one, in turns.
   std::vector<Block> losses;
+  uint64_t nextLoss = 0;
   std::optional<ElementType> lossOfStep;
   uint64_t blocksInSteps = 0;
 
@@ -223,6 +248,13 @@ private:
   int64_t stepBegin = 0;
   Event stepBeginOnDevice;
   std::vector<Timed> timed;
+
+  // While the model is evaluated: the pass, and what it computes with.
+  std::optional<uint64_t> pass;
+  std::map<Key, Bytes> evaluatedWeights;
+  std::vector<uint32_t> placesBefore;
+  std::vector<bool> evaluated; // by instruction, whether a pass runs it
+  double sumOfPasses = 0;
 
   uint64_t executed = 0;
   int64_t meterStart = 0;

@@ -46,6 +46,14 @@ void chimera::runtime::addShares(ElementType type, ConstBytes shares,
   fold(type, each, loss.data(), loss.size());
 }
 
+double chimera::runtime::meanOf(double sum, double weight) {
+  if (!(weight > 0))
+    throw std::runtime_error(
+        "expected held-out data with labels that count, got none: give more "
+        "of it (--evaluate-batches)");
+  return sum / weight;
+}
+
 Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
                                 double weight) {
   if (!(weight > 0))

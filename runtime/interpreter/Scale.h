@@ -37,6 +37,9 @@ struct Loss {
 /// std::runtime_error where that is nothing: there is no mean.
 Loss readLoss(ConstBytes sum, ElementType type, double weight);
 
+/// The mean of the losses of an evaluation. Throws std::runtime_error likewise.
+double meanOf(double sum, double weight);
+
 } // namespace chimera::runtime
 
 #endif // CHIMERA_RUNTIME_INTERPRETER_SCALE_H

@@ -24,10 +24,16 @@ SimulatedRanks::SimulatedRanks(const program::ProgramT &program,
       channels(makeSimulatedChannels(simulation, program::rankCount(program))) {
   for (running = 0; running < channels.size(); ++running) {
     channels[running]->prepare(communication);
+    Interpreter::Options own = options.interpreter;
+    if (options.onEvaluation)
+      own.evaluation.onLoss = [hear = options.onEvaluation,
+                               rank = running](uint64_t step, double loss) {
+        hear(rank, step, loss);
+      };
     ranks.push_back(std::make_unique<Interpreter>(
         program, communication.groups, factory, data,
         simulation.device(running), *channels[running],
-        options.statusOf(running), options.interpreter));
+        options.statusOf(running), own));
   }
 }
 

@@ -30,6 +30,8 @@ public:
     /// a device that executes at once.
     bool hostsWait = false;
     Interpreter::Options interpreter = {};
+    /// Hears of evaluations in place of theirs, with the rank.
+    std::function<void(uint32_t, uint64_t, double)> onEvaluation = {};
     std::function<Status &(uint32_t)> statusOf; ///< by rank; required
     /// For tests: orderings that are left out.
     std::function<bool(const simulated::Label &, simulated::Ordering)>

@@ -26,7 +26,7 @@ struct alignas(64) Status {
     Starting,  ///< allocating, initialising weights
     Running,   ///< at `instruction` of step `step`
     Finishing, ///< after the last step: gathering
-    Saving,    ///< the root: saving, evaluating
+    Saving,    ///< the root: saving
     Done,      ///< may leave
     Failed     ///< ended by an error, which `reason` tells
   };

@@ -54,6 +54,8 @@ public:
     }
     where = "";
     if (problem.empty())
+      checkFields();
+    if (problem.empty())
       checkNames();
     if (problem.empty() && package.tied)
       checkTied();
@@ -197,9 +199,23 @@ private:
     if (graphs.weight) {
       const Role labels[] = {Role::Label}, weight[] = {Role::Output};
       where = before + "weight: ";
-      checkGraph(*graphs.weight, labels, weight, count);
-      if (graphs.weight->outputs.size() != 1)
-        fail("expected it to make one number");
+      const size_t terms = graphs.weight->outputs.size();
+      if (terms < 1 || terms > kMostLossTerms)
+        return fail("expected it to make 1 to " +
+                    std::to_string(kMostLossTerms) + " numbers, got " +
+                    std::to_string(terms));
+      checkGraph(*graphs.weight, labels, weight, [&](Role role) {
+        return role == Role::Output ? terms : count(role);
+      });
+    }
+    if (graphs.logits) {
+      const Role inputs[] = {Role::Parameter, Role::Constant, Role::Input};
+      const Role logits[] = {Role::Output};
+      where = before + "logits: ";
+      checkGraph(*graphs.logits, inputs, logits, count);
+      if (graphs.logits->outputs.size() != 1 || graphs.vocabulary < 1 ||
+          graphs.vocabulary > (1u << 30))
+        fail("expected it to make one tensor, of a vocabulary of 1 to 2^30");
     }
     where = before + "backward: ";
     checkGraph(*graphs.backward, givenBack, madeBack, count);
@@ -335,6 +351,8 @@ private:
     for (const auto &graphs : kind.graphs) {
       if (!isLast && graphs->weight)
         return fail("expected a weight in the last layer alone");
+      if (!isLast && graphs->logits)
+        return fail("expected logits in the last layer alone");
       if (isLast) {
         const auto &outputs = graphs->outputs;
         if (outputs.size() != 1 || !outputs[0]->shape.empty() ||
@@ -356,8 +374,12 @@ private:
           return fail("expected it to take what the layer before it makes, for "
                       "each number of samples");
       }
-      if (!graphs->weight != !kind.graphs[0]->weight)
-        return fail("expected a weight for all numbers of samples or for none");
+      const auto terms = [](const LayerGraphsT &each) {
+        return each.weight ? each.weight->outputs.size() : 0;
+      };
+      if (terms(*graphs) != terms(*kind.graphs[0]))
+        return fail("expected a weight of as many terms for all numbers of "
+                    "samples");
       // A part of a micro-batch has its share of each buffer.
       const LayerGraphsT &most = *kind.graphs[0];
       const auto share = [&](int64_t bytes, int64_t ofMost) {
@@ -375,6 +397,55 @@ private:
     return std::ranges::equal(left, right, [](const auto &a, const auto &b) {
       return a->type == b->type && a->shape == b->shape;
     });
+  }
+
+  /// What data gives the model: a row for each sample.
+  void checkFields() {
+    const auto check =
+        [&](const char *what, const std::vector<std::string> &names,
+            const Shapes LayerGraphsT::*tensors, uint32_t layer) {
+          std::set<std::string> known;
+          for (const std::string &name : names) {
+            checkText(what, name);
+            if (!known.insert(name).second)
+              fail(std::string("expected one ") + what + " '" +
+                   printable(name) + "', got two");
+          }
+          for (const auto &graphs : kindOf(package, layer).graphs) {
+            const Shapes &shapes = graphs.get()->*tensors;
+            if (shapes.size() != names.size())
+              return fail(std::string("expected a name for each ") + what +
+                          ", got " + std::to_string(names.size()) + " for " +
+                          std::to_string(shapes.size()));
+            for (const auto &shape : shapes)
+              if (shape->shape.empty() || shape->shape[0] != graphs->samples)
+                return fail(std::string("expected each ") + what +
+                            " to have a row for each sample");
+          }
+        };
+    const auto last = static_cast<uint32_t>(package.layers.size() - 1);
+    check("input", package.inputs, &LayerGraphsT::inputs, 0);
+    check("label", package.labels, &LayerGraphsT::labels, last);
+    if (!problem.empty())
+      return;
+    const uint32_t terms = lossTerms(package);
+    for (size_t i = 0; i < package.labels.size(); ++i)
+      if (package.labels[i] == kLossScales &&
+          (terms < 2 || i + 1 < package.labels.size()))
+        fail(std::string("expected ") + kLossScales +
+             " as the last label of a loss of several terms alone");
+    if (terms < 2)
+      return;
+    for (const auto &graphs : kindOf(package, last).graphs)
+      if (package.labels.empty() || package.labels.back() != kLossScales ||
+          graphs->labels.back()->type != graphs->outputs[0]->type ||
+          graphs->labels.back()->shape !=
+              std::vector<int64_t>{graphs->samples, terms} ||
+          takes(*graphs->weight, Role::Label,
+                static_cast<uint32_t>(package.labels.size() - 1)))
+        fail(std::string("expected the last label of a loss of ") +
+             std::to_string(terms) + " terms to be " + kLossScales +
+             ", numbers of the loss's type for each sample and term");
   }
 
   /// A name is that of a tensor in a file.

@@ -369,24 +369,6 @@ int64_t labelBytes(const ModelT &model, uint32_t microBatchSize) {
   return saturatedProduct({microBatchSize, model.context, 8});
 }
 
-std::optional<int64_t> contextOf(const ModelT &model) {
-  if (!model.package)
-    return model.context;
-  auto context = [](const LayerGraphsT &graphs,
-                    const std::vector<std::unique_ptr<TensorShapeT>> &tensors)
-      -> std::optional<int64_t> {
-    if (tensors.size() != 1 || tensors[0]->type != TensorType::Int64 ||
-        tensors[0]->shape.size() != 2 || tensors[0]->shape[0] != graphs.samples)
-      return std::nullopt;
-    return tensors[0]->shape[1];
-  };
-  const LayerGraphsT &first = *kindOf(*model.package, 0).graphs[0];
-  const LayerGraphsT &last =
-      *graphsOf(*model.package, layerCount(model) - 1, first.samples);
-  const std::optional<int64_t> ofInputs = context(first, first.inputs);
-  return ofInputs == context(last, last.labels) ? ofInputs : std::nullopt;
-}
-
 int64_t boundaryBytes(const ModelT &model, Types types, uint32_t microBatchSize,
                       uint32_t layer) {
   if (model.package) {

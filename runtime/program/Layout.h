@@ -179,10 +179,6 @@ int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes);
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize);
 int64_t labelBytes(const ModelT &model, uint32_t microBatchSize);
 
-/// Tokens in a sample, where a sample of the model is that many tokens, and its
-/// labels as many, int64 each; none of another model.
-std::optional<int64_t> contextOf(const ModelT &model);
-
 /// Bytes of a loss: a float64, whatever the data type.
 inline constexpr int64_t kLossBytes = 8;
 

@@ -165,9 +165,10 @@ bool takes(const GraphT &graph, Role role, uint32_t index) {
   });
 }
 
-bool isWeighed(const PackageT &package) {
-  return package.kinds[package.layers.back()->kind]->graphs[0]->weight !=
-         nullptr;
+uint32_t lossTerms(const PackageT &package) {
+  const auto &weight =
+      package.kinds[package.layers.back()->kind]->graphs[0]->weight;
+  return weight ? static_cast<uint32_t>(weight->outputs.size()) : 0;
 }
 
 int64_t stashBytes(const LayerGraphsT &graphs) {

@@ -76,8 +76,13 @@ int64_t largestBytes(const LayerKindT &kind, const LayerGraphsT &graphs,
 /// Whether the graph takes value `index` of a role.
 bool takes(const GraphT &graph, Role role, uint32_t index);
 
-/// Whether the model's loss is a sum, and labels weigh what they say.
-bool isWeighed(const PackageT &package);
+/// The terms of the model's loss that are sums, and labels weigh what they say:
+/// 0 where the loss is a mean.
+uint32_t lossTerms(const PackageT &package);
+
+/// The name of the label that scales them where there are several.
+inline constexpr char kLossScales[] = "loss_scales";
+inline constexpr uint32_t kMostLossTerms = 16;
 
 /// Bytes, or INT64_MAX, that a forward keeps for the backward: what it saves,
 /// and those of its inputs, labels and outputs that the backward takes.

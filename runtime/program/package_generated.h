@@ -900,6 +900,8 @@ struct LayerGraphsT : public flatbuffers::NativeTable {
   std::vector<uint32_t> kept{};
   uint64_t kept_bytes = 0;
   std::unique_ptr<chimera::program::GraphT> weight{};
+  std::unique_ptr<chimera::program::GraphT> logits{};
+  uint32_t vocabulary = 0;
   uint64_t forward_flops = 0;
   uint64_t input_gradient_flops = 0;
   uint64_t weight_gradient_flops = 0;
@@ -925,9 +927,11 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_KEPT = 20,
     VT_KEPT_BYTES = 22,
     VT_WEIGHT = 24,
-    VT_FORWARD_FLOPS = 26,
-    VT_INPUT_GRADIENT_FLOPS = 28,
-    VT_WEIGHT_GRADIENT_FLOPS = 30
+    VT_LOGITS = 26,
+    VT_VOCABULARY = 28,
+    VT_FORWARD_FLOPS = 30,
+    VT_INPUT_GRADIENT_FLOPS = 32,
+    VT_WEIGHT_GRADIENT_FLOPS = 34
   };
   uint32_t samples() const {
     return GetField<uint32_t>(VT_SAMPLES, 0);
@@ -995,6 +999,18 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   chimera::program::Graph *mutable_weight() {
     return GetPointer<chimera::program::Graph *>(VT_WEIGHT);
   }
+  const chimera::program::Graph *logits() const {
+    return GetPointer<const chimera::program::Graph *>(VT_LOGITS);
+  }
+  chimera::program::Graph *mutable_logits() {
+    return GetPointer<chimera::program::Graph *>(VT_LOGITS);
+  }
+  uint32_t vocabulary() const {
+    return GetField<uint32_t>(VT_VOCABULARY, 0);
+  }
+  bool mutate_vocabulary(uint32_t _vocabulary = 0) {
+    return SetField<uint32_t>(VT_VOCABULARY, _vocabulary, 0);
+  }
   uint64_t forward_flops() const {
     return GetField<uint64_t>(VT_FORWARD_FLOPS, 0);
   }
@@ -1039,6 +1055,9 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint64_t>(verifier, VT_KEPT_BYTES, 8) &&
            VerifyOffset(verifier, VT_WEIGHT) &&
            verifier.VerifyTable(weight()) &&
+           VerifyOffset(verifier, VT_LOGITS) &&
+           verifier.VerifyTable(logits()) &&
+           VerifyField<uint32_t>(verifier, VT_VOCABULARY, 4) &&
            VerifyField<uint64_t>(verifier, VT_FORWARD_FLOPS, 8) &&
            VerifyField<uint64_t>(verifier, VT_INPUT_GRADIENT_FLOPS, 8) &&
            VerifyField<uint64_t>(verifier, VT_WEIGHT_GRADIENT_FLOPS, 8) &&
@@ -1086,6 +1105,12 @@ struct LayerGraphsBuilder {
   void add_weight(flatbuffers::Offset<chimera::program::Graph> weight) {
     fbb_.AddOffset(LayerGraphs::VT_WEIGHT, weight);
   }
+  void add_logits(flatbuffers::Offset<chimera::program::Graph> logits) {
+    fbb_.AddOffset(LayerGraphs::VT_LOGITS, logits);
+  }
+  void add_vocabulary(uint32_t vocabulary) {
+    fbb_.AddElement<uint32_t>(LayerGraphs::VT_VOCABULARY, vocabulary, 0);
+  }
   void add_forward_flops(uint64_t forward_flops) {
     fbb_.AddElement<uint64_t>(LayerGraphs::VT_FORWARD_FLOPS, forward_flops, 0);
   }
@@ -1127,6 +1152,8 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> kept = 0,
     uint64_t kept_bytes = 0,
     flatbuffers::Offset<chimera::program::Graph> weight = 0,
+    flatbuffers::Offset<chimera::program::Graph> logits = 0,
+    uint32_t vocabulary = 0,
     uint64_t forward_flops = 0,
     uint64_t input_gradient_flops = 0,
     uint64_t weight_gradient_flops = 0) {
@@ -1135,6 +1162,8 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(
   builder_.add_input_gradient_flops(input_gradient_flops);
   builder_.add_forward_flops(forward_flops);
   builder_.add_kept_bytes(kept_bytes);
+  builder_.add_vocabulary(vocabulary);
+  builder_.add_logits(logits);
   builder_.add_weight(weight);
   builder_.add_kept(kept);
   builder_.add_backward(backward);
@@ -1166,6 +1195,8 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphsDirect(
     const std::vector<uint32_t> *kept = nullptr,
     uint64_t kept_bytes = 0,
     flatbuffers::Offset<chimera::program::Graph> weight = 0,
+    flatbuffers::Offset<chimera::program::Graph> logits = 0,
+    uint32_t vocabulary = 0,
     uint64_t forward_flops = 0,
     uint64_t input_gradient_flops = 0,
     uint64_t weight_gradient_flops = 0) {
@@ -1188,6 +1219,8 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphsDirect(
       kept__,
       kept_bytes,
       weight,
+      logits,
+      vocabulary,
       forward_flops,
       input_gradient_flops,
       weight_gradient_flops);
@@ -1635,6 +1668,8 @@ struct PackageT : public flatbuffers::NativeTable {
   uint32_t version = 0;
   std::string producer{};
   chimera::program::DataType type = chimera::program::DataType::Float32;
+  std::vector<std::string> inputs{};
+  std::vector<std::string> labels{};
   std::vector<std::unique_ptr<chimera::program::LayerKindT>> kinds{};
   std::vector<std::unique_ptr<chimera::program::LayerT>> layers{};
   std::unique_ptr<chimera::program::TiedParameter> tied{};
@@ -1652,9 +1687,11 @@ struct Package FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_VERSION = 4,
     VT_PRODUCER = 6,
     VT_TYPE = 8,
-    VT_KINDS = 10,
-    VT_LAYERS = 12,
-    VT_TIED = 14
+    VT_INPUTS = 10,
+    VT_LABELS = 12,
+    VT_KINDS = 14,
+    VT_LAYERS = 16,
+    VT_TIED = 18
   };
   uint32_t version() const {
     return GetField<uint32_t>(VT_VERSION, 0);
@@ -1673,6 +1710,18 @@ struct Package FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   }
   bool mutate_type(chimera::program::DataType _type = static_cast<chimera::program::DataType>(0)) {
     return SetField<uint8_t>(VT_TYPE, static_cast<uint8_t>(_type), 0);
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *inputs() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_INPUTS);
+  }
+  flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *mutable_inputs() {
+    return GetPointer<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_INPUTS);
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *labels() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_LABELS);
+  }
+  flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *mutable_labels() {
+    return GetPointer<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_LABELS);
   }
   const flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerKind>> *kinds() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerKind>> *>(VT_KINDS);
@@ -1698,6 +1747,12 @@ struct Package FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_PRODUCER) &&
            verifier.VerifyString(producer()) &&
            VerifyField<uint8_t>(verifier, VT_TYPE, 1) &&
+           VerifyOffsetRequired(verifier, VT_INPUTS) &&
+           verifier.VerifyVector(inputs()) &&
+           verifier.VerifyVectorOfStrings(inputs()) &&
+           VerifyOffsetRequired(verifier, VT_LABELS) &&
+           verifier.VerifyVector(labels()) &&
+           verifier.VerifyVectorOfStrings(labels()) &&
            VerifyOffsetRequired(verifier, VT_KINDS) &&
            verifier.VerifyVector(kinds()) &&
            verifier.VerifyVectorOfTables(kinds()) &&
@@ -1725,6 +1780,12 @@ struct PackageBuilder {
   void add_type(chimera::program::DataType type) {
     fbb_.AddElement<uint8_t>(Package::VT_TYPE, static_cast<uint8_t>(type), 0);
   }
+  void add_inputs(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> inputs) {
+    fbb_.AddOffset(Package::VT_INPUTS, inputs);
+  }
+  void add_labels(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> labels) {
+    fbb_.AddOffset(Package::VT_LABELS, labels);
+  }
   void add_kinds(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerKind>>> kinds) {
     fbb_.AddOffset(Package::VT_KINDS, kinds);
   }
@@ -1742,6 +1803,8 @@ struct PackageBuilder {
     const auto end = fbb_.EndTable(start_);
     auto o = flatbuffers::Offset<Package>(end);
     fbb_.Required(o, Package::VT_PRODUCER);
+    fbb_.Required(o, Package::VT_INPUTS);
+    fbb_.Required(o, Package::VT_LABELS);
     fbb_.Required(o, Package::VT_KINDS);
     fbb_.Required(o, Package::VT_LAYERS);
     return o;
@@ -1753,6 +1816,8 @@ inline flatbuffers::Offset<Package> CreatePackage(
     uint32_t version = 0,
     flatbuffers::Offset<flatbuffers::String> producer = 0,
     chimera::program::DataType type = chimera::program::DataType::Float32,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> inputs = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> labels = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerKind>>> kinds = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Layer>>> layers = 0,
     const chimera::program::TiedParameter *tied = nullptr) {
@@ -1760,6 +1825,8 @@ inline flatbuffers::Offset<Package> CreatePackage(
   builder_.add_tied(tied);
   builder_.add_layers(layers);
   builder_.add_kinds(kinds);
+  builder_.add_labels(labels);
+  builder_.add_inputs(inputs);
   builder_.add_producer(producer);
   builder_.add_version(version);
   builder_.add_type(type);
@@ -1776,10 +1843,14 @@ inline flatbuffers::Offset<Package> CreatePackageDirect(
     uint32_t version = 0,
     const char *producer = nullptr,
     chimera::program::DataType type = chimera::program::DataType::Float32,
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *inputs = nullptr,
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *labels = nullptr,
     const std::vector<flatbuffers::Offset<chimera::program::LayerKind>> *kinds = nullptr,
     const std::vector<flatbuffers::Offset<chimera::program::Layer>> *layers = nullptr,
     const chimera::program::TiedParameter *tied = nullptr) {
   auto producer__ = producer ? _fbb.CreateString(producer) : 0;
+  auto inputs__ = inputs ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*inputs) : 0;
+  auto labels__ = labels ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*labels) : 0;
   auto kinds__ = kinds ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::LayerKind>>(*kinds) : 0;
   auto layers__ = layers ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::Layer>>(*layers) : 0;
   return chimera::program::CreatePackage(
@@ -1787,6 +1858,8 @@ inline flatbuffers::Offset<Package> CreatePackageDirect(
       version,
       producer__,
       type,
+      inputs__,
+      labels__,
       kinds__,
       layers__,
       tied);
@@ -1974,6 +2047,8 @@ inline LayerGraphsT::LayerGraphsT(const LayerGraphsT &o)
         kept(o.kept),
         kept_bytes(o.kept_bytes),
         weight((o.weight) ? new chimera::program::GraphT(*o.weight) : nullptr),
+        logits((o.logits) ? new chimera::program::GraphT(*o.logits) : nullptr),
+        vocabulary(o.vocabulary),
         forward_flops(o.forward_flops),
         input_gradient_flops(o.input_gradient_flops),
         weight_gradient_flops(o.weight_gradient_flops) {
@@ -1999,6 +2074,8 @@ inline LayerGraphsT &LayerGraphsT::operator=(LayerGraphsT o) FLATBUFFERS_NOEXCEP
   std::swap(kept, o.kept);
   std::swap(kept_bytes, o.kept_bytes);
   std::swap(weight, o.weight);
+  std::swap(logits, o.logits);
+  std::swap(vocabulary, o.vocabulary);
   std::swap(forward_flops, o.forward_flops);
   std::swap(input_gradient_flops, o.input_gradient_flops);
   std::swap(weight_gradient_flops, o.weight_gradient_flops);
@@ -2025,6 +2102,8 @@ inline void LayerGraphs::UnPackTo(LayerGraphsT *_o, const flatbuffers::resolver_
   { auto _e = kept(); if (_e) { _o->kept.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->kept[_i] = _e->Get(_i); } } }
   { auto _e = kept_bytes(); _o->kept_bytes = _e; }
   { auto _e = weight(); if (_e) _o->weight = std::unique_ptr<chimera::program::GraphT>(_e->UnPack(_resolver)); }
+  { auto _e = logits(); if (_e) _o->logits = std::unique_ptr<chimera::program::GraphT>(_e->UnPack(_resolver)); }
+  { auto _e = vocabulary(); _o->vocabulary = _e; }
   { auto _e = forward_flops(); _o->forward_flops = _e; }
   { auto _e = input_gradient_flops(); _o->input_gradient_flops = _e; }
   { auto _e = weight_gradient_flops(); _o->weight_gradient_flops = _e; }
@@ -2049,6 +2128,8 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBuffe
   auto _kept = _fbb.CreateVector(_o->kept);
   auto _kept_bytes = _o->kept_bytes;
   auto _weight = _o->weight ? CreateGraph(_fbb, _o->weight.get(), _rehasher) : 0;
+  auto _logits = _o->logits ? CreateGraph(_fbb, _o->logits.get(), _rehasher) : 0;
+  auto _vocabulary = _o->vocabulary;
   auto _forward_flops = _o->forward_flops;
   auto _input_gradient_flops = _o->input_gradient_flops;
   auto _weight_gradient_flops = _o->weight_gradient_flops;
@@ -2065,6 +2146,8 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBuffe
       _kept,
       _kept_bytes,
       _weight,
+      _logits,
+      _vocabulary,
       _forward_flops,
       _input_gradient_flops,
       _weight_gradient_flops);
@@ -2218,6 +2301,8 @@ inline PackageT::PackageT(const PackageT &o)
       : version(o.version),
         producer(o.producer),
         type(o.type),
+        inputs(o.inputs),
+        labels(o.labels),
         tied((o.tied) ? new chimera::program::TiedParameter(*o.tied) : nullptr) {
   kinds.reserve(o.kinds.size());
   for (const auto &kinds_ : o.kinds) { kinds.emplace_back((kinds_) ? new chimera::program::LayerKindT(*kinds_) : nullptr); }
@@ -2229,6 +2314,8 @@ inline PackageT &PackageT::operator=(PackageT o) FLATBUFFERS_NOEXCEPT {
   std::swap(version, o.version);
   std::swap(producer, o.producer);
   std::swap(type, o.type);
+  std::swap(inputs, o.inputs);
+  std::swap(labels, o.labels);
   std::swap(kinds, o.kinds);
   std::swap(layers, o.layers);
   std::swap(tied, o.tied);
@@ -2247,6 +2334,8 @@ inline void Package::UnPackTo(PackageT *_o, const flatbuffers::resolver_function
   { auto _e = version(); _o->version = _e; }
   { auto _e = producer(); if (_e) _o->producer = _e->str(); }
   { auto _e = type(); _o->type = _e; }
+  { auto _e = inputs(); if (_e) { _o->inputs.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->inputs[_i] = _e->Get(_i)->str(); } } }
+  { auto _e = labels(); if (_e) { _o->labels.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->labels[_i] = _e->Get(_i)->str(); } } }
   { auto _e = kinds(); if (_e) { _o->kinds.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->kinds[_i] = std::unique_ptr<chimera::program::LayerKindT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = layers(); if (_e) { _o->layers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->layers[_i] = std::unique_ptr<chimera::program::LayerT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = tied(); if (_e) _o->tied = std::unique_ptr<chimera::program::TiedParameter>(new chimera::program::TiedParameter(*_e)); }
@@ -2263,6 +2352,8 @@ inline flatbuffers::Offset<Package> CreatePackage(flatbuffers::FlatBufferBuilder
   auto _version = _o->version;
   auto _producer = _fbb.CreateString(_o->producer);
   auto _type = _o->type;
+  auto _inputs = _fbb.CreateVectorOfStrings(_o->inputs);
+  auto _labels = _fbb.CreateVectorOfStrings(_o->labels);
   auto _kinds = _fbb.CreateVector<flatbuffers::Offset<chimera::program::LayerKind>> (_o->kinds.size(), [](size_t i, _VectorArgs *__va) { return CreateLayerKind(*__va->__fbb, __va->__o->kinds[i].get(), __va->__rehasher); }, &_va );
   auto _layers = _fbb.CreateVector<flatbuffers::Offset<chimera::program::Layer>> (_o->layers.size(), [](size_t i, _VectorArgs *__va) { return CreateLayer(*__va->__fbb, __va->__o->layers[i].get(), __va->__rehasher); }, &_va );
   auto _tied = _o->tied ? _o->tied.get() : nullptr;
@@ -2271,6 +2362,8 @@ inline flatbuffers::Offset<Package> CreatePackage(flatbuffers::FlatBufferBuilder
       _version,
       _producer,
       _type,
+      _inputs,
+      _labels,
       _kinds,
       _layers,
       _tied);

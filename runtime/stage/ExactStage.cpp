@@ -89,7 +89,7 @@ public:
     uint64_t hash = mix({kForward, stage, microBatch.step, numberOf(microBatch),
                          digestOf(input), digestOf(labels), digestOf(weights)});
     fill(output, hash, kOutput);
-    if (wanted == Wanted::Output)
+    if (!keepsStash(wanted))
       return nullptr;
     return std::make_unique<ExactStash>(hash, kForward);
   }
@@ -196,5 +196,10 @@ void SyntheticData::load(program::ValueKind kind, MicroBatch microBatch,
                          Bytes output) {
   uint64_t hash = mix(
       {seed, static_cast<uint64_t>(kind), microBatch.step, microBatch.index});
-  eachWord(output, [&](uint64_t i, uint64_t) { return mix({hash, i}); });
+  // A part's words are the micro-batch's.
+  const uint64_t first =
+      microBatch.part * ((output.size() + sizeof(hash) - 1) / sizeof(hash));
+  eachWord(output, [&](uint64_t i, uint64_t) {
+    return mix({hash, first + i});
+  });
 }

@@ -45,8 +45,14 @@ public:
 };
 
 /// What a forward is to make: where its stash will be recomputed, the output
-/// alone, and then the stash alone.
-enum class Wanted { Both, Output, Stash };
+/// alone, and then the stash alone. Where a model is evaluated, the output
+/// alone, and as it is without dropout.
+enum class Wanted { Both, Output, Stash, Evaluation };
+
+/// Whether a forward makes a stash.
+inline bool keepsStash(Wanted wanted) {
+  return wanted == Wanted::Both || wanted == Wanted::Stash;
+}
 
 /// Whether a weight gradient is added to what its memory holds, or begins the
 /// sum there: is written over whatever that memory held.
@@ -106,9 +112,9 @@ public:
 class DataSource {
 public:
   virtual ~DataSource() = default;
-  /// Fills `output` with the tokens or labels (`kind`) of a whole micro-batch.
-  /// A function of its arguments and the seed alone. Safe to call from any
-  /// rank's thread.
+  /// Fills `output` with the tokens or labels (`kind`) of a micro-batch or of a
+  /// part of one. A function of its arguments and the seed alone. Safe to call
+  /// from any rank's thread.
   virtual void load(program::ValueKind kind, MicroBatch microBatch,
                     Bytes output) = 0;
   /// How much the loss of a whole micro-batch weighs: 1 where it is a mean.

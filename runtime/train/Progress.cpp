@@ -50,6 +50,18 @@ void Progress::step(const StepEvent &event) {
   append(line.dump());
 }
 
+void Progress::evaluation(uint64_t steps, double loss) {
+  if (!options.quiet && steps < options.steps) {
+    endLine();
+    std::printf("held-out loss %.4f after %llu steps\n", loss,
+                static_cast<unsigned long long>(steps));
+    std::fflush(stdout);
+  }
+  if (log)
+    append(nlohmann::ordered_json{{"step", steps}, {"held_out_loss", loss}}
+               .dump());
+}
+
 void Progress::append(const std::string &line) try {
   log->append(line + "\n");
 } catch (...) {

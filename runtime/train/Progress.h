@@ -17,7 +17,8 @@ namespace chimera::runtime {
 
 /// The progress line on standard output (one line rewritten on a terminal, else
 /// a line now and then, and none where nobody reads them) and the log: a JSON
-/// object a line for each step, at the end one with the key "summary". Steps
+/// object a line for each step and each evaluation, at the end one with the key
+/// "summary". Steps
 /// count from 1. Numbers are logged so that they read back to the last bit.
 ///
 /// The log is a LogFile.
@@ -36,6 +37,9 @@ public:
   explicit Progress(const Options &options);
   /// Shows the step, and then logs it.
   void step(const StepEvent &event);
+  /// Shows, unless it is the run's last word, and logs a loss on held-out data
+  /// after so many steps.
+  void evaluation(uint64_t steps, double loss);
   /// Ends the line that is rewritten on a terminal, if there is one: to be
   /// called before anything else is printed.
   void endLine();

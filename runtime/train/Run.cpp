@@ -37,10 +37,24 @@ uint32_t chimera::runtime::rootOf(const program::ProgramT &program) {
   return root == UINT32_MAX ? 0 : root;
 }
 
+Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
+  Evaluation evaluation = run.evaluation;
+  if (!isRoot || !evaluation.onLoss)
+    evaluation.onLoss = [](uint64_t, double) {};
+  return evaluation;
+}
+
 void chimera::runtime::checkRun(const TrainingRun &run) {
   if (run.gatherGradients && run.steps == 0)
     throw std::invalid_argument("expected at least one step where the last "
                                 "one's gradients are asked for, got none");
+  if (run.evaluation.every > 0 &&
+      run.program.updates != program::Updates::Flush)
+    throw std::invalid_argument(
+        "expected a schedule with a flush for evaluations between steps, got " +
+        run.program.schedule +
+        ": without one, no moment has all weights of one step; leave out "
+        "--evaluate-every to evaluate at the end alone");
   for (uint32_t stage = 0; stage < run.program.stages.size(); ++stage)
     run.stages(run.program, stage);
 }
@@ -61,7 +75,9 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
                  {"--timeout", static_cast<uint64_t>(run.timeout.count())},
                  {"wish for weights", run.gatherWeights},
                  {"wish for gradients", run.gatherGradients},
-                 {"wish for a profile", run.profile}});
+                 {"wish for a profile", run.profile},
+                 {"passes of an evaluation", run.evaluation.passes},
+                 {"--evaluate-every", run.evaluation.every}});
   return shared;
 }
 
@@ -112,6 +128,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   Profile profile;
   if (run.profile)
     options.profile = &profile;
+  options.evaluation = evaluationOf(run, isRoot);
   Interpreter interpreter(run.program, communication.groups, run.stages,
                           run.data, device, channels, status, options);
 
@@ -145,14 +162,16 @@ void runRank(const TrainingRun &run, const Communication &communication,
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
+  double ofSteps = 0;
   interpreter.run(run.steps, [&](uint64_t step, std::optional<Loss> loss) {
+    ofSteps = seconds();
     if (isRoot && run.onStep)
-      run.onStep({step, loss, seconds()});
+      run.onStep({step, loss, ofSteps});
   });
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
-  finishRank(run, control, interpreter, seconds(),
+  finishRank(run, control, interpreter, ofSteps,
              device.takenBytes().value_or(0), profile, status, fail);
 }
 

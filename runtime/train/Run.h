@@ -55,10 +55,9 @@ struct TrainingRun {
   /// Further settings that ranks in processes of their own must have in common:
   /// otherwise the run fails before its first step.
   std::vector<Shared> shared = {};
-  /// The longest wait for another rank. While the root saves and evaluates, it
-  /// is the longest wait for a sign of life from it. It also limits one
-  /// instruction of a rank that is a thread, and the root's saving and
-  /// evaluating where that hangs.
+  /// The longest wait for another rank. While the root saves, it is the longest
+  /// wait for a sign of life from it. It also limits one instruction of a rank
+  /// that is a thread, and the root's saving where that hangs.
   std::chrono::milliseconds timeout = kForever;
   /// SIGINT and SIGTERM end the process with a report and status 128 + signal,
   /// SIGUSR1 stops all ranks after the same step. Without it nothing is heard.
@@ -67,6 +66,8 @@ struct TrainingRun {
   bool gatherGradients = false;
   bool checkReplicas = false;
   bool profile = false;
+  /// How the model is evaluated, if it is; its onLoss is called like onStep.
+  Evaluation evaluation = {};
   const MemoryMeter *meter = nullptr;
   /// Whose devices the ranks have; else they compute on the host. A process has
   /// one for each of its ranks, or is one rank, which may share it.
@@ -94,6 +95,9 @@ class RunFailure : public std::runtime_error {
 
 /// The lowest rank that has the loss, 0 where none has.
 uint32_t rootOf(const program::ProgramT &program);
+
+/// The run's evaluation, of which the root alone hears.
+Evaluation evaluationOf(const TrainingRun &run, bool isRoot);
 
 /// Makes every stage of the program once and drops it, so that one that does
 /// not fit is told before anything runs. Throws what the factory throws, and

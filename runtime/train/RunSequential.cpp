@@ -31,7 +31,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
     writeReport(
         "ended by " + signalName(signal) +
         (isSaving.load()
-             ? " while saving and evaluating\n"
+             ? " while saving\n"
              : " in step " + std::to_string(stepsDone.load() + 1) + "\n"));
     endProcess(128 + signal);
   });
@@ -47,20 +47,24 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
+  double ofSteps = 0;
   SequentialResult trained = trainSequentially(
-      run.program, made, run.data, run.steps, [&](uint64_t step, Loss loss) {
+      run.program, made, run.data, run.steps,
+      [&](uint64_t step, Loss loss) {
+        ofSteps = seconds();
         if (run.onStep)
-          run.onStep({step, loss, seconds()});
+          run.onStep({step, loss, ofSteps});
         stepsDone.store(step + 1);
         return !stop.load();
-      });
+      },
+      evaluationOf(run, /*isRoot=*/true));
   isSaving.store(true);
   RunResult result = {.weights = std::move(trained.weights),
                       .gradients = std::move(trained.gradients),
                       .ranks = {},
                       .profiles = {},
                       .steps = stepsDone.load(),
-                      .seconds = seconds()};
+                      .seconds = ofSteps};
   if (!run.onResult)
     return;
   // As in a run of one rank: nobody hears the signs, but what hangs is told.

@@ -33,12 +33,14 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks,
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
   uint32_t root = rootOf(run.program);
+  double ofSteps = 0;
   ranks.run(run.steps,
             [&](uint32_t rank, uint64_t step, std::optional<Loss> loss) {
+              ofSteps = seconds();
               if (rank == root && run.onStep)
-                run.onStep({step, loss, seconds()});
+                run.onStep({step, loss, ofSteps});
             });
-  return seconds();
+  return ofSteps;
 }
 } // namespace
 
@@ -55,13 +57,19 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
   if (run.onThread)
     run.onThread();
   try {
-    SimulatedRanks ranks(
-        run.program, run.stages, run.data,
-        {.seed = seed,
-         .interpreter =
-             {.keepGradients = run.gatherGradients,
-              .mayBegin = [&](uint64_t step) { return page.mayBegin(step); }},
-         .statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); }});
+    SimulatedRanks::Options options;
+    options.seed = seed;
+    options.interpreter.keepGradients = run.gatherGradients;
+    options.interpreter.mayBegin = [&](uint64_t step) {
+      return page.mayBegin(step);
+    };
+    options.interpreter.evaluation = run.evaluation;
+    options.onEvaluation = [&, root = rootOf(run.program)](
+                               uint32_t rank, uint64_t step, double loss) {
+      evaluationOf(run, rank == root).onLoss(step, loss);
+    };
+    options.statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); };
+    SimulatedRanks ranks(run.program, run.stages, run.data, options);
     double seconds = runSteps(run, ranks, page);
     for (uint32_t rank = 0; rank < count; ++rank)
       page.of(rank).enter(Status::Finishing);

@@ -145,7 +145,8 @@ void append(Memory &whole, ConstBytes part) {
 SequentialResult chimera::runtime::trainSequentially(
     const program::ProgramT &program,
     const std::vector<std::unique_ptr<Stage>> &stages, DataSource &data,
-    uint64_t steps, const std::function<bool(uint64_t, Loss)> &onStep) {
+    uint64_t steps, const std::function<bool(uint64_t, Loss)> &onStep,
+    const Evaluation &evaluation) {
   size_t count = stages.size();
   if (count != 1 && count != program.stages.size())
     throw std::invalid_argument(
@@ -179,8 +180,11 @@ SequentialResult chimera::runtime::trainSequentially(
   auto train = [&](uint64_t step, uint64_t copy, uint32_t m, Sum sum) {
     uint64_t index = copy * program.micro_batches + m;
     uint32_t parts = pieces.partsOf(m);
-    data.load(ValueKind::Tokens, {step, index}, tokens);
-    data.load(ValueKind::Labels, {step, index}, labels);
+    for (uint32_t part = 0; part < parts; ++part) {
+      const MicroBatch piece{step, index, part, parts};
+      data.load(ValueKind::Tokens, piece, slice(tokens, part, parts));
+      data.load(ValueKind::Labels, piece, slice(labels, part, parts));
+    }
     for (size_t s = 0; s < count; ++s)
       weights[s] = flushes ? &memory[s].weights : &older[s].read(step, m);
     // As in a pipeline all forwards come first: a backward takes the loss of
@@ -222,6 +226,38 @@ SequentialResult chimera::runtime::trainSequentially(
     }
   };
 
+  auto sumOf = [&] {
+    Memory sum(loss.size());
+    std::vector<const std::byte *> each;
+    for (uint64_t m = 0; m < microBatches; ++m)
+      each.push_back(losses.data() + m * sum.size());
+    fold(stages.back()->lossType(), each, sum.data(), sum.size());
+    return sum;
+  };
+  auto evaluate = [&](uint64_t step) {
+    double sum = 0, weight = 0;
+    for (uint64_t pass = 0; pass < evaluation.passes; ++pass) {
+      for (uint64_t index = 0; index < microBatches; ++index) {
+        const MicroBatch all{pass, index};
+        evaluation.data->load(ValueKind::Tokens, all, tokens);
+        evaluation.data->load(ValueKind::Labels, all, labels);
+        for (size_t s = 0; s < count; ++s) {
+          const bool last = s + 1 == count;
+          stages[s]->forward(
+              all, s ? memory[s - 1].output : tokens,
+              last ? Bytes(labels) : Bytes(), memory[s].weights,
+              last ? Bytes(losses).subspan(index * loss.size(), loss.size())
+                   : Bytes(memory[s].output),
+              Wanted::Evaluation);
+        }
+      }
+      sum += readLoss(sumOf(), stages.back()->lossType(), /*weight=*/1).mean;
+      weight += totalWeight(program, *evaluation.data, pass, 0,
+                            program.micro_batches);
+    }
+    evaluation.onLoss(step, meanOf(sum, weight));
+  };
+
   SequentialResult result;
   for (uint64_t step = 0; step < steps; ++step) {
     for (uint64_t u = 0; u < updates; ++u) {
@@ -232,17 +268,19 @@ SequentialResult chimera::runtime::trainSequentially(
       update(step * updates + u, step, static_cast<uint32_t>(u * perUpdate));
     }
 
-    ElementType type = stages.back()->lossType();
-    Memory sum(loss.size());
-    std::vector<const std::byte *> each;
-    for (uint64_t m = 0; m < microBatches; ++m)
-      each.push_back(losses.data() + m * sum.size());
-    fold(type, each, sum.data(), sum.size());
-    result.losses.push_back(readLoss(
-        sum, type, totalWeight(program, data, step, 0, program.micro_batches)));
-    if (onStep && !onStep(step, result.losses.back()))
+    result.losses.push_back(
+        readLoss(sumOf(), stages.back()->lossType(),
+                 totalWeight(program, data, step, 0, program.micro_batches)));
+    const bool goesOn = !onStep || onStep(step, result.losses.back());
+    const bool isLast = !goesOn || step + 1 == steps;
+    if (!isLast && evaluation.data && evaluation.every > 0 &&
+        (step + 1) % evaluation.every == 0)
+      evaluate(step + 1);
+    if (!goesOn)
       break;
   }
+  if (evaluation.data)
+    evaluate(result.losses.size());
   for (size_t s = 0; s < count; ++s) {
     scaleElements(stages[s]->weightType(), memory[s].gradient, scale);
     append(result.weights,

@@ -136,9 +136,8 @@ void SignsOfLife::during(
       patience = Deadline(timeout);
     } else if (!hangs && patience.passed()) {
       hangs = true;
-      runOrEnd("telling that saving and evaluating hangs", [&] {
-        onHang(timedOut(timeout, "its saving and evaluating to go on"));
-      });
+      runOrEnd("telling that saving hangs",
+               [&] { onHang(timedOut(timeout, "its saving to go on")); });
     }
   }
   worker->finish();

@@ -83,7 +83,7 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
   case Status::Finishing:
     return std::string("past its last step, since ") + since + stopped;
   case Status::Saving:
-    return std::string("saving and evaluating, since ") + since + stopped;
+    return std::string("saving, since ") + since + stopped;
   case Status::Done:
     return "done" + stopped;
   default:

@@ -18,6 +18,9 @@ early and in buckets, against the same without, to the last bit. With
 --package it trains an exported model instead, from its values. With --tied the
 head multiplies by the token embedding, which first and last stage then both hold.
 
+Each run is evaluated on held-out text too, by all ranks, between steps where these
+have a flush and at the end.
+
 Weights and last-step gradients agree if per tensor the largest difference is at
 most 1e-10 * max(1, the largest element). Prints a line for each comparison and
 exits non-zero if one fails.
@@ -111,9 +114,9 @@ def worst_difference(ours, theirs):
     return worst
 
 
-def losses(log):
+def losses(log, kind="loss"):
     rows = [json.loads(line) for line in log.read_text().splitlines()]
-    return [row["loss"] for row in rows if "loss" in row and "step" in row]
+    return [row[kind] for row in rows if kind in row and "step" in row]
 
 
 class Training:
@@ -126,10 +129,11 @@ class Training:
         # fmt: off
         run(*launcher, tools / "chimera-run", program, "--data", data,
             "--steps", STEPS, "--threads", 1, "--quiet", "--timeout", 60,
-            "--evaluate-batches", 0, "--save", self.weights,
+            "--evaluate-batches", 1, "--save", self.weights,
             "--save-gradients", self.gradients, "--log", log, *options)
         # fmt: on
         self.losses = losses(log)
+        self.held_out = losses(log, "held_out_loss")
 
 
 class Checks:
@@ -148,21 +152,24 @@ def compare(checks, what, ours, theirs):
             read_tensors(getattr(theirs, part)), read_tensors(getattr(ours, part))
         )
         checks.check(worst <= TOLERANCE, f"{what}: {part} differ by {worst:.2g}")
-    checks.check(
-        len(ours.losses) == STEPS
-        and all(
-            abs(a - b) <= TOLERANCE * max(1, abs(b))
-            for a, b in zip(ours.losses, theirs.losses, strict=True)
-        ),
-        f"{what}: losses {ours.losses[0]:.6f} … {ours.losses[-1]:.6f}",
-    )
+    for of, count in (("losses", STEPS), ("held_out", 1)):
+        own, other = getattr(ours, of), getattr(theirs, of)
+        checks.check(
+            len(own) >= count
+            and all(
+                abs(a - b) <= TOLERANCE * max(1, abs(b))
+                for a, b in zip(own, other, strict=True)
+            ),
+            f"{what}: {of} {own[0]:.6f} … {own[-1]:.6f}",
+        )
 
 
 def same_bits(checks, what, ours, theirs):
     for part in ("weights", "gradients"):
         equal = getattr(ours, part).read_bytes() == getattr(theirs, part).read_bytes()
         checks.check(equal, f"{what}: {part} to the last bit")
-    checks.check(ours.losses == theirs.losses, f"{what}: losses to the last bit")
+    equal = (ours.losses, ours.held_out) == (theirs.losses, theirs.held_out)
+    checks.check(equal, f"{what}: losses to the last bit")
 
 
 def main():
@@ -182,7 +189,8 @@ def main():
         help="of an exported model to train instead, in float64, for micro-batches "
         "of 2 samples and halves of them",
     )  # fmt: skip
-    parser.add_argument("--mask", type=int, help="the token that masks, of --package")
+    parser.add_argument("--mask", help="chimera-run's, for --package")
+    parser.add_argument("--pairs", help="likewise")
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     args = parser.parse_args()
@@ -249,8 +257,11 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     common = (args.tools, program, args.data)
     values = args.package and args.package / "values.safetensors"
     loaded = ("--load", values) if values and values.exists() else ()
-    if args.mask is not None:
-        loaded += ("--mask", args.mask)
+    for option in ("mask", "pairs"):
+        if value := getattr(args, option):
+            loaded += (f"--{option}", value)
+    if schedule not in WITHOUT_FLUSH:
+        loaded += ("--evaluate-every", 2)
     if not sequential:
         sequential = Training(
             folder, f"{name}.sequential", [], *common, "--sequential", *loaded

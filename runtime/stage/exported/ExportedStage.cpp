@@ -85,14 +85,6 @@ public:
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
                                  Bytes output, Wanted wanted) override {
-    return run(microBatch, /*drops=*/true, input, labels, weights, output,
-               wanted);
-  }
-
-  /// A forward; nothing is dropped unless it `drops`.
-  std::unique_ptr<Stash> run(MicroBatch microBatch, bool drops,
-                             ConstBytes input, ConstBytes labels,
-                             ConstBytes weights, Bytes output, Wanted wanted) {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     const std::vector<const Layer *> layers = layersFor(microBatch);
@@ -108,7 +100,7 @@ public:
                                         : program::bytesOf(end.outputs));
 
     std::unique_ptr<ForwardStash> stash;
-    if (wanted != Wanted::Output) {
+    if (keepsStash(wanted)) {
       stash = std::make_unique<ForwardStash>();
       stash->weights = weights.data();
     }
@@ -121,7 +113,9 @@ public:
       Layer::ForBackward stashed;
       values = inLayer(k, [&] {
         return layers[k]->forward(
-            contextOf(k, drops ? std::optional(microBatch) : std::nullopt),
+            contextOf(k, wanted == Wanted::Evaluation
+                             ? std::nullopt
+                             : std::optional(microBatch)),
             boundOf(k, bound), std::move(values),
             ends ? targets : std::vector<Tensor>(),
             /*wantsOutputs=*/!(ends && wanted == Wanted::Stash),
@@ -308,7 +302,7 @@ private:
 
   /// Of a part in the loss of its micro-batch: all where losses are sums.
   double shareOf(MicroBatch microBatch) const {
-    return isWeighed(package) ? 1 : 1. / microBatch.parts;
+    return program::lossTerms(package) > 0 ? 1 : 1. / microBatch.parts;
   }
 
   /// A loss's own gradient is one, and goes to each part's by its share.
@@ -409,14 +403,4 @@ std::unique_ptr<Stage> chimera::runtime::makeWholeExportedModel(
     const program::ProgramT &program,
     std::shared_ptr<const InitialValues> values) {
   return makeStage(program, 0, 0, std::move(values), Place());
-}
-
-double chimera::runtime::lossOf(const program::ProgramT &program,
-                                ConstBytes weights, ConstBytes inputs,
-                                ConstBytes labels) {
-  auto model = makeStage(program, 0, 0, nullptr, Place());
-  double loss = 0;
-  model->run({.step = 0, .index = 0}, /*drops=*/false, inputs, labels, weights,
-             std::as_writable_bytes(std::span(&loss, 1)), Wanted::Output);
-  return loss;
 }

@@ -47,19 +47,13 @@ std::unique_ptr<Stage>
 makeWholeExportedModel(const program::ProgramT &program,
                        std::shared_ptr<const InitialValues> values);
 
-/// The model's loss on a micro-batch, of as many samples as the program's have,
-/// without dropout.
-double lossOf(const program::ProgramT &program, ConstBytes weights,
-              ConstBytes inputs, ConstBytes labels);
-
-/// What labels of as many samples as the program's micro-batches have weigh, by
-/// the package: 1 where its loss is a mean.
-double weightOf(const program::ProgramT &program, ConstBytes labels);
-
 /// `data` with the weights that the package of the program, which must outlive
-/// it, gives its labels.
+/// it, gives its labels. Where the loss has several terms, micro-batches weigh
+/// alike, and the labels get their last field: the number of micro-batches by
+/// what the term's labels weigh in all of them. All: those of `together` steps.
 std::unique_ptr<DataSource> withWeights(const program::ProgramT &program,
-                                        std::unique_ptr<DataSource> data);
+                                        std::unique_ptr<DataSource> data,
+                                        uint64_t together = 1);
 
 } // namespace chimera::runtime
 

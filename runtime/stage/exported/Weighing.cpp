@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/program/Fields.h"
 #include "runtime/program/Layout.h"
 #include "runtime/stage/exported/Executable.h"
 #include "runtime/stage/exported/ExportedStage.h"
@@ -16,6 +17,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -38,11 +40,14 @@ public:
     std::vector<uint32_t> given;
     for (const program::Port &port : graphs.weight->inputs)
       given.push_back(port.value());
-    result = graphs.weight->outputs[0].value();
-    selection = executable.select(given, {result}, /*adds=*/false);
+    results.resize(graphs.weight->outputs.size());
+    for (const program::Port &port : graphs.weight->outputs)
+      results[port.index()] = port.value();
+    selection = executable.select(given, results, /*adds=*/false);
   }
 
-  double weigh(ConstBytes labels) const {
+  /// What each term of the loss weighs.
+  std::vector<double> weigh(ConstBytes labels) const {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     expectBytes("labels", labels.size(), program::bytesOf(graphs.labels));
@@ -53,68 +58,131 @@ public:
     for (const program::Port &port : graphs.weight->inputs)
       values[port.value()] = tensors[port.index()];
     executable.run(selection, values, {});
-    const Tensor &weight = values[result];
-    if (weight.numel() != 1)
-      throw std::runtime_error(
-          "expected one number as what labels weigh, got " +
-          std::to_string(weight.numel()));
-    return weight.to(at::kDouble).item<double>();
+    std::vector<double> weights;
+    for (uint32_t result : results) {
+      const Tensor &weight = values[result];
+      if (weight.numel() != 1)
+        throw std::runtime_error(
+            "expected one number as what labels weigh, got " +
+            std::to_string(weight.numel()));
+      weights.push_back(weight.to(at::kDouble).item<double>());
+    }
+    return weights;
   }
 
 private:
   const program::LayerGraphsT &graphs;
   Executable executable;
   Selection selection;
-  uint32_t result;
+  std::vector<uint32_t> results; ///< values, by term
 };
 
 /// Ranks that are threads share it: each micro-batch of a step is weighed once.
 class WeighedData : public DataSource {
 public:
   WeighedData(const program::ProgramT &program,
-              std::unique_ptr<DataSource> data)
+              std::unique_ptr<DataSource> data, uint64_t together)
       : inner(std::move(data)), scales(program),
+        microBatches(uint64_t{program.micro_batches} * program.data_parallel),
+        together(together), terms(program::lossTerms(*program.model->package)),
+        lossType(program::labelFields(*program.model).back().type),
+        sampleBytes(static_cast<size_t>(
+            program::sampleBytes(program::labelFields(*program.model)))),
         labels(static_cast<size_t>(
             program::labelBytes(*program.model, program.micro_batch_size))) {}
 
   void load(program::ValueKind kind, MicroBatch microBatch,
             Bytes output) override {
     inner->load(kind, microBatch, output);
+    if (terms < 2 || kind != program::ValueKind::Labels)
+      return;
+    // The last field.
+    const size_t rows = output.size() / sampleBytes;
+    const auto bytes = static_cast<size_t>(program::bytesOf(lossType));
+    std::byte *target = output.data() + output.size() - rows * terms * bytes;
+    const std::vector<double> all = scalesOf(microBatch.step);
+    for (size_t row = 0; row < rows; ++row)
+      for (double scale : all) {
+        const auto rounded = static_cast<float>(scale);
+        if (lossType == program::TensorType::Float64)
+          std::memcpy(target, &scale, bytes);
+        else
+          std::memcpy(target, &rounded, bytes);
+        target += bytes;
+      }
   }
 
   double weight(MicroBatch microBatch) override {
+    if (terms > 1)
+      return 1;
     std::lock_guard lock(mutex);
-    const std::pair key(microBatch.step, microBatch.index);
-    auto found = known.find(key);
-    if (found != known.end())
-      return found->second;
-    // No rank is further behind the others than a few steps.
-    constexpr uint64_t kSteps = 64;
-    while (!known.empty() && known.begin()->first.first + kSteps < key.first)
-      known.erase(known.begin());
-    inner->load(program::ValueKind::Labels, microBatch, labels);
-    return known[key] = scales.weigh(labels);
+    return weightsOf(microBatch.step, microBatch.index)[0];
   }
 
 private:
+  /// Of the terms, so that the mean over micro-batches is the sum of their
+  /// means. A term without anything that counts is 0.
+  std::vector<double> scalesOf(uint64_t step) {
+    std::lock_guard lock(mutex);
+    const uint64_t first = step / together * together;
+    auto found = known.find(first);
+    if (found == known.end()) {
+      forgetBefore(known, first);
+      std::vector<double> totals(terms);
+      for (uint64_t each = first; each < first + together; ++each)
+        for (uint64_t index = 0; index < microBatches; ++index) {
+          const std::vector<double> &own = weightsOf(each, index);
+          for (size_t term = 0; term < terms; ++term)
+            totals[term] += own[term];
+        }
+      for (double &total : totals)
+        total = total > 0 ? static_cast<double>(microBatches * together) / total
+                          : 0;
+      found = known.emplace(first, std::move(totals)).first;
+    }
+    return found->second;
+  }
+
+  const std::vector<double> &weightsOf(uint64_t step, uint64_t index) {
+    auto &ofStep = weighed[step];
+    auto found = ofStep.find(index);
+    if (found != ofStep.end())
+      return found->second;
+    forgetBefore(weighed, step);
+    inner->load(program::ValueKind::Labels, {.step = step, .index = index},
+                labels);
+    return weighed[step][index] = scales.weigh(labels);
+  }
+
+  /// No rank is further behind the others than a few steps.
+  template <typename T>
+  void forgetBefore(std::map<uint64_t, T> &bySteps, uint64_t step) const {
+    const uint64_t kept = 64 * together;
+    while (!bySteps.empty() && bySteps.begin()->first + kept < step)
+      bySteps.erase(bySteps.begin());
+  }
+
   std::unique_ptr<DataSource> inner;
   Scales scales;
+  const uint64_t microBatches; ///< of a step, of all copies
+  const uint64_t together;
+  const uint32_t terms;
+  const program::TensorType lossType;
+  const size_t sampleBytes; ///< of labels
   std::mutex mutex;
   std::vector<std::byte> labels;
-  std::map<std::pair<uint64_t, uint64_t>, double> known;
+  /// By step, then micro-batch: what each term weighs.
+  std::map<uint64_t, std::map<uint64_t, std::vector<double>>> weighed;
+  std::map<uint64_t, std::vector<double>> known; ///< scales, by step
 };
 
 } // namespace
 
-double chimera::runtime::weightOf(const program::ProgramT &program,
-                                  ConstBytes labels) {
-  return isWeighed(*program.model->package) ? Scales(program).weigh(labels) : 1;
-}
-
 std::unique_ptr<DataSource>
 chimera::runtime::withWeights(const program::ProgramT &program,
-                              std::unique_ptr<DataSource> data) {
-  if (!isWeighed(*program.model->package))
+                              std::unique_ptr<DataSource> data,
+                              uint64_t together) {
+  if (program::lossTerms(*program.model->package) == 0)
     return data;
-  return std::make_unique<WeighedData>(program, std::move(data));
+  return std::make_unique<WeighedData>(program, std::move(data), together);
 }

@@ -13,10 +13,11 @@
 //   dropout           mix(seed, 2, layer, site, step), and the element
 //   a text window     mix(seed, 3, step, sample)
 //   masked tokens     mix(seed, 4, step, sample), and the token's place
+//   a sentence pair   mix(seed, 5, step, sample), and which choice
 //
 // A sample's number is that of its micro-batch in all copies, times the samples
 // of one, plus its row: how many samples a micro-batch or a part of one has
-// changes nothing of theirs.
+// changes nothing of theirs. Held-out samples have the step 2^64 - 1.
 //
 // Weights seed at::Generator (CPU) with the mix: in Python,
 // torch.Generator().manual_seed(mix). (That Mersenne twister uses the lower 32
@@ -41,7 +42,8 @@ enum RandomUse : uint64_t {
   kInitialWeights = 1,
   kDropout = 2,
   kTextWindow = 3,
-  kMasking = 4
+  kMasking = 4,
+  kSentencePair = 5
 };
 
 /// Where in a layer dropout acts: how many other places in the layer are before

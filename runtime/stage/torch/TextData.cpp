@@ -7,14 +7,110 @@
 
 #include "runtime/stage/torch/TextData.h"
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Package.h"
 #include "runtime/stage/torch/Random.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <stdexcept>
 
 namespace chimera::runtime {
+
+namespace {
+
+/// What a sample has for a field; null where it has nothing of that name.
+using Values = std::span<const int64_t> (*)(const Sample &);
+
+Values valuesOf(const std::string &name) {
+  if (name == program::kInputIds)
+    return [](const Sample &s) -> std::span<const int64_t> { return s.tokens; };
+  if (name == program::kTokenTypeIds)
+    return
+        [](const Sample &s) -> std::span<const int64_t> { return s.segments; };
+  if (name == program::kAttentionMask)
+    return
+        [](const Sample &s) -> std::span<const int64_t> { return s.attention; };
+  if (name == program::kLabels)
+    return [](const Sample &s) -> std::span<const int64_t> { return s.labels; };
+  if (name == program::kNextSentenceLabel)
+    return [](const Sample &s) -> std::span<const int64_t> {
+      return {&s.nextSentence, 1};
+    };
+  return nullptr;
+}
+
+template <typename T>
+void putAs(std::span<const int64_t> values, std::byte *target) {
+  for (int64_t value : values) {
+    const T number = static_cast<T>(value);
+    std::memcpy(target, &number, sizeof(number));
+    target += sizeof(number);
+  }
+}
+
+using Put = void (*)(std::span<const int64_t>, std::byte *);
+
+/// What writes numbers as elements of the type; null where none does.
+Put putterOf(program::TensorType type) {
+  switch (type) {
+  case program::TensorType::Boolean:
+  case program::TensorType::UInt8:
+    return putAs<uint8_t>;
+  case program::TensorType::Int32:
+    return putAs<int32_t>;
+  case program::TensorType::Int64:
+    return putAs<int64_t>;
+  case program::TensorType::Float32:
+    return putAs<float>;
+  case program::TensorType::Float64:
+    return putAs<double>;
+  default:
+    return nullptr;
+  }
+}
+
+/// The model's fields, the one with the tokens or their labels under the name
+/// that it has here. Throws unless a sample has them.
+std::vector<program::Field> expectFields(std::vector<program::Field> fields,
+                                         const char *nameOfTokens,
+                                         int64_t context, bool pairs) {
+  const std::optional<size_t> ofTokens =
+      program::tokensAmong(fields, nameOfTokens);
+  if (ofTokens)
+    fields[*ofTokens].name = nameOfTokens;
+  for (const program::Field &field : fields) {
+    if (field.name == program::kLossScales)
+      continue; // not of a sample
+    const bool ofSample = field.name == program::kNextSentenceLabel;
+    const std::vector<int64_t> shape =
+        ofSample ? std::vector<int64_t>() : std::vector<int64_t>{context};
+    if (!valuesOf(field.name) || !putterOf(field.type) || field.shape != shape)
+      throw std::runtime_error(
+          "expected a model that is given what tokens say, input_ids, "
+          "token_type_ids and attention_mask, and labels and "
+          "next_sentence_label, a number for each token or, of the last, for "
+          "each sample; got one with '" +
+          field.name + "' of " + std::to_string(field.elements()) + " " +
+          program::nameOf(field.type) + " a sample");
+    if (ofSample && !pairs)
+      throw std::runtime_error(
+          "expected pairs of sentences (--pairs) for a model that predicts "
+          "which follow each other");
+  }
+  if (!ofTokens)
+    throw std::runtime_error(std::string("expected a model with '") +
+                             nameOfTokens +
+                             "', int64 numbers, to read text for");
+  return fields;
+}
+
+bool has(const std::vector<program::Field> &fields, const char *name) {
+  return std::ranges::find(fields, name, &program::Field::name) != fields.end();
+}
+
+} // namespace
 
 TextData::TextData(const std::string &path, const program::ProgramT &program,
                    double holdOut, uint64_t mostBytes)
@@ -23,8 +119,10 @@ TextData::TextData(const std::string &path, const program::ProgramT &program,
 
 TextData::TextData(std::unique_ptr<Tokens> given,
                    const program::ProgramT &program, double holdOut,
-                   std::optional<Masking> masking)
-    : tokens(std::move(given)), masking(masking), seed(program.seed) {
+                   const SampleForm &form)
+    : tokens(std::move(given)),
+      microBatches(uint64_t{program.micro_batches} * program.data_parallel),
+      seed(program.seed) {
   if (!program.model)
     throw std::invalid_argument(
         "expected a program with a model to read text for, got one of bare "
@@ -33,13 +131,20 @@ TextData::TextData(std::unique_ptr<Tokens> given,
     throw std::invalid_argument(
         "expected a held-out part in [0, 1) of the text, got " +
         std::to_string(holdOut));
-  const std::optional<int64_t> inSample = program::contextOf(*program.model);
-  if (!inSample)
+  const program::ModelT &model = *program.model;
+  context = program::contextOf(model).value_or(0);
+  inputs = expectFields(program::inputFields(model), program::kInputIds,
+                        context, form.pairing.has_value());
+  labels = expectFields(program::labelFields(model), program::kLabels, context,
+                        form.pairing.has_value());
+  if (form.pairing && !has(inputs, program::kAttentionMask))
     throw std::runtime_error(
-        "expected a model whose samples are tokens (int64 numbers, as many "
-        "labels as inputs) to read text for, got another");
-  context = *inSample;
-  vocabulary = program.model->package ? 0 : program.model->vocabulary;
+        "expected a model with attention_mask for pairs of "
+        "sentences, or it would see what is padding");
+  samples = std::make_unique<TokenSamples>(
+      [this](uint64_t first, std::span<int64_t> into) { read(first, into); },
+      context, form, seed);
+  vocabulary = model.package ? 0 : model.vocabulary;
   // A text may have any byte. Of token files those tokens are checked that are
   // read.
   if (vocabulary > 0 && isOfBytes() && vocabulary < 256)
@@ -81,66 +186,83 @@ void TextData::read(uint64_t first, std::span<int64_t> into) const {
                                std::to_string(first + i) + " of the data");
 }
 
-void TextData::load(program::ValueKind kind, MicroBatch microBatch,
-                    Bytes output) {
-  const size_t rowBytes = static_cast<size_t>(context) * sizeof(int64_t);
-  const bool labels = kind == program::ValueKind::Labels;
-  if ((!labels && kind != program::ValueKind::Tokens) || output.empty() ||
-      output.size() % rowBytes != 0)
-    throw std::invalid_argument(
-        std::string("expected tokens or labels in rows of ") +
-        std::to_string(rowBytes) + " bytes, got " +
-        std::to_string(output.size()) + " bytes of " + program::nameOf(kind));
-  auto *target = reinterpret_cast<int64_t *>(output.data());
-  const auto starts = static_cast<uint64_t>(training - context);
-  const uint64_t samples = output.size() / rowBytes;
-  for (uint64_t row = 0; row < samples; ++row) {
-    const uint64_t number = microBatch.index * samples + row;
-    const Sample sample =
-        sampleAt(mix({seed, kTextWindow, microBatch.step, number}) % starts,
-                 mix({seed, kMasking, microBatch.step, number}));
-    target =
-        std::ranges::copy(labels ? sample.labels : sample.tokens, target).out;
-  }
+Sample TextData::trainingSample(uint64_t step, uint64_t number) const {
+  const auto count = static_cast<uint64_t>(training);
+  const uint64_t starts = count - static_cast<uint64_t>(context);
+  return samples->at(mix({seed, kTextWindow, step, number}) % starts,
+                     {0, count}, step, number);
 }
 
-TextData::Sample TextData::sampleAt(uint64_t first, uint64_t key) const {
-  Sample sample;
-  const auto width = static_cast<size_t>(context);
-  std::vector<int64_t> window(width + 1);
-  read(first, window);
-  sample.tokens.assign(window.begin(), window.end() - 1);
-  if (!masking) {
-    sample.labels.assign(window.begin() + 1, window.end());
-    return sample;
-  }
-  sample.labels.assign(width, kIgnored);
-  for (size_t i = 0; i < width; ++i) {
-    // 53 bits make a number in [0, 1).
-    if (static_cast<double>(mix({key, i, 0}) >> 11) * 0x1p-53 >= masking->rate)
-      continue;
-    sample.labels[i] = window[i];
-    const uint64_t way = mix({key, i, 1}) % 10;
-    if (way == 0)
-      sample.tokens[i] = window[mix({key, i, 2}) % width];
-    else if (way > 1)
-      sample.tokens[i] = masking->token;
-  }
-  return sample;
-}
-
-TextData::Sample TextData::heldOutSample(uint64_t window,
-                                         uint64_t windows) const {
-  const auto room = static_cast<uint64_t>(heldOutTokens() - context - 1);
+Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
+  const auto count = static_cast<uint64_t>(heldOutTokens());
+  const uint64_t room = count - static_cast<uint64_t>(context) - 1;
   // In double, for the product of two large numbers; the last is exact.
   const uint64_t start =
       windows < 2 ? 0
                   : static_cast<uint64_t>(static_cast<double>(room) *
                                           static_cast<double>(window) /
                                           static_cast<double>(windows - 1));
-  return sampleAt(static_cast<uint64_t>(training) + start,
-                  mix({seed, kMasking, UINT64_MAX, window}));
+  const auto first = static_cast<uint64_t>(training);
+  return samples->at(first + start, {first, count}, UINT64_MAX, window);
 }
+
+template <typename SampleOf>
+void TextData::fill(program::ValueKind kind, MicroBatch microBatch,
+                    Bytes output, const SampleOf &sampleOf) const {
+  const bool areLabels = kind == program::ValueKind::Labels;
+  const std::vector<program::Field> &fields = areLabels ? labels : inputs;
+  const auto rowBytes = static_cast<size_t>(program::sampleBytes(fields));
+  if ((!areLabels && kind != program::ValueKind::Tokens) || output.empty() ||
+      output.size() % rowBytes != 0)
+    throw std::invalid_argument(
+        std::string("expected tokens or labels in rows of ") +
+        std::to_string(rowBytes) + " bytes, got " +
+        std::to_string(output.size()) + " bytes of " + program::nameOf(kind));
+  const uint64_t rows = output.size() / rowBytes;
+  const uint64_t first =
+      (microBatch.index * microBatch.parts + microBatch.part) * rows;
+  for (uint64_t row = 0; row < rows; ++row) {
+    const Sample sample = sampleOf(first + row);
+    std::byte *begin = output.data();
+    for (const program::Field &field : fields) {
+      const auto bytes = static_cast<uint64_t>(field.bytes());
+      if (field.name != program::kLossScales)
+        putterOf(field.type)(valuesOf(field.name)(sample), begin + row * bytes);
+      begin += rows * bytes;
+    }
+  }
+}
+
+void TextData::load(program::ValueKind kind, MicroBatch microBatch,
+                    Bytes output) {
+  fill(kind, microBatch, output, [&](uint64_t number) {
+    return trainingSample(microBatch.step, number);
+  });
+}
+
+class TextData::HeldOut : public DataSource {
+public:
+  HeldOut(const TextData &text, uint64_t windows)
+      : text(text), windows(windows) {}
+
+  void load(program::ValueKind kind, MicroBatch microBatch,
+            Bytes output) override {
+    microBatch.index += microBatch.step * text.microBatches;
+    text.fill(kind, microBatch, output, [&](uint64_t number) {
+      return text.heldOutSample(std::min(number, windows - 1), windows);
+    });
+  }
+
+private:
+  const TextData &text;
+  uint64_t windows;
+};
+
+std::unique_ptr<DataSource> TextData::heldOut(uint64_t windows) const {
+  return std::make_unique<HeldOut>(*this, windows);
+}
+
+bool TextData::predictsTokensAlone() const { return labels.size() == 1; }
 
 double TextData::unigramLoss(uint64_t windows) const {
   std::vector<double> counts(isOfBytes() ? 256 : vocabulary, 1);

@@ -85,8 +85,9 @@ public:
     expectBytes("weights", weights.size(), layers.weights().bytes());
     expectBytes("output", output.size(),
                 wanted == Wanted::Stash ? 0 : outputBytes);
-    if (wanted == Wanted::Output) {
-      forwardOnly(microBatch, input, labels, weights, output);
+    if (!keepsStash(wanted)) {
+      forwardOnly(microBatch, input, labels, weights, output,
+                  /*drops=*/wanted == Wanted::Output);
       return nullptr;
     }
 
@@ -203,15 +204,16 @@ private:
   // Keeps nothing. The same kernels run as with a graph, on memory of the same
   // alignment (hence the clones), and give the same bits.
   void forwardOnly(MicroBatch microBatch, ConstBytes input, ConstBytes labels,
-                   ConstBytes weights, Bytes output) const {
+                   ConstBytes weights, Bytes output, bool drops) const {
     at::NoGradGuard noGraph;
     Tensor x = layers.hasEmbedding() ? tokens(input, microBatch)
                                      : activation(input, microBatch);
     Tensor targets =
         layers.hasHead() ? tokens(labels, microBatch).clone() : Tensor();
     Parameters parameters{.all = layers.weights().bindComputed(weights.data())};
-    write(layers.run(x.clone(), targets, parameters, microBatch), microBatch,
-          output);
+    write(layers.run(x.clone(), targets, parameters,
+                     drops ? std::optional(microBatch) : std::nullopt),
+          microBatch, output);
   }
 
   // A part's mean over its own samples is as many times its share of the whole

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/Package.h"
+#include "runtime/program/Fields.h"
 #include "runtime/program/Layout.h"
 #include "test/runtime/program/SamplePackages.h"
 
@@ -21,9 +22,11 @@ namespace {
 
 TEST(PackageTest, acceptsTheSamples) {
   EXPECT_EQ(checkPackage(*samplePackage()), "");
-  EXPECT_FALSE(isWeighed(*samplePackage()));
+  EXPECT_EQ(lossTerms(*samplePackage()), 0u);
   EXPECT_EQ(checkPackage(*weighedPackage()), "");
-  EXPECT_TRUE(isWeighed(*weighedPackage()));
+  EXPECT_EQ(lossTerms(*weighedPackage()), 1u);
+  EXPECT_EQ(checkPackage(*packageOfTwoTerms()), "");
+  EXPECT_EQ(lossTerms(*packageOfTwoTerms()), 2u);
 }
 
 struct Fault {
@@ -171,15 +174,64 @@ const Fault kFaults[] = {
        p = std::move(*weighedPackage());
        p.kinds[2]->graphs[0]->weight->inputs[0].mutate_role(Role::Input);
      }},
-    {"weightIsNothing", "weight: expected it to make one number",
+    {"weightIsNothing", "weight: expected it to make 1 to 16 numbers, got 0",
      [](PackageT &p) {
        p = std::move(*weighedPackage());
        p.kinds[2]->graphs[0]->weight->outputs.clear();
      }},
-    {"weightOfSome", "a weight for all numbers of samples or for none",
+    {"weightOfSome", "a weight of as many terms for all numbers of samples",
      [](PackageT &p) {
        p = std::move(*weighedPackage());
        p.kinds[2]->graphs[1]->weight.reset();
+     }},
+    {"scalesOfAnotherType", "the last label of a loss of 2 terms to be",
+     [](PackageT &p) {
+       p = std::move(*packageOfTwoTerms());
+       p.kinds[2]->graphs[0]->labels[1]->type = TensorType::Float32;
+       p.kinds[2]->graphs[0]->labels[1]->shape = {4, 4};
+       p.kinds[2]->graphs[1]->labels[1]->type = TensorType::Float32;
+       p.kinds[2]->graphs[1]->labels[1]->shape = {2, 4};
+     }},
+    {"noScales", "the last label of a loss of 2 terms to be loss_scales",
+     [](PackageT &p) {
+       p = std::move(*packageOfTwoTerms());
+       p.labels[1] = "others";
+     }},
+    {"scalesOfOneTerm", "of a loss of several terms alone",
+     [](PackageT &p) {
+       p = std::move(*weighedPackage());
+       p.labels[0] = kLossScales;
+     }},
+    {"weightOfScales", "the last label of a loss of 2 terms to be",
+     [](PackageT &p) {
+       p = std::move(*packageOfTwoTerms());
+       p.kinds[2]->graphs[0]->weight->inputs[0].mutate_index(1);
+     }},
+    {"inputWithoutAName", "a name for each input, got 0 for 1",
+     [](PackageT &p) { p.inputs.clear(); }},
+    {"labelsOfOneName", "one label 'targets', got two",
+     [](PackageT &p) { p.labels.push_back("targets"); }},
+    {"inputWithoutRows", "each input to have a row for each sample",
+     [](PackageT &p) {
+       p.kinds[0]->graphs[0]->inputs[0]->shape = {2, 4};
+       p.kinds[0]->graphs[1]->inputs[0]->shape = {2, 2};
+     }},
+    {"logitsBefore", "layer 1: expected logits in the last layer alone",
+     [](PackageT &p) {
+       p.kinds[1]->graphs[0]->logits =
+           std::make_unique<GraphT>(*p.kinds[1]->graphs[0]->forward);
+       p.kinds[1]->graphs[0]->vocabulary = 3;
+     }},
+    {"logitsOfLabels", "logits: unexpected port of the role label",
+     [](PackageT &p) {
+       auto &logits = p.kinds[2]->graphs[0]->logits;
+       logits = std::make_unique<GraphT>(*p.kinds[2]->graphs[0]->forward);
+       logits->inputs[1].mutate_role(Role::Label);
+     }},
+    {"logitsOfNoVocabulary", "of a vocabulary of 1 to 2^30",
+     [](PackageT &p) {
+       p.kinds[2]->graphs[0]->logits =
+           std::make_unique<GraphT>(*p.kinds[2]->graphs[0]->forward);
      }},
     {"tied", "a tied parameter of the first layer and of the last one",
      [](PackageT &p) { p.tied = std::make_unique<TiedParameter>(0, 0); }},
@@ -209,6 +261,9 @@ TEST(PackageTest, isAModelOfItsLayers) {
   EXPECT_EQ(inputBytes(model, 3), 0);
   EXPECT_EQ(boundaryBytes(model, types, 4, 0), 4 * 2 * 3 * 8);
   EXPECT_EQ(contextOf(model), 2);
+  EXPECT_EQ(inputFields(model).at(0).name, "tokens");
+  EXPECT_EQ(labelFields(model).at(0).shape, std::vector<int64_t>{2});
+  EXPECT_EQ(sampleBytes(labelFields(model)), 16);
   // The embedding keeps its tokens, the others their inputs.
   EXPECT_EQ(layerCost(model, types, 4, 0).stashBytes, 4 * 2 * 8);
   EXPECT_EQ(layerCost(model, types, 2, 1).stashBytes, 2 * 2 * 3 * 8);

@@ -174,6 +174,8 @@ std::unique_ptr<PackageT> samplePackage() {
   package->version = kPackageVersion;
   package->producer = "a test";
   package->type = DataType::Float64;
+  package->inputs = {"tokens"};
+  package->labels = {"targets"};
   package->kinds.push_back(kind("weight", {5, 3}, Start::Normal));
   package->kinds.push_back(kind("scale", {3}, Start::Ones));
   package->kinds.push_back(kind("factors", {3}, Start::Normal));
@@ -193,6 +195,21 @@ std::unique_ptr<PackageT> weighedPackage() {
   for (auto &graphs : package->kinds[2]->graphs)
     graphs->weight = graph(2, {{0, 0, Role::Label}}, {{1, 0, Role::Output}},
                            call("aten::sum", "", 1, value(0), none()));
+  return package;
+}
+
+std::unique_ptr<PackageT> packageOfTwoTerms() {
+  auto package = weighedPackage();
+  package->labels.push_back(kLossScales);
+  for (auto &graphs : package->kinds[2]->graphs) {
+    graphs->labels.push_back(shape(TensorType::Float64, {graphs->samples, 2}));
+    // As many as there are labels, and what these are together.
+    graphs->weight->values = 4;
+    graphs->weight->calls.push_back(
+        call("aten::eq", "Tensor", 2, value(0), value(0)));
+    graphs->weight->calls.push_back(call("aten::sum", "", 3, value(2), none()));
+    graphs->weight->outputs = {{3, 0, Role::Output}, {1, 1, Role::Output}};
+  }
   return package;
 }
 

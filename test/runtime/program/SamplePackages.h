@@ -25,6 +25,10 @@ std::unique_ptr<PackageT> samplePackage();
 /// The same, where a micro-batch weighs what its labels add up to.
 std::unique_ptr<PackageT> weighedPackage();
 
+/// The same with a second term: the first weighs as many labels as there are,
+/// the second what they add up to. The loss does not look at its scales.
+std::unique_ptr<PackageT> packageOfTwoTerms();
+
 } // namespace chimera::program
 
 #endif // CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPACKAGES_H

@@ -114,7 +114,7 @@ TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
   };
   EXPECT_EQ(failure().find("simulated devices, seed 7: rank 1 (worker 1) "
                            "failed: timed out after 0.2 s waiting for its "
-                           "saving and evaluating to go on"),
+                           "saving to go on"),
             0u)
       << failure();
   run.onResult = [](const RunResult &) { throw 7; };
@@ -135,7 +135,7 @@ TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(1),
               "rank 1 .worker 1. failed: timed out after 0.2 s waiting for its "
-              "saving and evaluating to go on");
+              "saving to go on");
 }
 
 TEST(RunOnHost, MakesEachStageBeforeItIsReady) {

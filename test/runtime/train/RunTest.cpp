@@ -147,8 +147,8 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
   run.onResult = [](const RunResult &) { std::this_thread::sleep_for(800ms); };
   std::string report = failureOf(run);
   expectContains(report, "rank 1 (worker 1) failed: timed out after 0.2 s "
-                         "waiting for its saving and evaluating to go on");
-  expectContains(report, "rank 1 (worker 1): saving and evaluating, since 0.");
+                         "waiting for its saving to go on");
+  expectContains(report, "rank 1 (worker 1): saving, since 0.");
 }
 
 TEST(Run, WhatTheRootThrowsFailsTheRun) {

@@ -65,6 +65,29 @@ def _constant(constant):
     return raw.view(TYPES[constant["type"]]).reshape(constant["shape"])
 
 
+def _eager_loss(package, model):
+    """The loss as PyTorch computes it, of a step of this micro-batch alone, and the
+    labels that the graphs take for that. A loss that is a sum is not divided by its
+    weight."""
+    made = WithLoss(model)(*model.given())
+    labels = list(model.labels.values())
+    if isinstance(made, torch.Tensor):
+        return made, labels
+    sums, weights = made[::2], made[1::2]
+    last = package["layers"][-1]["kind"]
+    weigh = package["kinds"][last]["graphs"][0]["weight"]
+    given = {("Label", i): t for i, t in enumerate(labels)}
+    by_graph = run(weigh, given)
+    for i, weight in enumerate(weights):
+        if by_graph["Output", i].item() != weight.item():
+            raise Refused("expected the weight that the loss gives, got another")
+    if len(sums) == 1:
+        return sums[0], labels
+    scales = torch.tensor([1 / weight.item() for weight in weights], dtype=sums[0].dtype)
+    labels.append(scales.expand(model.samples(), -1).contiguous())
+    return sum(each * scale for each, scale in zip(sums, scales)), labels
+
+
 def compare(package, model):
     """Refuses a package whose loss or gradients, for the example micro-batch,
     are not those of autograd to rounding."""
@@ -78,7 +101,7 @@ def compare(package, model):
     if detect_fake_mode(list(named.values())):
         raise Refused("--check needs the parameters' values: leave out --no-values")
     values = {name: p.detach() for name, p in named.items()}
-    samples = model.inputs[0].shape[0]
+    samples = model.samples()
     layers = []
     for layer in package["layers"]:
         kind = package["kinds"][layer["kind"]]
@@ -89,15 +112,18 @@ def compare(package, model):
         }
         layers.append((graphs_of, names, constants))
 
+    for p in named.values():
+        p.grad = None
+    eager, labels = _eager_loss(package, model)
     gradients, kept = {}, []
     with torch.no_grad():
-        flowing = list(model.inputs)
+        flowing = list(model.inputs.values())
         for number, (graphs_of, names, constants) in enumerate(layers):
             given = dict(constants)
             given |= {("Parameter", i): values[n] for i, n in enumerate(names)}
             given |= {("Input", i): t for i, t in enumerate(flowing)}
             if number + 1 == len(layers):
-                given |= {("Label", i): t for i, t in enumerate(model.labels)}
+                given |= {("Label", i): t for i, t in enumerate(labels)}
             made = run(graphs_of["forward"], given)
             kept.append({**given, **made})
             flowing = [made["Output", i] for i in range(len(graphs_of["outputs"]))]
@@ -118,15 +144,6 @@ def compare(package, model):
                 for i in range(len(graphs_of["inputs"]))
             ]
 
-    for p in named.values():
-        p.grad = None
-    eager = WithLoss(model)(*model.inputs, *model.labels)
-    if isinstance(eager, (tuple, list)):
-        eager, weight = eager
-        weigh = layers[-1][0]["weight"]
-        given = {("Label", i): t for i, t in enumerate(model.labels)}
-        if run(weigh, given)["Output", 0].item() != weight.item():
-            raise Refused("expected the weight that the loss gives, got another")
     eager.backward()
     exact = torch.equal(eager.detach(), loss)
     worst, where = abs(eager.item() - loss.item()) / abs(eager.item()), "the loss"

@@ -126,7 +126,7 @@ def make_model(options):
 def export(options):
     started = time.monotonic()
     model = make_model(options)
-    samples = model.inputs[0].shape[0]
+    samples = model.samples()
     counts = [samples]
     for parts in options.parts:
         if parts < 1 or samples % parts != 0:

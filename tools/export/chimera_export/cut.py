@@ -18,6 +18,7 @@ uses it makes it anew.
 """
 
 import dataclasses
+import functools
 import operator
 
 import torch
@@ -25,7 +26,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from . import dropout, refusals
-from .model import Refused, WithLoss
+from .model import SCALES, Refused, WithLossAndLogits
 from .traced import PREFIX, ancestors, attribute, own_name
 
 aten = torch.ops.aten
@@ -45,7 +46,8 @@ class Layer:
     differentiable: list  # of the inputs, whether a gradient flows back
     labels: list  # fake tensors
     prefix: str
-    weight: fx.GraphModule = None  # of the labels, in the last layer
+    logits: fx.GraphModule = None  # of the last layer, without the loss
+    weight: fx.GraphModule = None  # of the labels, in the last layer: those of terms
     dropped: tuple = ()  # of all dropout in the model, rows for each sample
 
 
@@ -72,8 +74,8 @@ def find_split(module):
 def trace(model):
     """The whole model, its loss included, as one graph of ATen operators."""
     # Clones, for a tensor that is given twice would be taken for one argument.
-    arguments = tuple(t.clone() for t in (*model.inputs, *model.labels))
-    whole = WithLoss(model)
+    arguments = tuple(t.clone() for t in model.given())
+    whole = WithLossAndLogits(model)
     refusals.check_module(whole)
     with refusals.nothing_custom(), refusals.nothing_in_place(whole):
         program = torch.export.export(whole, arguments, strict=False)
@@ -163,18 +165,20 @@ def cut(model):
     graph = whole.graph
     strip(graph)
     refusals.check_graph(whole)
-    dropped = dropout.make_ours(graph, int(model.inputs[0].shape[0]))
+    dropped = dropout.make_ours(graph, model.samples())
     graph.eliminate_dead_code()
+    loss, weights, logits = _results(graph, model.samples())
     for node in graph.find_nodes(op="get_attr"):
         value = attribute(whole, node.target)
         if isinstance(value, torch.nn.Parameter):
             node.meta["parameter"] = value
     numbers, count, children = place(graph, split)
+    if logits is not None and numbers.get(logits) != count - 1:
+        logits = None
 
     placeholders = graph.find_nodes(op="placeholder")
     loaded = placeholders[: len(model.inputs)]
     labels = placeholders[len(model.inputs) :]
-    loss, weight = _loss_and_weight(graph)
 
     # Where the first layer and the last use a parameter, it is at the end of the
     # weights of each, apart from the rest.
@@ -199,7 +203,7 @@ def cut(model):
             "expected a loss that depends on the parameters, a number of floating "
             f"point, got one of {loss.meta['val'].dtype} that does not"
         )
-    weighing = ancestors([weight]) if weight is not None else set()
+    weighing = ancestors(weights)
     if weighing & (learned | set(loaded)):
         raise Refused(
             "expected the weight of a loss to depend on labels alone, for every "
@@ -224,7 +228,7 @@ def cut(model):
             continue
         uses = [numbers[u] for u in node.users if u in numbers]
         furthest = max(uses, default=-1)
-        if node is loss or node is weight:
+        if node is loss or node in weights:
             continue
         if furthest > made(node):
             reach[node] = furthest
@@ -254,11 +258,17 @@ def cut(model):
                 labels=[n.meta["val"] for n in labels] if last else [],
                 weight=_extract(
                     whole, [], -1, {n: -1 for n in numbers if n in weighing}, labels,
-                    [weight], dynamic,
+                    weights, dynamic,
                 )
-                if last and weight is not None
+                if last and weights
                 else None,
                 dropped=tuple(dropped),
+                logits=_extract(
+                    whole, sorted(parameters, key=is_tied, reverse=True), k,
+                    _only(numbers, logits), crossing_in, [logits], dynamic,
+                )
+                if last and logits is not None
+                else None,
                 prefix=".".join(filter(None, (split, children[k])))
                 if children[k]
                 else "",
@@ -280,21 +290,41 @@ def _is_fresh(node):
     )
 
 
-def _loss_and_weight(graph):
-    results = list(pytree.arg_tree_leaves(*graph.find_nodes(op="output")[0].args))
-    if len(results) not in (1, 2) or not all(isinstance(r, fx.Node) for r in results):
-        raise Refused(
-            "expected the loss to be a tensor, or two: a sum and its weight, got "
-            f"{len(results)} results"
-        )
-    for node in results:
-        if node.meta["val"].dim() != 0:
-            raise Refused(
-                "expected a loss of one number, got one of the shape "
-                f"{list(node.meta['val'].shape)}: give the mean, or a sum and its "
-                "weight"
-            )
-    return results[0], results[1] if len(results) == 2 else None
+def _only(numbers, node):
+    """Of the operations those that `node` needs."""
+    needed = ancestors([node])
+    return {n: number for n, number in numbers.items() if n in needed}
+
+
+def _results(graph, samples):
+    """The nodes of the loss, unless it is a mean of the weight of each of its terms,
+    and of the logits, if there are any. Several terms become one loss here: by the scales that a run gives, in a
+    label that is added, each is a share of the mean over a step."""
+    output = graph.find_nodes(op="output")[0]
+    results = list(pytree.arg_tree_leaves(*output.args))
+    logits = results.pop() if results[-1].meta["val"].dim() else None
+    if len(results) == 1:
+        return results[0], [], logits
+    sums, weights = results[::2], results[1::2]
+    if len(sums) == 1:
+        return sums[0], weights, logits
+
+    def call(target, *arguments):
+        node = graph.call_function(target, arguments)
+        node.meta["val"] = target(*fx.map_arg(arguments, lambda n: n.meta["val"]))
+        return node
+
+    with graph.inserting_after(graph.find_nodes(op="placeholder")[-1]):
+        scales = graph.placeholder(SCALES)
+    # A row for each sample, as other labels have; the rows are equal.
+    scales.meta["val"] = sums[0].meta["val"].new_empty((samples, len(sums)))
+    with graph.inserting_before(output):
+        row = call(aten.select.int, scales, 0, 0)
+        shares = [
+            call(aten.mul.Tensor, each, call(aten.select.int, row, 0, k))
+            for k, each in enumerate(sums)
+        ]
+        return functools.reduce(lambda a, b: call(aten.add.Tensor, a, b), shares), weights, logits
 
 
 def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):

@@ -213,8 +213,24 @@ def differentiate(module, arguments, labels):
     )
 
 
+def forward_alone(made):
+    """The forward of a Differentiated module without what it saves."""
+    graph = made.forward.graph
+    outputs = [p for p in made.forward.outputs if p.role == "Output"]
+    graph.erase_node(graph.find_nodes(op="output")[0])
+    graph.output(tuple(p.node for p in outputs))
+    graph.eliminate_dead_code()
+    ports = []
+    for port in made.forward.inputs:
+        if port.node.users:
+            ports.append(port)
+        else:
+            graph.erase_node(port.node)
+    return Function(graph, ports, outputs)
+
+
 def of_labels(module, labels):
-    """The graph of a function of the labels."""
+    """The graph of functions of the labels."""
     traced = make_fx(module)(*labels)
     graph = traced.graph
     graph.eliminate_dead_code()
@@ -229,8 +245,8 @@ def of_labels(module, labels):
             ports.append(Port("Label", index, node))
         else:
             graph.erase_node(node)
-    (result,) = outputs_of(graph)
-    return Function(graph, ports, [Port("Output", 0, result)])
+    results = [Port("Output", i, node) for i, node in enumerate(outputs_of(graph))]
+    return Function(graph, ports, results)
 
 
 def halves(backward):

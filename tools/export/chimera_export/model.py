@@ -3,6 +3,7 @@
 """What a user hands to the exporter, and how it refuses what it cannot export."""
 
 import dataclasses
+import inspect
 import typing
 
 import torch
@@ -14,40 +15,57 @@ class Refused(Exception):
     """A model, or a part of it, that cannot be exported, and why."""
 
 
+class ByPosition(dict):
+    """Tensors by name that a function takes by position."""
+
+
+# What a run gives a loss of several terms, as its last label.
+SCALES = "loss_scales"
+
+
 @dataclasses.dataclass
 class Model:
     """A module to train, with examples of what it is given.
 
     `inputs` and `labels` are tensors of one micro-batch, whose first dimension
-    counts its samples. The module is called with the inputs; `loss` is called
-    with what the module returns and the labels. It returns the mean loss of the
-    micro-batch, a scalar, where all micro-batches weigh alike; else the sum of the
-    losses and how many there are, a function of the labels alone: the loss of a
-    step is then all sums over all weights, whatever a micro-batch has of them.
+    counts its samples, by name: those that data gives are in the README of
+    runtime/stage/torch. The module is called with the inputs by name, `loss` with
+    what the module returns and the labels by name. Both may be tuples too: then they
+    are given by position, and named as the functions name them.
+
+    The loss is the mean of the micro-batch, a scalar, where all micro-batches weigh
+    alike; else a pair: the sum of the losses and how many there are, a function of
+    the labels alone. The loss of a step is then all sums over all weights, whatever a
+    micro-batch has of them. A list of such pairs is the sum of their means.
+
+    `logits` says what of that the module returns are the logits of the next token,
+    a tensor of [samples, context, vocabulary], so that a run can write text
+    (--generate). Unless it is given that is what the module returns, or its `logits`,
+    where these have such a shape.
 
     `split_at` names the modules (a ModuleList or Sequential) whose children are
     layers to cut at; without it the largest one is taken.
     """
 
     module: torch.nn.Module
-    inputs: tuple[torch.Tensor, ...]
-    labels: tuple[torch.Tensor, ...]
+    inputs: typing.Union[dict, tuple, torch.Tensor]
+    labels: typing.Union[dict, tuple, torch.Tensor]
     loss: typing.Callable
+    logits: typing.Optional[typing.Callable] = None
     split_at: typing.Optional[str] = None
 
     def __post_init__(self):
-        for name in ("inputs", "labels"):
-            value = getattr(self, name)
-            if isinstance(value, torch.Tensor):
-                value = (value,)
-            if not isinstance(value, (tuple, list)) or not all(
-                isinstance(t, torch.Tensor) and t.dim() > 0 for t in value
-            ):
-                raise Refused(
-                    f"expected {name} to be tensors whose first dimension counts "
-                    f"samples, got {value!r:.200}"
-                )
-            setattr(self, name, tuple(value))
+        self.inputs = _named("inputs", self.inputs, self.module, 0)
+        self.labels = _named("labels", self.labels, self.loss, 1)
+        if SCALES in self.labels:
+            raise Refused(f"expected labels of another name than '{SCALES}'")
+
+    def given(self):
+        """The examples in order."""
+        return [*self.inputs.values(), *self.labels.values()]
+
+    def samples(self):
+        return int(next(iter(self.inputs.values())).shape[0])
 
     def named_parameters(self):
         """Those of the module and, where it is a module too, of the loss."""
@@ -56,22 +74,113 @@ class Model:
         ]
 
 
+def _named(what, given, function, skipped):
+    """The tensors by name. `function` takes them behind `skipped` others."""
+    if isinstance(given, torch.Tensor):
+        given = (given,)
+    if isinstance(given, (tuple, list)):
+        names = _parameters_of(function)[skipped:]
+        names += [f"{what}{i}" for i in range(len(names), len(given))]
+        given = ByPosition(zip(names, given))
+    if (
+        not isinstance(given, dict)
+        or not (given or what == "labels")
+        or not all(isinstance(t, torch.Tensor) and t.dim() > 0 for t in given.values())
+    ):
+        raise Refused(
+            f"expected {what} to be tensors whose first dimension counts "
+            f"samples, got {given!r:.200}"
+        )
+    return given
+
+
+def _parameters_of(function):
+    if isinstance(function, torch.nn.Module):
+        function = function.forward
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in by_position]
+
+
 class WithLoss(torch.nn.Module):
-    """A model as one function of its inputs and labels."""
+    """A model as one function of its inputs and labels, in order. It returns the loss
+    or, of each of its terms, the sum and the weight, one after another."""
 
     def __init__(self, model):
         super().__init__()
         self.model = model.module
-        self.inputs = len(model.inputs)
+        # A module's attributes of other types are no submodules.
+        self.inputs, self.labels = _call_of(model.inputs), _call_of(model.labels)
+        self.count = len(model.inputs)
         self.loss = model.loss
+        self.logits = model.logits
 
     def forward(self, *arguments):
-        made = self.model(*arguments[: self.inputs])
-        loss = self.loss(made, *arguments[self.inputs :])
-        parts = loss if isinstance(loss, (tuple, list)) else (loss,)
-        if len(parts) > 2 or not all(isinstance(p, torch.Tensor) for p in parts):
-            raise Refused(
-                "expected the loss to be a tensor, or two: a sum and its weight, got "
-                f"{loss!r:.200}"
-            )
-        return loss
+        return self.loss_of(self.made(arguments), arguments)
+
+    def made(self, arguments):
+        return self.inputs(self.model, arguments[: self.count])
+
+    def loss_of(self, made, arguments):
+        loss = self.labels(self.loss, arguments[self.count :], made)
+        if isinstance(loss, torch.Tensor):
+            return loss
+        terms = loss if isinstance(loss, list) else [loss]
+        flat = []
+        for term in terms:
+            if (
+                not isinstance(term, (tuple, list))
+                or len(term) != 2
+                or not isinstance(term[0], torch.Tensor)
+                or not isinstance(term[1], (torch.Tensor, int, float))
+            ):
+                raise Refused(
+                    "expected the loss to be a tensor, or a sum and its weight, or a "
+                    f"list of such pairs, got {loss!r:.200}"
+                )
+            total, weight = term
+            if not isinstance(weight, torch.Tensor):
+                weight = torch.full((), weight)
+            flat += [total, weight]
+        return tuple(flat)
+
+
+class WithLossAndLogits(WithLoss):
+    """The same with the logits behind, where the model has any."""
+
+    def forward(self, *arguments):
+        made = self.made(arguments)
+        loss = self.loss_of(made, arguments)
+        results = loss if isinstance(loss, tuple) else (loss,)
+        for each in results:
+            if each.dim() != 0:
+                raise Refused(
+                    f"expected a loss of one number, got one of the shape "
+                    f"{list(each.shape)}: give the mean, or a sum and its weight"
+                )
+        logits = self._logits(made, arguments[0])
+        return results if logits is None else (*results, logits)
+
+    def _logits(self, made, tokens):
+        if self.logits is not None:
+            return self.logits(made)
+        found = made if isinstance(made, torch.Tensor) else getattr(made, "logits", None)
+        is_of_tokens = (
+            isinstance(found, torch.Tensor)
+            and found.is_floating_point()
+            and found.dim() == 3
+            and found.shape[:2] == tokens.shape
+            and not tokens.is_floating_point()
+        )
+        return found if is_of_tokens else None
+
+
+def _call_of(given):
+    """What calls a function with such tensors, behind others."""
+    if isinstance(given, ByPosition):
+        return lambda function, tensors, *before: function(*before, *tensors)
+    names = list(given)
+    return lambda function, tensors, *before: function(*before, **dict(zip(names, tensors)))

@@ -15,7 +15,7 @@ from torch._guards import detect_fake_mode
 from torch.utils import flop_counter
 
 from . import cut, graphs, joint, refusals
-from .model import Refused, WithLoss
+from .model import SCALES, Refused, WithLoss
 
 VERSION = 1
 FLOATS = {torch.float32: "Float32", torch.float64: "Float64"}
@@ -128,9 +128,13 @@ class Exporter:
             "version": VERSION,
             "producer": f"torch {torch.__version__.split('+')[0]}",
             "type": FLOATS[types.pop()],
+            "inputs": list(self.model.inputs),
+            "labels": list(self.model.labels),
             "kinds": self.kinds,
             "layers": layers,
         }
+        if len(by_samples[0][-1].labels) > len(self.model.labels):
+            package["labels"].append(SCALES)
         if tied := self._tied(names):
             package["tied"] = tied
         return package
@@ -153,10 +157,13 @@ class Exporter:
             cut = tensor[:count].clone()
             return self.mode.from_tensor(cut) if self.mode else cut
 
+        def cut_all(tensors):
+            return type(tensors)((name, cut_to(t)) for name, t in tensors.items())
+
         return dataclasses.replace(
             self.model,
-            inputs=tuple(map(cut_to, self.model.inputs)),
-            labels=tuple(map(cut_to, self.model.labels)),
+            inputs=cut_all(self.model.inputs),
+            labels=cut_all(self.model.labels),
         )
 
     def _layer(self, layer, samples):
@@ -267,12 +274,14 @@ class Exporter:
         first = [p.node for p in made.backward.outputs if p.role == "InputGradient"]
         whole = flops_of(made.backward)
         inputs = flops_of(made.backward, [*first, *made.kept]) if first else 0
-        weight = {}
+        more = {}
         if layer.weight is not None:
             labels = [self._argument(v) for v in layer.labels]
             function = joint.of_labels(layer.weight, labels)
-            weight["weight"], _ = graphs.encode(function, self.allowed)
-        return weight | {
+            more["weight"], _ = graphs.encode(function, self.allowed)
+        if layer.logits is not None:
+            more |= self._logits(layer, parameters, buffers)
+        return more | {
             "samples": samples,
             "inputs": [graphs.shape_of(v) for v in layer.inputs],
             "differentiable": [int(d) for d in layer.differentiable],
@@ -287,6 +296,25 @@ class Exporter:
             "input_gradient_flops": inputs,
             "weight_gradient_flops": max(whole - inputs, 0),
         }
+
+    def _logits(self, layer, parameters, buffers):
+        differentiated = joint.differentiate(
+            layer.logits,
+            [self._argument(v, d) for v, d in zip(layer.inputs, layer.differentiable)],
+            [],
+        )
+        function = joint.forward_alone(differentiated)
+        names = {
+            "Parameter": (parameters, differentiated.parameters),
+            "Constant": (buffers, differentiated.constants),
+        }
+        for port in function.inputs:
+            if port.role in names:
+                of_layer, own = names[port.role]
+                port.index = of_layer.index(own[port.index])
+        made, _ = graphs.encode(function, self.allowed)
+        (result,) = function.outputs
+        return {"logits": made, "vocabulary": int(result.node.meta["val"].shape[-1])}
 
     def _tied(self, names):
         """Where the first layer and the last use one parameter."""

@@ -39,7 +39,7 @@ def check_buffers(model):
     whole = WithLoss(model)
     before = {n: (b, b.clone()) for n, b in whole.named_buffers()}
     with torch.no_grad():
-        whole(*(t.clone() for t in (*model.inputs, *model.labels)))
+        whole(*(t.clone() for t in model.given()))
     after = dict(whole.named_buffers())
     changed = [
         name

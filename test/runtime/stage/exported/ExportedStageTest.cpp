@@ -226,11 +226,8 @@ TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
   auto means = withWeights(program, std::make_unique<CountedLabels>());
   EXPECT_EQ(means->weight({.step = 1, .index = 2}), 1);
   EXPECT_EQ(CountedLabels::asked, 0);
-  labels[3] = 5;
-  EXPECT_EQ(weightOf(program, bytesOf(labels)), 1);
 
   program.model->package = program::weighedPackage();
-  EXPECT_EQ(weightOf(program, bytesOf(labels)), 5);
   auto sums = withWeights(program, std::make_unique<CountedLabels>());
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
   EXPECT_EQ(sums->weight({.step = 1, .index = 3}), 302);
@@ -238,6 +235,33 @@ TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
   // What is long past is forgotten.
   EXPECT_EQ(sums->weight({.step = 100, .index = 0}), 3);
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 204);
+}
+
+// In a step of two micro-batches, over two steps: the first term counts 8
+// labels of each, the second what they are together.
+TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
+  program::ProgramT program = sampleProgram({3});
+  program.model->package = program::packageOfTwoTerms();
+  program.micro_batches = 2;
+  CountedLabels::asked = 0;
+  auto data = withWeights(program, std::make_unique<CountedLabels>(),
+                          /*together=*/2);
+  EXPECT_EQ(data->weight({.step = 0, .index = 1}), 1);
+  std::vector<double> loaded(8 + 4 * 2);
+  data->load(program::ValueKind::Labels, {.step = 1, .index = 0},
+             bytesOf(loaded));
+  // It was loaded first, and then the four to be weighed.
+  const double all = 2 + 3 + 4 + 5 + 2 * 100;
+  for (size_t row = 0; row < 4; ++row) {
+    EXPECT_EQ(loaded[8 + 2 * row], 4 / 32.);
+    EXPECT_EQ(loaded[8 + 2 * row + 1], 4 / all);
+  }
+  // Of a part, whose rows are fewer.
+  std::vector<double> ofPart(4 + 2 * 2);
+  data->load(program::ValueKind::Labels,
+             {.step = 0, .index = 0, .part = 1, .parts = 2}, bytesOf(ofPart));
+  EXPECT_EQ(ofPart[4], 4 / 32.);
+  EXPECT_EQ(ofPart[7], 4 / all);
 }
 
 TEST_F(ExportedStageTest, drawsItsParameters) {

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/TextData.h"
+#include "runtime/program/Layout.h"
+#include "runtime/program/Package.h"
+#include "test/runtime/program/SamplePackages.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <gtest/gtest.h>
@@ -135,37 +138,37 @@ class HeldOutTest : public TextDataTest,
                     public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Tied, HeldOutTest, testing::Bool());
 
-TEST_P(HeldOutTest, lossIsTheModels) {
+TEST_P(HeldOutTest, isEvaluatedWithoutDropout) {
   writeRamp(600);
   program = smallProgram(
       {.context = 8, .vocabulary = 256, .dropout = 0.5, .tied = GetParam()},
       {4});
+  program.micro_batches = 2;
+  program.data_parallel = 1;
   TextData data(path, program, 0.5);
-  Line<double> line(program);
-  std::vector<double> weights = line.parts[0].weights;
-  const double loss = heldOutLoss(program, bytesOf(weights), data, 5);
+  auto heldOut = data.heldOut(8);
+  Line<double> line(program), plain(program);
+  auto evaluate = [&](Line<double> &of, MicroBatch microBatch) {
+    heldOut->load(program::ValueKind::Tokens, microBatch, bytesOf(of.tokens));
+    heldOut->load(program::ValueKind::Labels, microBatch, bytesOf(of.labels));
+    double loss = 0;
+    of.parts[0].stage->forward(microBatch, bytesOf(of.tokens),
+                               bytesOf(of.labels), bytesOf(of.parts[0].weights),
+                               std::as_writable_bytes(std::span(&loss, 1)),
+                               Wanted::Evaluation);
+    return loss;
+  };
+  // Of the second pass the second micro-batch: the last two windows.
+  const double loss = evaluate(line, {1, 1});
+  EXPECT_EQ(line.tokens[8], data.heldOutSample(7, 8).tokens[0]);
+  EXPECT_EQ(line.labels[0], data.heldOutSample(6, 8).labels[0]);
   EXPECT_NEAR(loss, std::log(256), 0.1);
-  // The same with dropout off in the model: it never acts here.
+  // As a model without dropout is trained.
   program.model->dropout = 0;
-  EXPECT_EQ(heldOutLoss(program, bytesOf(weights), data, 5), loss);
-
-  // And the same by hand, two windows to a micro-batch of the stage.
-  Line<double> plain(program);
-  double sum = 0;
-  for (uint64_t window = 0; window < 5; ++window) {
-    auto sample = data.heldOutSample(window, 5);
-    for (size_t i = 0; i < 8; ++i) {
-      plain.tokens[i] = plain.tokens[8 + i] = sample.tokens[i];
-      plain.labels[i] = plain.labels[8 + i] = sample.labels[i];
-    }
-    sum += plain.forward({0, 0});
-  }
-  EXPECT_NEAR(loss, sum / 5, 1e-12);
-
-  // It is a mean over weights that matter.
-  for (double &weight : weights)
-    weight *= 3;
-  EXPECT_NE(heldOutLoss(program, bytesOf(weights), data, 5), loss);
+  Line<double> without(program);
+  without.tokens = line.tokens;
+  without.labels = line.labels;
+  EXPECT_NEAR(loss, without.forward({0, 0}), 1e-12);
 }
 
 TEST_F(TextDataTest, refusesAMissingFile) {
@@ -233,6 +236,137 @@ TEST_F(TextDataTest, refusesAHeldOutPartThatIsNone) {
             std::string::npos);
   EXPECT_NE(refusal(-0.1).find("expected a held-out part in [0, 1)"),
             std::string::npos);
+}
+
+/// A model of BERT's fields.
+program::ProgramT programOfPairs() {
+  program::ProgramT program = smallProgram({.context = 8}, {4});
+  program.model->package = program::packageOfTwoTerms();
+  program.model->architecture = program::kExported;
+  program::PackageT &package = *program.model->package;
+  package.inputs = {program::kInputIds, program::kTokenTypeIds,
+                    program::kAttentionMask};
+  package.labels = {program::kNextSentenceLabel, program::kLabels,
+                    program::kLossScales};
+  auto set =
+      [](auto &tensors,
+         std::vector<std::pair<program::TensorType, std::vector<int64_t>>>
+             shapes) {
+        tensors.clear();
+        for (auto &[type, shape] : shapes) {
+          tensors.push_back(std::make_unique<program::TensorShapeT>());
+          tensors.back()->type = type;
+          tensors.back()->shape = shape;
+        }
+      };
+  using program::TensorType;
+  set(package.kinds[0]->graphs[0]->inputs, {{TensorType::Int64, {4, 8}},
+                                            {TensorType::Int32, {4, 8}},
+                                            {TensorType::Boolean, {4, 8}}});
+  set(package.kinds[2]->graphs[0]->labels, {{TensorType::Int64, {4}},
+                                            {TensorType::Int64, {4, 8}},
+                                            {TensorType::Float64, {4, 2}}});
+  return program;
+}
+
+constexpr SampleForm kPairs = {.masking = Masking{.token = 300, .rate = 0},
+                               .pairing = Pairing{301, 302, 303}};
+
+// Each sample: [CLS] A [SEP] B [SEP] and [PAD]s, in fields one behind another.
+TEST_F(TextDataTest, makesPairsOfSentences) {
+  writeRamp(250);
+  const program::ProgramT ofPairs = programOfPairs();
+  auto text = [&] { return openTokens({path}, TokenFormat::Text, 1000); };
+  TextData data(text(), ofPairs, 0.1, kPairs);
+  EXPECT_FALSE(data.predictsTokensAlone());
+  constexpr size_t kRows = 1000;
+  std::vector<std::byte> in(kRows * 8 * (8 + 4 + 1)),
+      out(kRows * 8 * (1 + 8 + 2));
+  data.load(program::ValueKind::Tokens, {.step = 1, .index = 0}, in);
+  data.load(program::ValueKind::Labels, {.step = 1, .index = 0}, out);
+  const auto *tokens = reinterpret_cast<const int64_t *>(in.data());
+  const auto *segments =
+      reinterpret_cast<const int32_t *>(in.data() + kRows * 64);
+  const auto *seen = reinterpret_cast<const uint8_t *>(in.data() + kRows * 96);
+  const auto *elsewhere = reinterpret_cast<const int64_t *>(out.data());
+  const int64_t *labels = elsewhere + kRows;
+  size_t follow = 0, padded = 0;
+  for (size_t row = 0; row < kRows; ++row) {
+    const int64_t *sample = tokens + 8 * row;
+    EXPECT_EQ(sample[0], 301);
+    const auto end =
+        static_cast<size_t>(std::find(sample, sample + 8, 303) - sample);
+    const auto middle =
+        static_cast<size_t>(std::find(sample, sample + 8, 302) - sample);
+    ASSERT_GT(middle, 1u);
+    ASSERT_LT(middle + 1, end - 1);
+    EXPECT_EQ(sample[end - 1], 302);
+    for (size_t i = 0; i < 8; ++i) {
+      EXPECT_EQ(segments[8 * row + i], i > middle && i < end);
+      EXPECT_EQ(seen[8 * row + i], i < end);
+      EXPECT_EQ(labels[8 * row + i], kIgnored); // the rate is 0
+      if (i > 1 && i != middle && i != middle + 1 && i + 1 < end)
+        EXPECT_EQ(sample[i], sample[i - 1] + 1); // of the ramp
+      EXPECT_LT(std::min(sample[i], int64_t{300}), i < end ? 301 : 304);
+    }
+    const bool follows = sample[middle + 1] == sample[middle - 1] + 1;
+    // What is elsewhere may follow by chance.
+    EXPECT_TRUE(follows || elsewhere[row] == 1);
+    follow += elsewhere[row] == 0;
+    padded += end < 8;
+  }
+  EXPECT_NEAR(static_cast<double>(follow) / kRows, 0.5, 0.06);
+  // One in ten is shorter than the most, unless its length is the most again.
+  EXPECT_NEAR(static_cast<double>(padded) / kRows, 0.1 * 3 / 4, 0.03);
+}
+
+TEST_F(TextDataTest, noSentenceGoesBeyondItsDocument) {
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += "abc\n";
+  write(text);
+  const program::ProgramT ofPairs = programOfPairs();
+  SampleForm form = kPairs;
+  form.documentEnd = '\n';
+  TextData data(openTokens({path}, TokenFormat::Text, 1000), ofPairs, 0, form);
+  std::vector<std::byte> in(size_t{200} * 8 * 13);
+  data.load(program::ValueKind::Tokens, {}, in);
+  const auto *tokens = reinterpret_cast<const int64_t *>(in.data());
+  for (size_t i = 0; i < size_t{200} * 8; ++i) {
+    EXPECT_NE(tokens[i], '\n');
+    if (i % 8 > 0 && tokens[i] < 256 && tokens[i - 1] < 256) {
+      EXPECT_EQ(tokens[i], tokens[i - 1] + 1);
+    }
+  }
+}
+
+TEST_F(TextDataTest, refusesModelsOfOtherFields) {
+  writeRamp(250);
+  program::ProgramT ofPairs = programOfPairs();
+  auto refusalOf = [&](const SampleForm &form) -> std::string {
+    try {
+      TextData(openTokens({path}, TokenFormat::Text, 1000), ofPairs, 0, form);
+    } catch (const std::exception &error) {
+      return error.what();
+    }
+    return "(accepted)";
+  };
+  auto expectRefusal = [&](const SampleForm &form, const char *part) {
+    const std::string refusal = refusalOf(form);
+    EXPECT_NE(refusal.find(part), std::string::npos) << refusal;
+  };
+  EXPECT_EQ(refusalOf(kPairs), "(accepted)");
+  expectRefusal({.masking = kPairs.masking},
+                "expected pairs of sentences (--pairs)");
+  expectRefusal({.pairing = kPairs.pairing}, "expected masked tokens (--mask)");
+  program::PackageT &package = *ofPairs.model->package;
+  package.inputs[2] = "pixels";
+  expectRefusal(kPairs, "got one with 'pixels' of 8 bool a sample");
+  package.inputs.pop_back();
+  package.kinds[0]->graphs[0]->inputs.pop_back();
+  expectRefusal(kPairs, "expected a model with attention_mask");
+  package.inputs[0] = "words";
+  expectRefusal(kPairs, "got one with 'words'");
 }
 
 TEST_F(TextDataTest, refusesOtherThanTokensAndLabels) {

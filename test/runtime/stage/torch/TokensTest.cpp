@@ -162,7 +162,7 @@ TEST_F(TokensTest, masksAsBertDoes) {
       smallProgram({.context = 8, .vocabulary = 5000}, {4});
   const auto path = write<uint16_t>("a", 0, 4000);
   TextData data(openTokens({path}, TokenFormat::UInt16, 0), program, 0.1,
-                Masking{.token = 4999, .rate = 0.25});
+                {.masking = Masking{.token = 4999, .rate = 0.25}});
   int chosen = 0, masked = 0, kept = 0, others = 0;
   constexpr int kSamples = 4000;
   std::vector<int64_t> tokens(8), labels(8), again(8);

@@ -1,0 +1,118 @@
+//===- Evaluate.cpp - A model's loss on data that it is not trained on ----===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A pass runs of a step its forwards, the loads and messages that they need,
+// and the sum of losses. What a program's proof says of all its instructions
+// holds of these too: who waits for whom is what it was, with fewer waits, and
+// a buffer is written and read in the same order. Between two steps with a
+// flush, and behind the last one, nothing else is in the buffers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/Interpreter.h"
+
+#include <utility>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::Instruction;
+using program::Opcode;
+using program::ValueKind;
+
+void Interpreter::findEvaluated() {
+  evaluated.resize(worker.instructions.size());
+  for (uint32_t i = 0; i < evaluated.size(); ++i) {
+    const Instruction &instruction = worker.instructions[i];
+    switch (instruction.opcode()) {
+    case Opcode::Load:
+    case Opcode::Forward:
+    case Opcode::Group:
+    case Opcode::Split:
+    case Opcode::Join:
+    case Opcode::Rename:
+      evaluated[i] = true;
+      break;
+    case Opcode::PostSend:
+    case Opcode::PostRecv:
+      evaluated[i] = instruction.kind() == ValueKind::Activation;
+      break;
+    case Opcode::AllReduceStart:
+      evaluated[i] = instruction.kind() == ValueKind::Loss;
+      break;
+    case Opcode::Wait:
+      evaluated[i] = evaluated[instruction.target()];
+      break;
+    default:
+      break;
+    }
+  }
+}
+
+void Interpreter::beginEvaluation() {
+  pass = 0;
+  // Behind a run without a flush forwards name older weights. What a pass
+  // renames is named again as it was: it updates nothing.
+  for (const program::State &state : worker.states)
+    evaluatedWeights[{state.pipeline(), state.stage()}] =
+        bytesOf(state.weights());
+  placesBefore = places;
+  enterPass();
+}
+
+/// Goes to the first section of a pass: the body or, without a flush, a step's
+/// prologue, behind which comes its epilogue.
+void Interpreter::enterPass() {
+  lossOfStep.reset();
+  const bool flushes = program.updates == program::Updates::Flush;
+  enter(flushes ? worker.body_begin : 0,
+        flushes ? worker.body_end : worker.body_begin);
+  skipToEvaluated();
+}
+
+void Interpreter::skipToEvaluated() {
+  for (; index < end && !evaluated[index]; ++index)
+    if (index + 1 == groupEnd) {
+      channels.endGroup();
+      groupEnd = 0;
+    }
+}
+
+/// Goes on behind a section of a pass. Returns whether the evaluation has
+/// ended.
+bool Interpreter::leavePass() {
+  const bool flushes = program.updates == program::Updates::Flush;
+  const auto size = static_cast<uint32_t>(worker.instructions.size());
+  if (!flushes && end == worker.body_begin) {
+    enter(worker.body_end, size);
+    skipToEvaluated();
+    return false;
+  }
+  endStep();
+  places = placesBefore;
+  if (++*pass < options.evaluation.passes) {
+    enterPass();
+    return false;
+  }
+  pass.reset();
+  stepBegin = steadyNanoseconds(); // for a profile
+  return true;
+}
+
+void Interpreter::tellOfPass(const Ended &ofPass) {
+  if (!ofPass.lossType)
+    return;
+  const ConstBytes sum{losses[ofPass.losses % losses.size()].get(), kLossBytes};
+  const Evaluation &evaluation = options.evaluation;
+  sumOfPasses += readLoss(sum, *ofPass.lossType, /*weight=*/1).mean;
+  if (*ofPass.pass + 1 < evaluation.passes)
+    return;
+  double weight = 0;
+  for (uint64_t each = 0; each < evaluation.passes; ++each)
+    weight += totalWeight(program, *evaluation.data, each, /*first=*/0,
+                          program.micro_batches);
+  evaluation.onLoss(ofPass.step, meanOf(std::exchange(sumOfPasses, 0), weight));
+}

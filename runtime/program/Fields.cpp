@@ -1,0 +1,71 @@
+//===- Fields.cpp - What data gives a model -------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Fields.h"
+
+#include "runtime/program/Layout.h"
+#include "runtime/program/Package.h"
+
+#include <algorithm>
+
+namespace chimera::program {
+
+int64_t Field::elements() const { return elementsOf(shape); }
+int64_t Field::bytes() const { return elements() * bytesOf(type); }
+
+static std::vector<Field>
+fieldsOf(const std::vector<std::string> &names,
+         const std::vector<std::unique_ptr<TensorShapeT>> &tensors) {
+  std::vector<Field> fields;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::vector<int64_t> &shape = tensors[i]->shape;
+    fields.push_back(
+        {names[i], tensors[i]->type, {shape.begin() + 1, shape.end()}});
+  }
+  return fields;
+}
+
+std::vector<Field> inputFields(const ModelT &model) {
+  if (!model.package)
+    return {{kInputIds, TensorType::Int64, {model.context}}};
+  return fieldsOf(model.package->inputs,
+                  kindOf(*model.package, 0).graphs[0]->inputs);
+}
+
+std::vector<Field> labelFields(const ModelT &model) {
+  if (!model.package)
+    return {{kLabels, TensorType::Int64, {model.context}}};
+  return fieldsOf(
+      model.package->labels,
+      kindOf(*model.package, layerCount(model) - 1).graphs[0]->labels);
+}
+
+int64_t sampleBytes(const std::vector<Field> &fields) {
+  int64_t bytes = 0;
+  for (const Field &field : fields)
+    bytes += field.bytes();
+  return bytes;
+}
+
+std::optional<size_t> tokensAmong(const std::vector<Field> &fields,
+                                  const char *name) {
+  auto found = std::ranges::find(fields, name, &Field::name);
+  if (found == fields.end() && fields.size() == 1)
+    found = fields.begin();
+  if (found == fields.end() || found->type != TensorType::Int64 ||
+      found->shape.size() != 1)
+    return std::nullopt;
+  return static_cast<size_t>(found - fields.begin());
+}
+
+std::optional<int64_t> contextOf(const ModelT &model) {
+  const std::vector<Field> fields = inputFields(model);
+  const std::optional<size_t> tokens = tokensAmong(fields, kInputIds);
+  return tokens ? std::optional(fields[*tokens].shape[0]) : std::nullopt;
+}
+
+} // namespace chimera::program

@@ -1,0 +1,147 @@
+//===- TokenSamples.cpp - Samples made of a sequence of tokens ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/TokenSamples.h"
+
+#include "runtime/stage/torch/Random.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+/// The tokens that a pair has beside its sentences.
+constexpr size_t kMarks = 3;
+/// A token that is no label's.
+constexpr int64_t kMark = -1;
+} // namespace
+
+TokenSamples::TokenSamples(Read read, int64_t context, const SampleForm &form,
+                           uint64_t seed)
+    : read(std::move(read)), context(static_cast<size_t>(context)), form(form),
+      seed(seed) {
+  if (!form.pairing)
+    return;
+  if (context < static_cast<int64_t>(kMarks) + 2)
+    throw std::invalid_argument(
+        "expected a context of at least " + std::to_string(kMarks + 2) +
+        " tokens for pairs of sentences, got " + std::to_string(context));
+  if (!form.masking)
+    throw std::invalid_argument("expected masked tokens (--mask) in pairs of "
+                                "sentences, for what follows "
+                                "a token is not always the text's");
+}
+
+Sample TokenSamples::at(uint64_t first, TokenRange part, uint64_t step,
+                        uint64_t number) const {
+  Sample sample =
+      form.pairing ? pair(first, part, mix({seed, kSentencePair, step, number}))
+                   : window(first);
+  if (form.masking)
+    mask(sample, mix({seed, kMasking, step, number}));
+  return sample;
+}
+
+Sample TokenSamples::window(uint64_t first) const {
+  Sample sample;
+  std::vector<int64_t> tokens(context + 1);
+  read(first, tokens);
+  sample.tokens.assign(tokens.begin(), tokens.end() - 1);
+  if (form.masking)
+    sample.labels = sample.tokens;
+  else
+    sample.labels.assign(tokens.begin() + 1, tokens.end());
+  sample.segments.resize(context);
+  sample.attention.resize(context, 1);
+  return sample;
+}
+
+Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
+  const size_t most = context - kMarks;
+  const auto draw = [&](uint64_t choice) { return mix({key, choice}); };
+  const size_t length = draw(0) % 10 == 0 ? 2 + draw(1) % (most - 1) : most;
+  const size_t ofFirst = 1 + draw(2) % (length - 1);
+
+  std::vector<int64_t> text(context);
+  // The document that goes on at `from` in the text: at most `count` tokens of
+  // it.
+  const auto sentence = [&](size_t from, size_t count) {
+    const auto begin = text.begin() + static_cast<ptrdiff_t>(from);
+    auto end = begin + static_cast<ptrdiff_t>(std::min(count, context - from));
+    if (form.documentEnd)
+      end = std::find(begin, end, *form.documentEnd);
+    return std::span<const int64_t>(begin, end);
+  };
+  // Where the first document in the text begins.
+  const auto begin = [&] {
+    size_t from = 0;
+    while (form.documentEnd && from < context &&
+           text[from] == *form.documentEnd)
+      ++from;
+    return from;
+  };
+
+  Sample sample;
+  const auto add = [&](std::span<const int64_t> tokens, int64_t segment,
+                       bool areMarks) {
+    for (int64_t token : tokens) {
+      sample.tokens.push_back(token);
+      sample.labels.push_back(areMarks ? kMark : token);
+      sample.segments.push_back(segment);
+      sample.attention.push_back(1);
+    }
+  };
+  const auto addMark = [&](int64_t token, int64_t segment) {
+    add({&token, 1}, segment, /*areMarks=*/true);
+  };
+  read(first, text);
+  const size_t from = begin();
+  const std::span<const int64_t> left = sentence(from, ofFirst);
+  addMark(form.pairing->classification, 0);
+  add(left, 0, /*areMarks=*/false);
+  addMark(form.pairing->separator, 0);
+  std::span<const int64_t> right =
+      sentence(from + left.size(), length - ofFirst);
+  if (draw(3) % 2 != 0 || right.empty()) {
+    sample.nextSentence = 1;
+    read(part.first + draw(4) % (part.count - context), text);
+    right = sentence(begin(), length - ofFirst);
+  }
+  add(right, 1, /*areMarks=*/false);
+  addMark(form.pairing->separator, 1);
+  sample.attention.resize(context);
+  sample.segments.resize(context);
+  sample.tokens.resize(context, form.pairing->padding);
+  sample.labels.resize(context, kMark);
+  return sample;
+}
+
+/// Makes labels of the tokens that are chosen alone.
+void TokenSamples::mask(Sample &sample, uint64_t key) const {
+  std::vector<int64_t> words;
+  for (int64_t label : sample.labels)
+    if (label != kMark)
+      words.push_back(label);
+  for (size_t i = 0; i < context; ++i) {
+    const int64_t word = std::exchange(sample.labels[i], kIgnored);
+    // 53 bits make a number in [0, 1).
+    if (word == kMark ||
+        static_cast<double>(mix({key, i, 0}) >> 11) * 0x1p-53 >=
+            form.masking->rate)
+      continue;
+    sample.labels[i] = word;
+    const uint64_t way = mix({key, i, 1}) % 10;
+    if (way == 0)
+      sample.tokens[i] = words[mix({key, i, 2}) % words.size()];
+    else if (way > 1)
+      sample.tokens[i] = form.masking->token;
+  }
+}
