@@ -107,6 +107,24 @@ std::string dumped(const nlohmann::json &value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// Whether no value of a JSON text is inside more than three others, as none of
+// the format's is. Copies and texts of a value take stack for each level.
+bool isShallow(const std::string &text) {
+  int depth = 0;
+  bool isString = false;
+  for (size_t i = 0; i < text.size() && depth <= 3; ++i) {
+    if (text[i] == '"')
+      isString = !isString;
+    else if (isString)
+      i += text[i] == '\\';
+    else if (text[i] == '[' || text[i] == '{')
+      ++depth;
+    else if (text[i] == ']' || text[i] == '}')
+      --depth;
+  }
+  return depth <= 3;
+}
+
 // Fills `memory` from the file. False, with errno set or 0 at its end, where it
 // cannot.
 bool readAt(int file, uint64_t offset, Bytes memory) {
@@ -122,6 +140,19 @@ bool readAt(int file, uint64_t offset, Bytes memory) {
     filled += static_cast<size_t>(count);
   }
   return true;
+}
+
+// Whether the ranges, in any order, are the bytes from `begin` to `end`, each
+// once, as the format demands.
+bool fill(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
+          uint64_t end) {
+  std::sort(ranges.begin(), ranges.end());
+  for (const auto &[first, last] : ranges) {
+    if (first != begin)
+      return false;
+    begin = last;
+  }
+  return begin == end;
 }
 
 } // namespace
@@ -173,6 +204,8 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
   std::string text(length, '\0');
   if (!readAt(file, sizeof length, std::as_writable_bytes(std::span(text))))
     fail(std::strerror(errno));
+  if (!isShallow(text))
+    fail("it is no safetensors file: its header nests more than three levels");
   auto header = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
   if (!header.is_object())
     fail("it is no safetensors file: its header is no JSON object");
@@ -220,6 +253,11 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
       differs(name, "not a parameter of the program's model");
   if (!differences.empty())
     fail("it does not fit the program's model:" + differences);
+  std::vector<std::pair<uint64_t, uint64_t>> all;
+  for (const auto &[name, range] : ranges)
+    all.emplace_back(range.begin, range.begin + range.bytes);
+  if (!fill(std::move(all), begin, size))
+    fail("it is no safetensors file: its tensors share bytes or leave some");
 }
 
 SavedWeights::~SavedWeights() { ::close(file); }

@@ -40,9 +40,9 @@ uint64_t weightsFileBytes(const program::ProgramT &program);
 /// file each call of `read` reads no more than it gives.
 class SavedWeights : public InitialValues {
 public:
-  /// Throws std::runtime_error if it is no safetensors file, or its tensors'
-  /// names, shapes or type are not those of the program's model; the message
-  /// lists every difference.
+  /// Throws std::runtime_error if it is no safetensors file, whose tensors fill
+  /// its data and share none of it, or if its tensors' names, shapes or type
+  /// are not those of the program's model; the message lists every difference.
   SavedWeights(const program::ProgramT &program, const std::string &path);
   ~SavedWeights() override;
 

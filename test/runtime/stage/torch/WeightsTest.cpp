@@ -67,6 +67,13 @@ protected:
       return error.what();
     }
   }
+  // A file of this header and the weights.
+  void writeWith(const std::string &header) {
+    const uint64_t length = header.size();
+    write(std::string(reinterpret_cast<const char *>(&length), 8) + header +
+          std::string(reinterpret_cast<const char *>(weights.data()),
+                      weights.size() * 8));
+  }
   // Saves, and rewrites the header.
   void saveWith(const std::function<void(nlohmann::json &)> &change) {
     ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
@@ -75,10 +82,7 @@ protected:
     std::memcpy(&length, file.data(), 8);
     auto header = nlohmann::json::parse(file.substr(8, length));
     change(header);
-    std::string text = header.dump();
-    length = text.size();
-    write(std::string(reinterpret_cast<char *>(&length), 8) + text +
-          file.substr(file.size() - weights.size() * 8));
+    writeWith(header.dump());
   }
 
   program::ProgramT program;
@@ -231,6 +235,35 @@ TEST_F(WeightsTest, refusesOffsetsOutsideTheFile) {
   });
   EXPECT_NE(load().find("expected data_offsets of 64 bytes inside the file"),
             std::string::npos);
+}
+
+TEST_F(WeightsTest, refusesTensorsThatShareBytes) {
+  saveWith([](auto &header) {
+    header["layers.1.norm1.weight"]["data_offsets"] =
+        header["layers.1.norm1.bias"]["data_offsets"];
+  });
+  EXPECT_NE(load().find("its tensors share bytes or leave some"),
+            std::string::npos);
+}
+
+TEST_F(WeightsTest, refusesBytesOfNoTensor) {
+  ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+  write(read() + "x");
+  EXPECT_NE(load().find("its tensors share bytes or leave some"),
+            std::string::npos);
+}
+
+TEST_F(WeightsTest, refusesAHeaderThatNests) {
+  constexpr size_t kLevels = 1'000'000;
+  writeWith(R"({"layers.3.norm.bias":{"shape":)" + std::string(kLevels, '[') +
+            std::string(kLevels, ']') + "}}");
+  EXPECT_NE(load().find("its header nests more than three levels"),
+            std::string::npos);
+  // What strings say does not nest.
+  saveWith([](auto &header) {
+    header["__metadata__"] = {{"made by", R"(\"[[[[{{{{)"}};
+  });
+  EXPECT_EQ(load(), "(loaded)");
 }
 
 } // namespace
