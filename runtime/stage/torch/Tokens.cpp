@@ -103,17 +103,17 @@ struct Header {
 };
 constexpr uint64_t kHeaderBytes = 256 * sizeof(int32_t);
 
-/// The format that a header says; `Auto` where it is none. Throws
-/// std::runtime_error where it is one of another version.
-TokenFormat formatOf(const Header &header) {
+/// The format that the header of file `name` says; `Auto` where it is none.
+/// Throws std::runtime_error where it is one of another version.
+TokenFormat formatOf(const Header &header, const std::string &name) {
   if (header.magic == 20240520 && header.version == 1)
     return TokenFormat::UInt16;
   if (header.magic == 20240801 && header.version == 7)
     return TokenFormat::UInt32;
   if (header.magic == 20240520 || header.magic == 20240801)
-    throw std::runtime_error("expected a token file of llm.c's version 1 (16 "
-                             "bits) or 7 (32 bits), got version " +
-                             std::to_string(header.version));
+    fail(name, "expected llm.c's version 1 (16 bits) or 7 (32 bits), got "
+               "version " +
+                   std::to_string(header.version));
   return TokenFormat::Auto;
 }
 
@@ -145,13 +145,15 @@ TokenFormat formatOf(const std::string &path) {
   Header header{};
   readAt(file, 0, std::as_writable_bytes(std::span(&header, 1)));
   ::close(file);
-  return formatOf(header);
+  return formatOf(header, named("token file", path));
 }
 
 /// Files of numbers of T's size.
 template <typename T> class TokenFiles : public Tokens {
 public:
-  explicit TokenFiles(const std::vector<std::string> &paths) {
+  // It delegates so that the destructor closes the files that are open where
+  // `add` throws.
+  explicit TokenFiles(const std::vector<std::string> &paths) : TokenFiles() {
     for (const std::string &path : paths)
       add(path);
   }
@@ -205,6 +207,8 @@ public:
   uint64_t bound() const override { return uint64_t{1} << (8 * sizeof(T)); }
 
 private:
+  TokenFiles() = default;
+
   struct Part {
     std::string path;
     int file;
@@ -224,18 +228,21 @@ private:
     parts.push_back(part);
     const auto size = static_cast<uint64_t>(status.st_size);
     Header header{};
-    if (size >= kHeaderBytes &&
-        readAt(part.file, 0, std::as_writable_bytes(std::span(&header, 1))) < 0)
+    if (readAt(part.file, 0, std::as_writable_bytes(std::span(&header, 1))) < 0)
       fail(name, std::strerror(errno));
-    const TokenFormat format = formatOf(header);
+    const TokenFormat format = formatOf(header, name);
     constexpr TokenFormat kOwn =
         sizeof(T) == 2 ? TokenFormat::UInt16 : TokenFormat::UInt32;
     if (format != TokenFormat::Auto && format != kOwn)
       fail(name, std::string("expected numbers of ") +
                      (sizeof(T) == 2 ? "16" : "32") +
                      " bits, its header says others");
-    if (format == kOwn)
+    if (format == kOwn) {
+      if (size < kHeaderBytes)
+        fail(name, "expected a header of " + std::to_string(kHeaderBytes) +
+                       " bytes, got a file of " + std::to_string(size));
       part.offset = kHeaderBytes;
+    }
     const uint64_t bytes = size - part.offset;
     if (bytes % sizeof(T) != 0)
       fail(name, "expected a whole number of tokens of " +

@@ -157,6 +157,28 @@ TEST_F(TokensTest, aFileThatBecomesShorterIsAnError) {
   EXPECT_THROW(read(*tokens, 49, 2), std::runtime_error);
 }
 
+TEST_F(TokensTest, aHeaderThatIsCutIsNoToken) {
+  const auto path = write<uint16_t>("a", 0, 600, 20240520);
+  std::filesystem::resize_file(path, 512);
+  for (TokenFormat format : {TokenFormat::Auto, TokenFormat::UInt16})
+    EXPECT_NE(refusal({path}, format)
+                  .find("expected a header of 1024 bytes, got a file of 512"),
+              std::string::npos);
+}
+
+TEST_F(TokensTest, aRefusalClosesAllFiles) {
+  const auto good = write<uint16_t>("good", 0, 5),
+             odd = write<uint8_t>("odd", 0, 3);
+  auto nextFile = [] {
+    const int file = dup(0);
+    close(file);
+    return file;
+  };
+  const int before = nextFile();
+  EXPECT_NE(refusal({good, odd}, TokenFormat::UInt16), "(accepted)");
+  EXPECT_EQ(nextFile(), before);
+}
+
 TEST_F(TokensTest, masksAsBertDoes) {
   program::ProgramT program =
       smallProgram({.context = 8, .vocabulary = 5000}, {4});
