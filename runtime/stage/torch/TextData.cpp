@@ -15,6 +15,7 @@
 #include <cstring>
 #include <functional>
 #include <stdexcept>
+#include <unordered_map>
 
 namespace chimera::runtime {
 
@@ -265,35 +266,38 @@ std::unique_ptr<DataSource> TextData::heldOut(uint64_t windows) const {
 bool TextData::predictsTokensAlone() const { return labels.size() == 1; }
 
 double TextData::unigramLoss(uint64_t windows) const {
-  std::vector<double> counts(isOfBytes() ? 256 : vocabulary, 1);
-  std::vector<int64_t> block(size_t{1} << 16);
-  auto see = [&](int64_t token) {
-    const auto number = static_cast<size_t>(token);
-    if (number >= counts.size())
-      counts.resize(number + 1, 1);
+  uint64_t possible = isOfBytes() ? 256 : vocabulary;
+  // Where the model does not say its vocabulary, a token may be any number of
+  // 32 bits, and a list as long as the largest may not fit into memory.
+  std::vector<double> counts(std::max<uint64_t>(possible, 1 << 16), 1);
+  std::unordered_map<uint64_t, double> others;
+  auto countOf = [&](int64_t token) -> double & {
+    const auto number = static_cast<uint64_t>(token);
+    possible = std::max(possible, number + 1);
+    return number < counts.size() ? counts[number]
+                                  : others.try_emplace(number, 1).first->second;
   };
+  std::vector<int64_t> block(size_t{1} << 16);
   for (int64_t first = 0; first < training;
        first += static_cast<int64_t>(block.size())) {
     block.resize(static_cast<size_t>(
         std::min<int64_t>(int64_t{1} << 16, training - first)));
     read(static_cast<uint64_t>(first), block);
-    for (int64_t token : block) {
-      see(token);
-      ++counts[static_cast<size_t>(token)];
-    }
+    for (int64_t token : block)
+      ++countOf(token);
   }
   std::vector<int64_t> labels;
   for (uint64_t window = 0; window < windows; ++window)
     for (int64_t label : heldOutSample(window, windows).labels)
       if (label != kIgnored) {
-        see(label);
+        countOf(label);
         labels.push_back(label);
       }
   const double total =
-      static_cast<double>(training) + static_cast<double>(counts.size());
+      static_cast<double>(training) + static_cast<double>(possible);
   double sum = 0;
   for (int64_t label : labels)
-    sum -= std::log(counts[static_cast<size_t>(label)] / total);
+    sum -= std::log(countOf(label) / total);
   return sum / static_cast<double>(labels.size());
 }
 

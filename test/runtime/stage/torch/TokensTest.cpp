@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/TextData.h"
+#include "test/runtime/program/SamplePackages.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <gtest/gtest.h>
@@ -251,6 +252,17 @@ TEST_F(TokensTest, windowsAreOfTokens) {
               0u)
         << error.what();
   }
+}
+
+TEST_F(TokensTest, aModelThatSaysNoVocabularyHasTheLargestTokens) {
+  program::ProgramT program;
+  program.model = std::make_unique<program::ModelT>();
+  program.model->architecture = program::kExported;
+  program.model->package = program::samplePackage();
+  const auto path = write<uint32_t>("a", 4'000'000'000u, 100);
+  TextData data(openTokens({path}, TokenFormat::UInt32, 0), program, 0.2);
+  EXPECT_NEAR(data.unigramLoss(3), -std::log(1.0 / (80 + 4'000'000'100.0)),
+              1e-12);
 }
 
 } // namespace
