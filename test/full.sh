@@ -27,6 +27,8 @@ numerics 8 1 --variants
 test/e2e/exported.py --tools $bin --full --mpirun mpirun
 test/e2e/huggingface.py --tools $bin --full
 $bin/exported-mutants test/runtime/stage/exported/Inputs/*.json --mutants 1000000
+$bin/weights-mutants --mutants 1000000
+$bin/tokens-mutants --mutants 1000000
 
 $bin/write-sample "$folder/sleeping" --bidirectional
 python3 test/e2e/kill.py $bin/chimera-run "$folder/sleeping" --kills 100

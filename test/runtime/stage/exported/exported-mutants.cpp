@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes descriptions of packages at random. Each mutant must be refused, when
-// it is read or when it runs, or run: the process must not crash, a mutant not
-// take longer than its seconds. Prints how many ended in which way.
+// Changes descriptions of packages at random; what is accepted trains for a
+// step. See Mutants.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,80 +14,13 @@
 #include "runtime/program/Package.h"
 #include "runtime/stage/exported/ExportedStage.h"
 #include "runtime/stage/torch/Tensors.h"
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include "test/runtime/stage/Mutants.h"
 
 #include <cmath>
-#include <csignal>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
-#include <random>
-#include <sys/resource.h>
-#include <unistd.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
-using Json = nlohmann::json;
-using Random = std::mt19937_64;
-
-static uint64_t below(Random &random, uint64_t count) {
-  return count ? random() % count : 0;
-}
-
-/// A value somewhere in `root`, mostly deep down, where the graphs are.
-static Json &pick(Json &root, Random &random) {
-  Json *at = &root;
-  while (at->is_structured() && !at->empty() && below(random, 40) != 0)
-    at = &*std::next(at->begin(),
-                     static_cast<ptrdiff_t>(below(random, at->size())));
-  return *at;
-}
-
-static void change(Json &value, Json &root, Random &random) {
-  static const int64_t numbers[] = {0,
-                                    1,
-                                    -1,
-                                    2,
-                                    3,
-                                    -2,
-                                    7,
-                                    100,
-                                    65536,
-                                    int64_t{1} << 31,
-                                    int64_t{1} << 40,
-                                    INT64_MAX,
-                                    INT64_MIN};
-  if (value.is_number_integer()) {
-    value = below(random, 2) ? Json(numbers[below(random, std::size(numbers))])
-                             : Json(value.get<int64_t>() +
-                                    static_cast<int64_t>(below(random, 5)) - 2);
-  } else if (value.is_number_float()) {
-    value = below(random, 2) ? value.get<double>() * 1e3 : -1.5;
-  } else if (value.is_array() && !value.empty()) {
-    const size_t i = below(random, value.size());
-    const size_t j = below(random, value.size());
-    switch (below(random, 4)) {
-    case 0:
-      value.erase(i);
-      break;
-    case 1:
-      value.push_back(value[i]);
-      break;
-    case 2:
-      std::swap(value[i], value[j]);
-      break;
-    default:
-      value[i] = value[j];
-    }
-  } else if (value.is_object() && !value.empty() && below(random, 8) == 0) {
-    value.erase(std::next(value.begin(),
-                          static_cast<ptrdiff_t>(below(random, value.size()))));
-  } else {
-    value = pick(root, random);
-  }
-}
+using namespace chimera::runtime::test;
 
 namespace {
 /// Small numbers of both signs.
@@ -148,59 +80,29 @@ static void train(std::unique_ptr<program::PackageT> package) {
   stage->optimizerStep(0, 1, gradient, weights, state);
 }
 
-static uint64_t current = 0;
-
 int main(int argc, char **argv) {
   CLI::App app("Changes packages and runs what is accepted.");
   std::vector<std::string> files;
-  uint64_t mutants = 1000, first = 0;
-  unsigned seconds = 20;
   app.add_option("FILES", files, "Descriptions (model.json)")->required();
-  app.add_option("--mutants", mutants)->capture_default_str();
-  app.add_option("--first", first)->capture_default_str();
-  app.add_option("--seconds", seconds, "A mutant may take")
-      ->capture_default_str();
+  const MutantOptions options(app);
   CLI11_PARSE(app, argc, argv);
   countTensorBytes();
   setThreads(1);
-  // What takes more memory than any of these models fails.
-  const rlimit memory{uint64_t{8} << 30, uint64_t{8} << 30};
-  setrlimit(RLIMIT_AS, &memory);
-  auto tell = [](int signal) {
-    std::fprintf(stderr, "exported-mutants: signal %d in mutant %llu\n", signal,
-                 static_cast<unsigned long long>(current));
-    _exit(1);
-  };
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL, SIGALRM})
-    std::signal(signal, tell);
 
   std::vector<Json> descriptions;
   for (const std::string &file : files)
     descriptions.push_back(Json::parse(std::ifstream(file)));
-  uint64_t unreadable = 0, refused = 0, ran = 0;
-  for (current = first; current < first + mutants; ++current) {
-    Random random(current);
-    Json mutant = descriptions[current % descriptions.size()];
-    for (uint64_t i = 0, e = below(random, 4); current > 0 && i <= e; ++i)
+  auto open = [&](uint64_t number, Random &random) {
+    Json mutant = descriptions[number % descriptions.size()];
+    for (uint64_t i = 0, e = below(random, 4); number > 0 && i <= e; ++i)
       change(pick(mutant, random), mutant, random);
     std::string error;
-    alarm(seconds);
     auto package = program::parsePackage(mutant.dump(), error);
-    if (!package) {
-      ++unreadable;
-      continue;
-    }
-    try {
-      train(std::move(package));
-      ++ran;
-    } catch (const std::exception &) {
-      ++refused;
-    }
-  }
-  std::printf("%llu mutants: %llu refused when read, %llu when run, %llu ran\n",
-              static_cast<unsigned long long>(mutants),
-              static_cast<unsigned long long>(unreadable),
-              static_cast<unsigned long long>(refused),
-              static_cast<unsigned long long>(ran));
-  return ran > 0 && refused > 0 && unreadable > 0 ? 0 : 1;
+    if (!package)
+      throw std::runtime_error(error);
+    return package;
+  };
+  // What takes more memory than any of these models fails.
+  return runMutants(options, uint64_t{8} << 30, open,
+                    [](auto package, Random &) { train(std::move(package)); });
 }

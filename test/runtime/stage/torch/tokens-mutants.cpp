@@ -1,0 +1,304 @@
+//===- tokens-mutants.cpp - Token files that somebody changed -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Changes token files and texts at random, and reads tokens and training data
+// of those that are accepted. Tokens must be what the files' bytes are. See
+// Mutants.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/TextData.h"
+#include "test/runtime/program/SamplePackages.h"
+#include "test/runtime/stage/Mutants.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <array>
+#include <cstring>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 20; ///< of a text
+constexpr size_t kHeaderBytes = 1024;
+constexpr int32_t kMagic16 = 20240520, kMagic32 = 20240801;
+
+/// Kinds of files.
+enum Kind { OfText, Raw16, Raw32, Header16, Header32, kKinds };
+
+struct File {
+  std::string bytes;
+  uint64_t size; ///< zeros follow the bytes
+};
+
+File fileOf(Kind kind, Random &random) {
+  const size_t width = kind == OfText                      ? 1
+                       : kind == Raw16 || kind == Header16 ? 2
+                                                           : 4;
+  const uint32_t count = static_cast<uint32_t>(1 + below(random, 2000));
+  std::string bytes;
+  if (kind == Header16 || kind == Header32) {
+    std::array<int32_t, kHeaderBytes / 4> header{};
+    header[0] = kind == Header16 ? kMagic16 : kMagic32;
+    header[1] = kind == Header16 ? 1 : 7;
+    header[2] = static_cast<int32_t>(count);
+    bytes.assign(reinterpret_cast<const char *>(header.data()), kHeaderBytes);
+  }
+  // Tokens of the vocabulary, but for a few.
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t token =
+        below(random, 50'000) ? below(random, 256) : random();
+    bytes.append(reinterpret_cast<const char *>(&token), width);
+  }
+  return {bytes, bytes.size()};
+}
+
+/// Changes one of the header's first numbers.
+void changeHeader(std::string &bytes, Random &random) {
+  static const int32_t numbers[] = {0,        1,        2,           7,
+                                    -1,       1 << 30,  INT32_MAX,   INT32_MIN,
+                                    kMagic16, kMagic32, kMagic16 + 1};
+  int32_t number;
+  const size_t at = 4 * below(random, 3);
+  if (bytes.size() < at + sizeof number)
+    return;
+  std::memcpy(&number, &bytes[at], sizeof number);
+  number = below(random, 2)
+               ? oneOf(numbers, random)
+               : static_cast<int32_t>(static_cast<uint32_t>(number) +
+                                      below(random, 5) - 2);
+  std::memcpy(&bytes[at], &number, sizeof number);
+}
+
+void changeFile(File &file, Random &random) {
+  switch (below(random, 8)) {
+  case 0:
+  case 1:
+    changeHeader(file.bytes, random);
+    break;
+  case 2:
+    file.bytes.resize(below(random, std::min<size_t>(file.bytes.size(), 1100)));
+    break;
+  case 3:
+    // More zeros than memory or a number of 32 bits could hold.
+    file.size += uint64_t{1} << below(random, 41);
+    return;
+  case 4:
+    file.bytes.resize(file.bytes.size() + below(random, 9), '\0');
+    break;
+  default:
+    change(file.bytes, random);
+  }
+  file.size = file.bytes.size();
+}
+
+struct Opened {
+  std::unique_ptr<Tokens> tokens;
+  std::vector<File> files;
+  std::vector<std::string> paths;
+};
+
+/// Whether the file begins as one of llm.c's does.
+bool beginsWith(const File &file, int32_t magic, int32_t version) {
+  const int32_t begin[] = {magic, version};
+  return file.bytes.size() >= sizeof begin &&
+         std::memcmp(file.bytes.data(), begin, sizeof begin) == 0;
+}
+
+/// Compares tokens with what the accepted files hold.
+class Expected {
+public:
+  explicit Expected(const Opened &opened) {
+    const uint64_t bound = opened.tokens->bound();
+    width = bound == 256 ? 1 : bound == 65536 ? 2 : 4;
+    for (const File &file : opened.files) {
+      const bool is16 = beginsWith(file, kMagic16, 1);
+      const bool is32 = beginsWith(file, kMagic32, 7);
+      size_t header = 0;
+      if (width > 1 && (is16 || is32)) {
+        if (width != (is16 ? 2 : 4))
+          fault("expected no numbers of another size than the header says");
+        header = kHeaderBytes;
+        uint32_t said = 0;
+        if (file.size < header)
+          fault("expected no file that ends in its header");
+        std::memcpy(&said, &file.bytes[8], sizeof said);
+        if (said != (file.size - header) / width)
+          fault("expected as many tokens as the header says");
+      }
+      if ((file.size - header) % width != 0)
+        fault("expected a whole number of tokens");
+      parts.push_back({&file, header, total});
+      total += (file.size - header) / width;
+    }
+    if (opened.tokens->count() != total)
+      fault("expected " + std::to_string(total) + " tokens");
+  }
+
+  uint64_t count() const { return total; }
+
+  int64_t operator[](uint64_t token) const {
+    size_t part = parts.size() - 1;
+    while (parts[part].first > token)
+      --part;
+    const File &file = *parts[part].file;
+    const uint64_t begin =
+        parts[part].header + (token - parts[part].first) * width;
+    uint32_t value = 0;
+    for (uint64_t i = begin; i < begin + width && i < file.bytes.size(); ++i)
+      value |= uint32_t{static_cast<uint8_t>(file.bytes[i])}
+               << (8 * (i - begin));
+    return value;
+  }
+
+private:
+  struct Part {
+    const File *file;
+    uint64_t header, first;
+  };
+  uint64_t width, total = 0;
+  std::vector<Part> parts;
+};
+
+Opened openMutant(const Folder &folder, Random &random) {
+  Opened opened;
+  const auto kind = static_cast<Kind>(below(random, kKinds));
+  const uint64_t count =
+      kind == OfText || below(random, 2) ? 1 : 2 + below(random, 2);
+  for (uint64_t i = 0; i < count; ++i) {
+    opened.files.push_back(fileOf(
+        below(random, 16) ? kind : static_cast<Kind>(below(random, kKinds)),
+        random));
+    for (uint64_t j = below(random, 3); j > 0; --j)
+      changeFile(opened.files.back(), random);
+    const File &file = opened.files.back();
+    opened.paths.push_back(
+        folder.write(std::to_string(i), file.bytes, file.size));
+  }
+  TokenFormat format = kind == OfText  ? TokenFormat::Text
+                       : kind == Raw16 ? TokenFormat::UInt16
+                       : kind == Raw32 ? TokenFormat::UInt32
+                                       : TokenFormat::Auto;
+  static const TokenFormat formats[] = {TokenFormat::Auto, TokenFormat::Text,
+                                        TokenFormat::UInt16,
+                                        TokenFormat::UInt32};
+  if (below(random, 8) == 0)
+    format = oneOf(formats, random);
+  opened.tokens = openTokens(opened.paths, format, kMostBytes);
+  return opened;
+}
+
+program::ProgramT programOf(Random &random) {
+  program::ProgramT program = smallProgram(
+      {.vocabulary = static_cast<uint32_t>(256 << below(random, 9))});
+  program.seed = random();
+  if (below(random, 3) == 0) {
+    program.model = std::make_unique<program::ModelT>();
+    program.model->architecture = program::kExported;
+    program.model->package = program::samplePackage();
+  }
+  return program;
+}
+
+/// The whole text as training data.
+void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
+           Random &random) {
+  const program::ProgramT program = programOf(random);
+  const auto context = static_cast<size_t>(*program::contextOf(*program.model));
+  static const double shares[] = {0, 0.1, 0.5, 0.999};
+  const double holdOut = oneOf(shares, random);
+  std::optional<Masking> masking;
+  if (below(random, 4) == 0)
+    masking = {.token = 3, .rate = 0.3};
+  TextData data(std::move(tokens), program, holdOut, masking);
+  const auto training = static_cast<uint64_t>(data.trainingTokens());
+  if (training + static_cast<uint64_t>(data.heldOutTokens()) !=
+      expected.count())
+    fault("expected all tokens to be for training or held out");
+  data.digest();
+  auto load = [&](program::ValueKind kind, uint64_t step) {
+    Guarded<int64_t> memory(2 * context);
+    data.load(kind, {.step = step, .index = 1},
+              std::as_writable_bytes(memory.span()));
+    memory.check();
+    auto span = memory.span();
+    return std::vector<int64_t>(span.begin(), span.end());
+  };
+  for (uint64_t step = 0; step < 3; ++step) {
+    const auto inputs = load(program::ValueKind::Tokens, step);
+    const auto labels = load(program::ValueKind::Labels, step);
+    for (size_t i = 0; !masking && i + 1 < context; ++i)
+      if (inputs[i + 1] != labels[i])
+        fault("expected labels that are the next tokens");
+  }
+  if (holdOut == 0)
+    return;
+  for (uint64_t window : {0, 1, 6}) {
+    const TextData::Sample sample = data.heldOutSample(window, 7);
+    const uint64_t first =
+        window == 0 ? training : expected.count() - context - 1;
+    for (size_t i = 0; !masking && window != 1 && i < context; ++i)
+      if (sample.tokens[i] != expected[first + i] ||
+          sample.labels[i] != expected[first + i + 1])
+        fault("expected the held-out part's first and last windows");
+  }
+  // It reads all of the training part.
+  if (training < kMostBytes && !masking && !std::isfinite(data.unigramLoss(7)))
+    fault("expected a finite loss");
+}
+
+void use(Opened opened, const Folder &folder, Random &random) {
+  const Expected expected(opened);
+  const Tokens &tokens = *opened.tokens;
+  if (tokens.where().find(opened.paths.front()) == std::string::npos)
+    fault("expected the first file's name");
+  tokens.digest();
+  // Sometimes a file becomes shorter now, or longer.
+  if (below(random, 16) == 0) {
+    const File &file = opened.files.back();
+    folder.resize(std::to_string(opened.files.size() - 1),
+                  below(random, file.size + 100));
+  }
+  const uint64_t count = expected.count();
+  for (uint64_t i = 0; i < 6; ++i) {
+    // The first and the last ones too.
+    const uint64_t first = i == 0 ? 0 : below(random, count + 1);
+    const uint64_t most =
+        std::min<uint64_t>(count - first, kMostBytes / sizeof(int64_t));
+    Guarded<int64_t> memory(i == 1 ? most : below(random, most + 1));
+    try {
+      tokens.read(first, memory.span());
+    } catch (...) {
+      memory.check();
+      throw;
+    }
+    memory.check();
+    uint64_t token = first;
+    for (int64_t value : memory.span())
+      if (value != expected[token++])
+        fault("expected the file's number as token " +
+              std::to_string(token - 1));
+  }
+  train(std::move(opened.tokens), expected, random);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("Changes token files and reads what is accepted.");
+  const MutantOptions options(app);
+  CLI11_PARSE(app, argc, argv);
+  const Folder folder;
+  return runMutants(
+      options, uint64_t{512} << 20,
+      [&](uint64_t, Random &random) { return openMutant(folder, random); },
+      [&](Opened opened, Random &random) {
+        use(std::move(opened), folder, random);
+      });
+}

@@ -1,0 +1,308 @@
+//===- weights-mutants.cpp - Files of weights that somebody changed -------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Changes safetensors files at random and reads all tensors of those that are
+// accepted. Their ranges must fill the file's data, and what is read must be
+// the bytes there. See Mutants.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Weights.h"
+#include "test/runtime/program/SamplePackages.h"
+#include "test/runtime/stage/Mutants.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <cstring>
+#include <numeric>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+
+namespace {
+
+/// A program, and a file of its weights in three parts.
+struct Sample {
+  program::ProgramT program;
+  std::string header, data;
+};
+
+Sample sampleOf(program::ProgramT program, const Folder &folder) {
+  const program::ModelT &model = *program.model;
+  const auto bytes = static_cast<size_t>(program::parameterBytes(
+      program::typesOf(program),
+      program::parameterCount(model, 0, program::layerCount(model))));
+  // No four bytes are equal to others.
+  std::vector<uint32_t> weights(bytes / 4);
+  std::iota(weights.begin(), weights.end(), 0x40000000);
+  const std::string path = folder.write("sample", "", 0);
+  std::string error;
+  if (!saveWeights(program, bytesOf(weights), path, error))
+    fault(error);
+  std::ifstream stream(path, std::ios::binary);
+  const std::string file{std::istreambuf_iterator<char>(stream), {}};
+  uint64_t length;
+  std::memcpy(&length, file.data(), sizeof length);
+  return {std::move(program), file.substr(sizeof length, length),
+          file.substr(sizeof length + length)};
+}
+
+std::vector<Sample> samples(const Folder &folder) {
+  std::vector<Sample> all;
+  all.push_back(sampleOf(smallProgram({}), folder));
+  all.push_back(sampleOf(
+      smallProgram(
+          {.layers = 1, .type = program::DataType::Float32, .tied = true}),
+      folder));
+  program::ProgramT exported = smallProgram({});
+  exported.model = std::make_unique<program::ModelT>();
+  exported.model->architecture = program::kExported;
+  exported.model->package = program::samplePackage();
+  all.push_back(sampleOf(std::move(exported), folder));
+  return all;
+}
+
+/// What a header can have in a number's place.
+const char *const kNumbers[] = {"-1",
+                                "-0",
+                                "0",
+                                "8",
+                                "8.0",
+                                "1e3",
+                                "1e400",
+                                "4294967296",
+                                "9223372036854775807",
+                                "9223372036854775808",
+                                "18446744073709551552",
+                                "18446744073709551615",
+                                "18446744073709551616",
+                                "null",
+                                "true",
+                                "[]",
+                                "{}",
+                                "\"8\"",
+                                "\"\\ud800\"",
+                                "NaN",
+                                ""};
+const char *const kTypes[] = {"F64", "F32", "BF16", "I64", "", "f64"};
+const char *const kBadText[] = {"\xff", "\xc0\x80", "\xed\xa0\x80", "\\ud800",
+                                "\\u0000"};
+
+/// Changes the header as JSON.
+void changeValues(std::string &header, Random &random) {
+  Json root = Json::parse(header, nullptr, false);
+  if (!root.is_object() || root.empty())
+    return;
+  auto entry = [&]() -> Json & {
+    return *std::next(root.begin(),
+                      static_cast<ptrdiff_t>(below(random, root.size())));
+  };
+  Json &one = entry(), &other = entry();
+  switch (below(random, 6)) {
+  case 0:
+    std::swap(one["data_offsets"], other["data_offsets"]);
+    break;
+  case 1:
+    one["data_offsets"] = other["data_offsets"];
+    break;
+  case 2:
+    one["dtype"] = oneOf(kTypes, random);
+    break;
+  case 3:
+    // A product that is the same, is nothing or is too large for 64 bits.
+    one["shape"].push_back(below(random, 2) ? uint64_t{1} << below(random, 64)
+                                            : 0);
+    one["shape"].push_back(uint64_t{1} << below(random, 64));
+    break;
+  default:
+    change(pick(root, random), root, random);
+  }
+  header = root.dump(below(random, 4) ? -1 : 1);
+}
+
+/// Changes the header as text, which can say what Json cannot.
+void changeText(std::string &header, Random &random) {
+  // A number of those that are there.
+  const size_t number =
+      header.find_first_of("0123456789", below(random, header.size() + 1));
+  const size_t end = header.find_first_not_of("0123456789", number);
+  const size_t name = header.find('"', below(random, header.size() + 1));
+  switch (below(random, 6)) {
+  case 0:
+    if (number != std::string::npos)
+      header.replace(number, end - number, oneOf(kNumbers, random));
+    break;
+  case 1:
+    if (number != std::string::npos) {
+      const size_t depth = size_t{1} << below(random, 10);
+      // Seldom, for it takes long.
+      const size_t levels = below(random, 100) ? depth : depth * 512;
+      std::string nested(levels, '[');
+      if (below(random, 2))
+        nested.append(levels, ']');
+      header.replace(number, end - number, nested);
+    }
+    break;
+  case 2: {
+    // A part of another entry's or of its own goes before the first one.
+    const size_t comma = header.find("},", below(random, header.size() + 1));
+    const size_t begin = header.find('"', 1);
+    if (comma != std::string::npos && begin < comma)
+      header.insert(1, header.substr(begin, comma + 2 - begin));
+    break;
+  }
+  case 3:
+    if (name != std::string::npos)
+      header.insert(name + 1, oneOf(kBadText, random));
+    break;
+  case 4:
+    header.insert(
+        below(random, 2) ? 0 : header.size(),
+        std::string(below(random, 64), " \n\t\0x{"[below(random, 6)]));
+    break;
+  default:
+    change(header, random);
+  }
+}
+
+struct Opened {
+  const program::ProgramT *program;
+  std::unique_ptr<SavedWeights> weights;
+  std::string path, file;
+  uint64_t size;
+};
+
+Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
+  std::string header = sample.header, data = sample.data;
+  // In this order, as Json takes stack for each level of what is nested.
+  for (uint64_t i = below(random, 3); i > 0; --i)
+    changeValues(header, random);
+  for (uint64_t i = below(random, 3); i > 0; --i)
+    changeText(header, random);
+  uint64_t length = header.size();
+  std::string file;
+  auto put = [&] {
+    file.assign(reinterpret_cast<const char *>(&length), sizeof length);
+    file += header + data;
+  };
+  put();
+  uint64_t size = file.size();
+  switch (below(random, 10)) {
+  case 0:
+    length = below(random, 2)
+                 ? length + below(random, 17) - 8
+                 : (uint64_t{1} << below(random, 64)) - below(random, 9);
+    put();
+    break;
+  case 1:
+    change(data, random);
+    put();
+    size = file.size();
+    break;
+  case 2:
+    change(file, random);
+    size = file.size();
+    break;
+  case 3:
+    size = below(random, 2) ? below(random, size)
+                            : size + (uint64_t{1} << below(random, 41));
+    break;
+  case 4:
+    // The longest header of all, a few times.
+    if (below(random, 200) == 0) {
+      length = 100'000'000 - below(random, 3) + 1;
+      put();
+      size += length;
+    }
+    break;
+  default:
+    break;
+  }
+  file.resize(std::min<uint64_t>(size, file.size()));
+  const std::string path = folder.write("weights", file, size);
+  return {&sample.program, std::make_unique<SavedWeights>(sample.program, path),
+          path, file, size};
+}
+
+/// Reads all of it, and compares.
+void use(const Opened &opened, const Folder &folder, Random &random) {
+  const program::ModelT &model = *opened.program->model;
+  const std::string &file = opened.file;
+  // Sometimes the file becomes shorter or longer now.
+  const uint64_t size =
+      below(random, 16) ? opened.size : below(random, opened.size + 100);
+  if (size != opened.size)
+    folder.resize("weights", size);
+  uint64_t length;
+  std::memcpy(&length, file.data(), sizeof length);
+  const uint64_t begin = sizeof length + length;
+  const Json header = Json::parse(file.substr(sizeof length, length));
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  opened.weights->digest();
+  for (const auto &[layer, number, parameter] :
+       program::stageParameters(model, 0, program::layerCount(model))) {
+    const std::string name = program::parameterName(model, layer, number);
+    const auto bytes = static_cast<size_t>(
+        parameter.elements() * program::bytesOf(opened.program->weight_type));
+    auto readInto = [&](const std::string &from, Guarded<uint8_t> &memory) {
+      opened.weights->read(from, opened.program->weight_type, parameter.shape,
+                           std::as_writable_bytes(memory.span()));
+    };
+    Guarded<uint8_t> memory(bytes);
+    try {
+      readInto(name, memory);
+    } catch (...) {
+      memory.check();
+      throw;
+    }
+    memory.check();
+    const auto offsets =
+        header.at(name).at("data_offsets").get<std::vector<uint64_t>>();
+    if (offsets.size() != 2 || offsets[1] - offsets[0] != bytes)
+      fault("expected a range of the tensor's size");
+    ranges.emplace_back(offsets[0], offsets[1]);
+    if (begin + offsets[1] <= std::min<uint64_t>(size, file.size()) &&
+        std::memcmp(memory.span().data(), file.data() + begin + offsets[0],
+                    bytes) != 0)
+      fault("expected the file's bytes in " + name);
+    for (const auto &[other, more] :
+         {std::pair{name, size_t{1}}, {name + "x", size_t{0}}})
+      try {
+        Guarded<uint8_t> wrong(bytes + more);
+        readInto(other, wrong);
+        fault("expected no tensor of this name and size");
+      } catch (const std::runtime_error &) {
+      }
+  }
+  std::sort(ranges.begin(), ranges.end());
+  uint64_t end = 0;
+  for (const auto &[first, last] : ranges) {
+    if (first != end)
+      fault("expected tensors without gaps that share nothing");
+    end = last;
+  }
+  if (begin + end != opened.size)
+    fault("expected tensors that fill the file");
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("Changes files of weights and reads what is accepted.");
+  const MutantOptions options(app);
+  CLI11_PARSE(app, argc, argv);
+  const Folder folder;
+  const std::vector<Sample> all = samples(folder);
+  return runMutants(
+      options, uint64_t{512} << 20,
+      [&](uint64_t, Random &random) {
+        return openMutant(oneOf(all, random), folder, random);
+      },
+      [&](const Opened &opened, Random &random) {
+        use(opened, folder, random);
+      });
+}
