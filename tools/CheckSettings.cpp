@@ -16,7 +16,27 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
+/// Refuses what a run that trains, or one that generates, does nothing with.
+static void checkGenerate(const RunSettings &settings) {
+  const std::set<std::string> ofBoth = {"--load", "--tokens", "--threads"};
+  const std::set<std::string> own = {"--generate", "--prompt", "--temperature",
+                                     "--generate-seed"};
+  const bool generates = settings.given.contains("--generate");
+  for (const std::string &option : settings.given) {
+    if (!option.starts_with("--") || option == "--PROGRAM" ||
+        ofBoth.contains(option) || own.contains(option) == generates)
+      continue;
+    throw std::invalid_argument(
+        generates ? option + " is for training: leave it out with --generate"
+                  : option + " is for --generate: give that too");
+  }
+  if (generates && settings.prompt.empty())
+    throw std::invalid_argument("--generate needs what it continues: give "
+                                "--prompt FILE");
+}
+
 void chimera::checkSettings(const RunSettings &settings) {
+  checkGenerate(settings);
   if (!settings.saveGradients.empty() && settings.steps == 0)
     throw std::invalid_argument("--save-gradients needs at least one step");
   bool hasProcesses = settings.transport == kMpi || settings.transport == kTcp;

@@ -19,6 +19,7 @@
 #include "runtime/train/RunAsRank.h"
 #include "runtime/train/RunSequential.h"
 #include "tools/CheckSettings.h"
+#include "tools/Generate.h"
 #include "tools/Restart.h"
 #include "tools/Results.h"
 #include "tools/RunFiles.h"
@@ -198,6 +199,16 @@ int chimera::runCommand(const RunSettings &settings) {
       program::readProgramFile(settings.program, error);
   if (!program)
     throw std::runtime_error(error);
+
+  if (settings.generate > 0) {
+    if (job)
+      throw std::invalid_argument("--generate is for one process: run it "
+                                  "without a launcher");
+    setThreads(static_cast<int>(settings.threads > 0 ? settings.threads
+                                                     : findCores().usable));
+    generateText(settings, *program);
+    return 0;
+  }
 
   // Of a job only the root writes, on its own host.
   if (job && job->rank == rootOf(*program))

@@ -72,6 +72,10 @@ struct RunSettings {
   std::string progress = kAuto;
   std::string allReduce = kOrdered;
   uint64_t steps = 10;
+  uint64_t generate = 0; ///< tokens, in place of training
+  std::string prompt;
+  double temperature = 1;
+  uint64_t generateSeed = 0;
   uint32_t threads = 0;          ///< 0: an equal share of the cores
   std::optional<double> timeout; ///< seconds, 0: none
   double holdOut = 0.1;

@@ -21,7 +21,7 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-static TokenFormat formatOf(const RunSettings &settings) {
+TokenFormat chimera::formatOf(const RunSettings &settings) {
   return settings.tokens == kUInt16   ? TokenFormat::UInt16
          : settings.tokens == kUInt32 ? TokenFormat::UInt32
          : settings.tokens == kText   ? TokenFormat::Text

@@ -37,6 +37,9 @@ struct Workload {
   std::string noGraphs; ///< why there are none, if they were asked for
 };
 
+/// What files of tokens hold, by --tokens.
+runtime::TokenFormat formatOf(const RunSettings &settings);
+
 /// Throws std::exception where the settings do not fit the program or each
 /// other, or the text cannot be read.
 Workload makeWorkload(const RunSettings &settings,

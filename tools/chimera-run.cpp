@@ -114,6 +114,23 @@ static int run(int argc, char **argv) {
   addFile("--load", settings.load,
           "Begin with the weights in this safetensors file; without it they "
           "are drawn");
+  app.add_option("--generate", settings.generate,
+                 "In place of training: continue --prompt by so many tokens, "
+                 "with the weights of --load. A text is printed with what "
+                 "follows it, of tokens the numbers")
+      ->transform(wholeWithin(1, uint64_t(1) << 32));
+  addFile("--prompt", settings.prompt,
+          "What --generate continues: a text, or a file of tokens, as "
+          "--tokens says");
+  app.add_option("--temperature", settings.temperature,
+                 "By which --generate divides logits before it draws a token; "
+                 "0: the likeliest token")
+      ->check(within(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--generate-seed", settings.generateSeed,
+                 "The seed of what --generate draws")
+      ->transform(wholeWithin(0, UINT64_MAX))
+      ->capture_default_str();
   app.add_option("--steps", settings.steps,
                  "Training steps; with 0 the initial weights can be saved")
       ->transform(wholeWithin(0, uint64_t(1) << 40))

@@ -63,7 +63,8 @@ def plain_loop(source, arguments, values, data, steps):
     import torch
     from chimera_export import command
     from chimera_export.model import WithLoss
-    from reference import mix, windows
+    from reference import windows
+    from samples import BertSamples
 
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
@@ -79,59 +80,14 @@ def plain_loop(source, arguments, values, data, steps):
     named = {name: p for name, p in named.items() if name in start}
     loss_of = WithLoss(model)
 
-    def mask(window, words, key):
-        """Masks as BERT does, by TokenSamples' formulas. `words` are where they stand."""
-        original, labels = list(window), [-100] * len(window)
-        for i in words:
-            if (mix(key, i, 0) >> 11) * 2.0**-53 >= 0.15:
-                continue
-            labels[i] = original[i]
-            way = mix(key, i, 1) % 10
-            if way == 0:
-                window[i] = original[words[mix(key, i, 2) % len(words)]]
-            elif way > 1:
-                window[i] = MASK
-        return labels
-
-    def pair(first, key):
-        """A pair of sentences without a mask: tokens, segments, where words stand, and
-        whether the second is from elsewhere."""
-        most = run.context - 3
-        length = 2 + mix(key, 1) % (most - 1) if mix(key, 0) % 10 == 0 else most
-        middle = 1 + mix(key, 2) % (length - 1)
-        a, b = text[first : first + middle], text[first + middle : first + length]
-        elsewhere = mix(key, 3) % 2
-        if elsewhere:
-            begin = mix(key, 4) % (training - run.context)
-            b = text[begin : begin + length - middle]
-        tokens = [MARKS[0], *a, MARKS[1], *b, MARKS[1]]
-        segments = [0] * (len(a) + 2) + [1] * (len(b) + 1)
-        words = [i for i, token in enumerate(tokens) if token not in MARKS]
-        rest = run.context - len(tokens)
-        return tokens + [MARKS[2]] * rest, segments + [0] * rest, words, elsewhere
-
-    def of_bert(step, micro_batch):
-        """What BERT is given: inputs, then labels."""
-        columns = []
-        for row in range(micro_batch * SAMPLES, (micro_batch + 1) * SAMPLES):
-            first = mix(run.seed, 3, step, row) % (training - run.context)
-            key = mix(run.seed, 4, step, row)
-            if "pairs=False" in arguments:
-                window = list(text[first : first + run.context])
-                columns.append((window, mask(window, range(run.context), key)))
-                continue
-            tokens, segments, words, elsewhere = pair(first, mix(run.seed, 5, step, row))
-            labels = mask(tokens, words, key)
-            seen = [int(token != MARKS[2]) for token in tokens]
-            columns.append((tokens, segments, seen, labels, elsewhere))
-        return [torch.tensor(column) for column in zip(*columns)]
-
     text = pathlib.Path(data).read_bytes()
-    training = len(text) - len(text) // 10
     run = types.SimpleNamespace(
         hold_out=0.1, context=model.given()[0].shape[1], micro_batch_size=SAMPLES,
         seed=7,
     )  # fmt: skip
+    of_bert = BertSamples(
+        text, run, MASK, None if "pairs=False" in arguments else MARKS
+    ).of
     matrices = [p for p in named.values() if p.dim() >= 2]
     others = [p for p in named.values() if p.dim() < 2]
     optimizer = torch.optim.SGD(
@@ -148,7 +104,9 @@ def plain_loop(source, arguments, values, data, steps):
             p.grad = None
         if "pairs=False" not in arguments and "bert" in str(source):
             # The sum of two means over the step.
-            each = [loss_of(*of_bert(step, m)) for m in range(BATCHES)]
+            each = [
+                loss_of(*map(torch.tensor, of_bert(step, m))) for m in range(BATCHES)
+            ]
             tokens, counts, pairs, of = (sum(column) for column in zip(*each))
             mean = tokens / counts + pairs / of
             mean.backward()
@@ -159,7 +117,7 @@ def plain_loop(source, arguments, values, data, steps):
         for micro_batch in range(BATCHES):
             tokens, labels = windows(text, run, step, micro_batch)
             if "bert" in str(source):
-                loss, count = loss_of(*of_bert(step, micro_batch))
+                loss, count = loss_of(*map(torch.tensor, of_bert(step, micro_batch)))
                 weight += count.item()
             else:
                 loss = loss_of(tokens, labels)

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes a GPT-2 and a Llama of Hugging Face's transformers with random weights,
+"""Makes a GPT-2, a Llama and a BERT of Hugging Face's transformers with random weights,
 saves and exports them, and takes a step of SGD on 2 and 4 ranks, in float32, on a
 file of tokens. Holds loss, gradients and weights against the step of transformers'
 own model, by norm relative to that of all: within 1e-4. What the run saves,
 transformers reads.
 
-With --full the GPT-2 has the published size, 124 million parameters. Prints a
+BERT predicts masked tokens and which sentences follow each other, of padded pairs.
+
+With --full GPT-2 and BERT have the published sizes, 124 and 110 million
+parameters. Prints a
 line for each comparison and exits non-zero if one fails. Needs a Python with
 torch and transformers: the one of build/venv, unless it is run by another."""
 
@@ -24,6 +27,7 @@ from numerics import losses
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONTEXT, SAMPLES, BATCHES, SEED, RATE = 32, 2, 4, 7, 0.25
+MASK, MARKS = 103, (101, 102, 0)  # of BERT's vocabulary
 DESCRIPTION = """
 chimera.model @m exported("{package}")
 chimera.pipeline @p of @m stages({stages}) micro_batches({batches})
@@ -36,6 +40,10 @@ def configurations(full):
     import transformers
 
     size = {} if full else {"n_layer": 4, "n_head": 4, "n_embd": 64}
+    of_bert = {} if full else {
+        "num_hidden_layers": 4, "num_attention_heads": 4, "hidden_size": 64,
+        "intermediate_size": 128,
+    }  # fmt: skip
     gpt2 = transformers.GPT2Config(
         **size, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0
     )
@@ -43,7 +51,10 @@ def configurations(full):
         vocab_size=1000, hidden_size=64, intermediate_size=128, num_hidden_layers=4,
         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
     )  # fmt: skip
-    return {"gpt2": gpt2, "llama": llama}
+    bert = transformers.BertConfig(
+        **of_bert, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    return {"gpt2": gpt2, "llama": llama, "bert": bert}
 
 
 def make(name, folder, full):
@@ -53,39 +64,66 @@ def make(name, folder, full):
 
     torch.manual_seed(0)
     config = configurations(full)[name]
-    model = transformers.AutoModelForCausalLM.from_config(config)
+    if name == "bert":
+        model = transformers.BertForPreTraining(config)
+    else:
+        model = transformers.AutoModelForCausalLM.from_config(config)
     model.save_pretrained(folder / "model")
     tokens = torch.randint(0, config.vocab_size, (20000,))
     (folder / "tokens.bin").write_bytes(tokens.to(torch.uint16).numpy().tobytes())
 
 
-def compare(folder):
+def read(name, folder):
+    """The model that is saved there."""
+    import transformers
+
+    if name == "bert":
+        return transformers.BertForPreTraining.from_pretrained(folder)
+    return transformers.AutoModelForCausalLM.from_pretrained(folder)
+
+
+def compare(name, folder):
     """Takes the step and compares; a line of JSON for each difference."""
     sys.path.insert(0, str(HERE))
     import torch
     import torch.nn.functional as F
-    import transformers
     from reference import windows
+    from samples import BertSamples
     from safetensors.torch import load_file
 
     def load(path):
         return {n: t.double() for n, t in load_file(path).items()}
 
     torch.set_num_threads(2)
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder / "model")
+    model = read(name, folder / "model")
     model.train()
     raw = bytearray((folder / "tokens.bin").read_bytes())
     text = torch.frombuffer(raw, dtype=torch.uint16).long().tolist()
     settings = types.SimpleNamespace(
         hold_out=0.1, context=CONTEXT, micro_batch_size=SAMPLES, seed=SEED
     )
-    total = 0.0
-    for micro_batch in range(BATCHES):
-        tokens, labels = windows(text, settings, 0, micro_batch)
-        logits = model(tokens, use_cache=False).logits
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-        (loss / BATCHES).backward()
-        total += loss.item() / BATCHES
+    if name == "bert":
+        # As one batch: the model's own loss is the sum of both means.
+        samples = BertSamples(text, settings, MASK, MARKS)
+        each = [samples.of(0, m) for m in range(BATCHES)]
+        inputs = ["input_ids", "token_type_ids", "attention_mask"]
+        names = [*inputs, "labels", "next_sentence_label"]
+        batch = {
+            n: torch.tensor(sum(map(list, parts), [])) for n, parts in zip(names, zip(*each))
+        }
+        loss = model(**batch).loss
+        loss.backward()
+        total = loss.item()
+        sample = {n: batch[n] for n in inputs}
+    else:
+        total = 0.0
+        for micro_batch in range(BATCHES):
+            tokens, labels = windows(text, settings, 0, micro_batch)
+            logits = model(tokens, use_cache=False).logits
+            loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+            (loss / BATCHES).backward()
+            total += loss.item() / BATCHES
+        sample = {"input_ids": torch.tensor([text[:CONTEXT]])}
     print(json.dumps(["loss", total]))
     gradients = {n: p.grad.double() for n, p in model.named_parameters()}
     with torch.no_grad():
@@ -102,11 +140,10 @@ def compare(folder):
             worst = max((ours[n] - theirs[n]).norm() / whole for n in ours)
             print(json.dumps([what, ranks, worst.item()]))
     # What was saved, as a user would read it.
-    trained = transformers.AutoModelForCausalLM.from_pretrained(folder / "trained")
+    trained = read(name, folder / "trained")
     trained.eval(), model.eval()
-    tokens = torch.tensor([text[:CONTEXT]])
     with torch.no_grad():
-        a, b = model(tokens).logits, trained(tokens).logits
+        a, b = (m(**sample, return_dict=False)[0] for m in (model, trained))
     print(json.dumps(["logits", 4, ((a - b).norm() / a.norm()).item()]))
 
 
@@ -123,7 +160,8 @@ def check(options, name, folder):
     weights = folder / "model/model.safetensors"
     run(
         options.python, ROOT / "tools/export/chimera-export",
-        ROOT / "examples/models/huggingface.py", f"source={folder / 'model'}",
+        f"{ROOT}/examples/models/huggingface.py{':bert' if name == 'bert' else ''}",
+        f"source={folder / 'model'}",
         f"context={CONTEXT}", f"samples={SAMPLES}", "--no-values",
         "-o", folder / "package",
     )  # fmt: skip
@@ -143,6 +181,8 @@ def check(options, name, folder):
             "--evaluate-batches", 0, "--save", folder / f"weights{ranks}",
             "--save-gradients", folder / f"gradients{ranks}",
             "--log", folder / f"log{ranks}",
+            *(["--mask", MASK, "--pairs", "{},{},{}".format(*MARKS)]
+              if name == "bert" else []),
         )  # fmt: skip
         means[ranks] = losses(folder / f"log{ranks}")[0]
     trained = folder / "trained"
@@ -151,7 +191,7 @@ def check(options, name, folder):
         (trained / file.name).write_bytes(file.read_bytes())
     (folder / "weights4").rename(folder / "trained/model.safetensors")
     (folder / "weights4").symlink_to(folder / "trained/model.safetensors")
-    rows = run(options.python, __file__, "--compare", "--folder", folder)
+    rows = run(options.python, __file__, "--compare", name, "--folder", folder)
     for row in map(json.loads, rows.splitlines()):
         if row[0] == "loss":
             for ranks, mean in means.items():
@@ -170,17 +210,17 @@ def main():
     parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--full", action="store_true", help="GPT-2's published size")
     parser.add_argument("--make", help=argparse.SUPPRESS)
-    parser.add_argument("--compare", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--compare", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make:
         return make(options.make, options.folder, options.full)
     if options.compare:
-        return compare(options.folder)
+        return compare(options.compare, options.folder)
     if not has(options.python, "torch", "transformers"):
         return None
     failed = 0
-    for name in ("gpt2", "llama"):
+    for name in ("gpt2", "llama", "bert"):
         with tempfile.TemporaryDirectory() as folder:
             failed += check(options, name, pathlib.Path(folder))
     sys.exit(f"{failed} comparisons failed" if failed else 0)

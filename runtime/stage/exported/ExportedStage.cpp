@@ -7,6 +7,7 @@
 
 #include "runtime/stage/exported/ExportedStage.h"
 
+#include "runtime/program/Fields.h"
 #include "runtime/program/Layout.h"
 #include "runtime/stage/exported/Layer.h"
 #include "runtime/stage/exported/Packing.h"
@@ -132,6 +133,31 @@ public:
     }
     return stash;
   }
+
+  /// What the whole model says behind each token of a sample. Requires that it
+  /// has logits.
+  Tensor logits(ConstBytes input, ConstBytes weights) {
+    at::NoGradGuard noGraph;
+    at::AutoDispatchBelowADInplaceOrView kernelsAlone;
+    const std::vector<const Layer *> &layers = bySamples.begin()->second;
+    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    std::vector<Tensor> values =
+        unpack(input, layers.front()->definition().inputs, place);
+    for (uint32_t k = 0; k + 1 < count; ++k)
+      values = inLayer(k, [&] {
+        return layers[k]->forward(contextOf(k, std::nullopt), boundOf(k, bound),
+                                  std::move(values), {}, /*wantsOutputs=*/true,
+                                  nullptr);
+      });
+    return inLayer(count - 1, [&] {
+      return layers.back()->logits(contextOf(count - 1, std::nullopt),
+                                   boundOf(count - 1, bound), values);
+    });
+  }
+
+  /// The fewest samples that the model was exported for.
+  uint32_t fewestSamples() const { return bySamples.begin()->first; }
+  const StageWeights &weights() const { return parameters; }
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> saved,
                 ConstBytes outputGradient, ConstBytes weights,
@@ -382,7 +408,62 @@ makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
       std::move(values), place);
 }
 
+class ExportedPredictor : public Predictor {
+public:
+  ExportedPredictor(const program::ProgramT &program,
+                    const std::shared_ptr<const InitialValues> &values)
+      : model(makeStage(program, 0, 0, values, Place())),
+        graphs(*graphsOf(*program.model->package,
+                         program::layerCount(*program.model) - 1,
+                         program.micro_batch_size)) {
+    const std::optional<int64_t> tokens = program::contextOf(*program.model);
+    if (!graphs.logits)
+      throw std::invalid_argument(
+          "expected a model with logits, which says what comes next, got one "
+          "that was exported without: export it again (see Model in "
+          "tools/export)");
+    if (!tokens || program::inputFields(*program.model).size() != 1)
+      throw std::invalid_argument(
+          "expected a model that takes tokens alone to continue a text");
+    mostTokens = static_cast<uint64_t>(*tokens);
+    weights.resize(static_cast<size_t>(model->weights().bytes()));
+    model->weights().initializeWeights(weights, values.get());
+  }
+
+  uint64_t context() const override { return mostTokens; }
+  uint64_t vocabulary() const override { return graphs.vocabulary; }
+
+  std::vector<double> next(std::span<const int64_t> tokens) override {
+    // Graphs have one shape. What is behind the last token, and in the other
+    // samples, is nobody's matter.
+    std::vector<int64_t> rows(mostTokens * model->fewestSamples());
+    std::ranges::copy(tokens, rows.begin());
+    const auto place = static_cast<int64_t>(tokens.size()) - 1;
+    const Tensor all = model->logits(std::as_bytes(std::span(rows)), weights);
+    if (all.dim() != 3 || all.size(1) <= place ||
+        all.size(2) != int64_t{graphs.vocabulary})
+      throw std::runtime_error("expected logits of each token, and as many as "
+                               "the package says");
+    const Tensor last =
+        all.select(0, 0).select(0, place).to(at::kDouble).contiguous();
+    const auto *first = last.const_data_ptr<double>();
+    return {first, first + last.numel()};
+  }
+
+private:
+  std::unique_ptr<ExportedStage> model;
+  const LayerGraphsT &graphs; ///< of the last layer
+  uint64_t mostTokens = 0;
+  std::vector<std::byte> weights;
+};
+
 } // namespace
+
+std::unique_ptr<Predictor> chimera::runtime::makeExportedPredictor(
+    const program::ProgramT &program,
+    std::shared_ptr<const InitialValues> values) {
+  return std::make_unique<ExportedPredictor>(program, values);
+}
 
 std::unique_ptr<Stage> chimera::runtime::makeExportedStage(
     const program::ProgramT &program, uint32_t number,

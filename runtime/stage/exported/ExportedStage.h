@@ -22,6 +22,7 @@
 #ifndef CHIMERA_RUNTIME_STAGE_EXPORTED_EXPORTEDSTAGE_H
 #define CHIMERA_RUNTIME_STAGE_EXPORTED_EXPORTEDSTAGE_H
 
+#include "runtime/stage/Predictor.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/InitialValues.h"
 #include "runtime/stage/torch/Place.h"
@@ -46,6 +47,14 @@ makeExportedStage(const program::ProgramT &program, uint32_t stage,
 std::unique_ptr<Stage>
 makeWholeExportedModel(const program::ProgramT &program,
                        std::shared_ptr<const InitialValues> values);
+
+/// The whole model as it says what comes next; the program must outlive it.
+/// Throws likewise, and where the model was exported without logits, or takes
+/// other than tokens. Logits are those of tokens alone that come before: the
+/// model must look at no later ones.
+std::unique_ptr<Predictor>
+makeExportedPredictor(const program::ProgramT &program,
+                      std::shared_ptr<const InitialValues> values);
 
 /// `data` with the weights that the package of the program, which must outlive
 /// it, gives its labels. Where the loss has several terms, micro-batches weigh

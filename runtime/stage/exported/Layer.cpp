@@ -67,6 +67,15 @@ Layer::Layer(const program::LayerKindT &kind,
   outputsAndSaved =
       forwards.select(all, together(saved, outputs), /*adds=*/false);
 
+  if (graphs.logits) {
+    all.clear();
+    for (const Port &port : graphs.logits->inputs)
+      all.push_back(port.value());
+    logitsAlone.emplace(*graphs.logits, device);
+    selectedLogits = logitsAlone->select(
+        all, {graphs.logits->outputs[0].value()}, /*adds=*/false);
+  }
+
   const GraphT &backward = *graphs.backward;
   all.clear();
   for (const Port &port : backward.inputs)
@@ -90,6 +99,17 @@ void Layer::bindOwn(const GraphT &graph, Executable::Values &values,
       values[port.value()] = parameters[port.index()];
     else if (port.role() == Role::Constant)
       values[port.value()] = constants[port.index()];
+}
+
+Tensor Layer::logits(const Executable::Context &context,
+                     const Tensors &parameters, const Tensors &inputs) const {
+  Executable::Values values = logitsAlone->makeValues();
+  bindOwn(*graphs.logits, values, parameters);
+  for (const Port &port : graphs.logits->inputs)
+    if (port.role() == Role::Input)
+      values[port.value()] = inputs[port.index()];
+  logitsAlone->run(selectedLogits, values, context);
+  return values[graphs.logits->outputs[0].value()];
 }
 
 Tensors Layer::forward(const Executable::Context &context,

@@ -19,6 +19,8 @@
 #include "runtime/stage/exported/Executable.h"
 #include "runtime/stage/torch/Place.h"
 
+#include <optional>
+
 namespace chimera::runtime {
 
 class Layer {
@@ -44,6 +46,11 @@ public:
                                   const std::vector<at::Tensor> &labels,
                                   bool wantsOutputs,
                                   ForBackward *stashed) const;
+
+  /// The logits of what comes next. Requires that the last layer has some.
+  at::Tensor logits(const Executable::Context &context,
+                    const std::vector<at::Tensor> &parameters,
+                    const std::vector<at::Tensor> &inputs) const;
 
   /// The gradients of the inputs, undefined of one that has none. Adds those of
   /// the parameters to `sums`.
@@ -78,9 +85,11 @@ private:
   at::Device device;
   std::vector<at::Tensor> constants;
   Executable forwards, backwards;
+  std::optional<Executable> logitsAlone;
   // What a forward runs for the outputs alone, what is saved alone, and both.
   Selection outputsAlone, savedAlone, outputsAndSaved;
   Selection wholeBackward, inputHalf, weightHalf;
+  Selection selectedLogits;
 };
 
 } // namespace chimera::runtime

@@ -39,6 +39,8 @@ Tensor block(const Tensor &x, Parameters &parameters, size_t p, int64_t heads,
 Tensor loss(const Tensor &x, const Tensor &labels, Parameters &parameters,
             size_t p, size_t w, at::ScalarType type) {
   Tensor logits = normedLinear(parameters, x, p, w, /*hasBias=*/false);
+  if (!labels.defined())
+    return logits;
   return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}).to(type),
                                 labels.view({-1}));
 }

@@ -44,9 +44,9 @@ public:
 
   /// `input`: tokens [B, T] on the embedding, else [B, T, C]. `labels`: [B, T]
   /// on the head, else undefined. `parameters` are those that it computes with.
-  /// The result is [B, T, C], or the mean
-  /// cross-entropy. Dropout acts where `dropped` says which micro-batch or part
-  /// of one this is, and not at all without it.
+  /// The result is [B, T, C], or on the head the mean cross-entropy or, without
+  /// labels, the logits. Dropout acts where `dropped` says which micro-batch or
+  /// part of one this is, and not at all without it.
   at::Tensor run(at::Tensor input, const at::Tensor &labels,
                  Parameters &parameters,
                  const std::optional<MicroBatch> &dropped) const;

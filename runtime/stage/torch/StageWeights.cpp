@@ -163,15 +163,20 @@ Tensor StageWeights::startOf(const Slot &slot,
 
 void StageWeights::initialize(Bytes weights, Bytes optimizerState,
                               const InitialValues *values) const {
-  expectBytes("weights", weights.size(), bytes());
   expectBytes("optimizer state", optimizerState.size(), stateBytes());
+  initializeWeights(weights, values);
+  tensorOver(optimizerState.data(),
+             {static_cast<int64_t>(optimizerState.size())}, at::kByte, place)
+      .zero_();
+}
+
+void StageWeights::initializeWeights(Bytes weights,
+                                     const InitialValues *values) const {
+  expectBytes("weights", weights.size(), bytes());
   std::vector<Tensor> tensors = bind(weights.data());
   for (size_t i = 0; i < tensors.size(); ++i)
     tensors[i].copy_(startOf(parameterSlots[i], values));
   refreshCopy(weights.data());
-  tensorOver(optimizerState.data(),
-             {static_cast<int64_t>(optimizerState.size())}, at::kByte, place)
-      .zero_();
 }
 
 void StageWeights::step(uint64_t step, double scale, ConstBytes gradientSum,

@@ -77,6 +77,10 @@ public:
     return program::optimizerBytes(optimizer.name, parameterBytes());
   }
 
+  /// Makes the weights alone, likewise.
+  void initializeWeights(Bytes weights,
+                         const InitialValues *values = nullptr) const;
+
   /// One step of the optimizer with `scale` times `gradientSum`. As GPT-2 was
   /// trained: matrices decay, biases and norms do not. SGD gives the bits of
   /// torch.optim.SGD.

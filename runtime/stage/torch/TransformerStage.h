@@ -29,6 +29,7 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_TRANSFORMERSTAGE_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_TRANSFORMERSTAGE_H
 
+#include "runtime/stage/Predictor.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/InitialValues.h"
 #include "runtime/stage/torch/Place.h"
@@ -55,6 +56,11 @@ makeTransformerStage(const program::ProgramT &program, uint32_t stage,
 std::unique_ptr<Stage>
 makeWholeModel(const program::ProgramT &program,
                std::shared_ptr<const InitialValues> values = nullptr);
+
+/// The whole model as it says what comes next. Throws likewise.
+std::unique_ptr<Predictor>
+makeGpt2Predictor(const program::ProgramT &program,
+                  const InitialValues *values = nullptr);
 
 } // namespace chimera::runtime
 

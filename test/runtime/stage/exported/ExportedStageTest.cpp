@@ -317,12 +317,34 @@ TEST_F(ExportedStageTest, wantsValuesThatItCannotDraw) {
   }
 }
 
-TEST_F(ExportedStageTest, evaluatesTheWholeModel) {
-  const program::ProgramT program = sampleProgram({3});
-  std::vector<double> all = weights();
-  EXPECT_DOUBLE_EQ(
-      lossOf(program, bytesOf(all), bytesOf(tokens), bytesOf(labels)),
-      expectedLoss());
+TEST_F(ExportedStageTest, saysWhatComesNext) {
+  program::ProgramT program = sampleProgram({3});
+  // Logits are what the loss adds up: of each token three.
+  for (auto &graphs : program.model->package->kinds[2]->graphs) {
+    graphs->logits = std::make_unique<program::GraphT>(*graphs->forward);
+    graphs->logits->calls.pop_back();
+    graphs->logits->outputs[0].mutate_value(2);
+    graphs->vocabulary = 3;
+  }
+  class All : public InitialValues {
+    void read(const std::string &name, program::DataType,
+              const std::vector<int64_t> &, Bytes memory) const override {
+      auto *values = reinterpret_cast<double *>(memory.data());
+      std::iota(values, values + memory.size() / sizeof(double),
+                name == "embedding.weight" ? 1 : 2);
+    }
+  };
+  auto model = makeExportedPredictor(program, std::make_shared<All>());
+  EXPECT_EQ(model->context(), 2u);
+  EXPECT_EQ(model->vocabulary(), 3u);
+  // Rows of the embedding are 1 2 3, 4 5 6, …; scales and factors 2 3 4.
+  const std::vector<int64_t> one = {1}, two = {1, 0};
+  EXPECT_EQ(model->next(one), (std::vector<double>{16, 45, 96}));
+  EXPECT_EQ(model->next(two), (std::vector<double>{4, 18, 48}));
+
+  for (auto &graphs : program.model->package->kinds[2]->graphs)
+    graphs->logits.reset();
+  EXPECT_THROW(makeExportedPredictor(program, nullptr), std::invalid_argument);
 }
 
 TEST_F(ExportedStageTest, refusesWhatItCannotRun) {

@@ -305,8 +305,9 @@ TEST_F(TextDataTest, makesPairsOfSentences) {
       EXPECT_EQ(segments[8 * row + i], i > middle && i < end);
       EXPECT_EQ(seen[8 * row + i], i < end);
       EXPECT_EQ(labels[8 * row + i], kIgnored); // the rate is 0
-      if (i > 1 && i != middle && i != middle + 1 && i + 1 < end)
+      if (i > 1 && i != middle && i != middle + 1 && i + 1 < end) {
         EXPECT_EQ(sample[i], sample[i - 1] + 1); // of the ramp
+      }
       EXPECT_LT(std::min(sample[i], int64_t{300}), i < end ? 301 : 304);
     }
     const bool follows = sample[middle + 1] == sample[middle - 1] + 1;

@@ -213,10 +213,10 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
   const auto context = static_cast<size_t>(*program::contextOf(*program.model));
   static const double shares[] = {0, 0.1, 0.5, 0.999};
   const double holdOut = oneOf(shares, random);
-  std::optional<Masking> masking;
+  SampleForm form;
   if (below(random, 4) == 0)
-    masking = {.token = 3, .rate = 0.3};
-  TextData data(std::move(tokens), program, holdOut, masking);
+    form.masking = {.token = 3, .rate = 0.3};
+  TextData data(std::move(tokens), program, holdOut, form);
   const auto training = static_cast<uint64_t>(data.trainingTokens());
   if (training + static_cast<uint64_t>(data.heldOutTokens()) !=
       expected.count())
@@ -233,23 +233,24 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
   for (uint64_t step = 0; step < 3; ++step) {
     const auto inputs = load(program::ValueKind::Tokens, step);
     const auto labels = load(program::ValueKind::Labels, step);
-    for (size_t i = 0; !masking && i + 1 < context; ++i)
+    for (size_t i = 0; !form.masking && i + 1 < context; ++i)
       if (inputs[i + 1] != labels[i])
         fault("expected labels that are the next tokens");
   }
   if (holdOut == 0)
     return;
   for (uint64_t window : {0, 1, 6}) {
-    const TextData::Sample sample = data.heldOutSample(window, 7);
+    const Sample sample = data.heldOutSample(window, 7);
     const uint64_t first =
         window == 0 ? training : expected.count() - context - 1;
-    for (size_t i = 0; !masking && window != 1 && i < context; ++i)
+    for (size_t i = 0; !form.masking && window != 1 && i < context; ++i)
       if (sample.tokens[i] != expected[first + i] ||
           sample.labels[i] != expected[first + i + 1])
         fault("expected the held-out part's first and last windows");
   }
   // It reads all of the training part.
-  if (training < kMostBytes && !masking && !std::isfinite(data.unigramLoss(7)))
+  if (training < kMostBytes && !form.masking &&
+      !std::isfinite(data.unigramLoss(7)))
     fault("expected a finite loss");
 }
 

@@ -1,0 +1,61 @@
+//===- Predictor.cpp - Text, token by token -------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/Predictor.h"
+
+#include "runtime/stage/Mix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+/// Takes the token whose share of all probabilities, one after another, holds
+/// `place`, a number in [0, 1).
+static size_t drawn(const std::vector<double> &logits, double temperature,
+                    double place) {
+  const auto largest = std::ranges::max_element(logits);
+  if (temperature == 0)
+    return static_cast<size_t>(largest - logits.begin());
+  std::vector<double> upTo;
+  double sum = 0;
+  for (double logit : logits)
+    upTo.push_back(sum += std::exp((logit - *largest) / temperature));
+  // Rounding may make the place the sum itself.
+  const auto found = std::ranges::upper_bound(upTo, place * sum);
+  return static_cast<size_t>(std::min(found, upTo.end() - 1) - upTo.begin());
+}
+
+void chimera::runtime::generate(Predictor &model, std::vector<int64_t> text,
+                                uint64_t count, const Sampling &sampling,
+                                const std::function<void(int64_t)> &onToken) {
+  const uint64_t vocabulary = model.vocabulary();
+  for (int64_t token : text)
+    if (static_cast<uint64_t>(token) >= vocabulary)
+      throw std::runtime_error("expected tokens of the model's vocabulary of " +
+                               std::to_string(vocabulary) + ", got " +
+                               std::to_string(token));
+  for (uint64_t n = 0; n < count; ++n) {
+    const size_t seen = std::min<uint64_t>(text.size(), model.context());
+    std::vector<double> logits = model.next(std::span(text).last(seen));
+    logits.resize(std::min<uint64_t>(logits.size(), sampling.bound));
+    // A model may exclude a token by a logit of minus infinity.
+    if (std::ranges::any_of(logits, [](double x) { return std::isnan(x); }) ||
+        !std::isfinite(*std::ranges::max_element(logits)))
+      throw std::runtime_error("the model's logits are no numbers: its weights "
+                               "may be of a training that diverged");
+    // 53 bits make a number in [0, 1).
+    const double place =
+        static_cast<double>(mix({sampling.seed, n}) >> 11) * 0x1p-53;
+    text.push_back(
+        static_cast<int64_t>(drawn(logits, sampling.temperature, place)));
+    onToken(text.back());
+  }
+}

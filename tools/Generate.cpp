@@ -1,0 +1,70 @@
+//===- Generate.cpp - chimera-run --generate ------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/Generate.h"
+
+#include "runtime/stage/exported/ExportedStage.h"
+#include "runtime/stage/torch/Tokens.h"
+#include "runtime/stage/torch/TransformerStage.h"
+#include "runtime/stage/torch/Weights.h"
+#include "tools/Workload.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+
+std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
+                                         const program::ProgramT &program) {
+  if (!program.model)
+    throw std::invalid_argument(
+        "--generate needs a program with a model, got one of bare stages");
+  std::shared_ptr<const SavedWeights> values;
+  if (!settings.load.empty())
+    values = std::make_shared<SavedWeights>(program, settings.load);
+  return program.model->package ? makeExportedPredictor(program, values)
+                                : makeGpt2Predictor(program, values.get());
+}
+
+void write(int64_t token, bool isByte) {
+  const int written =
+      isByte ? std::putchar(static_cast<int>(token))
+             : std::printf("%lld\n", static_cast<long long>(token));
+  if (written < 0 || std::fflush(stdout) != 0)
+    throw std::runtime_error(std::string("cannot write the text: ") +
+                             std::strerror(errno));
+}
+
+} // namespace
+
+void chimera::generateText(const RunSettings &settings,
+                           const program::ProgramT &program) {
+  const std::unique_ptr<Tokens> prompt =
+      openTokens({settings.prompt}, formatOf(settings), uint64_t{1} << 32);
+  const bool isOfBytes = prompt->bound() == 256;
+  if (prompt->count() == 0)
+    throw std::runtime_error("expected a prompt of a token or more, " +
+                             prompt->where() + " is empty");
+  const std::unique_ptr<Predictor> model = makePredictor(settings, program);
+  std::vector<int64_t> text(std::min(prompt->count(), model->context()));
+  prompt->read(prompt->count() - text.size(), text);
+  if (isOfBytes)
+    for (int64_t byte : text)
+      write(byte, isOfBytes);
+  const Sampling sampling{.temperature = settings.temperature,
+                          .seed = settings.generateSeed,
+                          .bound = prompt->bound()};
+  generate(*model, text, settings.generate, sampling,
+           [&](int64_t token) { write(token, isOfBytes); });
+  if (isOfBytes)
+    write('\n', isOfBytes);
+}
