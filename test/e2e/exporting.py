@@ -3,11 +3,12 @@
 """What the scripts share that export models."""
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
-from grid import in_parallel
+from grid import in_parallel, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "build/venv/bin/python"
@@ -21,6 +22,17 @@ def has(python, *modules):
     if found.returncode:
         print(f"skipped: no Python with {', '.join(modules)}")
     return found.returncode == 0
+
+
+def export(python, package, model, arguments, *options):
+    """Exports one of examples/models to the folder `package`. Returns the number of
+    its parameters."""
+    output = run(
+        python, ROOT / "tools/export/chimera-export",
+        ROOT / f"examples/models/{model}.py", *arguments.split(), *options,
+        "-o", package,
+    )  # fmt: skip
+    return int(re.search(r"([\d,]+) parameters", output)[1].replace(",", ""))
 
 
 def check_each(check, cases):

@@ -122,13 +122,14 @@ def losses(log, kind="loss"):
 class Training:
     """One way to train: its weights, gradients and losses."""
 
-    def __init__(self, folder, name, launcher, tools, program, data, *options):
+    def __init__(self, folder, name, launcher, tools, program, data, *options,
+                 steps=STEPS):  # fmt: skip
         self.weights = folder / f"{name}.weights"
         self.gradients = folder / f"{name}.gradients"
         log = folder / f"{name}.log"
         # fmt: off
         run(*launcher, tools / "chimera-run", program, "--data", data,
-            "--steps", STEPS, "--threads", 1, "--quiet", "--timeout", 60,
+            "--steps", steps, "--threads", 1, "--quiet", "--timeout", 60,
             "--evaluate-batches", 1, "--save", self.weights,
             "--save-gradients", self.gradients, "--log", log, *options)
         # fmt: on

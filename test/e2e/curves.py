@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains scaled-down models of examples/models, a GPT-2 with dropout and a BERT with
+a tied matrix, for 50 steps under every synchronous schedule of the registry, with
+whole and split backwards and recomputation, and holds the loss of each step against
+one device's (--sequential): the largest relative difference of a curve is at most
+1e-10 in float64, 1e-3 in float32.
+
+Schedules without a flush compute with older weights, so their curves must differ by
+more: this shows that the comparison sees a wrong step.
+
+In short form there are 4 stages and 8 micro-batches, and options take turns; with
+--full each schedule has every option, for 4 stages and 7 micro-batches and for 8 and
+16. Prints a line for each curve and exits non-zero if one fails. Needs a Python with
+torch: the one of build/venv, unless it is run by another."""
+
+import argparse
+import itertools
+import pathlib
+
+from exported import MASK
+from exporting import PYTHON, ROOT, check_each, export, has
+from grid import RECOMPUTES, SPLITS, WITHOUT_FLUSH, compile_to, schedules
+from numerics import Checks, Training
+
+STEPS = 50
+SAMPLES = 2
+MODELS = {"gpt2": "dropout=0.1", "bert": "tied=True"}
+TYPES = {"float64": ("f64", 1e-10), "float32": ("f32", 1e-3)}
+DESCRIPTION = """
+chimera.model @m exported("{package}")
+chimera.pipeline @p of @m stages({stages}) micro_batches({batches})
+    schedule({schedule}) micro_batch_size({samples}) weight_type({type}) seed(7)
+    learning_rate(3.0e-3) {options}
+"""
+
+
+def curves(case, full):
+    """(scheme, schedule with options, options of the pipeline) of a case."""
+    model, name, stages, _ = case
+    every = [" ".join(pair).strip() for pair in itertools.product(SPLITS, RECOMPUTES)]
+    # In short form the options take turns, and a schedule has a whole backward with
+    # one model and a split one with the other.
+    turn = list(MODELS).index(model) + list(TYPES).index(name)
+    for number, (scheme, schedule) in enumerate(schedules(stages)):
+        if model == "bert" and scheme in WITHOUT_FLUSH:
+            continue  # They take no tied matrix.
+        split = SPLITS[(number + turn) % 2]
+        recompute = RECOMPUTES[(number + turn) // 2 % len(RECOMPUTES)]
+        for options in every if full else (f"{split} {recompute}".strip(),):
+            yield scheme, schedule, options
+
+
+def difference(ours, theirs):
+    """The largest relative difference of the losses of a step."""
+    return max(abs(a - b) / abs(b) for a, b in zip(ours, theirs, strict=True))
+
+
+def check(options, folder, case):
+    checks = Checks()
+    model, name, stages, batches = case
+    kind, tolerance = TYPES[name]
+    package = folder / "package"
+    export(
+        options.python, package, model,
+        f"layers={stages - 2} heads=2 width=16 context=8 samples={SAMPLES} "
+        + MODELS[model],
+        "--type", name, "--parts", 2,
+    )  # fmt: skip
+    loaded = ["--load", package / "values.safetensors"]
+    if model == "bert":
+        loaded += ["--mask", MASK]
+
+    def train(schedule, stages, pipeline_options, *run_options):
+        program = folder / "program"
+        text = DESCRIPTION.format(
+            package=package, stages=stages, batches=batches, schedule=schedule,
+            samples=SAMPLES, type=kind, options=pipeline_options,
+        )  # fmt: skip
+        compile_to(options.tools, text, program)
+        return Training(
+            folder, "run", [], options.tools, program, options.data, *loaded,
+            *run_options, steps=STEPS,
+        ).losses  # fmt: skip
+
+    what = f"{model} {name} D={stages} N={batches}"
+    wanted = train('"gpipe"', 1, "", "--sequential")
+    checks.check(
+        len(wanted) == STEPS and min(wanted[-5:]) < wanted[0] - 1,
+        f"{what}: one device, losses {wanted[0]:.6f} … {wanted[-1]:.6f}",
+    )
+    for scheme, schedule, more in curves(case, options.full):
+        worst = difference(train(schedule, stages, more, "--check-replicas"), wanted)
+        line = f"{what} {schedule} {more}: curves differ by {worst:.1e}"
+        if scheme in WITHOUT_FLUSH:
+            checks.check(worst > 10 * tolerance, f"{line}, as they must")
+        else:
+            checks.check(worst <= tolerance, line)
+    return checks.lines, checks.failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
+    parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--full", action="store_true", help="more stages and options")
+    options = parser.parse_args()
+    if has(options.python, "torch", "safetensors"):
+        sizes = [(4, 7), (8, 16)] if options.full else [(4, 8)]
+        cases = [(m, t, *size) for size in sizes for m in MODELS for t in TYPES]
+        check_each(lambda folder, case: check(options, folder, case), cases)
+
+
+if __name__ == "__main__":
+    main()
