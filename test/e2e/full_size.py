@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exports the models of the Chimera paper at their full size, BERT of 48 layers and
+GPT-2 of 64 (and with --full of 32), without memory for their parameters, compiles them
+for 4 to 32 stages, each within a minute, and holds the memory of each worker that
+--chimera-report states against the parameters that the exporter counts:
+
+- all weights are 4 bytes a parameter, and a tied matrix is there twice;
+- what a worker always holds is the weights and AdamW's two moments of its stages;
+- its peak is at least that with gradients and a stash, and at most that with its
+  activations as stashes of its largest stage and 4 boundaries;
+- with N = D a worker holds the stashes of D / 2 + 1 to D micro-batches (the paper's
+  Table 2);
+- on twice the workers each holds fewer weights, and on 32 the largest peak is less
+  than half of that on 4.
+
+Prints a line for each program and exits non-zero if one fails. Needs a Python with
+torch: the one of build/venv, unless it is run by another."""
+
+import argparse
+import json
+import pathlib
+import resource
+import time
+
+from exporting import PYTHON, check_each, export, has
+from grid import compile_to, run
+from numerics import Checks
+
+GPT2 = "heads=20 width=1280 context=632 vocabulary=50257"
+# Model, its sizes, and samples of a micro-batch.
+CASES = [
+    ("bert", "layers=48 heads=16 width=1024 context=128 vocabulary=30522", 4),
+    ("gpt2", f"layers=64 {GPT2}", 1),
+]
+MORE = [("gpt2", f"layers=32 {GPT2}", 1)]
+STAGES = (4, 8, 16, 32)
+DESCRIPTION = """
+chimera.model @m exported("{package}")
+chimera.pipeline @p of @m stages({stages}) micro_batches({stages})
+    schedule("chimera") micro_batch_size({samples})
+"""
+GIB = 2**30
+
+
+def check(options, folder, case):
+    checks = Checks()
+    model, sizes, samples = case
+    package, program = folder / "package", folder / "program"
+    parameters = export(
+        options.python, package, model, f"{sizes} samples={samples}", "--no-values"
+    )
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    name = f"{model} {sizes.split()[0]}"
+    checks.check(
+        used < 4 * parameters,
+        f"{name}: {parameters:,} parameters, exported in {used / GIB:.1f} GiB",
+    )
+    residents, peaks = [], []
+    for stages in STAGES:
+        text = DESCRIPTION.format(package=package, stages=stages, samples=samples)
+        started = time.monotonic()
+        compile_to(options.tools, text, program)
+        seconds = time.monotonic() - started
+        (report,) = json.loads(
+            run(
+                options.tools / "chimera-opt", program.with_suffix(".mlir"), "-o",
+                "/dev/null", "--chimera-to-scheduled",
+                "--chimera-report=costs=stages format=json",
+            )  # fmt: skip
+        )
+        dump = json.loads(
+            run(options.tools / "chimera-translate", "--program-to-json", program)
+        )
+        failures = broken(dump, report, parameters)
+        if seconds > 60:
+            failures.append(f"compiling took {seconds:.0f} s")
+        residents.append(max(report["resident_bytes"]))
+        peaks.append(max(report["peak_bytes"]))
+        checks.check(
+            not failures,
+            f"{name} D={stages}, compiled in {seconds:.2f} s: a worker's peak is "
+            f"{min(report['peak_bytes']) / GIB:.2f} to {peaks[-1] / GIB:.2f} GiB"
+            + "".join(f"; {failure}" for failure in failures),
+        )
+    checks.check(
+        residents == sorted(set(residents), reverse=True)
+        and peaks[-1] < peaks[0] / 2,
+        f"{name}: weights and moments fall, and the largest peak is less than half",
+    )
+    return checks.lines, checks.failed
+
+
+def broken(dump, report, parameters):
+    """What does not hold of a program's memory."""
+    failures = []
+
+    def hold(good, what):
+        if not good:
+            failures.append(f"expected {what}")
+
+    stages, pipelines = dump["stages"], dump["pipelines"]
+    weights = sum(stage["weights_bytes"] for stage in stages)
+    weights -= dump["tied"]["bytes"] if dump["tied"] else 0
+    hold(weights == 4 * parameters, f"{4 * parameters} bytes, got {weights}")
+    boundary = max(stage["boundary_bytes"] for stage in stages)
+    for worker, planned in enumerate(dump["workers"]):
+        held = [stages[p["workers"].index(worker)] for p in pipelines]
+        weights = sum(stage["weights_bytes"] for stage in held)
+        stashes = [stage["stash_bytes"] for stage in held]
+        resident = report["resident_bytes"][worker]
+        hold(resident == 3 * weights, f"{3 * weights} on {worker}, got {resident}")
+        peak = report["peak_bytes"][worker]
+        activations = report["peak_activations"][worker]
+        least = 4 * weights + min(stashes)
+        most = 4 * weights + activations * max(stashes) + 4 * boundary
+        hold(least <= peak <= most, f"{least} to {most} on {worker}, got {peak}")
+        # The program also has places for messages that wait.
+        stated = planned["peak_bytes"]
+        hold(peak <= stated, f"{peak} or more on {worker}, got {stated}")
+    count = len(stages)
+    interval = report["peak_activations_interval"]
+    hold(interval == [count // 2 + 1, count], f"D / 2 + 1 to D, got {interval}")
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--full", action="store_true", help="a third model")
+    options = parser.parse_args()
+    if has(options.python, "torch", "safetensors"):
+        check_each(
+            lambda folder, case: check(options, folder, case),
+            CASES + (MORE if options.full else []),
+        )
+
+
+if __name__ == "__main__":
+    main()
