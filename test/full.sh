@@ -26,6 +26,7 @@ numerics 8 1 --variants
 
 test/e2e/exported.py --tools $bin --full --mpirun mpirun
 test/e2e/curves.py --tools $bin --full
+test/e2e/learning.py --tools $bin --full
 test/e2e/full_size.py --tools $bin --full
 test/e2e/huggingface.py --tools $bin --full
 $bin/exported-mutants test/runtime/stage/exported/Inputs/*.json --mutants 1000000

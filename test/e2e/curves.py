@@ -74,11 +74,11 @@ def check(options, folder, case):
 
     def train(schedule, stages, pipeline_options, *run_options):
         program = folder / "program"
-        text = DESCRIPTION.format(
+        description = DESCRIPTION.format(
             package=package, stages=stages, batches=batches, schedule=schedule,
             samples=SAMPLES, type=kind, options=pipeline_options,
         )  # fmt: skip
-        compile_to(options.tools, text, program)
+        compile_to(options.tools, description, program)
         return Training(
             folder, "run", [], options.tools, program, options.data, *loaded,
             *run_options, steps=STEPS,

@@ -59,9 +59,9 @@ def check(options, folder, case):
     )
     residents, peaks = [], []
     for stages in STAGES:
-        text = DESCRIPTION.format(package=package, stages=stages, samples=samples)
+        description = DESCRIPTION.format(package=package, stages=stages, samples=samples)
         started = time.monotonic()
-        compile_to(options.tools, text, program)
+        compile_to(options.tools, description, program)
         seconds = time.monotonic() - started
         (report,) = json.loads(
             run(
