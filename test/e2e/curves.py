@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains scaled-down models of examples/models, a GPT-2 with dropout and a BERT with
-a tied matrix, for 50 steps under every synchronous schedule of the registry, with
+"""Trains scaled-down models of examples/models, a GPT-2 with dropout and a BERT
+with both its losses and a tied matrix, for 50 steps under every synchronous schedule of the registry, with
 whole and split backwards and recomputation, and holds the loss of each step against
 one device's (--sequential): the largest relative difference of a curve is at most
 1e-10 in float64, 1e-3 in float32.
@@ -19,7 +19,7 @@ import argparse
 import itertools
 import pathlib
 
-from exported import MASK
+from exported import MARKS, MASK
 from exporting import PYTHON, ROOT, check_each, export, has
 from grid import RECOMPUTES, SPLITS, WITHOUT_FLUSH, compile_to, schedules
 from numerics import Checks, Training
@@ -70,7 +70,7 @@ def check(options, folder, case):
     )  # fmt: skip
     loaded = ["--load", package / "values.safetensors"]
     if model == "bert":
-        loaded += ["--mask", MASK]
+        loaded += ["--mask", MASK, "--pairs", "{},{},{}".format(*MARKS)]
 
     def train(schedule, stages, pipeline_options, *run_options):
         program = folder / "program"

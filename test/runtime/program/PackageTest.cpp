@@ -339,9 +339,10 @@ TEST_F(ReadPackageTest, refusesWhatIsNoPackage) {
   expectError("{\"version\": 1}", "required field is missing");
   expectError(std::string("{}\0{}", 5), "a byte that is zero");
   expectError(std::string(100000, '['), "expected a package's description");
-  expectError("{\"version\": 7, \"producer\": \"\", \"kinds\": [], \"layers\": "
-              "[]}",
-              "expected version 1 of the format, got 7");
+  expectError(
+      "{\"version\": 7, \"producer\": \"\", \"inputs\": [], \"labels\": "
+      "[], \"kinds\": [], \"layers\": []}",
+      "expected version 1 of the format, got 7");
 }
 
 } // namespace
