@@ -9,7 +9,6 @@
 
 #include "runtime/program/Elsewhere.h"
 #include "runtime/program/Layout.h"
-#include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Weights.h"
 
 #include <algorithm>
@@ -88,10 +87,10 @@ void Results::finish(const RunResult &result, nlohmann::json summary) {
       std::printf("final loss %.6f after ", loss->mean);
     std::printf("%llu steps in %.1f s\n", steps, result.seconds);
   }
-  if (!result.weights.empty()) {
+  if (result.digest) {
     char digest[20];
     std::snprintf(digest, sizeof(digest), "%016llx",
-                  static_cast<unsigned long long>(digestOf(result.weights)));
+                  static_cast<unsigned long long>(*result.digest));
     summary["weights_digest"] = digest;
     std::printf("digest of the weights %s\n", digest);
   }

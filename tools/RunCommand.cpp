@@ -90,7 +90,8 @@ TrainingRun makeRun(const RunSettings &settings,
   run.timeout = timeoutOf(settings);
   run.signals = &signals;
   // Every rank must know what will be gathered.
-  run.gatherWeights = !settings.save.empty() || load.kind == kExact;
+  run.gatherWeights = !settings.save.empty();
+  run.digestWeights = load.kind != kSynthetic;
   run.evaluation = {.data = load.heldOut.get(),
                     .passes = load.passes,
                     .every = settings.evaluateEvery};

@@ -10,6 +10,7 @@
 #include "runtime/control/Messages.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/SignsOfLife.h"
+#include "runtime/train/WeightsDigest.h"
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -43,13 +44,20 @@ void chimera::runtime::finishRank(const TrainingRun &run, Control &control,
   if (run.profile)
     result.profiles = gatherProfiles(control, root, profile, run.timeout);
   sign();
+  Replicas weights;
+  if (run.checkReplicas || run.digestWeights || run.gatherWeights)
+    weights = interpreter.weights();
   if (run.checkReplicas)
-    checkReplicas(run.program, control, root, interpreter.weights(),
-                  run.timeout);
+    checkReplicas(run.program, control, root, weights, run.timeout);
+  sign();
+  if (run.digestWeights)
+    result.digest =
+        gatherDigest(run.program, control, root, weights, run.timeout);
   sign();
   if (run.gatherWeights)
-    result.weights = gatherStages(run.program, control, root,
-                                  interpreter.weights(), run.timeout, sign);
+    result.weights =
+        gatherStages(run.program, control, root, weights, run.timeout, sign);
+  weights.clear();
   if (run.gatherGradients)
     result.gradients = gatherStages(run.program, control, root,
                                     interpreter.gradients(), run.timeout, sign);

@@ -75,6 +75,7 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
                  {"--timeout", static_cast<uint64_t>(run.timeout.count())},
                  {"wish for weights", run.gatherWeights},
                  {"wish for gradients", run.gatherGradients},
+                 {"wish for a digest", run.digestWeights},
                  {"wish for a profile", run.profile},
                  {"passes of an evaluation", run.evaluation.passes},
                  {"--evaluate-every", run.evaluation.every}});

@@ -41,6 +41,7 @@ struct RankUse {
 struct RunResult {
   std::vector<std::byte> weights;   ///< the whole model, if asked for
   std::vector<std::byte> gradients; ///< of the last step, scaled, if asked for
+  std::optional<uint64_t> digest;   ///< of the weights, if asked for
   std::vector<RankUse> ranks;
   std::vector<Profile> profiles; ///< of all ranks, if asked for
   uint64_t steps; ///< fewer than asked for where a signal stopped the run
@@ -63,6 +64,7 @@ struct TrainingRun {
   /// SIGUSR1 stops all ranks after the same step. Without it nothing is heard.
   Signals *signals = nullptr;
   bool gatherWeights = false;
+  bool digestWeights = false; ///< see WeightsDigest.h
   bool gatherGradients = false;
   bool checkReplicas = false;
   bool profile = false;

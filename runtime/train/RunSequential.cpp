@@ -11,6 +11,7 @@
 #include "runtime/train/Capacity.h"
 #include "runtime/train/Sequential.h"
 #include "runtime/train/SignsOfLife.h"
+#include "runtime/train/WeightsDigest.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 
@@ -59,8 +60,10 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
       },
       evaluationOf(run, /*isRoot=*/true));
   isSaving.store(true);
+  const uint64_t digest = digestOfWeights(run.program, trained.weights);
   RunResult result = {.weights = std::move(trained.weights),
                       .gradients = std::move(trained.gradients),
+                      .digest = digest,
                       .ranks = {},
                       .profiles = {},
                       .steps = stepsDone.load(),

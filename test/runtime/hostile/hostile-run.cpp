@@ -16,7 +16,7 @@
 
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/proof/Verify.h"
-#include "runtime/stage/Mix.h"
+#include "runtime/train/WeightsDigest.h"
 #include "test/runtime/hostile/Refusal.h"
 
 #include <CLI/CLI.hpp>
@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
     if (!found.empty())
       std::printf("FAIL %s --threads: %s\n", file.c_str(), found.c_str());
     std::printf("digest of the weights %016" PRIx64 "\n",
-                digestOf(expected.weights));
+                digestOfWeights(*program, expected.weights));
   }
   if (models)
     std::printf("%" PRIu64 " times accepted, %" PRIu64

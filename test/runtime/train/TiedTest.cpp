@@ -10,6 +10,7 @@
 #include "runtime/stage/ExactStage.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
+#include "runtime/train/WeightsDigest.h"
 #include "test/runtime/program/TiedPrograms.h"
 
 #include <gtest/gtest.h>
@@ -199,7 +200,7 @@ RunResult gather(const program::ProgramT &program, uint64_t steps) {
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = steps;
   run.timeout = std::chrono::seconds(30);
-  run.gatherWeights = run.checkReplicas = true;
+  run.gatherWeights = run.checkReplicas = run.digestWeights = true;
   run.gatherGradients = steps > 0;
   RunResult gathered;
   run.onResult = [&](const RunResult &result) { gathered = result; };
@@ -229,6 +230,10 @@ TEST(TiedRun, EqualsTheSequentialRun) {
         RunResult result = gather(program, 3);
         EXPECT_EQ(result.weights, expected.weights);
         EXPECT_EQ(result.gradients, expected.gradients);
+        // Of what each rank holds, with the tied ones once.
+        EXPECT_EQ(result.digest, digestOfWeights(program, expected.weights));
+        expected.weights[kTiedBytes + 1] ^= std::byte(1);
+        EXPECT_NE(result.digest, digestOfWeights(program, expected.weights));
       }
 }
 

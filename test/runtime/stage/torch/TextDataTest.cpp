@@ -362,7 +362,7 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   expectRefusal({.pairing = kPairs.pairing}, "expected masked tokens (--mask)");
   program::PackageT &package = *ofPairs.model->package;
   package.inputs[2] = "pixels";
-  expectRefusal(kPairs, "got one with 'pixels' of 8 bool a sample");
+  expectRefusal(kPairs, "got one with 'pixels' of 8 boolean a sample");
   package.inputs.pop_back();
   package.kinds[0]->graphs[0]->inputs.pop_back();
   expectRefusal(kPairs, "expected a model with attention_mask");
