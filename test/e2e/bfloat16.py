@@ -55,6 +55,7 @@ class Training:
             "--log", log, *options)
         # fmt: on
         self.losses = losses(log)
+        self.held_out = losses(log, "held_out_loss")
 
 
 def check_case(args, folder, schedule, dropout, options, tied, in_order):

@@ -268,7 +268,7 @@ def make(): return model(Net(NoGrad))
     (
         "a loss that is a dictionary",
         "def make(): return model(Net(), lambda o, l: {'loss': cross_entropy(o, l)})",
-        "expected the loss to be a tensor, or two",
+        "expected the loss to be a tensor, or a sum and its weight, or a list",
     ),
     (
         "a loss with a dimension",

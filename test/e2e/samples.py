@@ -29,8 +29,7 @@ class BertSamples:
                 columns.append((window, labels))
                 continue
             pair = self._pair(first, starts, mix(self.run.seed, 5, step, row))
-            tokens, segments, words, elsewhere = pair
-            seen = [int(token != self.marks[2]) for token in tokens]
+            tokens, segments, seen, words, elsewhere = pair
             labels = self._mask(tokens, words, key)
             columns.append((tokens, segments, seen, labels, elsewhere))
         return list(zip(*columns))
@@ -50,8 +49,8 @@ class BertSamples:
         return labels
 
     def _pair(self, first, starts, key):
-        """Tokens, segments, where words stand, and whether the second sentence is from
-        elsewhere."""
+        """Tokens, segments, which are no padding, where words stand, and whether the
+        second sentence is from elsewhere."""
         most, text = self.run.context - 3, self.text
         length = 2 + mix(key, 1) % (most - 1) if mix(key, 0) % 10 == 0 else most
         middle = 1 + mix(key, 2) % (length - 1)
@@ -65,4 +64,5 @@ class BertSamples:
         segments = [0] * (len(a) + 2) + [1] * (len(b) + 1)
         words = [i for i in range(1, len(tokens) - 1) if i != len(a) + 1]
         rest = self.run.context - len(tokens)
-        return tokens + [padding] * rest, segments + [0] * rest, words, elsewhere
+        seen = [1] * len(tokens) + [0] * rest
+        return tokens + [padding] * rest, segments + [0] * rest, seen, words, elsewhere
