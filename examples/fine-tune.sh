@@ -5,9 +5,11 @@
 # and transformers (tools/setup.sh --export).
 #
 #   examples/fine-tune.sh FOLDER TEXT OUTPUT
+#   chimera-run OUTPUT/train.chimera --load OUTPUT/model.safetensors --generate 100
+#     --prompt TOKENS | tools/export/chimera-tokens --decode --tokenizer …
 #   STEPS=N CONTEXT=N RANKS=N examples/fine-tune.sh …    other than 100, 128, 4
 set -euo pipefail
-[ $# = 3 ] || { sed -n '7s/^# *//p' "$0" >&2; exit 2; }
+[ $# = 3 ] || { sed -n '/FOLDER TEXT/s/^# *//p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 bin=${CHIMERA_BIN:-$root/build/release/bin}
 model=$(realpath "$1") text=$(realpath "$2") output=$3
@@ -27,7 +29,7 @@ MLIR
 
 # What comes with the weights is as it was.
 mkdir -p "$output"
-cp "$model"/*.json "$output/"
+cp "$model"/*.json "$work/train.chimera" "$output/"
 "$bin/chimera-run" "$work/train.chimera" --data "$work/tokens.bin" \
   --load "$model/model.safetensors" --steps "${STEPS:-100}" \
   --save "$output/model.safetensors"

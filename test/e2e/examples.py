@@ -2,12 +2,14 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the scripts of examples/ as a user would, with few steps: a module of one's
-own is trained, and a GPT-2 of Hugging Face's transformers, made here with random
-weights and a tokenizer, is fine-tuned and read back. Exits non-zero if one fails.
+own and a BERT are trained, and a GPT-2 of Hugging Face's transformers, made here with
+random weights and a tokenizer, is fine-tuned, read back, and continues a text as
+transformers does. Exits non-zero if one fails.
 Needs a Python with torch, transformers and tokenizers: the one of build/venv,
 unless it is run by another."""
 
 import argparse
+import array
 import os
 import pathlib
 import re
@@ -18,6 +20,7 @@ import tempfile
 from exporting import PYTHON, ROOT, has
 
 EXAMPLES = ROOT / "examples"
+PROMPT = [5, 6, 7]
 
 
 def make(folder, text):
@@ -48,13 +51,17 @@ def read_back(before, after):
         for a, b in zip(*(m.parameters() for m in models), strict=True)
     ]
     assert all(0 < change < 0.1 for change in changes), changes
-    ids = models[1].generate(torch.tensor([[1, 2, 3]]), max_new_tokens=5)
-    assert ids.shape == (1, 8), ids
+    # The text that the run continued is the model's own.
+    numbers = [int(line) for line in (pathlib.Path(after) / "ids").read_text().split()]
+    ids = models[1].generate(
+        torch.tensor([PROMPT]), max_new_tokens=len(numbers), do_sample=False
+    )
+    assert ids[0, len(PROMPT) :].tolist() == numbers, (ids, numbers)
 
 
-def run(environment, *command):
+def run(environment, *command, given=None):
     done = subprocess.run(
-        [str(c) for c in command], capture_output=True, text=True,
+        [str(c) for c in command], capture_output=True, text=True, input=given,
         env=os.environ | environment,
     )  # fmt: skip
     if done.returncode:
@@ -92,8 +99,24 @@ def main():
             here | {"STEPS": "5", "CONTEXT": "32"}, EXAMPLES / "fine-tune.sh",
             folder, text, folder / "tuned",
         )  # fmt: skip
+        tuned = folder / "tuned"
+        (tuned / "prompt.bin").write_bytes(array.array("H", PROMPT).tobytes())
+        numbers = run(
+            {}, options.tools / "chimera-run", tuned / "train.chimera", "--load",
+            tuned / "model.safetensors", "--prompt", tuned / "prompt.bin", "--tokens",
+            "uint16", "--generate", 40, "--temperature", 0,
+        )  # fmt: skip
+        (tuned / "ids").write_text(numbers)
+        decode = [ROOT / "tools/export/chimera-tokens", "--decode", "--tokenizer"]
+        text_of = run({}, *decode, folder / "tokenizer.json", given=numbers)
+        assert len(text_of) > 40, text_of
         run({}, options.python, __file__, "--read-back", folder, folder / "tuned")
         print("fine-tune.sh:", output.splitlines()[-1])
+
+        output = run(here | {"STEPS": "60"}, EXAMPLES / "bert.sh", text)
+        heldout = re.findall(r"held-out loss ([\d.]+)", output)
+        assert len(heldout) == 2 and 3 < float(heldout[1]) < 4.5, output
+        print("bert.sh:", output.splitlines()[-1])
     return None
 
 

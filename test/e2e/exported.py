@@ -192,7 +192,7 @@ def check(options, folder, case):
         options.data, "--stages", stages, "--width", copies, "--package", package,
         *mask,
         *(["--tied"] if tied else ["--variants"] if variants else []),
-        *(["--mpirun", options.mpirun] if options.mpirun and stages == 2 else []),
+        *(["--mpirun", options.mpirun] if options.mpirun and (stages == 2 or options.full) else []),
     )  # fmt: skip
     good = sum(line.startswith("ok") for line in output.splitlines())
     say(good > 0, f"{good} comparisons of schedules with one device")

@@ -11,7 +11,7 @@ split into input and weight gradient, and holds the outcome against
   given (whole backwards only);
 - the same program over MPI, to the last bit, where --mpirun is given (without
   options and with all of them, of tied models without, of the variants those
-  with a fused recompute);
+  with a fused recompute, of exported models all);
 
 and with recomputes and, where --mpirun is given, with gradients that are reduced
 early and in buckets, against the same without, to the last bit. With
@@ -274,7 +274,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
     over_mpi = (
-        "fused" in options
+        "fused" in options or args.package
         if args.variants
         else not options or (not args.tied and "split" in options and kept)
     )
