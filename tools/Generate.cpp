@@ -23,6 +23,8 @@ using namespace chimera::runtime;
 
 namespace {
 
+constexpr uint64_t kMostPrompt = 1 << 24;
+
 std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
                                          const program::ProgramT &program) {
   if (!program.model)
@@ -49,14 +51,16 @@ void write(int64_t token, bool isByte) {
 void chimera::generateText(const RunSettings &settings,
                            const program::ProgramT &program) {
   const std::unique_ptr<Tokens> prompt =
-      openTokens({settings.prompt}, formatOf(settings), uint64_t{1} << 32);
+      openTokens({settings.prompt}, formatOf(settings), kMostPrompt);
   const bool isOfBytes = prompt->bound() == 256;
-  if (prompt->count() == 0)
-    throw std::runtime_error("expected a prompt of a token or more, " +
-                             prompt->where() + " is empty");
+  if (prompt->count() == 0 || prompt->count() > kMostPrompt)
+    throw std::runtime_error("expected a prompt of 1 to " +
+                             std::to_string(kMostPrompt) + " tokens, got " +
+                             std::to_string(prompt->count()) + " in " +
+                             prompt->where());
   const std::unique_ptr<Predictor> model = makePredictor(settings, program);
-  std::vector<int64_t> text(std::min(prompt->count(), model->context()));
-  prompt->read(prompt->count() - text.size(), text);
+  std::vector<int64_t> text(prompt->count());
+  prompt->read(0, text);
   if (isOfBytes)
     for (int64_t byte : text)
       write(byte, isOfBytes);

@@ -29,10 +29,10 @@ using at::Tensor;
 namespace {
 
 /// The graph that weighs the labels of a micro-batch.
-class Scales {
+class WeightGraph {
 public:
   /// Requires a package that is weighed, and has graphs for a micro-batch.
-  explicit Scales(const program::ProgramT &program)
+  explicit WeightGraph(const program::ProgramT &program)
       : graphs(*graphsOf(*program.model->package,
                          program::layerCount(*program.model) - 1,
                          program.micro_batch_size)),
@@ -82,7 +82,7 @@ class WeighedData : public DataSource {
 public:
   WeighedData(const program::ProgramT &program,
               std::unique_ptr<DataSource> data, uint64_t together)
-      : inner(std::move(data)), scales(program),
+      : inner(std::move(data)), graph(program),
         microBatches(uint64_t{program.micro_batches} * program.data_parallel),
         together(together), terms(program::lossTerms(*program.model->package)),
         lossType(program::labelFields(*program.model).back().type),
@@ -151,7 +151,7 @@ private:
     forgetBefore(weighed, step);
     inner->load(program::ValueKind::Labels, {.step = step, .index = index},
                 labels);
-    return weighed[step][index] = scales.weigh(labels);
+    return weighed[step][index] = graph.weigh(labels);
   }
 
   /// No rank is further behind the others than a few steps.
@@ -163,7 +163,7 @@ private:
   }
 
   std::unique_ptr<DataSource> inner;
-  Scales scales;
+  WeightGraph graph;
   const uint64_t microBatches; ///< of a step, of all copies
   const uint64_t together;
   const uint32_t terms;
