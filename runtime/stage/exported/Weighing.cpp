@@ -85,7 +85,11 @@ public:
       : inner(std::move(data)), graph(program),
         microBatches(uint64_t{program.micro_batches} * program.data_parallel),
         together(together), terms(program::lossTerms(*program.model->package)),
-        lossType(program::labelFields(*program.model).back().type),
+        lossType(program::kindOf(*program.model->package,
+                                 program::layerCount(*program.model) - 1)
+                     .graphs[0]
+                     ->outputs[0]
+                     ->type),
         sampleBytes(static_cast<size_t>(
             program::sampleBytes(program::labelFields(*program.model)))),
         labels(static_cast<size_t>(

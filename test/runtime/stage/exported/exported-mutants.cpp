@@ -38,10 +38,17 @@ public:
       fill(reinterpret_cast<float *>(memory.data()));
   }
 };
+
+/// Tokens and labels that are 0.
+class Zeros : public DataSource {
+  void load(program::ValueKind, MicroBatch, Bytes output) override {
+    std::ranges::fill(output, std::byte(0));
+  }
+};
 } // namespace
 
-/// A step of the package's model as one stage, whole and split. Throws where it
-/// is refused.
+/// A step of the package's model as one stage, whole and split, with what its
+/// labels weigh, and what it says comes next. Throws where it is refused.
 static void train(std::unique_ptr<program::PackageT> package) {
   program::ProgramT program;
   program.model = std::make_unique<program::ModelT>();
@@ -69,6 +76,10 @@ static void train(std::unique_ptr<program::PackageT> package) {
       label(static_cast<size_t>(labels));
   auto stage = makeWholeExportedModel(program, std::make_shared<Values>());
   stage->initialize(weights, state);
+  program.micro_batches = program.data_parallel = 1;
+  auto data = withWeights(program, std::make_unique<Zeros>());
+  data->load(program::ValueKind::Labels, {}, label);
+  data->weight({});
   double loss = 0;
   const Bytes lossBytes = std::as_writable_bytes(std::span(&loss, 1));
   auto forward = [&] {
@@ -78,6 +89,11 @@ static void train(std::unique_ptr<program::PackageT> package) {
   auto rest = stage->inputGradient({}, forward(), lossBytes, weights, {});
   stage->weightGradient({}, std::move(rest), weights, gradient);
   stage->optimizerStep(0, 1, gradient, weights, state);
+  if (program::kindOf(own, layers - 1).graphs[0]->logits) {
+    const int64_t token = 0;
+    makeExportedPredictor(program, std::make_shared<Values>())
+        ->next({&token, 1});
+  }
 }
 
 int main(int argc, char **argv) {
