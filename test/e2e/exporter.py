@@ -142,6 +142,42 @@ def make(): return model(Net(), loss)
         GOOD,
     ),
     (
+        "a loss of three terms, by names",
+        """
+class Named(Net):
+    def forward(self, *, words, heavy):
+        return super().forward(words) * heavy[:, None, None]
+def loss(logits, labels, numbers):
+    chosen = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
+    near = (logits.mean((1, 2)) - numbers).square().sum()
+    return [(chosen, (labels != 3).sum()), (near, 4), (logits.sum(), labels.sum())]
+def make():
+    tokens = torch.randint(0, 16, (4, 8))
+    return Model(Named(), {"words": tokens, "heavy": torch.rand(4)},
+                 {"labels": tokens, "numbers": torch.rand(4)}, loss)
+""",
+        GOOD,
+    ),
+    (
+        "a label of the name that scales have",
+        """
+def make():
+    tokens = torch.randint(0, 16, (4, 8))
+    return Model(Net(), tokens, {"loss_scales": tokens}, cross_entropy)
+""",
+        "expected labels of another name than 'loss_scales'",
+    ),
+    (
+        "logits of another shape",
+        """
+def make():
+    made = model(Net())
+    made.logits = lambda output: output.mean(1)
+    return made
+""",
+        "expected logits of [samples, context, vocabulary], got",
+    ),
+    (
         "attention of PyTorch's own",
         """
 class Layer(nn.TransformerEncoderLayer):

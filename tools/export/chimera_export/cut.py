@@ -297,9 +297,10 @@ def _only(numbers, node):
 
 
 def _results(graph, samples):
-    """The nodes of the loss, unless it is a mean of the weight of each of its terms,
-    and of the logits, if there are any. Several terms become one loss here: by the scales that a run gives, in a
-    label that is added, each is a share of the mean over a step."""
+    """The nodes of the loss, of the weight of each of its terms, none where it is a
+    mean, and of the logits, if there are any. Several terms become one loss here: by
+    the scales that a run gives, in a label that is added, each is a share of the mean
+    over a step."""
     output = graph.find_nodes(op="output")[0]
     results = list(pytree.arg_tree_leaves(*output.args))
     logits = results.pop() if results[-1].meta["val"].dim() else None
@@ -324,7 +325,8 @@ def _results(graph, samples):
             call(aten.mul.Tensor, each, call(aten.select.int, row, 0, k))
             for k, each in enumerate(sums)
         ]
-        return functools.reduce(lambda a, b: call(aten.add.Tensor, a, b), shares), weights, logits
+        loss = functools.reduce(lambda a, b: call(aten.add.Tensor, a, b), shares)
+    return loss, weights, logits
 
 
 def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):

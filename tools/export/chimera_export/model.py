@@ -28,10 +28,10 @@ class Model:
     """A module to train, with examples of what it is given.
 
     `inputs` and `labels` are tensors of one micro-batch, whose first dimension
-    counts its samples, by name: those that data gives are in the README of
-    runtime/stage/torch. The module is called with the inputs by name, `loss` with
-    what the module returns and the labels by name. Both may be tuples too: then they
-    are given by position, and named as the functions name them.
+    counts its samples, by name; which names data gives says the README of
+    tools/export. The module is called with the inputs by name, `loss` with what the
+    module returns and the labels by name. Both may be tuples too: then they are given
+    by position, and named as the functions name them.
 
     The loss is the mean of the micro-batch, a scalar, where all micro-batches weigh
     alike; else a pair: the sum of the losses and how many there are, a function of
@@ -166,7 +166,13 @@ class WithLossAndLogits(WithLoss):
 
     def _logits(self, made, tokens):
         if self.logits is not None:
-            return self.logits(made)
+            given = self.logits(made)
+            if not isinstance(given, torch.Tensor) or given.dim() != 3:
+                raise Refused(
+                    "expected logits of [samples, context, vocabulary], got "
+                    f"{given!r:.200}"
+                )
+            return given
         found = made if isinstance(made, torch.Tensor) else getattr(made, "logits", None)
         is_of_tokens = (
             isinstance(found, torch.Tensor)
