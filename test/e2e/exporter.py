@@ -7,8 +7,8 @@ has to say why, in a line and without a traceback. Needs a Python with torch: th
 of build/venv, unless it is run by another."""
 
 import argparse
-import pathlib
-import subprocess
+import os
+import sys
 
 from exporting import PYTHON, ROOT, check_each, has
 
@@ -354,26 +354,38 @@ def make(): return model(Again())
 ]
 
 
-def check(options, folder, case):
+def export(command, folder, *options):
+    """Runs the command in a child of this process, which has PyTorch in memory.
+    Returns its status and what it printed."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        with open(folder / "output", "w") as output:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+            sys.argv = ["chimera-export", str(folder / "source.py"), "--type", "float64",
+                        "-o", str(folder / "package"), *options]  # fmt: skip
+            try:
+                status = command.main()
+            finally:
+                sys.stdout.flush()
+                os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return status, (folder / "output").read_text()
+
+
+def check(command, folder, case):
     name, text, wanted = case
-    source = folder / "source.py"
-    source.write_text(START + text)
-    command = [
-        str(options.python), str(ROOT / "tools/export/chimera-export"), str(source),
-        "--type", "float64", "-o", str(folder / "package"),
-    ]  # fmt: skip
-    done = subprocess.run([*command, "--check"], capture_output=True, text=True)
-    output = done.stdout + done.stderr
-    if wanted == GOOD and done.returncode == 0:
+    (folder / "source.py").write_text(START + text)
+    status, output = export(command, folder, "--check")
+    if wanted == GOOD and status == 0:
         # Without memory for its values it has the same layers.
-        bare = subprocess.run([*command, "--no-values"], capture_output=True, text=True)
-        if bare.returncode:
-            output += bare.stdout + bare.stderr
-            done.returncode = 1
+        status, more = export(command, folder, "--no-values")
+        output += more
     good = (
         wanted in output
         and "Traceback" not in output
-        and (done.returncode == 0) == (wanted == GOOD)
+        and (status == 0) == (wanted == GOOD)
         and (folder / "package/model.json").exists() == (wanted == GOOD)
     )
     lines = [f"ok   {name}"] if good else [f"FAIL {name}", output]
@@ -383,9 +395,15 @@ def check(options, folder, case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.inside:
+        sys.path.insert(0, str(ROOT / "tools/export"))
+        from chimera_export import command
+
+        check_each(lambda folder, case: check(command, folder, case), CASES)
     if has(options.python, "torch", "safetensors"):
-        check_each(lambda folder, case: check(options, folder, case), CASES)
+        os.execv(options.python, [str(options.python), __file__, "--inside"])
 
 
 if __name__ == "__main__":
