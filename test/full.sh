@@ -31,6 +31,7 @@ test/e2e/full_size.py --tools $bin --full
 test/e2e/huggingface.py --tools $bin --full
 $bin/exported-mutants test/runtime/stage/exported/Inputs/*.json --mutants 1000000
 $bin/weights-mutants --mutants 1000000
+$bin/names-mutants --mutants 1000000
 $bin/tokens-mutants --mutants 1000000
 
 $bin/write-sample "$folder/sleeping" --bidirectional

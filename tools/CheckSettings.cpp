@@ -18,7 +18,8 @@ using namespace chimera::runtime;
 
 /// Refuses what a run that trains, or one that generates, does nothing with.
 static void checkGenerate(const RunSettings &settings) {
-  const std::set<std::string> ofBoth = {"--load", "--tokens", "--threads"};
+  const std::set<std::string> ofBoth = {"--load", "--names", "--tokens",
+                                        "--threads"};
   const std::set<std::string> own = {"--generate", "--prompt", "--temperature",
                                      "--generate-seed"};
   const bool generates = settings.given.contains("--generate");
@@ -37,6 +38,10 @@ static void checkGenerate(const RunSettings &settings) {
 
 void chimera::checkSettings(const RunSettings &settings) {
   checkGenerate(settings);
+  if (!settings.names.empty() && settings.load.empty() &&
+      settings.save.empty() && settings.saveGradients.empty())
+    throw std::invalid_argument("--names is for files of weights: give --load, "
+                                "--save or --save-gradients too");
   if (!settings.saveGradients.empty() && settings.steps == 0)
     throw std::invalid_argument("--save-gradients needs at least one step");
   bool hasProcesses = settings.transport == kMpi || settings.transport == kTcp;

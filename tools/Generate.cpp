@@ -32,7 +32,8 @@ std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
         "--generate needs a program with a model, got one of bare stages");
   std::shared_ptr<const SavedWeights> values;
   if (!settings.load.empty())
-    values = std::make_shared<SavedWeights>(program, settings.load);
+    values = std::make_shared<SavedWeights>(program, settings.load,
+                                            namesOf(settings, program));
   return program.model->package ? makeExportedPredictor(program, values)
                                 : makeGpt2Predictor(program, values.get());
 }

@@ -124,14 +124,14 @@ void Results::save(const char *what, const std::string &file,
   std::string error, ignored;
   if (file.empty())
     return;
-  if (saveWeights(program, bytes, file, error)) {
+  if (saveWeights(program, bytes, file, error, load.names)) {
     if (!settings.quiet)
       std::printf("saved %s\n", file.c_str());
     return;
   }
   std::string written =
       program::writeElsewhere(file, [&](const std::string &path) {
-        return saveWeights(program, bytes, path, ignored,
+        return saveWeights(program, bytes, path, ignored, load.names,
                            program::Existing::Kept);
       });
   tell(error + ": the " + what +

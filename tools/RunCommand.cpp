@@ -61,6 +61,7 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
       {"--all-reduce", digest(settings.allReduce)},
       {"--data and --hold-out", load.text ? load.text->digest() : 0},
       {"--load", load.valuesDigest},
+      {"--names", load.names.digest()},
       {"--mask and --mask-rate",
        settings.given.contains("--mask")
            ? mix({1, settings.mask, std::bit_cast<uint64_t>(settings.maskRate)})
@@ -145,7 +146,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   // The root opens the log and prints; it may be any rank of a job.
   std::unique_ptr<Results> results;
   use.onReady = [&](const HostShare &share) {
-    checkRoom(settings, program);
+    checkRoom(settings, program, load.names);
     results = std::make_unique<Results>(settings, program, load);
     if (!settings.sequential)
       announce(settings, program, load, whereRanksAre(settings, job, share),

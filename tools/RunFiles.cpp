@@ -26,6 +26,7 @@ struct File {
 void chimera::checkFiles(const RunSettings &settings) {
   std::vector<File> files = {{"the program", settings.program},
                              {"--load", settings.load},
+                             {"--names", settings.names},
                              {"standard output", "/dev/stdout"},
                              {"standard error", "/dev/stderr"}};
   for (const std::string &data : settings.data)
@@ -53,11 +54,12 @@ void chimera::checkFiles(const RunSettings &settings) {
 }
 
 void chimera::checkRoom(const RunSettings &settings,
-                        const program::ProgramT &program) {
+                        const program::ProgramT &program,
+                        const runtime::WeightNames &names) {
   std::vector<program::PlannedFile> files;
   for (const std::string *file : {&settings.save, &settings.saveGradients})
     if (!file->empty())
-      files.push_back({*file, runtime::weightsFileBytes(program)});
+      files.push_back({*file, runtime::weightsFileBytes(program, names)});
   if (std::string problem = program::checkRoom(files); !problem.empty())
     throw std::runtime_error(problem);
 }

@@ -9,6 +9,7 @@
 #define CHIMERA_TOOLS_RUNFILES_H
 
 #include "runtime/program/Program.h"
+#include "runtime/stage/torch/WeightNames.h"
 #include "tools/RunSettings.h"
 
 namespace chimera {
@@ -20,7 +21,8 @@ void checkFiles(const RunSettings &settings);
 
 /// Throws std::exception where there is no room for the weights and gradients
 /// that are to be saved. Only the root of a job writes them, so it asks.
-void checkRoom(const RunSettings &settings, const program::ProgramT &program);
+void checkRoom(const RunSettings &settings, const program::ProgramT &program,
+               const runtime::WeightNames &names);
 
 } // namespace chimera
 

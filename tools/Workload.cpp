@@ -28,6 +28,12 @@ TokenFormat chimera::formatOf(const RunSettings &settings) {
                                       : TokenFormat::Auto;
 }
 
+WeightNames chimera::namesOf(const RunSettings &settings,
+                             const program::ProgramT &program) {
+  return settings.names.empty() ? WeightNames()
+                                : WeightNames(program, settings.names);
+}
+
 /// What samples are made of tokens.
 static SampleForm formOf(const RunSettings &settings,
                          const program::ProgramT &program) {
@@ -76,7 +82,7 @@ static void refuseWithoutEffect(const RunSettings &settings,
   if (!isOfTensors(kind))
     for (const char *option :
          {"--data", "--tokens", "--mask", "--mask-rate", "--pairs",
-          "--document-end", "--load", "--save", "--save-gradients",
+          "--document-end", "--load", "--names", "--save", "--save-gradients",
           "--hold-out", "--evaluate-batches", "--evaluate-every",
           "--cuda-graphs"})
       refuse(option, "transformer and exported");
@@ -108,8 +114,9 @@ static std::string kindOf(const RunSettings &settings,
 static void addModel(Workload &load, const RunSettings &settings,
                      const program::ProgramT &program) {
   std::shared_ptr<const SavedWeights> values;
+  load.names = namesOf(settings, program);
   if (!settings.load.empty()) {
-    values = std::make_shared<SavedWeights>(program, settings.load);
+    values = std::make_shared<SavedWeights>(program, settings.load, load.names);
     load.valuesDigest = values->digest();
   }
   Place place;

@@ -10,6 +10,7 @@
 
 #include "runtime/interpreter/MemoryMeter.h"
 #include "runtime/stage/torch/TextData.h"
+#include "runtime/stage/torch/WeightNames.h"
 #include "runtime/train/Accelerator.h"
 #include "tools/RunSettings.h"
 
@@ -23,7 +24,8 @@ struct Workload {
   runtime::StageFactory stages;
   /// All of a model as one stage, whatever its number; none without a model.
   runtime::StageFactory wholeModel;
-  uint64_t valuesDigest = 0; ///< of what the parameters begin with
+  uint64_t valuesDigest = 0;  ///< of what the parameters begin with
+  runtime::WeightNames names; ///< in files of weights
   std::unique_ptr<runtime::DataSource> data;
   runtime::TextData *text = nullptr; ///< in `data`, if it is text
   /// What is evaluated on, null where nothing is.
@@ -39,6 +41,11 @@ struct Workload {
 
 /// What files of tokens hold, by --tokens.
 runtime::TokenFormat formatOf(const RunSettings &settings);
+
+/// What --names says of the program's parameters. Throws std::runtime_error as
+/// WeightNames does.
+runtime::WeightNames namesOf(const RunSettings &settings,
+                             const program::ProgramT &program);
 
 /// Throws std::exception where the settings do not fit the program or each
 /// other, or the text cannot be read.

@@ -114,6 +114,9 @@ static int run(int argc, char **argv) {
   addFile("--load", settings.load,
           "Begin with the weights in this safetensors file; without it they "
           "are drawn");
+  addFile("--names", settings.names,
+          "With --load, --save and --save-gradients: this JSON file says under "
+          "which other names, and whether transposed, the tensors lie in them");
   app.add_option("--generate", settings.generate,
                  "In place of training: continue --prompt by so many tokens, "
                  "with the weights of --load. A text is printed with what "

@@ -192,6 +192,14 @@ bool writeAll(int descriptor, Parts parts) {
 
 bool writeWhole(const std::string &path, Parts parts, std::string &error,
                 const std::function<bool()> &isWanted, Existing existing) {
+  return writeWhole(
+      path, [&](int descriptor) { return writeAll(descriptor, parts); }, error,
+      isWanted, existing);
+}
+
+bool writeWhole(const std::string &path, const std::function<bool(int)> &write,
+                std::string &error, const std::function<bool()> &isWanted,
+                Existing existing) {
   auto fail = [&](const char *what) {
     error = path + ": cannot " + what + ": " + reasonOf(errno);
     return false;
@@ -215,8 +223,7 @@ bool writeWhole(const std::string &path, Parts parts, std::string &error,
       Descriptor device(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
       if (device.get() < 0)
         return fail("open");
-      return writeAll(device.get(), parts) && device.close() ? true
-                                                             : fail("write");
+      return write(device.get()) && device.close() ? true : fail("write");
     }
   }
 
@@ -226,7 +233,7 @@ bool writeWhole(const std::string &path, Parts parts, std::string &error,
   if (file.get() < 0)
     return fail("create a file in its folder");
   if ((exists && ::fchmod(file.get(), status.st_mode & 0777) != 0) ||
-      !writeAll(file.get(), parts) || ::fsync(file.get()) != 0)
+      !write(file.get()) || ::fsync(file.get()) != 0)
     return fail("write");
   if (!isWanted())
     return false;

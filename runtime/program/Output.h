@@ -47,6 +47,14 @@ bool writeWhole(
     const std::function<bool()> &isWanted = [] { return true; },
     Existing existing = Existing::Replaced);
 
+/// Likewise, where `write` writes the content to an open file. False, with
+/// errno set, where it cannot.
+bool writeWhole(
+    const std::string &path, const std::function<bool(int)> &write,
+    std::string &error,
+    const std::function<bool()> &isWanted = [] { return true; },
+    Existing existing = Existing::Replaced);
+
 /// Writes the parts to the process's standard output, after what is there, if
 /// `isWanted`. False likewise.
 bool writeStandardOutput(Parts parts, std::string &error,

@@ -5,7 +5,8 @@
 saves and exports them, and takes a step of SGD on 2 and 4 ranks, in float32, on a
 file of tokens. Holds loss, gradients and weights against the step of transformers'
 own model, by norm relative to that of all: within 1e-4. What the run saves,
-transformers reads.
+transformers reads. The runtime's own GPT-2 takes the same step of transformers',
+with examples/weights/gpt2-huggingface.json.
 
 BERT predicts masked tokens and which sentences follow each other, of padded pairs.
 
@@ -15,6 +16,7 @@ line for each comparison and exits non-zero if one fails. Needs a Python with
 torch and transformers: the one of build/venv, unless it is run by another."""
 
 import argparse
+import copy
 import json
 import pathlib
 import sys
@@ -28,8 +30,10 @@ from numerics import losses
 HERE = pathlib.Path(__file__).resolve().parent
 CONTEXT, SAMPLES, BATCHES, SEED, RATE = 32, 2, 4, 7, 0.25
 MASK, MARKS = 103, (101, 102, 0)  # of BERT's vocabulary
+OWN = "gpt2-own"
+NAMES = ROOT / "examples/weights/gpt2-huggingface.json"
 DESCRIPTION = """
-chimera.model @m exported("{package}")
+chimera.model @m {model}
 chimera.pipeline @p of @m stages({stages}) micro_batches({batches})
     schedule("{schedule}") micro_batch_size({samples}) seed({seed}) optimizer(sgd)
     learning_rate({rate}) weight_decay(0)
@@ -54,7 +58,9 @@ def configurations(full):
     bert = transformers.BertConfig(
         **of_bert, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )
-    return {"gpt2": gpt2, "llama": llama, "bert": bert}
+    own = copy.deepcopy(gpt2)
+    own.n_positions = CONTEXT
+    return {"gpt2": gpt2, "llama": llama, "bert": bert, OWN: own}
 
 
 def make(name, folder, full):
@@ -147,6 +153,28 @@ def compare(name, folder):
     print(json.dumps(["logits", 4, ((a - b).norm() / a.norm()).item()]))
 
 
+def own_model(folder):
+    """What a description says of the runtime's own GPT-2 that has the sizes of the
+    model in `folder`."""
+    config = json.loads((folder / "config.json").read_text())
+    sizes = {
+        "layers": "n_layer", "heads": "n_head", "width": "n_embd",
+        "context": "n_positions", "vocabulary": "vocab_size",
+    }  # fmt: skip
+    return f"gpt2 {' '.join(f'{ours}({config[n]})' for ours, n in sizes.items())} tied"
+
+
+def export(options, name, folder):
+    run(
+        options.python, ROOT / "tools/export/chimera-export",
+        f"{ROOT}/examples/models/huggingface.py{':bert' if name == 'bert' else ''}",
+        f"source={folder / 'model'}",
+        f"context={CONTEXT}", f"samples={SAMPLES}", "--no-values",
+        "-o", folder / "package",
+    )  # fmt: skip
+    return f'exported("{folder / "package"}")'
+
+
 def check(options, name, folder):
     failed = 0
 
@@ -158,20 +186,19 @@ def check(options, name, folder):
     full = ["--full"] if options.full else []
     run(options.python, __file__, "--make", name, "--folder", folder, *full)
     weights = folder / "model/model.safetensors"
-    run(
-        options.python, ROOT / "tools/export/chimera-export",
-        f"{ROOT}/examples/models/huggingface.py{':bert' if name == 'bert' else ''}",
-        f"source={folder / 'model'}",
-        f"context={CONTEXT}", f"samples={SAMPLES}", "--no-values",
-        "-o", folder / "package",
-    )  # fmt: skip
+    if name == OWN:
+        model, more = own_model(folder / "model"), ["--names", NAMES]
+    else:
+        model, more = export(options, name, folder), []
+    if name == "bert":
+        more = ["--mask", MASK, "--pairs", "{},{},{}".format(*MARKS)]
     means = {}
     for ranks, schedule in ((2, "1f1b"), (4, "chimera")):
         source, program = folder / "m.mlir", folder / "m.chimera"
         source.write_text(
             DESCRIPTION.format(
-                package=folder / "package", stages=ranks, batches=BATCHES,
-                schedule=schedule, samples=SAMPLES, seed=SEED, rate=RATE,
+                model=model, stages=ranks, batches=BATCHES, schedule=schedule,
+                samples=SAMPLES, seed=SEED, rate=RATE,
             )  # fmt: skip
         )
         run(options.tools / "chimera-compile", source, "-o", program)
@@ -180,9 +207,7 @@ def check(options, name, folder):
             "--tokens", "uint16", "--load", weights, "--steps", 1, "--quiet",
             "--evaluate-batches", 0, "--save", folder / f"weights{ranks}",
             "--save-gradients", folder / f"gradients{ranks}",
-            "--log", folder / f"log{ranks}",
-            *(["--mask", MASK, "--pairs", "{},{},{}".format(*MARKS)]
-              if name == "bert" else []),
+            "--log", folder / f"log{ranks}", *more,
         )  # fmt: skip
         means[ranks] = losses(folder / f"log{ranks}")[0]
     trained = folder / "trained"
@@ -220,7 +245,7 @@ def main():
     if not has(options.python, "torch", "transformers"):
         return None
     failed = 0
-    for name in ("gpt2", "llama", "bert"):
+    for name in ("gpt2", OWN, "llama", "bert"):
         with tempfile.TemporaryDirectory() as folder:
             failed += check(options, name, pathlib.Path(folder))
     sys.exit(f"{failed} comparisons failed" if failed else 0)

@@ -78,6 +78,20 @@ class Test(unittest.TestCase):
                                  self.sample("model.chimera", "--model"),
                                  "--data", text)
 
+    def test_a_file_of_names_that_differs(self):
+        for name in ("a", "b"):
+            with open(os.path.join(self.folder, name), "w") as output:
+                output.write(f'{{"layers.0.token_embedding": "{name}"}}')
+        text = os.path.join(self.folder, "text")
+        with open(text, "w") as output:
+            output.write("x" * 1000)
+        program = self.sample("model.chimera", "--model")
+        options = [program, "--data", text, "--save",
+                   os.path.join(self.folder, "w"), "--names", "a"]
+        self.expect_disagreement(
+            "--names", f"cd {self.folder}; set {' '.join(options[:-1])} b",
+            *options[:-1], os.path.join(self.folder, "a"))
+
     def test_a_wrong_option_at_one_rank(self):
         errors = self.errors_of('set "$@" --wrong', self.program)
         self.assertEqual(errors.count("chimera-run: unknown option '--wrong'"),

@@ -17,6 +17,8 @@
 #include "runtime/program/Layout.h"
 #include "runtime/program/Printable.h"
 #include "runtime/stage/Mix.h"
+#include "runtime/stage/torch/ShallowJson.h"
+#include "runtime/stage/torch/Transposed.h"
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +27,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,32 +43,58 @@ static_assert(std::endian::native == std::endian::little,
 // taken for a length to allocate.
 constexpr uint64_t kLargestHeader = 100'000'000;
 
-// The header that a file of the program's weights has. Ordered, so that equal
-// weights give equal files.
-nlohmann::ordered_json headerOf(const program::ProgramT &program) {
+// A parameter in a file of the program's weights.
+struct FileTensor {
+  std::string parameter; // its name in the model
+  NamedTensor named;
+  program::Parameter held; // by the program
+  uint64_t begin, end;     // in the data, and in the program's flat weights
+
+  std::vector<int64_t> shape() const {
+    std::vector<int64_t> shape = held.shape;
+    if (named.isTransposed)
+      std::swap(shape[0], shape[1]);
+    return shape;
+  }
+};
+
+std::vector<FileTensor> tensorsOf(const program::ProgramT &program,
+                                  const WeightNames &names) {
   const program::ModelT &model = *program.model;
   const int64_t elementBytes = program::bytesOf(program.weight_type);
-  nlohmann::ordered_json header;
-  header["__metadata__"]["format"] = "pt";
-  int64_t begin = 0;
-  for (const auto &[layer, number, parameter] :
+  std::vector<FileTensor> tensors;
+  uint64_t begin = 0;
+  for (auto &[layer, number, parameter] :
        program::stageParameters(model, 0, program::layerCount(model))) {
-    const int64_t end = begin + parameter.elements() * elementBytes;
-    auto &entry = header[program::parameterName(model, layer, number)];
-    entry["dtype"] =
-        program.weight_type == program::DataType::Float64 ? "F64" : "F32";
-    entry["shape"] = parameter.shape;
-    entry["data_offsets"] = {begin, end};
+    const std::string name = program::parameterName(model, layer, number);
+    const uint64_t end =
+        begin + static_cast<uint64_t>(parameter.elements() * elementBytes);
+    tensors.push_back(
+        {name, names.tensorOf(name), std::move(parameter), begin, end});
     begin = end;
   }
-  return header;
+  return tensors;
 }
 
-// That header as the file holds it, before the data.
-std::string paddedHeaderOf(const program::ProgramT &program) {
-  std::string header = headerOf(program).dump();
-  header.resize((header.size() + 7) / 8 * 8, ' ');
-  return header;
+std::string typeOf(const program::ProgramT &program) {
+  return program.weight_type == program::DataType::Float64 ? "F64" : "F32";
+}
+
+// The header of a file of these, before the data. Ordered, so that equal
+// weights give equal files.
+std::string headerOf(const program::ProgramT &program,
+                     const std::vector<FileTensor> &tensors) {
+  nlohmann::ordered_json header;
+  header["__metadata__"]["format"] = "pt";
+  for (const FileTensor &tensor : tensors) {
+    auto &entry = header[tensor.named.name];
+    entry["dtype"] = typeOf(program);
+    entry["shape"] = tensor.shape();
+    entry["data_offsets"] = {tensor.begin, tensor.end};
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
 }
 
 uint64_t dataBytesOf(const program::ProgramT &program) {
@@ -74,24 +104,10 @@ uint64_t dataBytesOf(const program::ProgramT &program) {
       program::bytesOf(program.weight_type));
 }
 
-// Whether there is a model, which has weights.
-bool hasWeights(const program::ProgramT &program, std::string &error) {
-  if (!program.model) {
-    error = "expected a program with a model, got one of bare stages, which "
-            "has no weights to keep";
-    return false;
-  }
-  error = program::checkModel(*program.model);
-  if (!error.empty()) {
-    error = "model: " + error;
-    return false;
-  }
-  return true;
-}
-
 // Whether there is a model, and `bytes` of weights are what it has.
 bool fits(const program::ProgramT &program, size_t bytes, std::string &error) {
-  if (!hasWeights(program, error))
+  error = checkHasWeights(program);
+  if (!error.empty())
     return false;
   const uint64_t expected = dataBytesOf(program);
   if (bytes != expected) {
@@ -107,22 +123,10 @@ std::string dumped(const nlohmann::json &value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Whether no value of a JSON text is inside more than three others, as none of
-// the format's is. Copies and texts of a value take stack for each level.
-bool isShallow(const std::string &text) {
-  int depth = 0;
-  bool isString = false;
-  for (size_t i = 0; i < text.size() && depth <= 3; ++i) {
-    if (text[i] == '"')
-      isString = !isString;
-    else if (isString)
-      i += text[i] == '\\';
-    else if (text[i] == '[' || text[i] == '{')
-      ++depth;
-    else if (text[i] == ']' || text[i] == '}')
-      --depth;
-  }
-  return depth <= 3;
+MatrixShape matrixOf(const std::vector<int64_t> &shape,
+                     program::DataType type) {
+  return {static_cast<uint64_t>(shape[0]), static_cast<uint64_t>(shape[1]),
+          static_cast<uint64_t>(program::bytesOf(type))};
 }
 
 // Fills `memory` from the file. False, with errno set or 0 at its end, where it
@@ -159,26 +163,45 @@ bool fill(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
 
 bool saveWeights(const program::ProgramT &program, ConstBytes weights,
                  const std::string &path, std::string &error,
-                 program::Existing existing) {
+                 const WeightNames &names, program::Existing existing) {
   if (!fits(program, weights.size(), error))
     return false;
-  const std::string header = paddedHeaderOf(program);
+  const std::vector<FileTensor> tensors = tensorsOf(program, names);
+  const std::string header = headerOf(program, tensors);
   const uint64_t length = header.size();
 
+  auto write = [&](int file) {
+    if (!program::writeAll(file, {std::as_bytes(std::span(&length, 1)),
+                                  std::as_bytes(std::span(header))}))
+      return false;
+    auto writeBytes = [&](ConstBytes bytes) {
+      return program::writeAll(file, {bytes});
+    };
+    for (const FileTensor &tensor : tensors) {
+      const ConstBytes bytes =
+          weights.subspan(tensor.begin, tensor.end - tensor.begin);
+      if (!(tensor.named.isTransposed
+                ? writeTransposed(
+                      matrixOf(tensor.held.shape, program.weight_type), bytes,
+                      writeBytes)
+                : writeBytes(bytes)))
+        return false;
+    }
+    return true;
+  };
   return program::writeWhole(
-      path,
-      {std::as_bytes(std::span(&length, 1)), std::as_bytes(std::span(header)),
-       weights},
-      error, [] { return true; }, existing);
+      path, write, error, [] { return true; }, existing);
 }
 
-uint64_t weightsFileBytes(const program::ProgramT &program) {
-  return sizeof(uint64_t) + paddedHeaderOf(program).size() +
+uint64_t weightsFileBytes(const program::ProgramT &program,
+                          const WeightNames &names) {
+  return sizeof(uint64_t) +
+         headerOf(program, tensorsOf(program, names)).size() +
          dataBytesOf(program);
 }
 
 SavedWeights::SavedWeights(const program::ProgramT &program,
-                           const std::string &path)
+                           const std::string &path, const WeightNames &names)
     : path(path), file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
   auto fail = [&](const std::string &reason) {
     if (file >= 0)
@@ -186,11 +209,10 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
     throw std::runtime_error("cannot load weights from '" + path +
                              "': " + reason);
   };
-  std::string error;
   if (file < 0)
     fail(std::strerror(errno));
-  if (!hasWeights(program, error))
-    fail(error);
+  if (const std::string problem = checkHasWeights(program); !problem.empty())
+    fail(problem);
   struct stat status;
   if (::fstat(file, &status) != 0)
     fail(std::strerror(errno));
@@ -204,7 +226,7 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
   std::string text(length, '\0');
   if (!readAt(file, sizeof length, std::as_writable_bytes(std::span(text))))
     fail(std::strerror(errno));
-  if (!isShallow(text))
+  if (!isShallow(text, 3))
     fail("it is no safetensors file: its header nests more than three levels");
   auto header = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
   if (!header.is_object())
@@ -212,50 +234,68 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
   headerDigest = program::checksum(std::as_bytes(std::span(text)));
 
   // Every difference is reported, for one cause shows in many tensors.
-  const nlohmann::ordered_json expected = headerOf(program);
   const uint64_t begin = sizeof length + length;
   const uint64_t data = size - begin;
   std::string differences;
   auto differs = [&](const std::string &name, const std::string &what) {
     differences += "\n  " + program::printable(name) + ": " + what;
   };
-  for (const auto &[name, entry] : expected.items()) {
-    if (name == "__metadata__")
-      continue;
+  std::vector<std::pair<uint64_t, uint64_t>> all; // of the file's ranges
+  // The range of a tensor, of `bytes` unless any number will do; none where it
+  // differs.
+  auto rangeOf = [&](const std::string &name, const nlohmann::json &entry,
+                     std::optional<uint64_t> bytes) -> std::optional<Range> {
+    const nlohmann::json offsets =
+        entry.value("data_offsets", nlohmann::json());
+    if (offsets.is_array() && offsets.size() == 2 &&
+        offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned()) {
+      const auto first = offsets[0].get<uint64_t>();
+      const auto last = offsets[1].get<uint64_t>();
+      if (first <= last && last <= data &&
+          last - first == bytes.value_or(last - first)) {
+        all.emplace_back(begin + first, begin + last);
+        return Range{begin + first, last - first, false};
+      }
+    }
+    differs(name, "expected data_offsets of " +
+                      (bytes ? std::to_string(*bytes) + " " : "") +
+                      "bytes inside the file, got " + dumped(offsets));
+    return std::nullopt;
+  };
+  std::set<std::string> known = {"__metadata__"};
+  for (const FileTensor &tensor : tensorsOf(program, names)) {
+    const auto &[name, isTransposed] = tensor.named;
+    known.insert(name);
     auto found = header.find(name);
     if (found == header.end() || !found->is_object()) {
-      differs(name, "missing");
+      differs(name, name == tensor.parameter
+                        ? "missing"
+                        : "missing, for " + tensor.parameter);
       continue;
     }
-    for (const char *key : {"dtype", "shape"}) {
-      std::string want = entry[key].dump();
-      std::string got = dumped(found->value(key, nlohmann::json()));
-      if (got != want)
+    const std::pair<const char *, std::string> wanted[] = {
+        {"dtype", nlohmann::json(typeOf(program)).dump()},
+        {"shape", nlohmann::json(tensor.shape()).dump()}};
+    for (const auto &[key, want] : wanted)
+      if (const std::string got = dumped(found->value(key, nlohmann::json()));
+          got != want)
         differs(name,
                 std::string("expected ") + key + " " + want + ", got " + got);
+    if (auto range = rangeOf(name, *found, tensor.end - tensor.begin)) {
+      range->isTransposed = isTransposed;
+      ranges[tensor.parameter] = *range;
     }
-    const nlohmann::json offsets =
-        found->value("data_offsets", nlohmann::json());
-    const uint64_t bytes = entry["data_offsets"][1].get<uint64_t>() -
-                           entry["data_offsets"][0].get<uint64_t>();
-    if (!offsets.is_array() || offsets.size() != 2 ||
-        !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned() ||
-        offsets[1].get<uint64_t>() > data ||
-        offsets[0].get<uint64_t>() > offsets[1].get<uint64_t>() ||
-        offsets[1].get<uint64_t>() - offsets[0].get<uint64_t>() != bytes)
-      differs(name, "expected data_offsets of " + std::to_string(bytes) +
-                        " bytes inside the file, got " + dumped(offsets));
-    else
-      ranges[name] = {begin + offsets[0].get<uint64_t>(), bytes};
   }
-  for (const auto &[name, entry] : header.items())
-    if (name != "__metadata__" && !expected.contains(name))
+  for (const auto &[name, entry] : header.items()) {
+    if (known.contains(name))
+      continue;
+    if (names.isIgnored(name) && entry.is_object())
+      rangeOf(name, entry, std::nullopt);
+    else
       differs(name, "not a parameter of the program's model");
+  }
   if (!differences.empty())
     fail("it does not fit the program's model:" + differences);
-  std::vector<std::pair<uint64_t, uint64_t>> all;
-  for (const auto &[name, range] : ranges)
-    all.emplace_back(range.begin, range.begin + range.bytes);
   if (!fill(std::move(all), begin, size))
     fail("it is no safetensors file: its tensors share bytes or leave some");
 }
@@ -278,15 +318,22 @@ uint64_t SavedWeights::digest() const {
   return state;
 }
 
-void SavedWeights::read(const std::string &name, program::DataType,
-                        const std::vector<int64_t> &, Bytes memory) const {
+void SavedWeights::read(const std::string &name, program::DataType type,
+                        const std::vector<int64_t> &shape, Bytes memory) const {
   // The constructor has compared types and shapes.
   auto found = ranges.find(name);
-  if (found == ranges.end() || found->second.bytes != memory.size())
+  if (found == ranges.end() || found->second.bytes != memory.size() ||
+      (found->second.isTransposed && shape.size() != 2))
     throw std::runtime_error("expected " + std::to_string(memory.size()) +
                              " bytes of '" + program::printable(name) +
                              "' in '" + path + "'");
-  readRange(name, found->second.begin, memory);
+  const Range &range = found->second;
+  if (!range.isTransposed)
+    return readRange(name, range.begin, memory);
+  readTransposed(matrixOf(shape, type), memory,
+                 [&](uint64_t offset, Bytes block) {
+                   readRange(name, range.begin + offset, block);
+                 });
 }
 
 void SavedWeights::readRange(const std::string &name, uint64_t begin,

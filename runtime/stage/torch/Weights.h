@@ -9,7 +9,8 @@
 // as Layout.h names them, "layers.<n>.<parameter>" or as an exported model's
 // module does, so a file does not depend on stages, workers or schedule. Any
 // safetensors library reads it. A tied model's has no head.weight: its matrix
-// is layers.0.token_embedding.
+// is layers.0.token_embedding. WeightNames.h gives tensors other names, and
+// transposes them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,7 @@
 #include "runtime/program/Output.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/InitialValues.h"
+#include "runtime/stage/torch/WeightNames.h"
 
 #include <map>
 #include <string>
@@ -31,10 +33,12 @@ namespace chimera::runtime {
 /// written.
 bool saveWeights(const program::ProgramT &program, ConstBytes weights,
                  const std::string &path, std::string &error,
+                 const WeightNames &names = {},
                  program::Existing existing = program::Existing::Replaced);
 
 /// The size of the file that it writes. Requires a model that Layout.h accepts.
-uint64_t weightsFileBytes(const program::ProgramT &program);
+uint64_t weightsFileBytes(const program::ProgramT &program,
+                          const WeightNames &names = {});
 
 /// Such a file as the values that a program's parameters begin with. Of the
 /// file each call of `read` reads no more than it gives.
@@ -43,7 +47,8 @@ public:
   /// Throws std::runtime_error if it is no safetensors file, whose tensors fill
   /// its data and share none of it, or if its tensors' names, shapes or type
   /// are not those of the program's model; the message lists every difference.
-  SavedWeights(const program::ProgramT &program, const std::string &path);
+  SavedWeights(const program::ProgramT &program, const std::string &path,
+               const WeightNames &names = {});
   ~SavedWeights() override;
 
   void read(const std::string &name, program::DataType type,
@@ -57,6 +62,7 @@ public:
 private:
   struct Range {
     uint64_t begin, bytes;
+    bool isTransposed;
   };
 
   void readRange(const std::string &name, uint64_t begin, Bytes memory) const;
@@ -64,7 +70,7 @@ private:
   std::string path;
   int file;
   uint64_t headerDigest = 0;
-  std::map<std::string, Range> ranges; ///< in the file, by name
+  std::map<std::string, Range> ranges; ///< in the file, by parameter
 };
 
 } // namespace chimera::runtime
