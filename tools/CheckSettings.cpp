@@ -31,6 +31,8 @@ static void checkGenerate(const RunSettings &settings) {
         generates ? option + " is for training: leave it out with --generate"
                   : option + " is for --generate: give that too");
   }
+  if (generates && settings.load.empty())
+    throw std::invalid_argument("--generate needs weights: give --load FILE");
   if (generates && settings.prompt.empty())
     throw std::invalid_argument("--generate needs what it continues: give "
                                 "--prompt FILE");

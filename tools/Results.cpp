@@ -73,7 +73,8 @@ void Results::onEvaluation(uint64_t step, double value) {
   attempt([&] { progress.evaluation(step, value); });
 }
 
-void Results::finish(const RunResult &result, nlohmann::json summary) {
+void Results::finish(const RunResult &result, nlohmann::json given) {
+  summary = std::move(given);
   auto steps = static_cast<unsigned long long>(result.steps);
   progress.endLine();
   summary["steps"] = result.steps;
@@ -99,7 +100,10 @@ void Results::finish(const RunResult &result, nlohmann::json summary) {
   attempt([&] { save("weights", settings.save, result.weights); });
   attempt([&] { save("gradients", settings.saveGradients, result.gradients); });
   attempt([&] { saveProfile(result.profiles); });
-  attempt([&] { compare(summary); });
+}
+
+void Results::end() {
+  attempt([&] { compare(); });
   std::fflush(stdout);
   attempt([&] { progress.finish(summary); });
 }
@@ -154,7 +158,7 @@ void Results::saveProfile(const std::vector<Profile> &profiles) {
 
 /// Sets the loss on held-out text beside a unigram model's, where both predict
 /// tokens alone.
-void Results::compare(nlohmann::json &summary) {
+void Results::compare() {
   if (!heldOut)
     return;
   summary["held_out_loss"] = *heldOut;

@@ -42,10 +42,13 @@ public:
   /// Hears what the mean loss on held-out text is after so many steps.
   void onEvaluation(uint64_t step, double loss);
 
-  /// Prints, saves and completes the log, the weights first: what
+  /// Prints and saves, the weights first: what
   /// took longest to make. They go elsewhere (writeElsewhere) where they cannot
   /// be written to their file.
   void finish(const runtime::RunResult &result, nlohmann::json summary);
+
+  /// Prints what the evaluation has found, and completes the log.
+  void end();
 
   /// The process's: whether all of this worked.
   int exitStatus() const { return hasFailed; }
@@ -57,7 +60,7 @@ private:
   void save(const char *what, const std::string &file,
             const std::vector<std::byte> &bytes);
   void saveProfile(const std::vector<runtime::Profile> &profiles);
-  void compare(nlohmann::json &summary);
+  void compare();
 
   const RunSettings &settings;
   const program::ProgramT &program;
@@ -65,6 +68,7 @@ private:
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
   std::optional<double> heldOut; ///< loss, at last
+  nlohmann::json summary;
   bool hasFailed = false;
 };
 

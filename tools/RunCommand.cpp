@@ -167,6 +167,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     results->finish(result, summarize(program, result, shared));
   };
 
+  run.onEnd = [&] { results->end(); };
+
   if (settings.sequential) {
     bool isWhole = load.wholeModel != nullptr;
     if (isWhole)

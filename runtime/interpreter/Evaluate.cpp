@@ -52,7 +52,15 @@ void Interpreter::findEvaluated() {
   }
 }
 
+void Interpreter::evaluate() {
+  beginEvaluation();
+  while (next())
+    advance();
+  finish();
+}
+
 void Interpreter::beginEvaluation() {
+  status.enter(Status::Evaluating);
   pass = 0;
   // Behind a run without a flush forwards name older weights. What a pass
   // renames is named again as it was: it updates nothing.

@@ -229,11 +229,8 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
   steps = count;
   status.at(0, 0);
   status.enter(Status::Running);
-  if (steps == 0) {
-    if (options.evaluation.data)
-      beginEvaluation();
+  if (steps == 0)
     return;
-  }
   inPrologue = true;
   if (options.profile && device.executesAtOnce())
     stepBegin = steadyNanoseconds();
@@ -264,6 +261,7 @@ void Interpreter::leaveSections() {
         continue;
       if (step == steps)
         return;
+      status.enter(Status::Running);
     } else if (!inPrologue) {
       if (options.profile && device.executesAtOnce()) {
         int64_t stepEnd = steadyNanoseconds();
@@ -273,15 +271,14 @@ void Interpreter::leaveSections() {
       ++step;
       if (step < steps && options.mayBegin && !options.mayBegin(step))
         steps = flushes ? step : step + 1;
+      if (step == steps)
+        return;
       const Evaluation &evaluation = options.evaluation;
-      if (evaluation.data &&
-          (step == steps ||
-           (evaluation.every > 0 && step % evaluation.every == 0))) {
+      if (evaluation.data && evaluation.every > 0 &&
+          step % evaluation.every == 0) {
         beginEvaluation();
         continue;
       }
-      if (step == steps)
-        return;
     }
     inPrologue = false;
     lossOfStep.reset();

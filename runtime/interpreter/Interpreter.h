@@ -44,7 +44,7 @@ namespace chimera::runtime {
 struct Evaluation {
   DataSource *data = nullptr; ///< null: there is none
   uint64_t passes = 0;
-  uint64_t every = 0; ///< so many steps; 0: at the end alone
+  uint64_t every = 0; ///< so many steps; 0: after the last one alone
   /// Hears of it at workers that have the loss: behind how many steps, and the
   /// mean.
   std::function<void(uint64_t, double)> onLoss = {};
@@ -67,8 +67,9 @@ public:
     const MemoryMeter *meter = nullptr;
     /// If set, the durations of instructions and steps are added to it.
     Profile *profile = nullptr;
-    /// At the end of the run, and between steps where these have a flush:
-    /// without one, no moment between two steps has all weights of one step.
+    /// Between steps, where these have a flush: without one, no moment between
+    /// two steps has all weights of one step. Not behind the last step, where
+    /// the caller decides (evaluate).
     Evaluation evaluation = {};
   };
 
@@ -110,6 +111,9 @@ public:
   std::optional<Position> next() const;
   void advance();
   void finish();
+  /// After a run: evaluates. `beginEvaluation` in place of `begin` likewise.
+  void evaluate();
+  void beginEvaluation();
   /// Whether `advance` would wait for the end of a step.
   bool isTooFarAhead() const;
 
@@ -150,7 +154,6 @@ private:
   void enter(uint32_t sectionBegin, uint32_t sectionEnd);
   void leaveSections();
   void findEvaluated();
-  void beginEvaluation();
   void enterPass();
   void skipToEvaluated();
   bool leavePass();

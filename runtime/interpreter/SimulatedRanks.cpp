@@ -53,13 +53,24 @@ simulated::Options SimulatedRanks::optionsOf(const Options &options) const {
 }
 
 void SimulatedRanks::run(uint64_t steps, const OnStep &onStep) {
+  for (running = 0; running < ranks.size(); ++running)
+    ranks[running]->begin(steps, [&onStep, rank = running](
+                                     uint64_t step, std::optional<Loss> loss) {
+      onStep(rank, step, loss);
+    });
+  runAll();
+}
+
+void SimulatedRanks::evaluate() {
+  for (running = 0; running < ranks.size(); ++running)
+    ranks[running]->beginEvaluation();
+  runAll();
+}
+
+/// To the end of what the ranks have begun.
+void SimulatedRanks::runAll() {
   std::vector<simulated::Simulation::Host> hosts;
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    running = rank;
-    ranks[rank]->begin(
-        steps, [&onStep, rank](uint64_t step, std::optional<Loss> loss) {
-          onStep(rank, step, loss);
-        });
     hosts.push_back({[this, rank] {
                        return ranks[rank]->next() &&
                               !ranks[rank]->isTooFarAhead() &&

@@ -50,6 +50,8 @@ public:
   /// though not all is done, what operations throw, and, at the end, where two
   /// uses of memory were not ordered. To be called once.
   void run(uint64_t steps, const OnStep &onStep);
+  /// After that: evaluates, and throws likewise.
+  void evaluate();
 
   Interpreter &rank(uint32_t rank) { return *ranks.at(rank); }
   /// The rank that was last in a call that threw.
@@ -58,6 +60,7 @@ public:
 
 private:
   simulated::Options optionsOf(const Options &options) const;
+  void runAll();
   std::string unfinished() const;
 
   const program::ProgramT &program;

@@ -22,13 +22,14 @@ int64_t steadyNanoseconds();
 /// value.
 struct alignas(64) Status {
   enum State : uint32_t {
-    Absent,    ///< not started, or on another host
-    Starting,  ///< allocating, initialising weights
-    Running,   ///< at `instruction` of step `step`
-    Finishing, ///< after the last step: gathering
-    Saving,    ///< the root: saving
-    Done,      ///< may leave
-    Failed     ///< ended by an error, which `reason` tells
+    Absent,     ///< not started, or on another host
+    Starting,   ///< allocating, initialising weights
+    Running,    ///< at `instruction` of step `step`
+    Finishing,  ///< after the last step: gathering
+    Saving,     ///< the root: saving
+    Evaluating, ///< at `instruction` of a pass, after `step` steps
+    Done,       ///< may leave
+    Failed      ///< ended by an error, which `reason` tells
   };
 
   std::atomic<uint32_t> state;

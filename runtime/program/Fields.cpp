@@ -54,7 +54,9 @@ int64_t sampleBytes(const std::vector<Field> &fields) {
 std::optional<size_t> tokensAmong(const std::vector<Field> &fields,
                                   const char *name) {
   auto found = std::ranges::find(fields, name, &Field::name);
-  if (found == fields.end() && fields.size() == 1)
+  // What scales a loss is no field of a sample, and the last one.
+  const bool scales = !fields.empty() && fields.back().name == kLossScales;
+  if (found == fields.end() && fields.size() == (scales ? 2 : 1))
     found = fields.begin();
   if (found == fields.end() || found->type != TensorType::Int64 ||
       found->shape.size() != 1)

@@ -15,7 +15,22 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-void chimera::runtime::finishRank(const TrainingRun &run, Control &control,
+/// At the root: has `work` done while signs of life are sent, on another
+/// thread. Null: there is none.
+static void workAsRoot(const TrainingRun &run, SignsOfLife &signs,
+                       const std::function<void()> &work, const Fail &fail) {
+  if (work)
+    signs.during(
+        [&] {
+          if (run.onThread)
+            run.onThread();
+          work();
+        },
+        fail);
+  signs.sendLast();
+}
+
+void chimera::runtime::saveResult(const TrainingRun &run, Control &control,
                                   const Interpreter &interpreter,
                                   double seconds, uint64_t deviceBytes,
                                   const Profile &profile, Status &status,
@@ -61,19 +76,25 @@ void chimera::runtime::finishRank(const TrainingRun &run, Control &control,
   if (run.gatherGradients)
     result.gradients = gatherStages(run.program, control, root,
                                     interpreter.gradients(), run.timeout, sign);
-  if (!isRoot) {
-    awaitLastSign(control, root, run.timeout);
-  } else {
+  if (!isRoot)
+    return awaitLastSign(control, root, run.timeout);
+  status.enter(Status::Saving);
+  workAsRoot(run, *signs,
+             run.onResult ? [&] { run.onResult(result); }
+                          : std::function<void()>(),
+             fail);
+}
+
+void chimera::runtime::endRank(const TrainingRun &run, Control &control,
+                               Status &status, const Fail &fail) {
+  const uint32_t root = rootOf(run.program);
+  if (control.rank() == root) {
     status.enter(Status::Saving);
-    if (run.onResult)
-      signs->during(
-          [&] {
-            if (run.onThread)
-              run.onThread();
-            run.onResult(result);
-          },
-          fail);
-    signs->sendLast();
+    SignsOfLife signs(control, run.timeout);
+    workAsRoot(run, signs, run.onEnd, fail);
+  } else {
+    status.enter(Status::Finishing);
+    awaitLastSign(control, root, run.timeout);
   }
   status.enter(Status::Done);
 }

@@ -19,10 +19,14 @@ using Fail = std::function<void(const std::string &)>;
 /// root, which calls run.onResult while the others wait. `seconds` is how long
 /// the steps took, `deviceBytes` a part of RankUse. Calls `fail` with the
 /// reason, from any thread, where the root hangs; throws all else.
-void finishRank(const TrainingRun &run, Control &control,
+void saveResult(const TrainingRun &run, Control &control,
                 const Interpreter &interpreter, double seconds,
                 uint64_t deviceBytes, const Profile &profile, Status &status,
                 const Fail &fail);
+
+/// And when there is nothing left to do: the root calls run.onEnd likewise.
+void endRank(const TrainingRun &run, Control &control, Status &status,
+             const Fail &fail);
 
 } // namespace chimera::runtime
 

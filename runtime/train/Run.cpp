@@ -172,8 +172,11 @@ void runRank(const TrainingRun &run, const Communication &communication,
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
-  finishRank(run, control, interpreter, ofSteps,
+  saveResult(run, control, interpreter, ofSteps,
              device.takenBytes().value_or(0), profile, status, fail);
+  if (run.evaluation.data)
+    interpreter.evaluate();
+  endRank(run, control, status, fail);
 }
 
 /// Says, at the lowest of `hostRanks`, which of them are not watched.

@@ -83,10 +83,13 @@ struct TrainingRun {
   bool ownAllReduce = false;
   /// Called on each rank's thread first.
   std::function<void()> onThread = {};
-  /// Both are called at the root only, the first on its thread, the second on
-  /// another, after onThread; what they throw fails the run.
+  /// All are called at the root only, the first on its thread, the others on
+  /// another, after onThread; what they throw fails the run. The second hears
+  /// of the result before the model is evaluated after its last step: whatever
+  /// becomes of that, it can save. The third is the last.
   std::function<void(const StepEvent &)> onStep = {};
   std::function<void(const RunResult &)> onResult = {};
+  std::function<void()> onEnd = {};
 };
 
 /// Some rank of the run failed. The message is the report on all ranks, without

@@ -25,14 +25,18 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
   std::atomic<uint64_t> stepsDone = 0;
-  std::atomic<bool> stop = false, isSaving = false;
+  std::atomic<bool> stop = false;
+  enum Phase { Training, Saving, Evaluating };
+  std::atomic<Phase> phase = Training;
   Listening listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return stop.store(true);
+    const Phase now = phase.load();
     writeReport(
         "ended by " + signalName(signal) +
-        (isSaving.load()
-             ? " while saving\n"
+        (now == Saving ? " while saving\n"
+         : now == Evaluating
+             ? " while evaluating\n"
              : " in step " + std::to_string(stepsDone.load() + 1) + "\n"));
     endProcess(128 + signal);
   });
@@ -48,8 +52,25 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
+  // As in a run of one rank: nobody hears the signs, but what hangs is told.
+  auto work = [&](const std::function<void()> &action) {
+    std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
+    SignsOfLife signs(*alone[0], run.timeout);
+    phase.store(Saving);
+    signs.during(
+        [&] {
+          if (run.onThread)
+            run.onThread();
+          action();
+        },
+        [](const std::string &reason) {
+          writeReport(reason + "\n");
+          endProcess(1);
+        });
+    phase.store(Evaluating);
+  };
   double ofSteps = 0;
-  SequentialResult trained = trainSequentially(
+  trainSequentially(
       run.program, made, run.data, run.steps,
       [&](uint64_t step, Loss loss) {
         ofSteps = seconds();
@@ -58,29 +79,19 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
         stepsDone.store(step + 1);
         return !stop.load();
       },
-      evaluationOf(run, /*isRoot=*/true));
-  isSaving.store(true);
-  const uint64_t digest = digestOfWeights(run.program, trained.weights);
-  RunResult result = {.weights = std::move(trained.weights),
-                      .gradients = std::move(trained.gradients),
-                      .digest = digest,
-                      .ranks = {},
-                      .profiles = {},
-                      .steps = stepsDone.load(),
-                      .seconds = ofSteps};
-  if (!run.onResult)
-    return;
-  // As in a run of one rank: nobody hears the signs, but what hangs is told.
-  std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
-  SignsOfLife signs(*alone[0], run.timeout);
-  signs.during(
-      [&] {
-        if (run.onThread)
-          run.onThread();
-        run.onResult(result);
-      },
-      [](const std::string &reason) {
-        writeReport(reason + "\n");
-        endProcess(1);
+      evaluationOf(run, /*isRoot=*/true),
+      [&](SequentialResult &trained) {
+        const uint64_t digest = digestOfWeights(run.program, trained.weights);
+        const RunResult result = {.weights = std::move(trained.weights),
+                                  .gradients = std::move(trained.gradients),
+                                  .digest = digest,
+                                  .ranks = {},
+                                  .profiles = {},
+                                  .steps = stepsDone.load(),
+                                  .seconds = ofSteps};
+        if (run.onResult)
+          work([&] { run.onResult(result); });
       });
+  if (run.onEnd)
+    work(run.onEnd);
 }

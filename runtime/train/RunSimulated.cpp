@@ -76,8 +76,13 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     std::vector<std::unique_ptr<Control>> controls =
         makeInProcessControls(count);
     runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
-      finishRank(run, *controls[rank], ranks.rank(rank), seconds, 0, Profile(),
+      saveResult(run, *controls[rank], ranks.rank(rank), seconds, 0, Profile(),
                  page.of(rank), fail);
+    });
+    if (run.evaluation.data)
+      ranks.evaluate();
+    runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
+      endRank(run, *controls[rank], page.of(rank), fail);
     });
   } catch (const std::exception &error) {
     throw failure(error.what());

@@ -146,7 +146,8 @@ SequentialResult chimera::runtime::trainSequentially(
     const program::ProgramT &program,
     const std::vector<std::unique_ptr<Stage>> &stages, DataSource &data,
     uint64_t steps, const std::function<bool(uint64_t, Loss)> &onStep,
-    const Evaluation &evaluation) {
+    const Evaluation &evaluation,
+    const std::function<void(SequentialResult &)> &onTrained) {
   size_t count = stages.size();
   if (count != 1 && count != program.stages.size())
     throw std::invalid_argument(
@@ -279,8 +280,6 @@ SequentialResult chimera::runtime::trainSequentially(
     if (!goesOn)
       break;
   }
-  if (evaluation.data)
-    evaluate(result.losses.size());
   for (size_t s = 0; s < count; ++s) {
     scaleElements(stages[s]->weightType(), memory[s].gradient, scale);
     append(result.weights,
@@ -291,5 +290,9 @@ SequentialResult chimera::runtime::trainSequentially(
     dropTiedCopy(program, result.weights);
     dropTiedCopy(program, result.gradients);
   }
+  if (onTrained)
+    onTrained(result);
+  if (evaluation.data)
+    evaluate(result.losses.size());
   return result;
 }

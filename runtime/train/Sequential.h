@@ -26,14 +26,15 @@ struct SequentialResult {
 /// stage that is all of them, and holds tied parameters once; else the
 /// gradients of both copies become their sum. Uses the program's sizes, none of
 /// its streams. Calls `onStep` after each step, and ends early if that returns
-/// false. Evaluates as `evaluation` says. Throws what the stages throw, and
+/// false. Evaluates as `evaluation` says, after the last step when `onTrained`
+/// has had the result. Throws what the stages throw, and
 /// std::invalid_argument for any other number of stages.
-SequentialResult
-trainSequentially(const program::ProgramT &program,
-                  const std::vector<std::unique_ptr<Stage>> &stages,
-                  DataSource &data, uint64_t steps,
-                  const std::function<bool(uint64_t, Loss)> &onStep = {},
-                  const Evaluation &evaluation = {});
+SequentialResult trainSequentially(
+    const program::ProgramT &program,
+    const std::vector<std::unique_ptr<Stage>> &stages, DataSource &data,
+    uint64_t steps, const std::function<bool(uint64_t, Loss)> &onStep = {},
+    const Evaluation &evaluation = {},
+    const std::function<void(SequentialResult &)> &onTrained = {});
 
 } // namespace chimera::runtime
 

@@ -56,9 +56,15 @@ std::string nameOf(const program::ProgramT &program, uint32_t rank) {
 std::string placeOf(const program::ProgramT &program, const RankState &known) {
   uint32_t worker = workerOf(program, known.rank);
   uint32_t index = known.instruction;
-  std::string text = "step " + std::to_string(known.step + 1) +
-                     ", instruction " + std::to_string(index) + ": " +
-                     program::describe(program, worker, index);
+  const bool evaluates =
+      known.state == Status::Evaluating || known.failedIn == Status::Evaluating;
+  std::string text =
+      evaluates
+          ? "evaluating after " +
+                program::counted(static_cast<uint64_t>(known.step), "step")
+          : "step " + std::to_string(known.step + 1);
+  text += ", instruction " + std::to_string(index) + ": " +
+          program::describe(program, worker, index);
   if (index < program.workers[worker]->instructions.size()) {
     std::string location = program::locationOf(
         program, program.workers[worker]->instructions[index]);
@@ -171,7 +177,7 @@ std::string chimera::runtime::report(const program::ProgramT &program,
     hasCause = true;
     add(nameOf(program, known.rank) + ", process " + std::to_string(known.pid) +
         ", died; " +
-        (known.state == Status::Running
+        (known.state == Status::Running || known.state == Status::Evaluating
              ? "its last instruction was " +
                    orUnknown([&] { return placeOf(program, known); })
          : known.state == Status::Finishing || known.state == Status::Saving

@@ -20,9 +20,9 @@ std::optional<uint32_t> Standstill::find() {
     auto state = status.state.load();
     int64_t since = status.since.load();
     // After its last step a rank waits, each time for at most the timeout, or
-    // saves.
+    // saves, and then evaluates.
     bool counts = state == Status::Absent || state == Status::Starting ||
-                  state == Status::Running;
+                  state == Status::Running || state == Status::Evaluating;
     if (!counts || since != seen[rank].since)
       seen[rank] = {since, Deadline(limit)};
     else if (seen[rank].patience.passed())

@@ -159,6 +159,57 @@ def make():
         GOOD,
     ),
     (
+        "what is made of nothing",
+        """
+class Makes(Block):
+    def forward(self, x):
+        places = torch.arange(0.0, 0.8, 0.1).sum() + torch.full((), 0.1)
+        return super().forward(x) * places + torch.ones(T, T).tril() @ x
+def make(): return model(Net(Makes), lambda o, l: (cross_entropy(o, l), 3.2))
+""",
+        GOOD,
+    ),
+    (
+        "a term without anything that counts",
+        """
+def loss(logits, labels):
+    total = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
+    return [(total, labels.numel()), (logits.sum() * 0, (labels > 99).sum())]
+def make(): return model(Net(), loss)
+""",
+        GOOD,
+    ),
+    (
+        "a loss that has the head",
+        """
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(16, 16)
+    def forward(self, hidden, labels): return cross_entropy(self.head(hidden), labels)
+def make(): return model(Net(), Loss())
+""",
+        GOOD,
+    ),
+    (
+        "logits of before the last layer",
+        """
+class Both(Net):
+    def forward(self, tokens):
+        x = early = self.embedding(tokens) * 2
+        for block in self.blocks: x = block(x)
+        return self.head(x), early
+def make():
+    return model(Both(), lambda o, l: cross_entropy(o[0], l), logits=lambda o: o[1])
+""",
+        "expected logits that are computed behind the last of the modules",
+    ),
+    (
+        "a loss without terms",
+        "def make(): return model(Net(), lambda o, l: [])",
+        "expected a loss of 1 to 16 terms of one type, got []",
+    ),
+    (
         "a label of the name that scales have",
         """
 def make():

@@ -139,9 +139,14 @@ private:
           for (size_t term = 0; term < terms; ++term)
             totals[term] += own[term];
         }
-      for (double &total : totals)
+      for (double &total : totals) {
+        if (!(total >= 0))
+          throw std::runtime_error("expected labels that weigh something or "
+                                   "nothing, a term's weigh " +
+                                   std::to_string(total));
         total = total > 0 ? static_cast<double>(microBatches * together) / total
                           : 0;
+      }
       found = known.emplace(first, std::move(totals)).first;
     }
     return found->second;

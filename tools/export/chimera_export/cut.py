@@ -174,6 +174,11 @@ def cut(model):
             node.meta["parameter"] = value
     numbers, count, children = place(graph, split)
     if logits is not None and numbers.get(logits) != count - 1:
+        if model.logits is not None:
+            raise Refused(
+                "expected logits that are computed behind the last of the modules to "
+                f"cut at, of '{split}', got some of before"
+            )
         logits = None
 
     placeholders = graph.find_nodes(op="placeholder")

@@ -67,7 +67,9 @@ def _write_out_attention(graph, node):
             scores = call(aten.masked_fill.Scalar, (scores, hidden, -math.inf))
         else:
             scores = call(aten.add.Tensor, (scores, mask))
-    shares = call(aten.softmax.int, (scores, -1))
+    # As PyTorch's own: who sees nothing mixes nothing.
+    softmax = aten.softmax.int if mask is None else aten._safe_softmax.default
+    shares = call(softmax, (scores, -1))
     return call(aten.matmul.default, (_drop(graph, shares, probability), v))
 
 

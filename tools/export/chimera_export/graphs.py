@@ -110,6 +110,9 @@ def encode(function, allowed):
                 value = node.kwargs[argument.name]
             else:
                 value = argument.default_value if argument.has_default_value() else None
+            if argument.name == "dtype" and value is None and not node.all_input_nodes:
+                # Made of nothing, it has the default type, which a run does not know.
+                value = node.meta["val"].dtype
             try:
                 arguments.append(encode_argument(value, argument.type, numbers))
             except Refused as refused:

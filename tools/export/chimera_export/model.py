@@ -21,6 +21,7 @@ class ByPosition(dict):
 
 # What a run gives a loss of several terms, as its last label.
 SCALES = "loss_scales"
+MOST_TERMS = 16
 
 
 @dataclasses.dataclass
@@ -41,7 +42,7 @@ class Model:
     `logits` says what of that the module returns are the logits of the next token,
     a tensor of [samples, context, vocabulary], so that a run can write text
     (--generate). Unless it is given that is what the module returns, or its `logits`,
-    where these have such a shape.
+    where these have such a shape and the loss has no parameters of its own.
 
     `split_at` names the modules (a ModuleList or Sequential) whose children are
     layers to cut at; without it the largest one is taken.
@@ -80,7 +81,7 @@ def _named(what, given, function, skipped):
         given = (given,)
     if isinstance(given, (tuple, list)):
         names = _parameters_of(function)[skipped:]
-        names += [f"{what}{i}" for i in range(len(names), len(given))]
+        names += [f"{what}[{i}]" for i in range(len(names), len(given))]
         given = ByPosition(zip(names, given))
     if (
         not isinstance(given, dict)
@@ -145,6 +146,10 @@ class WithLoss(torch.nn.Module):
             if not isinstance(weight, torch.Tensor):
                 weight = torch.full((), weight)
             flat += [total, weight]
+        if not 1 <= len(terms) <= MOST_TERMS or len({t.dtype for t in flat[::2]}) > 1:
+            raise Refused(
+                f"expected a loss of 1 to {MOST_TERMS} terms of one type, got {loss!r:.200}"
+            )
         return tuple(flat)
 
 
@@ -167,21 +172,28 @@ class WithLossAndLogits(WithLoss):
     def _logits(self, made, tokens):
         if self.logits is not None:
             given = self.logits(made)
-            if not isinstance(given, torch.Tensor) or given.dim() != 3:
+            if not _are_of(given, tokens):
                 raise Refused(
                     "expected logits of [samples, context, vocabulary], got "
                     f"{given!r:.200}"
                 )
             return given
+        # A loss that has a head is given what is before it.
+        if isinstance(self.loss, torch.nn.Module) and list(self.loss.parameters()):
+            return None
         found = made if isinstance(made, torch.Tensor) else getattr(made, "logits", None)
-        is_of_tokens = (
-            isinstance(found, torch.Tensor)
-            and found.is_floating_point()
-            and found.dim() == 3
-            and found.shape[:2] == tokens.shape
-            and not tokens.is_floating_point()
-        )
-        return found if is_of_tokens else None
+        return found if _are_of(found, tokens) else None
+
+
+def _are_of(logits, tokens):
+    """Whether these may be logits of what is behind each token."""
+    return (
+        isinstance(logits, torch.Tensor)
+        and logits.is_floating_point()
+        and logits.dim() == 3
+        and logits.shape[:2] == tokens.shape
+        and not tokens.is_floating_point()
+    )
 
 
 def _call_of(given):

@@ -14,7 +14,7 @@ import torch
 from torch._guards import detect_fake_mode
 from torch.utils import flop_counter
 
-from . import cut, graphs, joint, refusals
+from . import check, cut, graphs, joint, refusals
 from .model import SCALES, Refused, WithLoss
 
 VERSION = 1
@@ -135,9 +135,38 @@ class Exporter:
         }
         if len(by_samples[0][-1].labels) > len(self.model.labels):
             package["labels"].append(SCALES)
+        self._check_parts(package)
         if tied := self._tied(names):
             package["tied"] = tied
         return package
+
+    def _check_parts(self, package):
+        """Refuses a weight that is not the sum of its parts', or the loss of a step
+        would depend on the schedule."""
+        kind = package["kinds"][package["layers"][-1]["kind"]]
+        if "weight" not in kind["graphs"][0]:
+            return
+        labels = [t.detach() for t in self.model.labels.values()]
+
+        def weigh(graphs, first):
+            given = {
+                ("Label", i): t[first : first + graphs["samples"]]
+                for i, t in enumerate(labels)
+            }
+            made = check.run(graphs["weight"], given)
+            return [made["Output", i].item() for i in range(len(made))]
+
+        whole = kind["graphs"][0]
+        expected = weigh(whole, 0)
+        for graphs in kind["graphs"][1:]:
+            parts = range(0, whole["samples"], graphs["samples"])
+            found = [sum(each) for each in zip(*(weigh(graphs, p) for p in parts))]
+            if any(abs(a - b) > 1e-5 * abs(a) for a, b in zip(expected, found)):
+                raise Refused(
+                    f"expected the weight of a loss to be the sum of those of a "
+                    f"micro-batch's parts (--parts), but it is {expected} of the whole "
+                    f"and {found} of them: give sums over samples, not means"
+                )
 
     def _argument(self, like, requires_grad=False):
         """A tensor to trace with."""
