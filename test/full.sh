@@ -25,6 +25,7 @@ numerics 3 2 --variants
 numerics 8 1 --variants
 
 test/e2e/exported.py --tools $bin --full --mpirun mpirun
+test/e2e/native.py --tools $bin --full --mpirun mpirun
 test/e2e/curves.py --tools $bin --full
 test/e2e/learning.py --tools $bin --full
 test/e2e/full_size.py --tools $bin --full

@@ -95,6 +95,12 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     summary["weights_digest"] = digest;
     std::printf("digest of the weights %s\n", digest);
   }
+  if (load.native) {
+    summary["native_graphs"] = load.native->opened();
+    if (!settings.quiet)
+      std::printf("native code was loaded for %s of this process\n",
+                  program::counted(load.native->opened(), "graph").c_str());
+  }
   // Whatever ends the process while it saves, these are known.
   std::fflush(stdout);
   attempt([&] { save("weights", settings.save, result.weights); });

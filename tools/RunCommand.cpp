@@ -62,6 +62,8 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
       {"--data and --hold-out", load.text ? load.text->digest() : 0},
       {"--load", load.valuesDigest},
       {"--names", load.names.digest()},
+      // The program says which code; each host has it in a folder of its own.
+      {"--allow-native-code", load.native ? 1u : 0u},
       {"--mask and --mask-rate",
        settings.given.contains("--mask")
            ? mix({1, settings.mask, std::bit_cast<uint64_t>(settings.maskRate)})

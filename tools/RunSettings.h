@@ -63,6 +63,7 @@ struct RunSettings {
   uint64_t documentEnd = 0;
   std::string load;
   std::string names; ///< of tensors in files of weights
+  std::string allowNativeCode; ///< the folder that has it
   std::string save;
   std::string saveGradients;
   std::string log;

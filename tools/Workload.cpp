@@ -86,6 +86,8 @@ static void refuseWithoutEffect(const RunSettings &settings,
           "--hold-out", "--evaluate-batches", "--evaluate-every",
           "--cuda-graphs"})
       refuse(option, "transformer and exported");
+  if (kind != kExported)
+    refuse("--allow-native-code", kExported);
   if (kind != kSynthetic)
     refuse("--unit-ns", kSynthetic);
   else
@@ -127,11 +129,16 @@ static void addModel(Workload &load, const RunSettings &settings,
       throw std::invalid_argument(
           "--device cuda is for models of the runtime's own: an exported one "
           "runs on hosts so far");
-    load.stages = [values](const program::ProgramT &whole, uint32_t stage) {
-      return makeExportedStage(whole, stage, values);
+    if (!settings.allowNativeCode.empty())
+      load.native =
+          std::make_shared<NativeCode>(program, settings.allowNativeCode);
+    load.stages = [values, native = load.native](const program::ProgramT &whole,
+                                                 uint32_t stage) {
+      return makeExportedStage(whole, stage, values, {}, native);
     };
-    load.wholeModel = [values](const program::ProgramT &whole, uint32_t) {
-      return makeWholeExportedModel(whole, values);
+    load.wholeModel = [values, native = load.native](
+                          const program::ProgramT &whole, uint32_t) {
+      return makeWholeExportedModel(whole, values, native);
     };
     return;
   }

@@ -9,6 +9,7 @@
 #define CHIMERA_TOOLS_WORKLOAD_H
 
 #include "runtime/interpreter/MemoryMeter.h"
+#include "runtime/stage/exported/NativeCode.h"
 #include "runtime/stage/torch/TextData.h"
 #include "runtime/stage/torch/WeightNames.h"
 #include "runtime/train/Accelerator.h"
@@ -26,6 +27,8 @@ struct Workload {
   runtime::StageFactory wholeModel;
   uint64_t valuesDigest = 0;  ///< of what the parameters begin with
   runtime::WeightNames names; ///< in files of weights
+  /// What runs in place of an exported model's graphs; null where none may.
+  std::shared_ptr<const runtime::NativeCode> native;
   std::unique_ptr<runtime::DataSource> data;
   runtime::TextData *text = nullptr; ///< in `data`, if it is text
   /// What is evaluated on, null where nothing is.

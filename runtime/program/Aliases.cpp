@@ -93,6 +93,7 @@ public:
     if (graphs->weight())
       add(graphs->weight());
     add(graphs->kept());
+    add(graphs->native());
   }
   void add(const TensorShape *tensor) {
     table(1);

@@ -160,6 +160,14 @@ private:
         graphs.input_gradient_flops > kMost / 4 ||
         graphs.weight_gradient_flops > kMost / 4 || graphs.kept_bytes > kMost)
       return fail("expected numbers of operations below 2^61");
+    // It becomes the name of a file.
+    const std::string &native = graphs.native;
+    if (!native.empty() &&
+        (native.size() != 64 ||
+         native.find_first_not_of("0123456789abcdef") != std::string::npos))
+      return fail("expected the SHA-256 of native code to be 64 hexadecimal "
+                  "digits, got '" +
+                  printable(native.substr(0, 70)) + "'");
 
     auto count = [&](Role role) -> size_t {
       switch (role) {

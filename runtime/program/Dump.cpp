@@ -150,7 +150,8 @@ Json dump(const LayerKindT &kind) {
                      {"weight", dump(graphs->weight.get())},
                      {"forward_flops", graphs->forward_flops},
                      {"input_gradient_flops", graphs->input_gradient_flops},
-                     {"weight_gradient_flops", graphs->weight_gradient_flops}});
+                     {"weight_gradient_flops", graphs->weight_gradient_flops},
+                     {"native", graphs->native}});
   return {
       {"parameters", parameters}, {"constants", constants}, {"graphs", sizes}};
 }

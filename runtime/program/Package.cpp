@@ -89,7 +89,7 @@ uint64_t fileBytes(const PackageT &package) {
                constant->shape.size() * sizeof(int64_t);
     for (const auto &graphs : kind->graphs) {
       bytes += kTable + graphs->differentiable.size() +
-               graphs->kept.size() * sizeof(uint32_t);
+               graphs->kept.size() * sizeof(uint32_t) + graphs->native.size();
       for (const Shapes *shapes :
            {&graphs->inputs, &graphs->labels, &graphs->outputs, &graphs->saved})
         addShapes(*shapes);

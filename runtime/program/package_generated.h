@@ -905,6 +905,7 @@ struct LayerGraphsT : public flatbuffers::NativeTable {
   uint64_t forward_flops = 0;
   uint64_t input_gradient_flops = 0;
   uint64_t weight_gradient_flops = 0;
+  std::string native{};
   LayerGraphsT() = default;
   LayerGraphsT(const LayerGraphsT &o);
   LayerGraphsT(LayerGraphsT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -931,7 +932,8 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_VOCABULARY = 28,
     VT_FORWARD_FLOPS = 30,
     VT_INPUT_GRADIENT_FLOPS = 32,
-    VT_WEIGHT_GRADIENT_FLOPS = 34
+    VT_WEIGHT_GRADIENT_FLOPS = 34,
+    VT_NATIVE = 36
   };
   uint32_t samples() const {
     return GetField<uint32_t>(VT_SAMPLES, 0);
@@ -1029,6 +1031,12 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_weight_gradient_flops(uint64_t _weight_gradient_flops = 0) {
     return SetField<uint64_t>(VT_WEIGHT_GRADIENT_FLOPS, _weight_gradient_flops, 0);
   }
+  const flatbuffers::String *native() const {
+    return GetPointer<const flatbuffers::String *>(VT_NATIVE);
+  }
+  flatbuffers::String *mutable_native() {
+    return GetPointer<flatbuffers::String *>(VT_NATIVE);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_SAMPLES, 4) &&
@@ -1061,6 +1069,8 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint64_t>(verifier, VT_FORWARD_FLOPS, 8) &&
            VerifyField<uint64_t>(verifier, VT_INPUT_GRADIENT_FLOPS, 8) &&
            VerifyField<uint64_t>(verifier, VT_WEIGHT_GRADIENT_FLOPS, 8) &&
+           VerifyOffset(verifier, VT_NATIVE) &&
+           verifier.VerifyString(native()) &&
            verifier.EndTable();
   }
   LayerGraphsT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1120,6 +1130,9 @@ struct LayerGraphsBuilder {
   void add_weight_gradient_flops(uint64_t weight_gradient_flops) {
     fbb_.AddElement<uint64_t>(LayerGraphs::VT_WEIGHT_GRADIENT_FLOPS, weight_gradient_flops, 0);
   }
+  void add_native(flatbuffers::Offset<flatbuffers::String> native) {
+    fbb_.AddOffset(LayerGraphs::VT_NATIVE, native);
+  }
   explicit LayerGraphsBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1156,12 +1169,14 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(
     uint32_t vocabulary = 0,
     uint64_t forward_flops = 0,
     uint64_t input_gradient_flops = 0,
-    uint64_t weight_gradient_flops = 0) {
+    uint64_t weight_gradient_flops = 0,
+    flatbuffers::Offset<flatbuffers::String> native = 0) {
   LayerGraphsBuilder builder_(_fbb);
   builder_.add_weight_gradient_flops(weight_gradient_flops);
   builder_.add_input_gradient_flops(input_gradient_flops);
   builder_.add_forward_flops(forward_flops);
   builder_.add_kept_bytes(kept_bytes);
+  builder_.add_native(native);
   builder_.add_vocabulary(vocabulary);
   builder_.add_logits(logits);
   builder_.add_weight(weight);
@@ -1199,13 +1214,15 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphsDirect(
     uint32_t vocabulary = 0,
     uint64_t forward_flops = 0,
     uint64_t input_gradient_flops = 0,
-    uint64_t weight_gradient_flops = 0) {
+    uint64_t weight_gradient_flops = 0,
+    const char *native = nullptr) {
   auto inputs__ = inputs ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>>(*inputs) : 0;
   auto differentiable__ = differentiable ? _fbb.CreateVector<uint8_t>(*differentiable) : 0;
   auto labels__ = labels ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>>(*labels) : 0;
   auto outputs__ = outputs ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>>(*outputs) : 0;
   auto saved__ = saved ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>>(*saved) : 0;
   auto kept__ = kept ? _fbb.CreateVector<uint32_t>(*kept) : 0;
+  auto native__ = native ? _fbb.CreateString(native) : 0;
   return chimera::program::CreateLayerGraphs(
       _fbb,
       samples,
@@ -1223,7 +1240,8 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphsDirect(
       vocabulary,
       forward_flops,
       input_gradient_flops,
-      weight_gradient_flops);
+      weight_gradient_flops,
+      native__);
 }
 
 flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBufferBuilder &_fbb, const LayerGraphsT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2051,7 +2069,8 @@ inline LayerGraphsT::LayerGraphsT(const LayerGraphsT &o)
         vocabulary(o.vocabulary),
         forward_flops(o.forward_flops),
         input_gradient_flops(o.input_gradient_flops),
-        weight_gradient_flops(o.weight_gradient_flops) {
+        weight_gradient_flops(o.weight_gradient_flops),
+        native(o.native) {
   inputs.reserve(o.inputs.size());
   for (const auto &inputs_ : o.inputs) { inputs.emplace_back((inputs_) ? new chimera::program::TensorShapeT(*inputs_) : nullptr); }
   labels.reserve(o.labels.size());
@@ -2079,6 +2098,7 @@ inline LayerGraphsT &LayerGraphsT::operator=(LayerGraphsT o) FLATBUFFERS_NOEXCEP
   std::swap(forward_flops, o.forward_flops);
   std::swap(input_gradient_flops, o.input_gradient_flops);
   std::swap(weight_gradient_flops, o.weight_gradient_flops);
+  std::swap(native, o.native);
   return *this;
 }
 
@@ -2107,6 +2127,7 @@ inline void LayerGraphs::UnPackTo(LayerGraphsT *_o, const flatbuffers::resolver_
   { auto _e = forward_flops(); _o->forward_flops = _e; }
   { auto _e = input_gradient_flops(); _o->input_gradient_flops = _e; }
   { auto _e = weight_gradient_flops(); _o->weight_gradient_flops = _e; }
+  { auto _e = native(); if (_e) _o->native = _e->str(); }
 }
 
 inline flatbuffers::Offset<LayerGraphs> LayerGraphs::Pack(flatbuffers::FlatBufferBuilder &_fbb, const LayerGraphsT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2133,6 +2154,7 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBuffe
   auto _forward_flops = _o->forward_flops;
   auto _input_gradient_flops = _o->input_gradient_flops;
   auto _weight_gradient_flops = _o->weight_gradient_flops;
+  auto _native = _o->native.empty() ? 0 : _fbb.CreateString(_o->native);
   return chimera::program::CreateLayerGraphs(
       _fbb,
       _samples,
@@ -2150,7 +2172,8 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBuffe
       _vocabulary,
       _forward_flops,
       _input_gradient_flops,
-      _weight_gradient_flops);
+      _weight_gradient_flops,
+      _native);
 }
 
 inline LayerParameterT *LayerParameter::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -95,8 +95,8 @@ def read_tensors(path):
         if name == "__metadata__":
             continue
         begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        assert entry["dtype"] == "F64", entry
-        tensors[name] = array.array("d", data[begin:end])
+        kind = {"F64": "d", "F32": "f"}[entry["dtype"]]
+        tensors[name] = array.array(kind, data[begin:end])
     return tensors
 
 

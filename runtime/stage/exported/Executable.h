@@ -76,6 +76,10 @@ public:
   void run(const Selection &selection, Values &values,
            const Context &context) const;
 
+  /// Adds the value to the sums of the parameters whose gradient it is, if any.
+  void addSums(uint32_t value, const Values &values,
+               const Context &context) const;
+
 private:
   using Argument = OperatorArgument;
   enum class Way { Operator, Product, ProductWithBias, Dropout };
@@ -101,8 +105,6 @@ private:
                std::vector<c10::IValue> &stack) const;
   void callOperator(uint32_t call, Values &values,
                     std::vector<c10::IValue> &stack) const;
-  void addSums(uint32_t value, const Values &values,
-               const Context &context) const;
 
   const program::GraphT &graph;
   at::Device device;

@@ -47,10 +47,11 @@ class ExportedStage : public Stage {
 public:
   ExportedStage(const program::ProgramT &program, uint32_t first,
                 uint32_t count, std::shared_ptr<const InitialValues> values,
-                const Place &place)
+                const Place &place, std::shared_ptr<const NativeCode> native)
       : place(place), package(*program.model->package), seed(program.seed),
         samples(program.micro_batch_size), first(first), count(count),
-        parameters(program, first, count, place), values(std::move(values)) {
+        parameters(program, first, count, place), values(std::move(values)),
+        native(std::move(native)) {
     // Where each layer's parameters are among the stage's.
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> slots;
     for (uint32_t i = 0; i < parameters.slots().size(); ++i)
@@ -238,7 +239,7 @@ private:
       const LayerGraphsT &graphs = *graphsOf(package, layer, samples);
       std::unique_ptr<Layer> &shared = byGraphs[&graphs];
       if (!shared)
-        shared = std::make_unique<Layer>(kind, graphs, place);
+        shared = std::make_unique<Layer>(kind, graphs, place, native.get());
       made.push_back(shared.get());
       const int64_t largest =
           largestBytes(kind, graphs, at::elementSize(parameters.type()));
@@ -381,6 +382,7 @@ private:
   static constexpr uint64_t kIntermediates = 64;
   StageWeights parameters;
   std::shared_ptr<const InitialValues> values;
+  std::shared_ptr<const NativeCode> native;
   /// By layer, then parameter.
   std::vector<std::vector<uint32_t>> slotsOf;
   /// Layers of one kind share theirs.
@@ -390,7 +392,8 @@ private:
 
 std::unique_ptr<ExportedStage>
 makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
-          std::shared_ptr<const InitialValues> values, const Place &place) {
+          std::shared_ptr<const InitialValues> values, const Place &place,
+          std::shared_ptr<const NativeCode> native) {
   if (!program.model || !program.model->package)
     throw std::invalid_argument(
         "expected a program with an exported model, got another");
@@ -405,14 +408,14 @@ makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
   countTensorBytes(); // for the limit
   return std::make_unique<ExportedStage>(
       program, first, count > 0 ? count : program::layerCount(*program.model),
-      std::move(values), place);
+      std::move(values), place, std::move(native));
 }
 
 class ExportedPredictor : public Predictor {
 public:
   ExportedPredictor(const program::ProgramT &program,
                     const std::shared_ptr<const InitialValues> &values)
-      : model(makeStage(program, 0, 0, values, Place())),
+      : model(makeStage(program, 0, 0, values, Place(), nullptr)),
         graphs(*graphsOf(*program.model->package,
                          program::layerCount(*program.model) - 1,
                          program.micro_batch_size)) {
@@ -467,14 +470,15 @@ std::unique_ptr<Predictor> chimera::runtime::makeExportedPredictor(
 
 std::unique_ptr<Stage> chimera::runtime::makeExportedStage(
     const program::ProgramT &program, uint32_t number,
-    std::shared_ptr<const InitialValues> values, const Place &place) {
+    std::shared_ptr<const InitialValues> values, const Place &place,
+    std::shared_ptr<const NativeCode> native) {
   if (number >= program.stages.size())
     throw std::invalid_argument("expected one of the program's " +
                                 std::to_string(program.stages.size()) +
                                 " stages, got " + std::to_string(number));
   const program::Stage &declared = program.stages[number];
   auto stage = makeStage(program, declared.first_layer(), declared.layers(),
-                         std::move(values), place);
+                         std::move(values), place, std::move(native));
   if (std::string problem = program::checkStages(program); !problem.empty())
     throw std::invalid_argument(problem);
   return stage;
@@ -482,6 +486,8 @@ std::unique_ptr<Stage> chimera::runtime::makeExportedStage(
 
 std::unique_ptr<Stage> chimera::runtime::makeWholeExportedModel(
     const program::ProgramT &program,
-    std::shared_ptr<const InitialValues> values) {
-  return makeStage(program, 0, 0, std::move(values), Place());
+    std::shared_ptr<const InitialValues> values,
+    std::shared_ptr<const NativeCode> native) {
+  return makeStage(program, 0, 0, std::move(values), Place(),
+                   std::move(native));
 }

@@ -24,6 +24,7 @@
 
 #include "runtime/stage/Predictor.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/exported/NativeCode.h"
 #include "runtime/stage/torch/InitialValues.h"
 #include "runtime/stage/torch/Place.h"
 
@@ -32,21 +33,23 @@
 namespace chimera::runtime {
 
 /// Stage `stage` of a program, which must outlive it, whose model is a package.
-/// `values` are those of
-/// its parameters before the first step; null where the package says of each
-/// how to draw it. Throws std::invalid_argument where the program has no
-/// package, one that checkPackage refuses, a stage that is not of its layers,
-/// or a graph that cannot be run (Executable.h).
+/// `values` are those of its parameters before the first step; null where the
+/// package says of each how to draw it. `native`: compiled code to run in place
+/// of graphs, null for none. Throws std::invalid_argument where the program has
+/// no package, one that checkPackage refuses, a stage that is not of its
+/// layers, a graph that cannot be run (Executable.h), or code for other graphs.
 std::unique_ptr<Stage>
 makeExportedStage(const program::ProgramT &program, uint32_t stage,
                   std::shared_ptr<const InitialValues> values,
-                  const Place &place = {});
+                  const Place &place = {},
+                  std::shared_ptr<const NativeCode> native = nullptr);
 
 /// The whole model as one stage, first and last at once; the program must
 /// outlive it.
 std::unique_ptr<Stage>
 makeWholeExportedModel(const program::ProgramT &program,
-                       std::shared_ptr<const InitialValues> values);
+                       std::shared_ptr<const InitialValues> values,
+                       std::shared_ptr<const NativeCode> native = nullptr);
 
 /// The whole model as it says what comes next; the program must outlive it.
 /// Throws likewise, and where the model was exported without logits, or takes

@@ -11,6 +11,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cstring>
 
 using namespace chimera;
@@ -45,7 +46,8 @@ static std::vector<uint32_t> together(std::vector<uint32_t> list,
 }
 
 Layer::Layer(const program::LayerKindT &kind,
-             const program::LayerGraphsT &graphs, const Place &place)
+             const program::LayerGraphsT &graphs, const Place &place,
+             const NativeCode *native)
     : graphs(graphs), device(deviceOf(place)),
       forwards(*graphs.forward, device), backwards(*graphs.backward, device) {
   for (const auto &constant : kind.constants)
@@ -62,10 +64,10 @@ Layer::Layer(const program::LayerKindT &kind,
         takes(*graphs.backward, Role::Output, port.index()))
       saved.push_back(port.value());
   const std::vector<uint32_t> outputs = valuesOf(made, Role::Output);
-  outputsAlone = forwards.select(all, outputs, /*adds=*/false);
-  savedAlone = forwards.select(all, saved, /*adds=*/false);
+  outputsAlone = select(forwards, "outputs", native, all, outputs, {});
+  savedAlone = select(forwards, "saved", native, all, saved, {});
   outputsAndSaved =
-      forwards.select(all, together(saved, outputs), /*adds=*/false);
+      select(forwards, "forward", native, all, together(saved, outputs), {});
 
   if (graphs.logits) {
     all.clear();
@@ -82,13 +84,66 @@ Layer::Layer(const program::LayerKindT &kind,
     all.push_back(port.value());
   const std::vector<uint32_t> gradients =
       valuesOf(backward.outputs, Role::InputGradient);
-  wholeBackward = backwards.select(all, gradients, /*adds=*/true);
-  inputHalf = backwards.select(all, together(gradients, graphs.kept),
-                               /*adds=*/false);
-  weightHalf = backwards.select(
-      together(graphs.kept,
-               valuesOf(backward.inputs, Role::Parameter, Role::Constant)),
-      {}, /*adds=*/true);
+  const std::vector<uint32_t> ofWeights =
+      valuesOf(backward.outputs, Role::WeightGradient);
+  wholeBackward =
+      select(backwards, "backward", native, all, gradients, ofWeights);
+  inputHalf = select(backwards, "input_half", native, all,
+                     together(gradients, graphs.kept), {});
+  weightHalf =
+      select(backwards, "weight_half", native,
+             together(graphs.kept, valuesOf(backward.inputs, Role::Parameter,
+                                            Role::Constant)),
+             {}, ofWeights);
+}
+
+/// What makes `wanted` from `given`, and adds `weightGradients` to their sums.
+/// tools/export/chimera_export/native.py compiles the same by the same names.
+Layer::Part Layer::select(const Executable &executable, const char *name,
+                          const NativeCode *native,
+                          const std::vector<uint32_t> &given,
+                          const std::vector<uint32_t> &wanted,
+                          const std::vector<uint32_t> &weightGradients) const {
+  auto has = [](const std::vector<uint32_t> &list, uint32_t value) {
+    return std::ranges::find(list, value) != list.end();
+  };
+  Part part;
+  part.selection =
+      executable.select(given, wanted, /*adds=*/!weightGradients.empty());
+  part.inputs = given;
+  for (uint32_t value : together(wanted, weightGradients))
+    if (!has(given, value) && !has(part.results, value))
+      part.results.push_back(value);
+  for (uint32_t value : given)
+    if (has(wanted, value))
+      part.kept.push_back(value);
+  if (native)
+    part.native =
+        native->open(graphs, name, part.inputs.size(), part.results.size());
+  return part;
+}
+
+void Layer::run(const Executable &executable, const Part &part,
+                Executable::Values &values,
+                const Executable::Context &context) {
+  if (!part.native)
+    return executable.run(part.selection, values, context);
+  for (uint32_t value : part.selection.addedFirst)
+    executable.addSums(value, values, context);
+  Tensors inputs, kept;
+  for (uint32_t value : part.kept)
+    kept.push_back(values[value]);
+  // The code frees each after its last use.
+  for (uint32_t value : part.inputs)
+    inputs.push_back(std::move(values[value]));
+  Tensors results = part.native->run(std::move(inputs));
+  for (size_t i = 0; i < kept.size(); ++i)
+    values[part.kept[i]] = std::move(kept[i]);
+  for (size_t i = 0; i < results.size(); ++i) {
+    values[part.results[i]] = std::move(results[i]);
+    if (part.selection.adds)
+      executable.addSums(part.results[i], values, context);
+  }
 }
 
 /// Sets the values of parameters and constants.
@@ -135,9 +190,9 @@ Tensors Layer::forward(const Executable::Context &context,
     keep(Role::Label, stashed->labels, labels);
   }
   inputs.clear();
-  forwards.run(stashed ? (wantsOutputs ? outputsAndSaved : savedAlone)
-                       : outputsAlone,
-               values, context);
+  run(forwards,
+      stashed ? (wantsOutputs ? outputsAndSaved : savedAlone) : outputsAlone,
+      values, context);
 
   Tensors outputs(graphs.outputs.size());
   if (stashed) {
@@ -214,7 +269,7 @@ Tensors Layer::backward(Executable::Context context, const Tensors &parameters,
   Executable::Values values =
       valuesOfBackward(parameters, stashed, outputGradients);
   context.sums = std::move(sums);
-  backwards.run(wholeBackward, values, context);
+  run(backwards, wholeBackward, values, context);
   return inputGradientsOf(values);
 }
 
@@ -223,7 +278,7 @@ Tensors Layer::inputGradient(Executable::Context context,
                              Tensors outputGradients, Tensors &rest) const {
   Executable::Values values =
       valuesOfBackward(parameters, stashed, outputGradients);
-  backwards.run(inputHalf, values, context);
+  run(backwards, inputHalf, values, context);
   rest.clear();
   for (uint32_t value : graphs.kept)
     rest.push_back(values[value]);
@@ -239,5 +294,5 @@ void Layer::weightGradient(Executable::Context context,
     values[graphs.kept[i]] = std::move(rest[i]);
   rest.clear();
   context.sums = std::move(sums);
-  backwards.run(weightHalf, values, context);
+  run(backwards, weightHalf, values, context);
 }

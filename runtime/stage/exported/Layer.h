@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The graphs of a kind of layer for a number of samples, and what of them the
-// actions of a stage run. It has no state of a run: all layers of the kind
-// share it.
+// actions of a stage run: natively compiled code where there is some and the
+// user allows it, else LibTorch's operators one by one. It has no state of a
+// run: all layers of the kind share it.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -17,6 +18,7 @@
 #define CHIMERA_RUNTIME_STAGE_EXPORTED_LAYER_H
 
 #include "runtime/stage/exported/Executable.h"
+#include "runtime/stage/exported/NativeCode.h"
 #include "runtime/stage/torch/Place.h"
 
 #include <optional>
@@ -25,10 +27,11 @@ namespace chimera::runtime {
 
 class Layer {
 public:
-  /// Both must be of a package that checkPackage accepts, and outlive this.
-  /// Throws like Executable.
+  /// Both must be of a package that checkPackage accepts. They must outlive
+  /// this, and so must `native`, null where all is interpreted. Throws like
+  /// Executable and NativeFunction.
   Layer(const program::LayerKindT &kind, const program::LayerGraphsT &graphs,
-        const Place &place);
+        const Place &place, const NativeCode *native = nullptr);
 
   const program::LayerGraphsT &definition() const { return graphs; }
 
@@ -73,6 +76,21 @@ public:
                       std::vector<GradientSum *> sums) const;
 
 private:
+  /// A selection, and the native code of it or null. Of that the arguments and
+  /// the results, by their numbers, and which arguments are used later.
+  struct Part {
+    Selection selection;
+    std::unique_ptr<NativeFunction> native;
+    std::vector<uint32_t> inputs, results, kept;
+  };
+  Part select(const Executable &executable, const char *name,
+              const NativeCode *native, const std::vector<uint32_t> &given,
+              const std::vector<uint32_t> &wanted,
+              const std::vector<uint32_t> &weightGradients) const;
+  static void run(const Executable &executable, const Part &part,
+                  Executable::Values &values,
+                  const Executable::Context &context);
+
   Executable::Values
   valuesOfBackward(const std::vector<at::Tensor> &parameters,
                    ForBackward &stashed,
@@ -87,8 +105,8 @@ private:
   Executable forwards, backwards;
   std::optional<Executable> logitsAlone;
   // What a forward runs for the outputs alone, what is saved alone, and both.
-  Selection outputsAlone, savedAlone, outputsAndSaved;
-  Selection wholeBackward, inputHalf, weightHalf;
+  Part outputsAlone, savedAlone, outputsAndSaved;
+  Part wholeBackward, inputHalf, weightHalf;
   Selection selectedLogits;
 };
 

@@ -153,6 +153,8 @@ const Fault kFaults[] = {
      }},
     {"keptBeyond", "each kept value once",
      [](PackageT &p) { p.kinds[1]->graphs[0]->kept = {6}; }},
+    {"nativeCodeByAPath", "64 hexadecimal digits, got '../code'",
+     [](PackageT &p) { p.kinds[1]->graphs[0]->native = "../code"; }},
     {"manyValues", "at most 2^20 values",
      [](PackageT &p) { forwardOf(p, 1).values = (1 << 20) + 1; }},
     {"operations", "below 2^61",

@@ -91,6 +91,8 @@ class Exporter:
         self.model = model
         self.allowed = allowed_operators()
         self.kinds, self.known = [], {}
+        # What entries of graphs were written of, by their identities.
+        self.traced = {}
         # Which name a parameter has that is used under several.
         self.names = {id(p): name for name, p in model.named_parameters()}
         self.owners = {
@@ -167,6 +169,19 @@ class Exporter:
                     f"micro-batch's parts (--parts), but it is {expected} of the whole "
                     f"and {found} of them: give sums over samples, not means"
                 )
+
+    def compile(self, package, compiler):
+        """Adds to the package's graphs the digests of their native code, which
+        `compiler` (native.py) makes."""
+        for number, kind in enumerate(self.kinds):
+            first = [layer["kind"] for layer in package["layers"]].index(number)
+            path = package["layers"][first]["path"].removesuffix(".")
+            for entry in kind["graphs"]:
+                name = f"layer {first}" + (f" ({path})" if path else "")
+                name += f" for {entry['samples']} samples"
+                _, *traced = self.traced[id(entry)]
+                if digest := compiler.compile(*traced, name):
+                    entry["native"] = digest
 
     def _argument(self, like, requires_grad=False):
         """A tensor to trace with."""
@@ -294,7 +309,7 @@ class Exporter:
                 "expected a gradient for each parameter that is used, but the loss is "
                 "not differentiable in " + ", ".join(n.replace("/", ".") for n in missing)
             )
-        forward, _ = graphs.encode(made.forward, self.allowed)
+        forward, forward_numbers = graphs.encode(made.forward, self.allowed)
         backward, numbers = graphs.encode(made.backward, self.allowed)
         values = {
             role: [p.node.meta["val"] for p in made.forward.outputs if p.role == role]
@@ -310,7 +325,7 @@ class Exporter:
             more["weight"], _ = graphs.encode(function, self.allowed)
         if layer.logits is not None:
             more |= self._logits(layer, parameters, buffers)
-        return more | {
+        entry = more | {
             "samples": samples,
             "inputs": [graphs.shape_of(v) for v in layer.inputs],
             "differentiable": [int(d) for d in layer.differentiable],
@@ -325,6 +340,8 @@ class Exporter:
             "input_gradient_flops": inputs,
             "weight_gradient_flops": max(whole - inputs, 0),
         }
+        self.traced[id(entry)] = (entry, made, forward_numbers, numbers)
+        return entry
 
     def _logits(self, layer, parameters, buffers):
         differentiated = joint.differentiate(
@@ -373,8 +390,9 @@ def names_of(package):
     }
 
 
-def write(package, model, folder, with_values):
-    """Writes each file whole or not at all."""
+def write(package, model, folder, with_values, archives):
+    """Writes each file whole or not at all. `archives`: of native code, by their
+    digests."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -386,8 +404,15 @@ def write(package, model, folder, with_values):
         finally:
             temporary.unlink(missing_ok=True)
 
+    if archives:
+        (folder / "native").mkdir(exist_ok=True)
+    for digest, content in archives.items():
+        whole(f"native/{digest}.pt2", lambda path: path.write_bytes(content))
     text = json.dumps(package, separators=(",", ":"))
     whole("model.json", lambda path: path.write_text(text))
+    for old in folder.glob("native/*.pt2"):  # of a package that was here before
+        if old.stem not in archives:
+            old.unlink()
     if not with_values:
         (folder / "values.safetensors").unlink(missing_ok=True)
         return

@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exports models with native code (chimera-export --native) and trains them with it
+(chimera-run --allow-native-code) and without: on one device, under schedules with
+whole and split backwards, recomputation and parts of micro-batches, with ranks as
+threads and, with --mpirun, as processes. Losses and last-step gradients must agree to
+1e-10 in float64 and 1e-4 in float32, relative to the largest element of a tensor; all
+that was compiled must have been loaded, and no file may be left behind. Without
+--full the models are two layers each, for a graph takes seconds to compile.
+
+Then it changes a byte of the code and takes the code away, which must be refused.
+
+--measure does nothing but time the steps of a GPT-2 of 8 layers of 256, with and
+without, on one thread.
+
+Prints a line for each comparison and exits non-zero if one fails. Needs a Python
+with torch: the one of build/venv, unless it is run by another; and g++."""
+
+import argparse
+import itertools
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+from exporting import PYTHON, ROOT, check_each, has
+from grid import compile_to, run
+from numerics import Checks, losses, read_tensors
+
+STEPS, SAMPLES = 2, 4
+TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
+WHOLE = ('"gpipe"', "")
+SPLIT = ('"1f1b"', "split_backward recompute(all)")
+HALVES = ('"chimera", {concatenation = "halving"}', "split_backward")
+FUSED = ('"chimera", {concatenation = "halving"}', "recompute(all fused)")
+DROPPED = ('"1f1b"', "recompute(all)")
+# Source, with what it is called, the type, how many parts a micro-batch has, and the
+# schedules.
+SHORT = [
+    ("gpt", "", "float64", 1, [WHOLE, SPLIT]),
+    ("convolution", "", "float32", 1, [WHOLE, SPLIT]),
+]
+MORE = [
+    ("gpt", "", "float64", 2, [HALVES, FUSED]),
+    ("convolution", "", "float64", 2, [WHOLE, SPLIT, HALVES]),
+    ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4", "float32", 1, [WHOLE]),
+    ("llama", "layers=2 heads=2 groups=1 width=16 context=8 samples=4", "float64", 1,
+     [SPLIT]),
+    # Dropout is interpreted, the rest is not.
+    ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4 dropout=0.1", "float64", 1,
+     [SPLIT, DROPPED]),
+]  # fmt: skip
+# Two layers: an embedding and a block, a block and a head.
+SOURCE = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+from chimera_export import Model
+
+C, T, B = 8, 8, 4
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(C)
+        self.parts, self.out = nn.Linear(C, 3 * C), nn.Linear(C, C)
+        self.wide, self.narrow = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
+    def forward(self, x):
+        q, k, v = self.parts(self.norm(x)).view(x.shape[0], T, 3, 2, -1).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(x.shape))
+        return x + self.narrow(F.gelu(self.wide(x)))
+
+class Convolution(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.GroupNorm(2, C)
+        self.line = nn.Conv1d(C, C, 3, padding=1)
+    def forward(self, x):
+        return x + torch.tanh(self.line(self.norm(x.transpose(1, 2)))).transpose(1, 2)
+
+def make(block, samples=B):
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 256, (samples, T))
+    layers = nn.Sequential()
+    layers.layers = nn.Sequential(
+        nn.Sequential(nn.Embedding(256, C), block()),
+        nn.Sequential(block(), nn.Linear(C, 256)),
+    )
+    def loss(logits, labels):
+        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    return Model(layers, (tokens,), (tokens.clone(),), loss, split_at="layers")
+
+def gpt(): return make(Attention)
+def convolution(): return make(Convolution)
+"""
+DESCRIPTION = """
+chimera.model @m exported("{package}")
+chimera.pipeline @p of @m stages(2) micro_batches(4) schedule({schedule})
+    micro_batch_size({samples}) weight_type({type}) seed(7) learning_rate(1.0e-2) {options}
+"""
+
+
+def export(options, folder, source, arguments, *more):
+    """Returns its output. What AOTInductor keeps goes to the folder."""
+    environment = os.environ | {
+        "TORCHINDUCTOR_CACHE_DIR": str(options.cache),
+        "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O1" if options.full else "O0",
+        "TMPDIR": str(options.cache),
+    }
+    command = [
+        options.python, ROOT / "tools/export/chimera-export", source,
+        *arguments.split(), *more, "-o", folder / "package",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, env=environment
+    )
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    return done.stdout
+
+
+class Training:
+    def __init__(self, options, folder, program, *more, launcher=()):
+        log = folder / "log"
+        run(
+            *launcher, options.tools / "chimera-run", program, "--data", options.data,
+            "--steps", STEPS, "--threads", 1, "--evaluate-batches", 1, "--timeout", 60,
+            "--load", folder / "package/values.safetensors", "--log", log,
+            "--save-gradients", folder / "gradients", *more,
+        )  # fmt: skip
+        self.losses = losses(log) + losses(log, "held_out_loss")
+        summary = json.loads(log.read_text().splitlines()[-1])["summary"]
+        self.graphs = summary.get("native_graphs", 0)
+        self.gradients = read_tensors(folder / "gradients")
+
+    def difference(self, other):
+        """The largest, relative to the largest gradient and to each loss."""
+        assert self.gradients.keys() == other.gradients.keys()
+        largest = max(max(map(abs, t)) for t in other.gradients.values())
+        pairs = [
+            (a, b, largest)
+            for name, tensor in self.gradients.items()
+            for a, b in zip(tensor, other.gradients[name], strict=True)
+        ]
+        pairs += [(a, b, b) for a, b in zip(self.losses, other.losses, strict=True)]
+        return max(abs(a - b) / scale for a, b, scale in pairs)
+
+
+def check(options, folder, case):
+    name, arguments, type_, parts, schedules = case
+    checks = Checks()
+    case = f"{name} {arguments} {type_}, {parts} parts"
+    source = ROOT / f"examples/models/{name}.py"
+    if not arguments:
+        (folder / "source.py").write_text(SOURCE)
+        source = f"{folder / 'source.py'}:{name}"
+    output = export(
+        options, folder, source, arguments, "--type", type_, "--native",
+        "--parts", parts,
+    )  # fmt: skip
+    compiled = int(re.search(r"native: (\d+) graphs", output)[1])
+    drops = "dropout" in arguments
+    checks.check(
+        compiled > 0 and ("not compiled" in output) == drops,
+        f"{case}: {compiled} graphs compiled",
+    )
+    native = ("--allow-native-code", folder / "package/native")
+    # Where a library would unpack what it loads.
+    (folder / "temporary").mkdir()
+    launcher = ("env", f"TMPDIR={folder / 'temporary'}")
+    for schedule, more in schedules:
+        program = folder / "program"
+        description = DESCRIPTION.format(
+            package=folder / "package", samples=SAMPLES, schedule=schedule,
+            type={"float64": "f64", "float32": "f32"}[type_], options=more,
+        )  # fmt: skip
+        compile_to(options.tools, description, program)
+        what = f"{case}, {schedule} {more}"
+
+        def compare(*where, launcher=launcher, loaded=compiled):
+            plain = Training(options, folder, program, *where, launcher=launcher)
+            ours = Training(
+                options, folder, program, *where, *native, launcher=launcher
+            )
+            worst = ours.difference(plain)
+            checks.check(
+                worst <= TOLERANCE[type_] and plain.graphs == 0
+                and ours.graphs == (loaded or ours.graphs) > 0,
+                f"{what} {' '.join(where)}: {ours.graphs} graphs native, which "
+                f"differs by {worst:.1e}",
+            )  # fmt: skip
+
+        compare()
+        if (schedule, more) == schedules[0]:
+            compare("--sequential")
+            if options.mpirun:
+                processes = (options.mpirun, "--oversubscribe", "-n", 2)
+                compare(launcher=processes, loaded=None)  # the root counts its own
+    left = [path.name for path in (folder / "temporary").iterdir()]
+    checks.check(not left, f"{case}: leaves no files, got {left}")
+    check_refused(options, folder, checks, native)
+    return checks.lines, checks.failed
+
+
+def check_refused(options, folder, checks, native):
+    def refuses(reason, *more):
+        command = [
+            options.tools / "chimera-run", folder / "program", "--data", options.data,
+            "--steps", 1, *more,
+        ]  # fmt: skip
+        done = subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True
+        )
+        good = done.returncode == 1 and reason in done.stderr
+        checks.check(good, f"refused: {reason}" if good else done.stderr)
+
+    file = next(native[1].glob("*.pt2"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    refuses("expected the file that the program names by its SHA-256", *native)
+    shutil.rmtree(native[1])
+    refuses("cannot open the native code of the program's model", *native)
+    refuses("is for exported stages", "--stages", "exact", *native)
+
+
+def check_compiler(options, folder):
+    """Without a compiler nothing is written."""
+    (folder / "source.py").write_text(SOURCE)
+    command = [
+        options.python, ROOT / "tools/export/chimera-export",
+        f"{folder / 'source.py'}:gpt", "--native", "-o", folder / "package",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True,
+        env=os.environ | {"CXX": "no-such-compiler"},
+    )  # fmt: skip
+    good = "found no no-such-compiler" in done.stderr and done.returncode == 1
+    good &= not (folder / "package").exists()
+    return [f"{'ok  ' if good else 'FAIL'} no compiler, no package"], int(not good)
+
+
+def measure(options, folder):
+    """Prints seconds of a step: the least of several runs, taken in turns."""
+    sizes = "layers=8 heads=4 width=256 context=128 samples=4"
+    for type_ in ("float32", "float64"):
+        export(
+            options, folder, ROOT / "examples/models/gpt2.py", sizes, "--type", type_,
+            "--native",
+        )  # fmt: skip
+        program = folder / "program"
+        description = DESCRIPTION.format(
+            package=folder / "package", samples=4, schedule='"gpipe"',
+            type={"float64": "f64", "float32": "f32"}[type_], options="",
+        )  # fmt: skip
+        compile_to(options.tools, description, program)
+        least = {}
+        for _ in range(5):
+            for way in ((), ("--allow-native-code", folder / "package/native")):
+                run(
+                    options.tools / "chimera-run", program, "--data", options.data,
+                    "--steps", 6, "--threads", 1, "--evaluate-batches", 0, "--log",
+                    folder / "log", "--sequential", *way,
+                )  # fmt: skip
+                rows = map(json.loads, (folder / "log").read_text().splitlines())
+                ends = [row["seconds"] for row in rows if "step" in row]
+                each = [b - a for a, b in itertools.pairwise(ends)]
+                least[way] = min(least.get(way, math.inf), *each)
+        plain, ours = least.values()
+        print(
+            f"{type_}: {plain:.3f} s a step, {ours:.3f} s in native code: "
+            f"ratio {ours / plain:.3f}",
+            flush=True,
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path)
+    parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
+    parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--mpirun", help="also run over MPI")
+    parser.add_argument("--full", action="store_true", help="more models and parts")
+    parser.add_argument("--measure", action="store_true", help="time steps instead")
+    options = parser.parse_args()
+    if not has(options.python, "torch", "safetensors"):
+        return
+    if shutil.which(os.environ.get("CXX", "g++")) is None:
+        print("skipped: no g++")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        options.cache = pathlib.Path(name) / "cache"
+        options.cache.mkdir()
+        if options.measure:
+            measure(options, pathlib.Path(name))
+            return
+
+        def one(folder, case):
+            if case is None:
+                return check_compiler(options, folder)
+            return check(options, folder, case)
+
+        check_each(one, [None, *SHORT, *(MORE if options.full else [])])
+
+
+if __name__ == "__main__":
+    main()

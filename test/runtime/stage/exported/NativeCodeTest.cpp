@@ -1,0 +1,172 @@
+//===- NativeCodeTest.cpp - What native code is refused -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Archives without code: what is wrong with them is said before anything is
+// loaded. Code that PyTorch compiled is run by test/e2e/native.py.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/exported/NativeCode.h"
+#include "runtime/program/Layout.h"
+#include "runtime/stage/exported/Sha256.h"
+#include "test/runtime/program/SamplePackages.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Version.h>
+#include <caffe2/serialize/inline_container.h>
+#include <gtest/gtest.h>
+#include <torch/version.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+namespace chimera::runtime {
+namespace {
+
+std::string digestOf(const std::string &text) {
+  return sha256(std::as_bytes(std::span(text)));
+}
+
+TEST(Sha256, isThatOfTheStandard) {
+  EXPECT_EQ(digestOf(""), "e3b0c44298fc1c149afbf4c8996fb924"
+                          "27ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(digestOf("abc"), "ba7816bf8f01cfea414140de5dae2223"
+                             "b00361a396177a9cb410ff61f20015ad");
+  // What is left with the number of bits takes a second block.
+  EXPECT_EQ(
+      digestOf("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+      "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(digestOf(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+class NativeCodeTest : public testing::Test {
+protected:
+  void SetUp() override {
+    const auto *test = testing::UnitTest::GetInstance()->current_test_info();
+    folder = std::filesystem::path(testing::TempDir()) /
+             (std::string("native-") + test->name());
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    program.model = std::make_unique<program::ModelT>();
+    program.model->architecture = program::kExported;
+    program.model->package = program::samplePackage();
+    program.model->package->producer = "torch " TORCH_VERSION;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  program::LayerGraphsT &graphs() const {
+    return *program.model->package->kinds[1]->graphs[0];
+  }
+
+  /// Writes a file and has the package name it.
+  void write(const std::string &content) {
+    graphs().native = digestOf(content);
+    std::ofstream(folder / (graphs().native + ".pt2"), std::ios::binary)
+        << content;
+  }
+
+  /// An archive of one function. Its library is none.
+  static std::string archive(const std::string &processor,
+                             const std::string &type = "Float64") {
+    const std::string signature =
+        R"({\"processor\":\")" + processor + R"(\",\"inputs\":[{\"type\":\")" +
+        type + R"(\",\"shape\":[3],\"strides\":[1]}],\"results\":1})";
+    const std::string metadata = R"({"chimera":")" + signature + R"("})";
+    std::string bytes;
+    caffe2::serialize::PyTorchStreamWriter writer(
+        [&](const void *data, size_t size) {
+          bytes.append(static_cast<const char *>(data), size);
+          return size;
+        });
+    const std::string at = "data/aotinductor/forward/x.wrapper";
+    writer.writeRecord(at + ".so", "no library", 10);
+    writer.writeRecord(at + "_metadata.json", metadata.data(), metadata.size());
+    writer.writeEndOfFile();
+    return bytes;
+  }
+
+  void expectRefusal(const std::string &reason) const {
+    try {
+      NativeCode code(program, folder);
+      FAIL() << "expected a refusal: " << reason;
+    } catch (const std::invalid_argument &error) {
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos)
+          << error.what();
+    }
+  }
+
+  std::filesystem::path folder;
+  program::ProgramT program;
+};
+
+TEST_F(NativeCodeTest, aModelWithout) {
+  expectRefusal("needs a model that was exported with --native");
+}
+
+TEST_F(NativeCodeTest, aMissingFile) {
+  graphs().native = digestOf("x");
+  expectRefusal(digestOf("x") + ".pt2: cannot open the native code of the "
+                                "program's model: export the model with "
+                                "--native again");
+}
+
+TEST_F(NativeCodeTest, aFolderThatIsNot) {
+  write(archive("DEFAULT"));
+  folder /= "another";
+  expectRefusal("cannot open the native code");
+}
+
+TEST_F(NativeCodeTest, aFileOfAnotherContent) {
+  write("one");
+  std::ofstream(folder / (digestOf("one") + ".pt2")) << "two";
+  expectRefusal("expected the file that the program names by its SHA-256");
+}
+
+TEST_F(NativeCodeTest, aFileThatIsNoArchive) {
+  write("no archive");
+  expectRefusal("expected an archive that this version's exporter made");
+}
+
+TEST_F(NativeCodeTest, aTypeThatIsNot) {
+  write(archive("DEFAULT", "Complex"));
+  expectRefusal("expected an archive that this version's exporter made");
+}
+
+TEST_F(NativeCodeTest, anotherVersionOfPyTorch) {
+  write(archive("DEFAULT"));
+  program.model->package->producer = "torch 1.0.0";
+  expectRefusal("which this is, got some of torch 1.0.0");
+}
+
+TEST_F(NativeCodeTest, anotherProcessor) {
+  write(archive("Z80"));
+  expectRefusal("expected native code for this processor, " +
+                at::get_cpu_capability() + ", got some for Z80");
+}
+
+TEST_F(NativeCodeTest, codeForOtherGraphs) {
+  write(archive(at::get_cpu_capability()));
+  const NativeCode code(program, folder);
+  EXPECT_EQ(code.open(graphs(), "backward", 1, 1), nullptr);
+  EXPECT_EQ(
+      code.open(*program.model->package->kinds[0]->graphs[0], "forward", 1, 1),
+      nullptr);
+  EXPECT_EQ(code.opened(), 0u);
+  EXPECT_THROW(code.open(graphs(), "forward", 2, 1), std::invalid_argument);
+  EXPECT_THROW(code.open(graphs(), "forward", 1, 2), std::invalid_argument);
+}
+
+TEST_F(NativeCodeTest, whatIsNoLibrary) {
+  write(archive(at::get_cpu_capability()));
+  const NativeCode code(program, folder);
+  EXPECT_THROW(code.open(graphs(), "forward", 1, 1), std::runtime_error);
+}
+
+} // namespace
+} // namespace chimera::runtime

@@ -1,0 +1,186 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles the graphs of layers with AOTInductor, for runs that allow native code.
+
+Each selection of a layer's graphs that runtime/stage/exported/Layer makes becomes a
+shared library: its arguments are the values that the selection is given, in the
+order of the graph's inputs, its results those that it is to make. The libraries of
+one layer for one number of samples are one archive, FOLDER/native/SHA-256.pt2. Each
+says what tensors it takes (`chimera` in its metadata), for it looks at none: the
+runtime holds those that it has against that.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import logging
+import os
+import shutil
+import warnings
+
+import torch
+import torch._inductor
+from torch import fx
+from torch._inductor import config, cpp_builder
+from torch._inductor.package import package_aoti
+
+from . import graphs, joint
+from .model import Refused
+
+# What g++ may use for each of the kinds of processor that PyTorch tells apart.
+LEVELS = {"DEFAULT": "x86-64", "AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
+OPTIONS = {
+    "aot_inductor.package": True,
+    # The runtime has the light LibTorch, without Python.
+    "aot_inductor.link_libtorch": False,
+    # As many as a run says.
+    "cpp.dynamic_threads": True,
+}
+
+
+def selections(made, forward, backward):
+    """By its name, each selection: the graph, and the values that it is given and
+    those that it makes, by their numbers. `forward` and `backward` have the numbers
+    of the graphs' nodes. Layer.cpp has the same."""
+
+    def of(ports, numbers, *roles):
+        return [numbers[p.node] for p in ports if not roles or p.role in roles]
+
+    outputs = of(made.forward.outputs, forward, "Output")
+    taken = {p.index for p in made.backward.inputs if p.role == "Output"}
+    saved = of(made.forward.outputs, forward, "Saved") + [
+        forward[p.node]
+        for p in made.forward.outputs
+        if p.role == "Output" and p.index in taken
+    ]
+    gradients = of(made.backward.outputs, backward, "InputGradient")
+    of_weights = of(made.backward.outputs, backward, "WeightGradient")
+    kept = [backward[node] for node in made.kept]
+    own = of(made.backward.inputs, backward, "Parameter", "Constant")
+    given, given_back = of(made.forward.inputs, forward), of(made.backward.inputs, backward)
+    wanted = {
+        "forward": (made.forward, forward, given, saved + outputs),
+        "outputs": (made.forward, forward, given, outputs),
+        "saved": (made.forward, forward, given, saved),
+        "backward": (made.backward, backward, given_back, gradients + of_weights),
+        "input_half": (made.backward, backward, given_back, gradients + kept),
+        "weight_half": (made.backward, backward, kept + own, of_weights),
+    }
+    for name, (function, numbers, inputs, results) in wanted.items():
+        results = [n for n in dict.fromkeys(results) if n not in inputs]
+        if results:
+            yield name, function.graph, numbers, inputs, results
+
+
+def drops(function):
+    return any(
+        node.target is torch.ops.aten.native_dropout.default
+        for node in function.graph.nodes
+    )
+
+
+def _signature(value):
+    return {**graphs.shape_of(value), "strides": [int(n) for n in value.stride()]}
+
+
+@contextlib.contextmanager
+def _portable():
+    """Compiles for all processors of a kind: PyTorch would for this very one."""
+    level = LEVELS.get(torch.backends.cpu.get_cpu_capability())
+    whole = cpp_builder._get_optimization_cflags
+
+    def flags(*arguments, **options):
+        compile_flags, link_flags = whole(*arguments, **options)
+        return [
+            f"march={level}" if level and f == "march=native" else f
+            for f in compile_flags
+        ], link_flags
+
+    cpp_builder._get_optimization_cflags = flags
+    try:
+        yield
+    finally:
+        cpp_builder._get_optimization_cflags = whole
+
+
+class Compiler:
+    """Throws Refused where there is none of C++."""
+
+    def __init__(self):
+        compiler = os.environ.get("CXX", "g++")
+        if shutil.which(compiler) is None:
+            raise Refused(
+                f"--native: expected a C++ compiler, but found no {compiler} (the "
+                "variable CXX names another)"
+            )
+        self.archives = {}  # by their digests
+        self.functions = 0
+        self.interpreted = []  # what is not compiled, and why
+        self.known = {}
+
+    def compile(self, made, forward, backward, name):
+        """The digest of the archive of a layer's selections, None without one.
+        `name` is for people."""
+        if drops(made.forward):
+            self.interpreted.append(f"{name}: it drops, and the runtime draws for that")
+            return None
+        files = {}
+        for function, graph, numbers, inputs, results in selections(
+            made, forward, backward
+        ):
+            try:
+                files[function] = self._library(graph, numbers, inputs, results)
+            except Exception as error:  # PyTorch's, or its compiler's
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                self.interpreted.append(f"{name}, {function}: {reason}")
+        if not files:
+            return None
+        self.functions += len(files)
+        archive = io.BytesIO()
+        package_aoti(archive, files)
+        digest = hashlib.sha256(archive.getvalue()).hexdigest()
+        self.archives[digest] = archive.getvalue()
+        return digest
+
+    def _library(self, graph, numbers, inputs, results):
+        """The files of it."""
+        nodes = {}
+        for node, number in numbers.items():
+            nodes.setdefault(number, node)
+        values = [nodes[n].meta["val"] for n in inputs]
+        cut = joint._extract(
+            None, graph, [nodes[n] for n in inputs], [nodes[n] for n in results], None
+        )
+        for node in cut.nodes:
+            node.meta = {}  # of another trace
+        signature = json.dumps(
+            {
+                "processor": torch.backends.cpu.get_cpu_capability(),
+                "inputs": [_signature(v) for v in values],
+                "results": len(results),
+            }
+        )
+        key = f"{cut}\n{signature}"
+        if key not in self.known:
+            self.known[key] = self._compile(cut, values, signature)
+        return self.known[key]
+
+    @staticmethod
+    def _compile(graph, values, signature):
+        arguments = [
+            torch.empty_strided(tuple(v.shape), v.stride(), dtype=v.dtype)
+            for v in values
+        ]
+        logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
+        with warnings.catch_warnings(), _portable(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            files = torch._inductor.aot_compile(
+                fx.GraphModule(torch.nn.Module(), graph),
+                tuple(arguments),
+                options={**OPTIONS, "aot_inductor.metadata": {"chimera": signature}},
+            )
+        if any(file.endswith(".wrapper.json") for file in files):
+            raise RuntimeError("it calls operators that compiled code cannot call alone")
+        wanted = (".so", ".wrapper_metadata.json")
+        return [file for file in files if file.endswith(wanted)]
