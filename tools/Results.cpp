@@ -96,10 +96,10 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     std::printf("digest of the weights %s\n", digest);
   }
   if (load.native) {
-    summary["native_graphs"] = load.native->opened();
+    summary["native_calls"] = load.native->calls();
     if (!settings.quiet)
-      std::printf("native code was loaded for %s of this process\n",
-                  program::counted(load.native->opened(), "graph").c_str());
+      std::printf("native code ran %s in this process\n",
+                  program::counted(load.native->calls(), "time").c_str());
   }
   // Whatever ends the process while it saves, these are known.
   std::fflush(stdout);

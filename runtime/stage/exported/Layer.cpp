@@ -99,50 +99,50 @@ Layer::Layer(const program::LayerKindT &kind,
 
 /// What makes `wanted` from `given`, and adds `weightGradients` to their sums.
 /// tools/export/chimera_export/native.py compiles the same by the same names.
-Layer::Part Layer::select(const Executable &executable, const char *name,
-                          const NativeCode *native,
-                          const std::vector<uint32_t> &given,
-                          const std::vector<uint32_t> &wanted,
-                          const std::vector<uint32_t> &weightGradients) const {
+Layer::Selected
+Layer::select(const Executable &executable, const char *name,
+              const NativeCode *native, const std::vector<uint32_t> &given,
+              const std::vector<uint32_t> &wanted,
+              const std::vector<uint32_t> &weightGradients) const {
   auto has = [](const std::vector<uint32_t> &list, uint32_t value) {
     return std::ranges::find(list, value) != list.end();
   };
-  Part part;
-  part.selection =
+  Selected selected;
+  selected.selection =
       executable.select(given, wanted, /*adds=*/!weightGradients.empty());
-  part.inputs = given;
+  selected.inputs = given;
   for (uint32_t value : together(wanted, weightGradients))
-    if (!has(given, value) && !has(part.results, value))
-      part.results.push_back(value);
+    if (!has(given, value) && !has(selected.results, value))
+      selected.results.push_back(value);
   for (uint32_t value : given)
     if (has(wanted, value))
-      part.kept.push_back(value);
+      selected.usedLater.push_back(value);
   if (native)
-    part.native =
-        native->open(graphs, name, part.inputs.size(), part.results.size());
-  return part;
+    selected.native = native->open(graphs, name, selected.inputs.size(),
+                                   selected.results.size());
+  return selected;
 }
 
-void Layer::run(const Executable &executable, const Part &part,
+void Layer::run(const Executable &executable, const Selected &selected,
                 Executable::Values &values,
                 const Executable::Context &context) {
-  if (!part.native)
-    return executable.run(part.selection, values, context);
-  for (uint32_t value : part.selection.addedFirst)
+  if (!selected.native)
+    return executable.run(selected.selection, values, context);
+  for (uint32_t value : selected.selection.addedFirst)
     executable.addSums(value, values, context);
-  Tensors inputs, kept;
-  for (uint32_t value : part.kept)
-    kept.push_back(values[value]);
+  Tensors inputs, usedLater;
+  for (uint32_t value : selected.usedLater)
+    usedLater.push_back(values[value]);
   // The code frees each after its last use.
-  for (uint32_t value : part.inputs)
+  for (uint32_t value : selected.inputs)
     inputs.push_back(std::move(values[value]));
-  Tensors results = part.native->run(std::move(inputs));
-  for (size_t i = 0; i < kept.size(); ++i)
-    values[part.kept[i]] = std::move(kept[i]);
+  Tensors results = selected.native->run(std::move(inputs));
+  for (size_t i = 0; i < usedLater.size(); ++i)
+    values[selected.usedLater[i]] = std::move(usedLater[i]);
   for (size_t i = 0; i < results.size(); ++i) {
-    values[part.results[i]] = std::move(results[i]);
-    if (part.selection.adds)
-      executable.addSums(part.results[i], values, context);
+    values[selected.results[i]] = std::move(results[i]);
+    if (selected.selection.adds)
+      executable.addSums(selected.results[i], values, context);
   }
 }
 

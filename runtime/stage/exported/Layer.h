@@ -78,16 +78,16 @@ public:
 private:
   /// A selection, and the native code of it or null. Of that the arguments and
   /// the results, by their numbers, and which arguments are used later.
-  struct Part {
+  struct Selected {
     Selection selection;
     std::unique_ptr<NativeFunction> native;
-    std::vector<uint32_t> inputs, results, kept;
+    std::vector<uint32_t> inputs, results, usedLater;
   };
-  Part select(const Executable &executable, const char *name,
-              const NativeCode *native, const std::vector<uint32_t> &given,
-              const std::vector<uint32_t> &wanted,
-              const std::vector<uint32_t> &weightGradients) const;
-  static void run(const Executable &executable, const Part &part,
+  Selected select(const Executable &executable, const char *name,
+                  const NativeCode *native, const std::vector<uint32_t> &given,
+                  const std::vector<uint32_t> &wanted,
+                  const std::vector<uint32_t> &weightGradients) const;
+  static void run(const Executable &executable, const Selected &selected,
                   Executable::Values &values,
                   const Executable::Context &context);
 
@@ -105,8 +105,8 @@ private:
   Executable forwards, backwards;
   std::optional<Executable> logitsAlone;
   // What a forward runs for the outputs alone, what is saved alone, and both.
-  Part outputsAlone, savedAlone, outputsAndSaved;
-  Part wholeBackward, inputHalf, weightHalf;
+  Selected outputsAlone, savedAlone, outputsAndSaved;
+  Selected wholeBackward, inputHalf, weightHalf;
   Selection selectedLogits;
 };
 

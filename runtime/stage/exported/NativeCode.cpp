@@ -129,8 +129,8 @@ bool haveStrides(const Tensor &tensor, const std::vector<int64_t> &strides) {
 } // namespace
 
 NativeFunction::NativeFunction(const NativeLibrary &library, size_t inputs,
-                               size_t results)
-    : library(library) {
+                               size_t results, std::atomic<uint64_t> &calls)
+    : library(library), calls(calls) {
   if (library.inputs.size() != inputs || library.results != results)
     throw std::invalid_argument("expected native code that takes " +
                                 std::to_string(inputs) + " tensors and makes " +
@@ -162,6 +162,7 @@ std::vector<Tensor> NativeFunction::run(std::vector<Tensor> inputs) const {
       input = at::empty_strided(wanted.shape, wanted.strides, input.options())
                   .copy_(input);
   }
+  ++calls;
   std::vector<Tensor> results = runner->boxed_run(std::move(inputs));
   if (results.size() != library.results)
     throw std::runtime_error("expected native code to make " +
@@ -233,14 +234,6 @@ NativeCode::open(const program::LayerGraphsT &graphs,
   const auto library = archive->second.find(selection);
   if (library == archive->second.end())
     return nullptr;
-  auto function =
-      std::make_unique<NativeFunction>(library->second, inputs, results);
-  std::lock_guard lock(mutex);
-  inUse.insert(&library->second);
-  return function;
-}
-
-uint64_t NativeCode::opened() const {
-  std::lock_guard lock(mutex);
-  return inUse.size();
+  return std::make_unique<NativeFunction>(library->second, inputs, results,
+                                          count);
 }

@@ -23,11 +23,10 @@
 
 #include "runtime/program/Program.h"
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -58,9 +57,11 @@ struct NativeLibrary {
 /// wait.
 class NativeFunction {
 public:
-  /// Throws std::runtime_error where it cannot be loaded, and
-  /// std::invalid_argument unless it takes and makes as many tensors.
-  NativeFunction(const NativeLibrary &library, size_t inputs, size_t results);
+  /// Counts its calls in `calls`. Throws std::runtime_error where it cannot be
+  /// loaded, and std::invalid_argument unless it takes and makes as many
+  /// tensors.
+  NativeFunction(const NativeLibrary &library, size_t inputs, size_t results,
+                 std::atomic<uint64_t> &calls);
   ~NativeFunction();
 
   /// Throws std::invalid_argument where an input has another type or shape, and
@@ -69,6 +70,7 @@ public:
 
 private:
   const NativeLibrary &library;
+  std::atomic<uint64_t> &calls;
   std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner;
 };
 
@@ -88,16 +90,15 @@ public:
                                        const std::string &selection,
                                        size_t inputs, size_t results) const;
 
-  /// How many selections were opened, each counted once.
-  uint64_t opened() const;
+  /// How often any of it ran.
+  uint64_t calls() const { return count; }
 
 private:
   void read(const std::string &digest, const std::string &folder);
 
   /// By digest, then selection.
   std::map<std::string, std::map<std::string, NativeLibrary>> archives;
-  mutable std::mutex mutex; ///< of what follows
-  mutable std::set<const NativeLibrary *> inUse;
+  mutable std::atomic<uint64_t> count = 0; ///< of calls
 };
 
 } // namespace chimera::runtime

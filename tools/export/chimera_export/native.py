@@ -16,19 +16,21 @@ import io
 import json
 import logging
 import os
+import platform
 import shutil
 import warnings
+from unittest import mock
 
 import torch
 import torch._inductor
 from torch import fx
-from torch._inductor import config, cpp_builder
+from torch._inductor import config, cpp_builder, cpu_vec_isa
 from torch._inductor.package import package_aoti
 
 from . import graphs, joint
 from .model import Refused
 
-# What g++ may use for each of the kinds of processor that PyTorch tells apart.
+# What the compiler may use for the kinds of x86-64 that PyTorch tells apart.
 LEVELS = {"DEFAULT": "x86-64", "AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
 OPTIONS = {
     "aot_inductor.package": True,
@@ -85,23 +87,30 @@ def _signature(value):
 
 
 @contextlib.contextmanager
-def _portable():
-    """Compiles for all processors of a kind: PyTorch would for this very one."""
-    level = LEVELS.get(torch.backends.cpu.get_cpu_capability())
+def _for_all_of_a_kind():
+    """Compiles for all processors of this one's kind: PyTorch would for this one."""
+    if platform.machine() != "x86_64":
+        cpu_vec_isa.valid_vec_isa_list()  # before OPTIONS, for it links libtorch
+        yield
+        return
+    kind = torch.backends.cpu.get_cpu_capability()
+    vectors = [
+        isa for isa in cpu_vec_isa.supported_vec_isa_list if str(isa) == kind.lower()
+    ]
     whole = cpp_builder._get_optimization_cflags
 
     def flags(*arguments, **options):
-        compile_flags, link_flags = whole(*arguments, **options)
+        of_compiler, of_linker = whole(*arguments, **options)
         return [
-            f"march={level}" if level and f == "march=native" else f
-            for f in compile_flags
-        ], link_flags
+            f"march={LEVELS[kind]}" if f == "march=native" else f for f in of_compiler
+        ], of_linker
 
-    cpp_builder._get_optimization_cflags = flags
-    try:
+    with (
+        mock.patch.object(cpp_builder, "_get_optimization_cflags", flags),
+        mock.patch.object(cpu_vec_isa, "valid_vec_isa_list", lambda: vectors),
+        config.patch({"cpp.vec_isa_ok": True}),  # PyTorch itself uses them
+    ):
         yield
-    finally:
-        cpp_builder._get_optimization_cflags = whole
 
 
 class Compiler:
@@ -173,7 +182,7 @@ class Compiler:
             for v in values
         ]
         logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
-        with warnings.catch_warnings(), _portable(), torch.no_grad():
+        with warnings.catch_warnings(), _for_all_of_a_kind(), torch.no_grad():
             warnings.simplefilter("ignore")
             files = torch._inductor.aot_compile(
                 fx.GraphModule(torch.nn.Module(), graph),

@@ -157,7 +157,7 @@ TEST_F(NativeCodeTest, codeForOtherGraphs) {
   EXPECT_EQ(
       code.open(*program.model->package->kinds[0]->graphs[0], "forward", 1, 1),
       nullptr);
-  EXPECT_EQ(code.opened(), 0u);
+  EXPECT_EQ(code.calls(), 0u);
   EXPECT_THROW(code.open(graphs(), "forward", 2, 1), std::invalid_argument);
   EXPECT_THROW(code.open(graphs(), "forward", 1, 2), std::invalid_argument);
 }
