@@ -117,12 +117,11 @@ static int run(int argc, char **argv) {
   addFile("--names", settings.names,
           "With --load, --save and --save-gradients: this JSON file says under "
           "which other names, and whether transposed, the tensors lie in them");
-  app.add_option(
-         "--allow-native-code", settings.allowNativeCode,
-         "Run the native code in this folder, which chimera-export "
-         "--native made, in place of an exported model's graphs: faster "
-         "or slower, to rounding the same. Whoever can write to the "
-         "folder can run code as you")
+  app.add_option("--allow-native-code", settings.allowNativeCode,
+                 "Run the native code in this folder, which chimera-export "
+                 "--native made, in place of an exported model's graphs; "
+                 "results are the same to rounding. Whoever can write to the "
+                 "folder can run code as you")
       ->type_name("FOLDER")
       ->check(fileName());
   app.add_option("--generate", settings.generate,
