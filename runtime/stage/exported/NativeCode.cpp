@@ -163,7 +163,13 @@ std::vector<Tensor> NativeFunction::run(std::vector<Tensor> inputs) const {
                   .copy_(input);
   }
   ++calls;
-  std::vector<Tensor> results = runner->boxed_run(std::move(inputs));
+  std::vector<Tensor> results;
+  try {
+    results = runner->boxed_run(std::move(inputs));
+  } catch (const c10::Error &error) {
+    throw std::runtime_error(std::string("native code: ") +
+                             error.what_without_backtrace());
+  }
   if (results.size() != library.results)
     throw std::runtime_error("expected native code to make " +
                              std::to_string(library.results) +
