@@ -56,8 +56,10 @@ public:
       add(model->package());
   }
   void add(const Package *package) {
-    table(3);
+    table(5);
     add(package->producer());
+    add(package->inputs());
+    add(package->labels());
     add(package->kinds());
     add(package->layers());
   }
@@ -92,6 +94,8 @@ public:
     add(graphs->backward());
     if (graphs->weight())
       add(graphs->weight());
+    if (graphs->logits())
+      add(graphs->logits());
     add(graphs->kept());
     add(graphs->native());
   }

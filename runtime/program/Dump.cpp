@@ -148,6 +148,8 @@ Json dump(const LayerKindT &kind) {
                      {"kept", graphs->kept},
                      {"kept_bytes", graphs->kept_bytes},
                      {"weight", dump(graphs->weight.get())},
+                     {"logits", dump(graphs->logits.get())},
+                     {"vocabulary", graphs->vocabulary},
                      {"forward_flops", graphs->forward_flops},
                      {"input_gradient_flops", graphs->input_gradient_flops},
                      {"weight_gradient_flops", graphs->weight_gradient_flops},
@@ -173,6 +175,8 @@ Json dump(const PackageT *package) {
   return {{"version", package->version},
           {"producer", package->producer},
           {"type", nameOf(package->type)},
+          {"inputs", package->inputs},
+          {"labels", package->labels},
           {"kinds", kinds},
           {"layers", layers},
           {"tied", tied}};

@@ -62,6 +62,9 @@ uint64_t fileBytes(const PackageT &package) {
   // No table has more than so many bytes beside its lists.
   constexpr uint64_t kTable = 128;
   uint64_t bytes = kTable + package.producer.size();
+  for (const auto *names : {&package.inputs, &package.labels})
+    for (const std::string &name : *names)
+      bytes += kTable + name.size();
   auto addShapes = [&](const Shapes &shapes) {
     for (const auto &shape : shapes)
       bytes += kTable + shape->shape.size() * sizeof(int64_t);
@@ -96,6 +99,8 @@ uint64_t fileBytes(const PackageT &package) {
       addGraph(*graphs->forward);
       if (graphs->weight)
         addGraph(*graphs->weight);
+      if (graphs->logits)
+        addGraph(*graphs->logits);
       addGraph(*graphs->backward);
     }
   }
