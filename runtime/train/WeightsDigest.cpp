@@ -19,7 +19,9 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 static uint64_t wordBytes(const program::ProgramT &program) {
+  const program::Tied *tied = program.tied.get();
   const bool areWhole =
+      (!tied || (tied->bytes() % 4 == 0 && tied->last_offset() % 4 == 0)) &&
       std::ranges::all_of(program.stages, [](const program::Stage &stage) {
         return program::gradientBytes(stage) % 4 == 0;
       });

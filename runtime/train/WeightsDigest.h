@@ -21,8 +21,8 @@ namespace chimera::runtime {
 
 /// Of all stages' parameters in stage order, with tied ones once: the sum,
 /// modulo 2^64, of splitMix64(splitMix64(i) ^ word) over the words, numbered
-/// from 0. A word has 4 bytes, or one where some stage's parameters have no
-/// whole number of such.
+/// from 0. A word has 4 bytes, or one where the parameters of some stage, or
+/// tied ones, have no whole number of such.
 uint64_t digestOfWeights(const program::ProgramT &program, ConstBytes whole);
 
 /// The same at `root`, and 0 elsewhere. Every rank calls it. Throws WaitError

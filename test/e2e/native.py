@@ -315,4 +315,6 @@ def main():
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     main()
