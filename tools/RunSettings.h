@@ -62,7 +62,7 @@ struct RunSettings {
   std::vector<uint64_t> pairs; ///< [CLS], [SEP], [PAD]
   uint64_t documentEnd = 0;
   std::string load;
-  std::string names; ///< of tensors in files of weights
+  std::string names;           ///< of tensors in files of weights
   std::string allowNativeCode; ///< the folder that has it
   std::string save;
   std::string saveGradients;
