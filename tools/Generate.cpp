@@ -30,10 +30,8 @@ std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
   if (!program.model)
     throw std::invalid_argument(
         "--generate needs a program with a model, got one of bare stages");
-  std::shared_ptr<const SavedWeights> values;
-  if (!settings.load.empty())
-    values = std::make_shared<SavedWeights>(program, settings.load,
-                                            namesOf(settings, program));
+  const auto values = std::make_shared<const SavedWeights>(
+      program, settings.load, namesOf(settings, program));
   return program.model->package ? makeExportedPredictor(program, values)
                                 : makeGpt2Predictor(program, values.get());
 }

@@ -40,6 +40,7 @@ from grid import in_parallel, run
 
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 5
+EVERY = "--evaluate-every"
 TOLERANCE = 1e-10
 # Name: the schedule with its options, and micro-batches for each stage.
 SCHEDULES = {
@@ -135,6 +136,7 @@ class Training:
         # fmt: on
         self.losses = losses(log)
         self.held_out = losses(log, "held_out_loss")
+        self.every = options[options.index(EVERY) + 1] if EVERY in options else 0
 
 
 class Checks:
@@ -153,10 +155,11 @@ def compare(checks, what, ours, theirs):
             read_tensors(getattr(theirs, part)), read_tensors(getattr(ours, part))
         )
         checks.check(worst <= TOLERANCE, f"{what}: {part} differ by {worst:.2g}")
-    for of, count in (("losses", STEPS), ("held_out", 1)):
+    evaluations = len(range(ours.every, STEPS, ours.every)) + 1 if ours.every else 1
+    for of, count in (("losses", STEPS), ("held_out", evaluations)):
         own, other = getattr(ours, of), getattr(theirs, of)
         checks.check(
-            len(own) >= count
+            len(own) == count
             and all(
                 abs(a - b) <= TOLERANCE * max(1, abs(b))
                 for a, b in zip(own, other, strict=True)
@@ -262,7 +265,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         if value := getattr(args, option):
             loaded += (f"--{option}", value)
     if schedule not in WITHOUT_FLUSH:
-        loaded += ("--evaluate-every", 2)
+        loaded += (EVERY, 2)
     if not sequential:
         sequential = Training(
             folder, f"{name}.sequential", [], *common, "--sequential", *loaded
