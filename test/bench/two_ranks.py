@@ -16,8 +16,10 @@ or TCP. With --before another build takes part in the same rounds, with two sequ
 processes too, and with direct concatenation, which any build has. With --python,
 which needs torch, the same GPT-2 exported from PyTorch does too, and the schedules of
 torch.distributed.pipelining, over gloo with two processes of one thread, and two
-independent PyTorch processes (two_ranks_pytorch.py). --only leaves out the rows without that word. All train the
-same sizes of GPT-2 with the same batches.
+independent PyTorch processes (two_ranks_pytorch.py). --only leaves out the rows
+without that word. All train the same sizes of GPT-2 with the same batches. Memory is
+the most that was resident, libraries and the interpreter of Python included, of all
+processes of a row together.
 
 In each round every row is measured once, next to a measurement of the two
 sequential processes; the ratio is that of this pair. Every second round goes
@@ -43,6 +45,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import typing
 
 import machine
 
@@ -76,6 +79,11 @@ def write_text(path):
     ]
     weights = [1 / rank for rank in range(1, len(words) + 1)]
     path.write_text(" ".join(source.choices(words, weights, k=60_000)))
+
+
+def peak_of(file, command):
+    """The command, which then says in the file how much memory it had."""
+    return [sys.executable, HERE / "peak.py", file, *command]
 
 
 def execute_together(folder, *jobs):
@@ -119,8 +127,13 @@ def rank_environments():
     ]
 
 
+class Run(typing.NamedTuple):
+    speed: float  # tokens/s
+    memory: int  # bytes
+
+
 class Bench:
-    """Each function that is named after what it runs returns tokens/s."""
+    """Each function that is named after what it runs returns a `Run`."""
 
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
@@ -132,6 +145,7 @@ class Bench:
         self.text = folder / "text"
         write_text(self.text)
         self.logs = [folder / f"log{rank}" for rank in range(RANKS)]
+        self.peaks = folder / "peaks"
         # Two sequential processes do together what two ranks do in twice as many
         # steps. The last step of each only keeps its core busy until the other
         # process has done the steps that count.
@@ -179,13 +193,19 @@ class Bench:
         """In tokens/s, without the first step."""
         return self.tokens * (len(ends) - 1) / (ends[-1] - ends[0])
 
+    def memory(self):
+        """Of all processes since this was asked last."""
+        peaks = [int(line) for line in self.peaks.read_text().split()]
+        self.peaks.unlink()
+        return sum(peaks)
+
     def chimera_command(self, tools, program, steps, log, *options):
         # fmt: off
-        return [
+        return peak_of(self.peaks, [
             tools / "chimera-run", program, "--data", self.text, "--threads", 1,
             "--steps", steps, "--evaluate-batches", 0, "--quiet", "--log", log,
             *options,
-        ]
+        ])
         # fmt: on
 
     def export(self):
@@ -213,7 +233,7 @@ class Bench:
         else:
             jobs = [(command, {})]
         execute_together(self.folder, *jobs)
-        return self.speed(self.ends(self.logs[0], self.steps))
+        return Run(self.speed(self.ends(self.logs[0], self.steps)), self.memory())
 
     def chimera_sequential(self, tools, program):
         runs = self.sequential(
@@ -224,16 +244,16 @@ class Bench:
         for times in zip(*(map(operator.sub, ends[1:], ends) for ends in runs)):
             speeds = [1 / time for time in times]
             self.slower.append(min(speeds) / statistics.mean(speeds))
-        return sum(map(self.speed, runs))
+        return Run(sum(map(self.speed, runs)), self.memory())
 
     def pytorch_command(self, schedule, steps, log):
         # fmt: off
-        return [
+        return peak_of(self.peaks, [
             self.args.python, HERE / "two_ranks_pytorch.py", "--schedule", schedule,
             "--data", self.text, "--steps", steps, "--log", log,
             *(word for name, size in self.sizes.items()
               for word in (f"--{name}", size)),
-        ]
+        ])
         # fmt: on
 
     def pytorch(self, schedule):
@@ -242,13 +262,13 @@ class Bench:
         execute_together(
             self.folder, *((command, {**local, **e}) for e in rank_environments())
         )
-        return self.speed(self.ends(self.logs[0], self.steps))
+        return Run(self.speed(self.ends(self.logs[0], self.steps)), self.memory())
 
     def pytorch_sequential(self):
         runs = self.sequential(
             lambda log: self.pytorch_command("sequential", self.sequential_steps, log)
         )
-        return sum(map(self.speed, runs))
+        return Run(sum(map(self.speed, runs)), self.memory())
 
     def sequential(self, command):
         """When steps ended that count, of each of the independent processes."""
@@ -286,8 +306,8 @@ def rows_of_pytorch(bench):
 
 
 def measure(rows, yardstick, rounds):
-    """(tokens/s of each row, those of its pairs, all of the yardstick)."""
-    speeds = {name: [] for name, _ in rows}
+    """The runs of each row, those of their pairs, all of the yardstick."""
+    runs = {name: [] for name, _ in rows}
     beside = {name: [] for name, _ in rows}
     yardsticks = []
     for number in range(rounds):
@@ -299,26 +319,28 @@ def measure(rows, yardstick, rounds):
             yardsticks.append(yardstick())
             results += [run() for _, run in pair[1:]]
             for (name, _), result in zip(pair, results):
-                speeds[name].append(result)
+                runs[name].append(result)
                 beside[name].append(yardsticks[-1])
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-    return speeds, beside, yardsticks
+    return runs, beside, yardsticks
 
 
-def print_table(speeds, beside, yardsticks):
+def print_table(runs, beside, yardsticks):
+    def row(name, runs, ratio):
+        speed = statistics.median(run.speed for run in runs)
+        memory = statistics.median(run.memory for run in runs) / 2**20
+        print(f"| {name} | {speed:,.0f} | {ratio} | {memory:,.0f} |")
+
     print(
-        "| what | tokens/s | ratio to two sequential processes (least–most) |\n"
-        "|---|---|---|\n"
-        "| chimera, two sequential processes "
-        f"| {statistics.median(yardsticks):,.0f} | 1 |"
+        "| what | tokens/s | ratio to two sequential processes (least–most) "
+        "| memory, MiB |\n"
+        "|---|---|---|---|"
     )
-    for name, values in speeds.items():
-        ratios = [value / base for value, base in zip(values, beside[name])]
-        print(
-            f"| {name} | {statistics.median(values):,.0f} "
-            f"| {statistics.median(ratios):.3f} "
-            f"({min(ratios):.3f}–{max(ratios):.3f}) |"
-        )
+    row("chimera, two sequential processes", yardsticks, 1)
+    for name, own in runs.items():
+        ratios = [run.speed / base.speed for run, base in zip(own, beside[name])]
+        median = statistics.median(ratios)
+        row(name, own, f"{median:.3f} ({min(ratios):.3f}–{max(ratios):.3f})")
 
 
 def main():
