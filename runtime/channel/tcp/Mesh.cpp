@@ -26,6 +26,7 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr milliseconds kDial = 5s;
+constexpr milliseconds kHearing = 500ms;
 template <typename T> std::span<const std::byte> bytesOf(const T &value) {
   return std::as_bytes(std::span(&value, 1));
 }
@@ -96,6 +97,20 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                            (reasons.empty() ? "it has no address" : reasons));
 }
 
+/// A rank that failed tells all others why before it ends, and that may come
+/// behind the end of the connection to it.
+Socket Mesh::dialOrHearWhy(uint32_t peer, milliseconds connecting,
+                           milliseconds answering) {
+  try {
+    return dial(peer, connecting, answering);
+  } catch (const std::runtime_error &) {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, kHearing, [&] { return aborted.has_value(); });
+    throwIfAborted();
+    throw;
+  }
+}
+
 /// By a thread of the rank: the thread of the mesh must not wait for one rank.
 void Mesh::reach(uint32_t peer, milliseconds timeout) {
   reach(peer, timeout, timeout);
@@ -111,7 +126,7 @@ void Mesh::reach(uint32_t peer, milliseconds connecting,
     if (outgoing.count(peer))
       return;
   }
-  Socket socket = dial(peer, connecting, answering);
+  Socket socket = dialOrHearWhy(peer, connecting, answering);
   std::lock_guard lock(mutex);
   Outgoing &connection = outgoing[peer];
   if (connection.socket)
@@ -232,6 +247,12 @@ void Mesh::wait(const SharedOperation &operation, milliseconds timeout) {
         " bytes at the other end, got " + std::to_string(operation->other));
 }
 
+/// To be called with the lock.
+void Mesh::throwIfAborted() const {
+  if (aborted)
+    throw WaitError(WaitError::Reason::Aborted, "aborted: " + *aborted);
+}
+
 void Mesh::waitUntil(const std::function<bool()> &condition,
                      milliseconds timeout,
                      const std::function<std::string()> &what) {
@@ -239,8 +260,7 @@ void Mesh::waitUntil(const std::function<bool()> &condition,
   Deadline deadline(timeout);
   std::unique_lock lock(mutex);
   for (;;) {
-    if (aborted)
-      throw WaitError(WaitError::Reason::Aborted, "aborted: " + *aborted);
+    throwIfAborted();
     if (condition())
       return;
     if (deadline.passed())

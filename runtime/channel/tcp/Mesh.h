@@ -110,7 +110,8 @@ public:
   void abandon(const SharedOperation &operation);
 
   /// Connects to a rank, unless it has. Throws std::runtime_error where that
-  /// takes longer than `timeout` for one of its addresses, or is refused.
+  /// takes longer than `timeout` for one of its addresses, or is refused, and
+  /// WaitError where the run was aborted, by that rank perhaps before it ended.
   void reach(uint32_t peer, std::chrono::milliseconds timeout);
   /// Whether it has connected to a rank: to send to it then waits for nobody.
   bool hasReached(uint32_t peer) const;
@@ -175,6 +176,9 @@ private:
   bool turn(std::optional<Deadline> &leaving);
   Socket dial(uint32_t peer, std::chrono::milliseconds connecting,
               std::chrono::milliseconds answering) const;
+  Socket dialOrHearWhy(uint32_t peer, std::chrono::milliseconds connecting,
+                       std::chrono::milliseconds answering);
+  void throwIfAborted() const;
   void reach(uint32_t peer, std::chrono::milliseconds connecting,
              std::chrono::milliseconds answering);
   void accept();

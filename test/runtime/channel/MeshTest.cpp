@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/system/WaitError.h"
 #include "test/runtime/channel/LocalBooks.h"
 
 #include <algorithm>
@@ -131,6 +132,26 @@ TEST_F(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
   std::this_thread::sleep_for(200ms);
   expectToTalk();
   EXPECT_FALSE(meshes[1]->hasLost(0));
+}
+
+// It has failed, and ends before what it told of that was read.
+TEST_F(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
+  tcp::Book book = books.of(0);
+  book.addresses[1].port = Listener().port; // nobody listens there any more
+  Mesh other(book, Listener(), 1h, [](uint32_t, const std::string &) {});
+  EXPECT_THROW(other.reach(1, 1s), std::runtime_error);
+  std::thread late([&] {
+    std::this_thread::sleep_for(50ms);
+    other.abort("rank 1 failed: no data");
+  });
+  try {
+    other.reach(1, 1s);
+    FAIL() << "expected a WaitError";
+  } catch (const WaitError &error) {
+    EXPECT_EQ(error.reason, WaitError::Reason::Aborted);
+    EXPECT_STREQ(error.what(), "aborted: rank 1 failed: no data");
+  }
+  late.join();
 }
 
 // The thread of the mesh is held up, as that of a stopped process is.
