@@ -9,6 +9,7 @@
 
 #include "runtime/program/File.h"
 #include "runtime/stage/Mix.h"
+#include "runtime/system/ReadAt.h"
 
 #include <algorithm>
 #include <array>
@@ -115,24 +116,6 @@ TokenFormat formatOf(const Header &header, const std::string &name) {
                "version " +
                    std::to_string(header.version));
   return TokenFormat::Auto;
-}
-
-/// Reads at most so many bytes. -1 with errno set where it fails.
-ssize_t readAt(int file, uint64_t offset, std::span<std::byte> bytes) {
-  size_t filled = 0;
-  while (filled < bytes.size()) {
-    const ssize_t count =
-        ::pread(file, bytes.data() + filled, bytes.size() - filled,
-                static_cast<off_t>(offset + filled));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return -1;
-    if (count == 0)
-      break;
-    filled += static_cast<size_t>(count);
-  }
-  return static_cast<ssize_t>(filled);
 }
 
 /// What llm.c's header at the begin of a file says; no file has none.

@@ -19,6 +19,7 @@
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/ShallowJson.h"
 #include "runtime/stage/torch/Transposed.h"
+#include "runtime/system/ReadAt.h"
 
 #include <nlohmann/json.hpp>
 
@@ -129,23 +130,6 @@ MatrixShape matrixOf(const std::vector<int64_t> &shape,
           static_cast<uint64_t>(program::bytesOf(type))};
 }
 
-// Fills `memory` from the file. False, with errno set or 0 at its end, where it
-// cannot.
-bool readAt(int file, uint64_t offset, Bytes memory) {
-  size_t filled = 0;
-  while (filled < memory.size()) {
-    const ssize_t count =
-        ::pread(file, memory.data() + filled, memory.size() - filled,
-                static_cast<off_t>(offset + filled));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    filled += static_cast<size_t>(count);
-  }
-  return true;
-}
-
 // Whether the ranges, in any order, are the bytes from `begin` to `end`, each
 // once, as the format demands.
 bool fill(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
@@ -220,12 +204,17 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
     fail("expected a file");
   uint64_t length = 0;
   const auto size = static_cast<uint64_t>(status.st_size);
-  if (!readAt(file, 0, std::as_writable_bytes(std::span(&length, 1))) ||
+  if (readAt(file, 0, std::as_writable_bytes(std::span(&length, 1))) !=
+          sizeof length ||
       length > kLargestHeader || length > size - sizeof length)
     fail("it is no safetensors file, or a truncated one");
   std::string text(length, '\0');
-  if (!readAt(file, sizeof length, std::as_writable_bytes(std::span(text))))
+  const ssize_t read =
+      readAt(file, sizeof length, std::as_writable_bytes(std::span(text)));
+  if (read < 0)
     fail(std::strerror(errno));
+  if (static_cast<uint64_t>(read) < length)
+    fail("it has become shorter");
   if (!isShallow(text, 3))
     fail("it is no safetensors file: its header nests more than three levels");
   auto header = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
@@ -338,11 +327,11 @@ void SavedWeights::read(const std::string &name, program::DataType type,
 
 void SavedWeights::readRange(const std::string &name, uint64_t begin,
                              Bytes memory) const {
-  errno = 0;
-  if (!readAt(file, begin, memory))
+  const ssize_t read = readAt(file, begin, memory);
+  if (read < 0 || static_cast<size_t>(read) < memory.size())
     throw std::runtime_error(
         "cannot read '" + program::printable(name) + "' from '" + path +
-        "': " + (errno ? std::strerror(errno) : "the file has become shorter"));
+        "': " + (read < 0 ? std::strerror(errno) : "it has become shorter"));
 }
 
 } // namespace chimera::runtime

@@ -1,0 +1,24 @@
+//===- ReadAt.h - A range of a file -----------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_SYSTEM_READAT_H
+#define CHIMERA_RUNTIME_SYSTEM_READAT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <sys/types.h>
+
+namespace chimera::runtime {
+
+/// Reads `bytes` of an open file from `offset` on. Returns how many were there,
+/// fewer where the file ends, or -1, with the reason in errno.
+ssize_t readAt(int file, uint64_t offset, std::span<std::byte> bytes);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_SYSTEM_READAT_H
