@@ -24,6 +24,7 @@
 #define CHIMERA_RUNTIME_STAGE_EXPORTED_EXECUTABLE_H
 
 #include "runtime/program/Package.h"
+#include "runtime/stage/exported/Checks.h"
 #include "runtime/stage/exported/Operators.h"
 #include "runtime/stage/torch/Dropout.h"
 #include "runtime/stage/torch/GradientSum.h"
@@ -88,6 +89,7 @@ private:
 
     c10::OperatorHandle handle;
     Way way = Way::Operator;
+    Check check = nullptr;
     uint32_t site = 0; ///< of dropout: how many are before it
     std::vector<Argument> arguments;
   };
@@ -105,6 +107,8 @@ private:
                std::vector<c10::IValue> &stack) const;
   void callOperator(uint32_t call, Values &values,
                     std::vector<c10::IValue> &stack) const;
+  std::string reasonOf(uint32_t call, const Values &values,
+                       const c10::Error &error) const;
 
   const program::GraphT &graph;
   at::Device device;
