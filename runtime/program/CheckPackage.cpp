@@ -205,7 +205,8 @@ private:
           fail(std::string("expected it to make ") + nameOf(role) + " " +
                std::to_string(i));
     if (graphs.weight) {
-      const Role labels[] = {Role::Label}, weight[] = {Role::Output};
+      const Role labels[] = {Role::Constant, Role::Label};
+      const Role weight[] = {Role::Output};
       where = before + "weight: ";
       const size_t terms = graphs.weight->outputs.size();
       if (terms < 1 || terms > kMostLossTerms)

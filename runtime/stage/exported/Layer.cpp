@@ -22,7 +22,8 @@ using program::Port;
 using program::Role;
 using Tensors = std::vector<Tensor>;
 
-static Tensor tensorOf(const program::ConstantT &constant, at::Device device) {
+Tensor chimera::runtime::tensorOf(const program::ConstantT &constant,
+                                  at::Device device) {
   Tensor tensor = at::empty(constant.shape, torchTypeOf(constant.type));
   std::memcpy(tensor.data_ptr(), constant.bytes.data(), constant.bytes.size());
   return tensor.to(device);

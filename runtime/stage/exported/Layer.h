@@ -25,6 +25,8 @@
 
 namespace chimera::runtime {
 
+at::Tensor tensorOf(const program::ConstantT &constant, at::Device device);
+
 class Layer {
 public:
   /// Both must be of a package that checkPackage accepts. They must outlive

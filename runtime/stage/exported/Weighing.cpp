@@ -9,6 +9,7 @@
 #include "runtime/program/Layout.h"
 #include "runtime/stage/exported/Executable.h"
 #include "runtime/stage/exported/ExportedStage.h"
+#include "runtime/stage/exported/Layer.h"
 #include "runtime/stage/exported/Packing.h"
 #include "runtime/stage/torch/StageWeights.h"
 #include "runtime/stage/torch/Tensors.h"
@@ -37,6 +38,11 @@ public:
                          program::layerCount(*program.model) - 1,
                          program.micro_batch_size)),
         executable(*graphs.weight, at::kCPU) {
+    for (const auto &constant :
+         program::kindOf(*program.model->package,
+                         program::layerCount(*program.model) - 1)
+             .constants)
+      constants.push_back(tensorOf(*constant, at::kCPU));
     std::vector<uint32_t> given;
     for (const program::Port &port : graphs.weight->inputs)
       given.push_back(port.value());
@@ -56,7 +62,9 @@ public:
     const std::vector<Tensor> tensors = unpack(labels, graphs.labels, {});
     Executable::Values values = executable.makeValues();
     for (const program::Port &port : graphs.weight->inputs)
-      values[port.value()] = tensors[port.index()];
+      values[port.value()] = port.role() == program::Role::Constant
+                                 ? constants[port.index()]
+                                 : tensors[port.index()];
     executable.run(selection, values, {});
     std::vector<double> weights;
     for (uint32_t result : results) {
@@ -73,6 +81,7 @@ public:
 private:
   const program::LayerGraphsT &graphs;
   Executable executable;
+  std::vector<Tensor> constants;
   Selection selection;
   std::vector<uint32_t> results; ///< values, by term
 };
