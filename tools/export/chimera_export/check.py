@@ -74,6 +74,10 @@ def _constant(constant):
     return raw.view(TYPES[constant["type"]]).reshape(constant["shape"])
 
 
+def constants_of(kind):
+    return {("Constant", i): _constant(c) for i, c in enumerate(kind["constants"])}
+
+
 def _eager_loss(package, model):
     """The loss as PyTorch computes it, of a step of this micro-batch alone, and the
     labels that the graphs take for that. A loss that is a sum is not divided by its
@@ -83,9 +87,10 @@ def _eager_loss(package, model):
     if isinstance(made, torch.Tensor):
         return made, labels
     sums, weights = made[::2], made[1::2]
-    last = package["layers"][-1]["kind"]
-    weigh = package["kinds"][last]["graphs"][0]["weight"]
-    given = {("Label", i): t for i, t in enumerate(labels)}
+    last = package["kinds"][package["layers"][-1]["kind"]]
+    weigh = last["graphs"][0]["weight"]
+    given = constants_of(last)
+    given |= {("Label", i): t for i, t in enumerate(labels)}
     by_graph = run(weigh, given)
     for i, weight in enumerate(weights):
         if by_graph["Output", i].item() != weight.item():
@@ -119,10 +124,7 @@ def compare(package, model):
         kind = package["kinds"][layer["kind"]]
         graphs_of = next(g for g in kind["graphs"] if g["samples"] == samples)
         names = [layer["path"] + p["name"] for p in kind["parameters"]]
-        constants = {
-            ("Constant", i): _constant(c) for i, c in enumerate(kind["constants"])
-        }
-        layers.append((graphs_of, names, constants))
+        layers.append((graphs_of, names, constants_of(kind)))
 
     for p in named.values():
         p.grad = None

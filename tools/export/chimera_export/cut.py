@@ -25,7 +25,7 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from . import dropout, refusals
+from . import dropout, inplace, refusals
 from .model import SCALES, Refused, WithLossAndLogits
 from .traced import PREFIX, ancestors, attribute, own_name
 
@@ -149,6 +149,12 @@ def strip(graph):
     for node in reversed(list(graph.nodes)):
         if node.op == "call_module" and node.target == "_guards_fn":
             graph.erase_node(node)
+        elif (
+            node.target is aten.detach_.default
+            and node.args[0].target is aten.lift_fresh_copy.default
+        ):  # a constant that the forward makes
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
         elif node.target in (aten._assert_tensor_metadata.default,
                              aten.sym_constrain_range.default):
             graph.erase_node(node)
@@ -164,13 +170,15 @@ def cut(model):
     whole = trace(model)
     graph = whole.graph
     strip(graph)
+    inplace.rewrite(graph)
     refusals.check_graph(whole)
     dropped = dropout.make_ours(graph, model.samples())
     graph.eliminate_dead_code()
     loss, weights, logits = _results(graph, model.samples())
     for node in graph.find_nodes(op="get_attr"):
         value = attribute(whole, node.target)
-        if isinstance(value, torch.nn.Parameter):
+        # A frozen parameter is a buffer.
+        if isinstance(value, torch.nn.Parameter) and value.requires_grad:
             node.meta["parameter"] = value
     numbers, count, children = place(graph, split)
     if logits is not None and numbers.get(logits) != count - 1:
@@ -349,7 +357,7 @@ def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
     def copy(node):
         if node not in made:
             made[node] = (
-                take(node, root.register_buffer, attribute(whole, node.target))
+                take(node, root.register_buffer, attribute(whole, node.target).detach())
                 if node.op == "get_attr"
                 else graph.node_copy(node, copy)
             )

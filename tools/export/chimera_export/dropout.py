@@ -5,8 +5,8 @@
 A pipeline must drop the same elements of a sample wherever and whenever it runs.
 So every dropout becomes native_dropout, which the runtime replaces by a function
 of the seed, the layer, the step and the sample; the first dimension of what is
-dropped must count samples. Attention that drops probabilities is written out.
-Whatever else draws random numbers is refused.
+dropped must count samples. Attention that drops probabilities is written out, and
+so is dropout of whole channels. Whatever else draws random numbers is refused.
 """
 
 import math
@@ -36,6 +36,30 @@ def _arguments(node, names):
 def _drop(graph, x, probability):
     pair = graph.call_function(aten.native_dropout.default, (x, probability, True))
     return graph.call_function(operator.getitem, (pair, 0))
+
+
+def _draws(node):
+    """Whether an operator that may draw random numbers does."""
+    given = {}
+    for i, argument in enumerate(node.target._schema.arguments):
+        given[argument.name] = node.args[i] if i < len(node.args) else None
+    acts = given.get("train", given.get("training"))
+    return acts is not False and given.get("p", given.get("dropout")) != 0
+
+
+def _write_out_channels(graph, x, probability):
+    """Dropout of whole channels: what each is multiplied by is dropped."""
+    shape = x.meta["val"].shape
+    sizes = [*shape[:2], *[1] * (len(shape) - 2)]
+    ones = graph.call_function(aten.new_ones.default, (x, sizes))
+    scales = _drop(graph, ones, probability)
+    return graph.call_function(aten.mul.Tensor, (x, scales))
+
+
+DROPOUTS = {
+    aten.dropout.default: _drop,
+    aten.feature_dropout.default: _write_out_channels,
+}
 
 
 def _write_out_attention(graph, node):
@@ -94,19 +118,20 @@ def make_ours(graph, samples):
         ):
             continue
         before = set(graph.nodes)
-        if node.target is aten.dropout.default:
+        if node.target in DROPOUTS:
             x, probability, acts = node.args
+            made = x
             if acts and probability:
                 rows.append(_rows(node, x.meta["val"].shape, samples))
-            with graph.inserting_before(node):
-                made = _drop(graph, x, probability) if acts and probability else x
+                with graph.inserting_before(node):
+                    made = DROPOUTS[node.target](graph, x, probability)
         elif node.target is aten.scaled_dot_product_attention.default:
             if not _arguments(node, ["dropout_p"])[0]:
                 continue
             rows.append(_rows(node, node.meta["val"].shape, samples))
             with graph.inserting_before(node):
                 made = _write_out_attention(graph, node)
-        elif torch.Tag.nondeterministic_seeded in node.target.tags:
+        elif torch.Tag.nondeterministic_seeded in node.target.tags and _draws(node):
             raise Refused(
                 f"expected no operator but dropout that may draw random numbers, got "
                 f"{node.target.name()}{where(node)}"

@@ -229,20 +229,29 @@ def forward_alone(made):
     return Function(graph, ports, outputs)
 
 
-def of_labels(module, labels):
-    """The graph of functions of the labels."""
-    traced = make_fx(module)(*labels)
-    graph = traced.graph
-    graph.eliminate_dead_code()
-    if graph.find_nodes(op="get_attr"):
-        raise Refused(
-            "expected the weight of a loss to be made of labels and numbers, but it "
-            "uses a tensor of its own"
+def of_labels(module, labels, buffers):
+    """The graph of functions of the labels. `buffers` are the names of the layer's,
+    to which those of `module` belong."""
+    own = dict(module.named_buffers())
+
+    def call(*given):
+        return torch.func.functional_call(
+            module, dict(zip(own, given)), given[len(own) :]
         )
+
+    if not own.keys() <= set(buffers):
+        raise Refused(
+            "expected the weight of a loss to be made of labels, numbers and buffers "
+            "that the loss uses too, but it uses another"
+        )
+    graph = make_fx(call)(*own.values(), *labels).graph
+    graph.eliminate_dead_code()
+    constants = [Port("Constant", buffers.index(name), None) for name in own]
+    given = [*constants, *(Port("Label", i, None) for i in range(len(labels)))]
     ports = []
-    for index, node in enumerate(graph.find_nodes(op="placeholder")):
+    for port, node in zip(given, graph.find_nodes(op="placeholder")):
         if node.users:
-            ports.append(Port("Label", index, node))
+            ports.append(Port(port.role, port.index, node))
         else:
             graph.erase_node(node)
     results = [Port("Output", i, node) for i, node in enumerate(outputs_of(graph))]

@@ -69,9 +69,12 @@ class Model:
         return int(next(iter(self.inputs.values())).shape[0])
 
     def named_parameters(self):
-        """Those of the module and, where it is a module too, of the loss."""
+        """Those of the module and, where it is a module too, of the loss, that are
+        trained. Frozen ones (requires_grad=False) are buffers."""
         return [
-            (own_name(name), p) for name, p in WithLoss(self).named_parameters()
+            (own_name(name), p)
+            for name, p in WithLoss(self).named_parameters()
+            if p.requires_grad
         ]
 
 

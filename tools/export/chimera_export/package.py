@@ -103,6 +103,13 @@ class Exporter:
         # Parameters without memory have no values.
         self.mode = detect_fake_mode([p for _, p in model.named_parameters()])
         self.has_values = self.mode is None
+        if not self.has_values and any(
+            not p.requires_grad for p in WithLoss(model).parameters()
+        ):
+            raise Refused(
+                "expected values of the frozen parameters (requires_grad=False), for "
+                "they are a part of the package: leave out --no-values"
+            )
 
     def export(self, samples):
         """`samples`: how many samples a call of a graph may have, the most first.
@@ -151,7 +158,8 @@ class Exporter:
         labels = [t.detach() for t in self.model.labels.values()]
 
         def weigh(graphs, first):
-            given = {
+            given = check.constants_of(kind)
+            given |= {
                 ("Label", i): t[first : first + graphs["samples"]]
                 for i, t in enumerate(labels)
             }
@@ -278,8 +286,8 @@ class Exporter:
     def _constant(self, tensor):
         if bytes_of(tensor) > LARGEST_CONSTANT:
             raise Refused(
-                f"expected buffers of at most {LARGEST_CONSTANT} bytes, got one "
-                f"of {bytes_of(tensor)}"
+                f"expected buffers and frozen parameters of at most "
+                f"{LARGEST_CONSTANT} bytes, got one of {bytes_of(tensor)}"
             )
         return {**graphs.shape_of(tensor), "bytes": list(self._raw(tensor))}
 
@@ -321,7 +329,7 @@ class Exporter:
         more = {}
         if layer.weight is not None:
             labels = [self._argument(v) for v in layer.labels]
-            function = joint.of_labels(layer.weight, labels)
+            function = joint.of_labels(layer.weight, labels, buffers)
             more["weight"], _ = graphs.encode(function, self.allowed)
         if layer.logits is not None:
             more |= self._logits(layer, parameters, buffers)

@@ -14,12 +14,6 @@ from .traced import attribute, own_name, where
 
 def check_module(whole):
     """Refuses what a trace of the forward does not show."""
-    frozen = [n for n, p in whole.named_parameters() if not p.requires_grad]
-    if frozen:
-        raise Refused(
-            "expected parameters that are all trained, got frozen ones "
-            f"(requires_grad=False): {_listed(frozen)}"
-        )
     for name, module in whole.named_modules():
         if module._backward_hooks or module._backward_pre_hooks:
             raise Refused(
