@@ -8,11 +8,22 @@ of build/venv, unless it is run by another."""
 
 import argparse
 import os
+import pathlib
+import re
 import sys
 
 from exporting import PYTHON, ROOT, check_each, has
 
 GOOD = "--check: "
+WITH_VALUES = "--check: the"  # what has to have values
+HERE = pathlib.Path(__file__).resolve().parent
+# Exports a group of operators.py.
+OPERATORS = "operators of"
+# Those that are called where dropout is written out, in float32, or with labels.
+UNSEEN = {
+    "aten::_fused_rms_norm", "aten::_fused_rms_norm_backward", "aten::_safe_softmax",
+    "aten::empty", "aten::lift_fresh_copy", "aten::new_ones",
+}  # fmt: skip
 START = """
 import torch
 from torch import nn
@@ -246,7 +257,7 @@ def make():
     net.blocks[0].line.bias.requires_grad = False
     return model(net)
 """,
-        "got frozen ones (requires_grad=False): blocks.0.line.bias",
+        WITH_VALUES,
     ),
     (
         "parameters behind detach",
@@ -315,11 +326,37 @@ def make(): return model(Net(Counter))
 class InPlace(Block):
     def forward(self, x):
         y = self.line(x)
+        z = y
+        y += torch.tensor([0.5])
+        return x + F.relu(y.mul_(2) + 1, inplace=True) + z
+def make(): return model(Net(InPlace))
+""",
+        GOOD,
+    ),
+    (
+        "a view of what is changed in place",
+        """
+class InPlace(Block):
+    def forward(self, x):
+        y = self.line(x)
+        z = y.view(-1)
         y += 1
-        return x + y
+        return x + z.view_as(y)
 def make(): return model(Net(InPlace))
 """,
         "expected operations that change nothing in place, got aten::add_",
+    ),
+    (
+        "a view that is changed in place",
+        """
+class InPlace(Block):
+    def forward(self, x):
+        y = self.line(x)
+        y[:, 0] *= 2
+        return x + y
+def make(): return model(Net(InPlace))
+""",
+        "expected operations that change nothing in place, got aten::mul_",
     ),
     (
         "dropout of what has no samples first",
@@ -400,12 +437,61 @@ def make(): return model(Again())
         "def make(): return model(Net(), split_at='layers')",
         "--split-at: expected a module of the model, got 'layers'",
     ),
+    (
+        "a large frozen parameter",
+        """
+class Wide(Block):
+    def __init__(self):
+        super().__init__()
+        self.wide = nn.Linear(C, 20000).requires_grad_(False)
+    def forward(self, x): return super().forward(x) + self.wide(x).mean()
+def make(): return model(Net(Wide))
+""",
+        "expected buffers and frozen parameters of at most 1048576 bytes, got one of",
+    ),
+    (
+        "weights of classes in a loss with a weight",
+        """
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("classes", torch.linspace(1, 2, 16))
+    def forward(self, logits, labels):
+        total = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), self.classes,
+                                reduction="sum")
+        return total, self.classes[labels].sum()
+def make(): return model(Net(), Loss())
+""",
+        GOOD,
+    ),
+    (
+        "a recurrent layer that drops",
+        """
+class Drops(Block):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(C, C, 2, batch_first=True, dropout=0.1)
+    def forward(self, x): return super().forward(x) + self.lstm(x)[0]
+def make(): return model(Net(Drops))
+""",
+        "no operator but dropout that may draw random numbers, got aten::lstm",
+    ),
+    (
+        "an operator that is not listed",
+        """
+class Inverse(Block):
+    def forward(self, x): return super().forward(torch.linalg.inv(x @ x.mT + torch.eye(T)) @ x)
+def make(): return model(Net(Inverse))
+""",
+        "expected one of the operators that packages may call (operators.txt), got "
+        "aten::linalg_inv_ex in 'blocks.0'",
+    ),
     ("no function", "nothing = 0", "expected a function 'make', found none"),
     ("something else", "def make(): return Net()", "expected a chimera_export.Model"),
 ]
 
 
-def export(command, folder, *options):
+def export(command, folder, *options, source=None):
     """Runs the command in a child of this process, which has PyTorch in memory.
     Returns its status and what it printed."""
     sys.stdout.flush()
@@ -414,7 +500,7 @@ def export(command, folder, *options):
         with open(folder / "output", "w") as output:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
-            sys.argv = ["chimera-export", str(folder / "source.py"), "--type", "float64",
+            sys.argv = ["chimera-export", source or str(folder / "source.py"), "--type", "float64",
                         "-o", str(folder / "package"), *options]  # fmt: skip
             try:
                 status = command.main()
@@ -425,20 +511,45 @@ def export(command, folder, *options):
     return status, (folder / "output").read_text()
 
 
-def check(command, folder, case):
+def operators_of(package):
+    """Those that a package calls."""
+    return set(re.findall(r'"operator": ?"([^"]+)"', package.read_text()))
+
+
+def unused_operators(seen):
+    """Whether each operator that packages may call is called by one of those here, or
+    of the tests of the runtime."""
+    for package in (ROOT / "test/runtime/stage/exported/Inputs").glob("*.json"):
+        seen |= operators_of(package)
+    text = (ROOT / "runtime/stage/exported/operators.txt").read_text()
+    listed = {line for line in text.splitlines() if line.startswith("aten::")}
+    unused = sorted(listed - seen - UNSEEN)
+    lines = [f"{'FAIL' if unused else 'ok  '} each operator is called by a package"]
+    return lines + unused, len(unused)
+
+
+def check(command, seen, folder, case):
     name, text, wanted = case
-    (folder / "source.py").write_text(START + text)
-    status, output = export(command, folder, "--check")
-    if wanted == GOOD and status == 0:
+    if name == OPERATORS:
+        source = f"{HERE / 'operators.py'}"
+        status, output = export(command, folder, "--check", f"group={text}", source=source)
+    else:
+        (folder / "source.py").write_text(START + text)
+        status, output = export(command, folder, "--check")
+    package = folder / "package/model.json"
+    if status == 0:
+        seen |= operators_of(package)
+    if wanted == GOOD and name != OPERATORS and status == 0:
         # Without memory for its values it has the same layers.
         status, more = export(command, folder, "--no-values")
         output += more
     good = (
         wanted in output
         and "Traceback" not in output
-        and (status == 0) == (wanted == GOOD)
-        and (folder / "package/model.json").exists() == (wanted == GOOD)
+        and (status == 0) == wanted.startswith(GOOD)
+        and package.exists() == wanted.startswith(GOOD)
     )
+    name = f"{name} {text}" if name == OPERATORS else name
     lines = [f"ok   {name}"] if good else [f"FAIL {name}", output]
     return lines, int(not good)
 
@@ -452,7 +563,15 @@ def main():
         sys.path.insert(0, str(ROOT / "tools/export"))
         from chimera_export import command
 
-        check_each(lambda folder, case: check(command, folder, case), CASES)
+        sys.path.insert(0, str(HERE))
+        import operators
+
+        seen = set()
+        check_each(
+            lambda folder, case: check(command, seen, folder, case),
+            [*[(OPERATORS, group, GOOD) for group in operators.GROUPS], *CASES],
+            lambda: unused_operators(seen),
+        )
     if has(options.python, "torch", "safetensors"):
         os.execv(options.python, [str(options.python), __file__, "--inside"])
 

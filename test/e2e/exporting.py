@@ -35,9 +35,10 @@ def export(python, package, model, arguments, *options):
     return int(re.search(r"([\d,]+) parameters", output)[1].replace(",", ""))
 
 
-def check_each(check, cases):
-    """Calls `check` with a folder and a case, for each, two at a time. It returns lines
-    to print and how many of them tell of a failure. Ends the script if any does."""
+def check_each(check, cases, at_end=lambda: ([], 0)):
+    """Calls `check` with a folder and a case, for each, two at a time, and `at_end` after
+    all. Each returns lines to print and how many of them tell of a failure. Ends the
+    script if any does."""
     failed = 0
     with tempfile.TemporaryDirectory() as name:
 
@@ -50,4 +51,7 @@ def check_each(check, cases):
         for lines, count in in_parallel(one, list(enumerate(cases))):
             print("\n".join(lines), flush=True)
             failed += count
+    lines, count = at_end()
+    print("\n".join(lines))
+    failed += count
     sys.exit(f"{failed} comparisons failed" if failed else 0)
