@@ -40,8 +40,16 @@ CHIMERA_VERIFY_SIZED(StashType)
 CHIMERA_VERIFY_SIZED(LossType)
 CHIMERA_VERIFY_SIZED(WeightsType)
 CHIMERA_VERIFY_SIZED(WeightGradientType)
-CHIMERA_VERIFY_SIZED(OptimizerStateType)
 #undef CHIMERA_VERIFY_SIZED
+
+// SGD keeps none.
+LogicalResult
+OptimizerStateType::verify(function_ref<InFlightDiagnostic()> emitError,
+                           int64_t bytes) {
+  if (bytes < 0)
+    return emitError() << "expected no negative number of bytes, got " << bytes;
+  return success();
+}
 
 LogicalResult ArrivingType::verify(function_ref<InFlightDiagnostic()> emitError,
                                    Type value) {

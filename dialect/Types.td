@@ -59,7 +59,7 @@ def Chimera_WeightGradient
                         "a sum of gradients of the loss by weights">;
 def Chimera_OptimizerState
     : Chimera_SizedType<"OptimizerState", "optimizer_state",
-                        "what the optimizer keeps from step to step">;
+                        "what the optimizer keeps from step to step, if anything">;
 
 def Chimera_Sending : Chimera_Type<"Sending", "sending"> {
   let summary = "a posted send that is not complete";

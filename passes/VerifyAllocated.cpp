@@ -112,12 +112,13 @@ private:
   bool mayMove(int32_t buffer) {
     if (worker.getPrologue().empty())
       return false;
-    if (offsets[buffer] < 0)
+    if (offsets[buffer] < 0 || bytesOf(buffer) == 0)
       return true;
     int64_t begin = offsets[buffer], end = begin + bytesOf(buffer);
     for (size_t other = 0; other < types.size(); ++other)
       if (static_cast<int32_t>(other) != buffer && offsets[other] >= 0 &&
-          offsets[other] < end && begin < offsets[other] + bytesOf(other))
+          bytesOf(other) > 0 && offsets[other] < end &&
+          begin < offsets[other] + bytesOf(other))
         return false;
     return true;
   }
@@ -141,7 +142,8 @@ private:
 
   /// Drops what buffers that share bytes with `buffer` hold.
   void overwrite(int32_t buffer) {
-    if (offsets[buffer] < 0)
+    // What has no bytes shares none.
+    if (offsets[buffer] < 0 || bytesOf(buffer) == 0)
       return;
     int64_t begin = offsets[buffer];
     int64_t end = begin + bytesOf(buffer);

@@ -42,8 +42,13 @@
 
 // -----
 
-// expected-error@below {{expected a positive number of bytes, got 0}}
+// SGD keeps no state.
 "t"() {t = !chimera.optimizer_state<0>} : () -> ()
+
+// -----
+
+// expected-error@below {{expected no negative number of bytes, got -1}}
+"t"() {t = !chimera.optimizer_state<-1>} : () -> ()
 
 // -----
 

@@ -1,0 +1,12 @@
+// SGD keeps no state: what has no bytes is written and read again in every phase.
+//
+// RUN: chimera-opt %s --chimera-to-allocated > %t
+// RUN: FileCheck %s --input-file %t
+// RUN: chimera-opt %s --chimera-partition | chimera-opt --chimera-unroll | chimera-opt --chimera-schedule | chimera-opt --chimera-communicate | chimera-opt --chimera-synchronise | chimera-opt --chimera-project | chimera-opt --chimera-place-messages | chimera-opt --chimera-allocate --chimera-verify-allocated | diff %t -
+
+// CHECK: !chimera.optimizer_state<0>
+chimera.model @small gpt2 layers(2) heads(2) width(8) context(16) vocabulary(256)
+chimera.pipeline @p of @small stages(2) micro_batches(2) schedule("gpipe")
+    optimizer(sgd)
+chimera.pipeline @q of @small stages(2) micro_batches(2) schedule("pipedream")
+    optimizer(sgd)
