@@ -14,7 +14,9 @@ tools/setup.sh --full
 # As root, Open MPI wants to be told that it may run. What it and LibTorch never
 # free is not ours to mend.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1
+# LLVM's libraries are not instrumented, so what they share with us of an arena they
+# take without a word to the sanitizer.
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:allow_user_poisoning=0
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # Nor is how LibTorch's and MPI's own threads meet, which are not instrumented.
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1:ignore_noninstrumented_modules=1:suppressions=$PWD/test/tsan.supp

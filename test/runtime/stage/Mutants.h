@@ -77,8 +77,8 @@ inline void change(Json &value, Json &root, Random &random) {
                                     INT64_MIN};
   if (value.is_number_integer()) {
     value = below(random, 2) ? Json(oneOf(numbers, random))
-                             : Json(value.get<int64_t>() +
-                                    static_cast<int64_t>(below(random, 5)) - 2);
+                             : Json(static_cast<int64_t>(value.get<uint64_t>() +
+                                                         below(random, 5) - 2));
   } else if (value.is_number_float()) {
     value = below(random, 2) ? value.get<double>() * 1e3 : -1.5;
   } else if (value.is_array() && !value.empty()) {
