@@ -87,11 +87,19 @@ std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
     return std::string("expected the type that the model was exported with, ") +
            nameOf(package.type) + ", got " + nameOf(types.weights) +
            " for weights and " + nameOf(types.activations) + " for activations";
-  for (uint32_t samples : {microBatchSize, microBatchSize / parts})
-    if (!graphsOf(package, 0, samples))
-      return "expected micro-batches, and parts of them, of as many samples as "
-             "the model was exported for (" +
-             samplesOf(package) + "), got " + std::to_string(samples);
+  const auto expected = [&](const char *what, uint32_t samples) {
+    return std::string("expected ") + what +
+           " of as many samples as the model was exported for (" +
+           samplesOf(package) + "), got " + std::to_string(samples);
+  };
+  const std::string most =
+      std::to_string(kindOf(package, 0).graphs[0]->samples);
+  if (!graphsOf(package, 0, microBatchSize))
+    return expected("micro-batches", microBatchSize) +
+           ": give micro_batch_size(" + most + ")";
+  if (!graphsOf(package, 0, microBatchSize / parts))
+    return expected("parts of micro-batches", microBatchSize / parts) +
+           ": export it with --parts " + std::to_string(parts) + " too";
   return "";
 }
 

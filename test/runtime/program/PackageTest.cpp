@@ -278,8 +278,11 @@ TEST(PackageTest, isUsedAsItWasExported) {
   EXPECT_EQ(checkUse(model, types, 4, 1), "");
   EXPECT_EQ(checkUse(model, types, 4, 2), "");
   EXPECT_EQ(checkUse(model, types, 4, 4),
-            "expected micro-batches, and parts of them, of as many samples as "
-            "the model was exported for (4, 2), got 1");
+            "expected parts of micro-batches of as many samples as the model "
+            "was exported for (4, 2), got 1: export it with --parts 4 too");
+  EXPECT_EQ(checkUse(model, types, 3, 1),
+            "expected micro-batches of as many samples as the model was "
+            "exported for (4, 2), got 3: give micro_batch_size(4)");
   EXPECT_NE(checkUse(model, {DataType::Float32, DataType::Float32}, 4, 1)
                 .find("the type that the model was exported with, float64"),
             std::string::npos);
