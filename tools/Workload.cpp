@@ -8,6 +8,7 @@
 #include "tools/Workload.h"
 
 #include "runtime/program/Package.h"
+#include "runtime/program/Printable.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/GraphedStage.h"
 #include "runtime/stage/SyntheticStage.h"
@@ -44,20 +45,23 @@ static SampleForm formOf(const RunSettings &settings,
                                   ": give that too");
   };
   wants("--mask-rate", "--mask");
-  wants("--pairs", "--mask");
   wants("--document-end", "--pairs");
-  if (!settings.given.contains("--mask"))
+  const bool masks = settings.given.contains("--mask"),
+             pairs = settings.given.contains("--pairs");
+  if (!masks && !pairs)
     return form;
   if (!program.model || !program.model->package)
-    throw std::invalid_argument("--mask is for exported models, whose loss "
-                                "says which labels count: the "
-                                "runtime's own predict the next token");
-  if (program::lossTerms(*program.model->package) == 0)
+    throw std::invalid_argument(
+        std::string(masks ? "--mask" : "--pairs") +
+        " is for exported models, whose loss says which labels count: the "
+        "runtime's own predict the next token");
+  if (masks && program::lossTerms(*program.model->package) == 0)
     throw std::invalid_argument(
         "--mask needs a model whose loss is a sum and its weight, for labels "
         "that do not count would be in a mean: export it with such a loss");
-  form.masking = {static_cast<int64_t>(settings.mask), settings.maskRate};
-  if (settings.given.contains("--pairs"))
+  if (masks)
+    form.masking = {static_cast<int64_t>(settings.mask), settings.maskRate};
+  if (pairs)
     form.pairing = {static_cast<int64_t>(settings.pairs[0]),
                     static_cast<int64_t>(settings.pairs[1]),
                     static_cast<int64_t>(settings.pairs[2])};
@@ -112,6 +116,19 @@ static std::string kindOf(const RunSettings &settings,
   return settings.stages;
 }
 
+/// Refuses a model whose parameters begin with values that no file gives.
+static void refuseWithoutValues(const program::ProgramT &program) {
+  for (const auto &layer : program.model->package->layers)
+    for (const auto &parameter :
+         program.model->package->kinds[layer->kind]->parameters)
+      if (parameter->start == program::Start::Given)
+        throw std::invalid_argument(
+            "expected the values that the model's parameters begin with, for "
+            "it does not say how to draw '" +
+            program::printable(layer->path + parameter->name) +
+            "': give --load FILE, like values.safetensors of its package");
+}
+
 /// Stages of the program's model on the host or, with an accelerator, there.
 static void addModel(Workload &load, const RunSettings &settings,
                      const program::ProgramT &program) {
@@ -132,6 +149,8 @@ static void addModel(Workload &load, const RunSettings &settings,
     if (!settings.allowNativeCode.empty())
       load.native =
           std::make_shared<NativeCode>(program, settings.allowNativeCode);
+    if (!values)
+      refuseWithoutValues(program);
     load.stages = [values, native = load.native](const program::ProgramT &whole,
                                                  uint32_t stage) {
       return makeExportedStage(whole, stage, values, {}, native);

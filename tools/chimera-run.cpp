@@ -81,8 +81,8 @@ static int run(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--data", settings.data,
                  "Text to train on, one token a byte: a file or a pipe of at "
-                 "most 4 GiB; or a file of tokens, of which several may be "
-                 "given")
+                 "most 4 GiB; or a file of tokens. Give --data again for each "
+                 "further file of tokens")
       ->type_name("FILE")
       ->check(fileName())
       ->allow_extra_args(false);
@@ -101,8 +101,9 @@ static int run(int argc, char **argv) {
       ->check(within(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--pairs", settings.pairs,
-                 "With --mask: train on pairs of sentences, as BERT does. "
-                 "These are the tokens [CLS], [SEP] and [PAD]")
+                 "Train on pairs of sentences, as BERT does, with --mask where "
+                 "the model predicts tokens too. These are the tokens [CLS], "
+                 "[SEP] and [PAD]")
       ->type_name("CLS,SEP,PAD")
       ->delimiter(',')
       ->expected(3)

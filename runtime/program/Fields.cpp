@@ -70,4 +70,35 @@ std::optional<int64_t> contextOf(const ModelT &model) {
   return tokens ? std::optional(fields[*tokens].shape[0]) : std::nullopt;
 }
 
+std::optional<int64_t> vocabularyOf(const ModelT &model) {
+  if (!model.package)
+    return model.vocabulary;
+  const std::optional<size_t> tokens =
+      tokensAmong(inputFields(model), kInputIds);
+  const LayerKindT &first = kindOf(*model.package, 0);
+  const GraphT &graph = *first.graphs[0]->forward;
+  const auto portOf = [&](const ArgumentT &argument) {
+    return std::ranges::find_if(graph.inputs, [&](const Port &port) {
+      return argument.kind == ArgumentKind::Value &&
+             port.value() == static_cast<uint32_t>(argument.values[0]);
+    });
+  };
+  std::optional<int64_t> rows;
+  for (const auto &call : graph.calls) {
+    if (!tokens || call->operator_ != "aten::embedding" ||
+        call->arguments.size() < 2)
+      continue;
+    const auto table = portOf(*call->arguments[0]),
+               indices = portOf(*call->arguments[1]);
+    if (table == graph.inputs.end() || indices == graph.inputs.end() ||
+        table->role() != Role::Parameter || indices->role() != Role::Input ||
+        indices->index() != *tokens)
+      continue;
+    const std::vector<int64_t> &shape = first.parameters[table->index()]->shape;
+    if (!shape.empty())
+      rows = std::min(rows.value_or(shape[0]), shape[0]);
+  }
+  return rows;
+}
+
 } // namespace chimera::program

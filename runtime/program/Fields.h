@@ -56,6 +56,10 @@ std::optional<size_t> tokensAmong(const std::vector<Field> &fields,
 /// another model.
 std::optional<int64_t> contextOf(const ModelT &model);
 
+/// How many tokens the model knows: of a package the rows of the table in which
+/// its first layer looks them up; none where it does not say.
+std::optional<int64_t> vocabularyOf(const ModelT &model);
+
 } // namespace chimera::program
 
 #endif // CHIMERA_RUNTIME_PROGRAM_FIELDS_H

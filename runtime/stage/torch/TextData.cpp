@@ -100,7 +100,10 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
           "expected pairs of sentences (--pairs) for a model that predicts "
           "which follow each other");
   }
-  if (!ofTokens)
+  // What follows may be all that a model predicts.
+  if (!ofTokens && (nameOfTokens != std::string_view(program::kLabels) ||
+                    !std::ranges::count(fields, program::kNextSentenceLabel,
+                                        &program::Field::name)))
     throw std::runtime_error(std::string("expected a model with '") +
                              nameOfTokens +
                              "', int64 numbers, to read text for");
@@ -138,6 +141,11 @@ TextData::TextData(std::unique_ptr<Tokens> given,
                         context, form.pairing.has_value());
   labels = expectFields(program::labelFields(model), program::kLabels, context,
                         form.pairing.has_value());
+  if (form.pairing && !form.masking &&
+      program::tokensAmong(labels, program::kLabels))
+    throw std::runtime_error("expected masked tokens (--mask) in pairs of "
+                             "sentences, for what follows "
+                             "a token is not always the text's");
   if (form.pairing && !has(inputs, program::kAttentionMask))
     throw std::runtime_error(
         "expected a model with attention_mask for pairs of "
@@ -145,14 +153,27 @@ TextData::TextData(std::unique_ptr<Tokens> given,
   samples = std::make_unique<TokenSamples>(
       [this](uint64_t first, std::span<int64_t> into) { read(first, into); },
       context, form, seed);
-  vocabulary = model.package ? 0 : model.vocabulary;
+  vocabulary = static_cast<uint64_t>(program::vocabularyOf(model).value_or(0));
   // A text may have any byte. Of token files those tokens are checked that are
   // read.
-  if (vocabulary > 0 && isOfBytes() && vocabulary < 256)
+  if (!model.package && isOfBytes() && vocabulary < 256)
     throw std::runtime_error(
         "expected a vocabulary of at least 256 for text as bytes, got " +
         std::to_string(vocabulary) +
         "; compile the program with vocabulary = 256");
+  const auto checkMark = [&](int64_t mark) {
+    if (vocabulary > 0 && static_cast<uint64_t>(mark) >= vocabulary)
+      throw std::runtime_error("expected tokens of the model's vocabulary of " +
+                               std::to_string(vocabulary) +
+                               " as marks (--mask, --pairs), got " +
+                               std::to_string(mark));
+  };
+  if (form.masking)
+    checkMark(form.masking->token);
+  if (form.pairing)
+    for (int64_t mark : {form.pairing->classification, form.pairing->separator,
+                         form.pairing->padding})
+      checkMark(mark);
   const auto size = static_cast<int64_t>(tokens->count());
   training = size - static_cast<int64_t>(
                         std::floor(static_cast<double>(size) * holdOut));

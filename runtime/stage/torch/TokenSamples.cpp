@@ -34,10 +34,6 @@ TokenSamples::TokenSamples(Read read, int64_t context, const SampleForm &form,
     throw std::invalid_argument(
         "expected a context of at least " + std::to_string(kMarks + 2) +
         " tokens for pairs of sentences, got " + std::to_string(context));
-  if (!form.masking)
-    throw std::invalid_argument("expected masked tokens (--mask) in pairs of "
-                                "sentences, for what follows "
-                                "a token is not always the text's");
 }
 
 Sample TokenSamples::at(uint64_t first, TokenRange part, uint64_t step,

@@ -259,6 +259,7 @@ program::ProgramT programOfPairs() {
           tensors.back()->shape = shape;
         }
       };
+  package.kinds[0]->parameters[0]->shape[0] = 304; // the vocabulary
   using program::TensorType;
   set(package.kinds[0]->graphs[0]->inputs, {{TensorType::Int64, {4, 8}},
                                             {TensorType::Int32, {4, 8}},
@@ -361,6 +362,10 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
                 "expected pairs of sentences (--pairs)");
   expectRefusal({.pairing = kPairs.pairing}, "expected masked tokens (--mask)");
   program::PackageT &package = *ofPairs.model->package;
+  int64_t &vocabulary = package.kinds[0]->parameters[0]->shape[0];
+  vocabulary = 303;
+  expectRefusal(kPairs, "of 303 as marks (--mask, --pairs), got 303");
+  vocabulary = 304;
   package.inputs[2] = "pixels";
   expectRefusal(kPairs, "got one with 'pixels' of 8 boolean a sample");
   package.inputs.pop_back();
@@ -368,6 +373,42 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   expectRefusal(kPairs, "expected a model with attention_mask");
   package.inputs[0] = "words";
   expectRefusal(kPairs, "got one with 'words'");
+}
+
+// Where that is all that a model predicts, no token need be masked.
+TEST_F(TextDataTest, makesPairsForWhatFollowsAlone) {
+  writeRamp(250);
+  program::ProgramT ofPairs = programOfPairs();
+  program::PackageT &package = *ofPairs.model->package;
+  package.labels = {program::kNextSentenceLabel};
+  package.kinds[2]->graphs[0]->labels.resize(1);
+  TextData data(openTokens({path}, TokenFormat::Text, 1000), ofPairs, 0,
+                {.pairing = kPairs.pairing});
+  std::vector<int64_t> follows(100, -1);
+  data.load(program::ValueKind::Labels, {}, bytesOf(follows));
+  EXPECT_EQ(std::ranges::count(follows, 0) + std::ranges::count(follows, 1),
+            100);
+}
+
+// It is the rows of the table in which the tokens are looked up.
+TEST_F(TextDataTest, refusesTokensBeyondAPackagesVocabulary) {
+  writeRamp(250);
+  program::ProgramT ofPairs = programOfPairs();
+  ofPairs.model->package->kinds[0]->parameters[0]->shape[0] = 200;
+  SampleForm form = kPairs;
+  form.masking->token = 0;
+  form.pairing = Pairing{1, 2, 3};
+  TextData data(openTokens({path}, TokenFormat::Text, 1000), ofPairs, 0, form);
+  std::vector<std::byte> in(size_t{100} * 8 * 13);
+  try {
+    data.load(program::ValueKind::Tokens, {}, in);
+    FAIL() << "expected an exception";
+  } catch (const std::runtime_error &error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("expected tokens of the model's vocabulary of 200"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST_F(TextDataTest, refusesOtherThanTokensAndLabels) {
