@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports the models of examples/models in float64, in several sizes, trains them
-and holds the outcome against
+"""Exports the models of examples/models in float64, in several sizes, and those of
+operators.py, trains them and holds the outcome against
 
 - a plain PyTorch loop with SGD over the same data on one device: the loss of each
   step and the last step's gradients, to the last bit where the exporter's own
@@ -35,6 +35,7 @@ CASES = [
     ("gpt2", "layers=2 heads=2 width=32 context=16 tied=True", (2, 2, False)),
     ("gpt2", "layers=6 heads=2 width=16 context=8 dropout=0.1", (4, 1, True)),
     ("bert", "layers=6 heads=2 width=16 context=16 tied=False", (4, 1, True)),
+    ("operators", "group=recurrent layers=1", (2, 1, False)),
     # The tied matrix has a bias beside it.
     ("bert", "layers=2 heads=2 width=32 context=16 pairs=False", (3, 1, False)),
 ]
@@ -47,7 +48,13 @@ MORE = [
     ("convolution", "layers=8 width=8 context=8", (8, 1, True)),
     ("bert", "layers=6 heads=2 width=16 context=16 dropout=0.1", (8, 1, True)),
     ("bert", "layers=3 heads=4 width=32 context=24 dropout=0.1", (2, 2, False)),
-]
+    *(
+        ("operators", f"group={group} layers=2", (2, 1, False))
+        for group in (
+            "activations", "math", "losses", "planes", "norms", "choosing", "products"
+        )
+    ),
+]  # fmt: skip
 DESCRIPTION = """
 chimera.model @m exported("{folder}")
 chimera.pipeline @p of @m stages(2) micro_batches({batches}) schedule("gpipe")
@@ -136,7 +143,8 @@ def plain_loop(source, arguments, values, data, steps):
 
 def check(options, folder, case):
     name, text, (stages, copies, variants) = case
-    source = ROOT / f"examples/models/{name}.py"
+    folder_of = HERE if name == "operators" else ROOT / "examples/models"
+    source = folder_of / f"{name}.py"
     lines, failed = [], 0
 
     def say(good, line):

@@ -159,7 +159,7 @@ GROUPS = {
         torch.slice_scatter(x, 2 * x[:, :2], 1, 0, 2); x.unfold(1, 2, 1)
         torch.diagonal_scatter(x, x[..., 0], 0, 1, 2); torch.tile(x, (2,))
         x[:, torch.triu_indices(3, 3)[0]]; x[:, torch.tril_indices(3, 3)[0]]
-        torch.stack(x.unbind(1)); torch.cat(x.chunk(2, -1), 1); x.squeeze() + x.neg()
+        torch.stack(x.unbind(1), 1); torch.cat(x.chunk(2, -1), 1); x.squeeze() + x.neg()
         x.as_strided(x.shape, x.stride()).detach() * x; torch.cross(x[..., :3],
                                                                     x[..., 3:6], -1)
         """,
