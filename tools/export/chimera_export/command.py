@@ -6,6 +6,7 @@ import argparse
 import ast
 import dataclasses
 import importlib.util
+import inspect
 import pathlib
 import sys
 import time
@@ -110,6 +111,10 @@ def parse_values(arguments):
 def make_model(options):
     function = load_function(options.source)
     values = parse_values(options.arguments)
+    try:
+        inspect.signature(function).bind(**values)
+    except TypeError as error:
+        raise Refused(f"{options.source}: {error}") from None
     if options.type:
         # What a forward makes without saying of which type has this one too.
         torch.set_default_dtype(TYPES[options.type])
@@ -154,6 +159,11 @@ def export(options):
         exporter.compile(made, compiler)
     archives = compiler.archives if compiler else {}
     package.write(made, model, options.output, exporter.has_values, archives)
+    if not model.module.training:
+        print(
+            "exported as it runs in eval mode, which from_pretrained leaves it in: "
+            "without dropout, unless you call its train()"
+        )
     used = package.names_of(made)
     unused = [n for n, _ in model.named_parameters() if n not in used]
     if unused:
@@ -182,6 +192,9 @@ def main():
         print(f"chimera-export: {refused}", file=sys.stderr)
     except OSError as error:
         print(f"chimera-export: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("chimera-export: interrupted", file=sys.stderr)
+        return 130
     except Exception as error:  # a user's code, or PyTorch's
         traceback.print_exc()
         print(

@@ -20,6 +20,7 @@ uses it makes it anew.
 import dataclasses
 import functools
 import operator
+import warnings
 
 import torch
 from torch import fx
@@ -77,7 +78,13 @@ def trace(model):
     arguments = tuple(t.clone() for t in model.given())
     whole = WithLossAndLogits(model)
     refusals.check_module(whole)
-    with refusals.nothing_custom(), refusals.nothing_in_place(whole):
+    with (
+        refusals.nothing_custom(),
+        refusals.nothing_in_place(whole),
+        warnings.catch_warnings(),
+    ):
+        # Recurrent layers keep a list of their own parameters.
+        warnings.filterwarnings("ignore", r".*\n?.*_flat_weights", UserWarning)
         program = torch.export.export(whole, arguments, strict=False)
     return program.module(check_guards=False)
 

@@ -154,6 +154,7 @@ class Exporter:
         would depend on the schedule."""
         kind = package["kinds"][package["layers"][-1]["kind"]]
         if "weight" not in kind["graphs"][0]:
+            self._check_mean_of_parts(kind)
             return
         labels = [t.detach() for t in self.model.labels.values()]
 
@@ -176,6 +177,38 @@ class Exporter:
                     f"expected the weight of a loss to be the sum of those of a "
                     f"micro-batch's parts (--parts), but it is {expected} of the whole "
                     f"and {found} of them: give sums over samples, not means"
+                )
+
+    def _check_mean_of_parts(self, kind):
+        """Refuses a mean of more or less than the samples, like that of the labels
+        that count, where the examples show it."""
+        counts = [graphs["samples"] for graphs in kind["graphs"]]
+        if not self.has_values or len(counts) < 2:
+            return
+        function, given = WithLoss(self.model), self.model.given()
+        modes = {module: module.training for module in function.modules()}
+
+        def mean_of_parts(count):
+            parts = range(0, counts[0], count)
+            losses = [function(*(t[i : i + count] for t in given)) for i in parts]
+            return torch.stack(losses).mean().item()
+
+        function.eval()
+        try:
+            with torch.no_grad():
+                means = [mean_of_parts(count) for count in counts]
+                drops = mean_of_parts(counts[0]) != means[0]
+        finally:
+            for module, mode in modes.items():
+                module.training = mode
+        if drops:  # in eval mode too, so there is nothing to compare
+            return
+        for count, mean in zip(counts[1:], means[1:]):
+            if abs(mean - means[0]) > 1e-5 * abs(means[0]):
+                raise Refused(
+                    f"expected the loss of a micro-batch to be the mean of its parts' "
+                    f"(--parts), but it is {means[0]} of all {counts[0]} samples and "
+                    f"{mean} of parts of {count}: give a sum and its weight"
                 )
 
     def compile(self, package, compiler):
@@ -416,18 +449,26 @@ def write(package, model, folder, with_values, archives):
         (folder / "native").mkdir(exist_ok=True)
     for digest, content in archives.items():
         whole(f"native/{digest}.pt2", lambda path: path.write_bytes(content))
+    if with_values:
+        used = names_of(package)
+        values = {
+            name: p.detach().contiguous()
+            for name, p in model.named_parameters()
+            if name in used
+        }
+        whole("values.safetensors", lambda path: _save(values, path))
+    else:
+        (folder / "values.safetensors").unlink(missing_ok=True)
     text = json.dumps(package, separators=(",", ":"))
     whole("model.json", lambda path: path.write_text(text))
     for old in folder.glob("native/*.pt2"):  # of a package that was here before
         if old.stem not in archives:
             old.unlink()
-    if not with_values:
-        (folder / "values.safetensors").unlink(missing_ok=True)
-        return
-    used = names_of(package)
-    values = {
-        name: p.detach().contiguous()
-        for name, p in model.named_parameters()
-        if name in used
-    }
-    whole("values.safetensors", lambda path: safetensors.torch.save_file(values, path))
+
+
+def _save(values, path):
+    path.touch()  # or the library makes it for its owner alone
+    try:
+        safetensors.torch.save_file(values, path)
+    except safetensors.SafetensorError as error:
+        raise OSError(f"{path.with_suffix('')}: {error}") from error
