@@ -6,6 +6,7 @@
 #   examples/own-module.sh              train on the texts of Debian's fortunes
 #   examples/own-module.sh TEXT         train on your own file
 #   STEPS=N examples/own-module.sh      other than 150 steps
+#   SAVE=FILE examples/own-module.sh    keep the trained weights
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 bin=${CHIMERA_BIN:-$root/build/release/bin}

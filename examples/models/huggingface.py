@@ -5,11 +5,12 @@ with huggingface.py:bert a BERT with both losses of its pre-training.
 
 `source` is a folder that save_pretrained wrote, or a model's name where
 transformers finds it. Its parameters keep their names, so a run begins with the
-weights in the folder, and what it saves transformers reads:
+weights in the folder, and what it saves transformers reads beside the same
+config.json:
 
     tools/export/chimera-export examples/models/huggingface.py source=FOLDER \\
         context=128 samples=4 --no-values -o package
-    chimera-run program --load FOLDER/model.safetensors --save FOLDER/model.safetensors
+    chimera-run program --load FOLDER/model.safetensors --save TRAINED/model.safetensors
 """
 
 import torch
