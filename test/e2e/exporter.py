@@ -500,6 +500,33 @@ def make():
         "expected the loss of a micro-batch to be the mean of its parts' (--parts)",
         "--parts=2",
     ),
+    (
+        "a view that is there when its tensor is changed again",
+        """
+class Twice(Block):
+    def forward(self, x):
+        y = self.line(x)
+        y += 1
+        z = y.flatten(1)
+        y *= 2
+        return x + z.view_as(x)
+def make(): return model(Net(Twice))
+""",
+        "aten::mul_",
+    ),
+    (
+        "what is changed again without views",
+        """
+class Twice(Block):
+    def forward(self, x):
+        y = self.line(x)
+        y += 1
+        y *= 2
+        return x + y.flatten(1).view_as(x)
+def make(): return model(Net(Twice))
+""",
+        GOOD,
+    ),
     ("a module in eval mode", "def make(): return model(Net().eval())", EVAL),
     (
         "an argument that the function does not have",

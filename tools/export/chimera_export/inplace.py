@@ -43,22 +43,27 @@ def _result(target, node):
 def rewrite(graph):
     before = {}  # by their memory, the nodes that have it
     for node in list(graph.nodes):
+        memory = _memory(node)
         if (
             node.op == "call_function"
             and isinstance(node.target, torch._ops.OpOverload)
             and node.target._schema.is_mutable
+            and (made := _rewrite(graph, node, before.get(memory)))
         ):
-            node = _rewrite(graph, node, before) or node
-        before.setdefault(_memory(node), []).append(node)
+            # In the module views of it are of the same memory.
+            before[memory] = [made]
+        else:
+            before.setdefault(memory, []).append(node)
 
 
-def _rewrite(graph, node, before):
+def _rewrite(graph, node, known):
+    """What stands for `node` now, or None. `known` have the memory that it changes."""
     changed, target = node.args[0], _functional(node.target)
     if (
         target is None
         or changed.op != "call_function"
-        or _memory(changed) is None
-        or before[_memory(changed)] != [changed]
+        or _memory(node) is None
+        or known != [changed]
     ):
         return None
     result = _result(target, node)
