@@ -1,54 +1,99 @@
 #!/usr/bin/env bash
-# Runs in full what test/run.sh runs in a short form, one after another, on what
-# that has built: random programs, more sizes against one device and PyTorch, killed
-# ranks, several hosts, the hostile test bed, mutants, fuzzers. Each prints its counts;
-# the first that fails ends it. Takes some hours.
+# Runs in full what test/run.sh runs in a short form, on what that has built: random
+# programs, more sizes against one device and PyTorch, killed ranks, several hosts, the
+# hostile test bed, mutants, fuzzers. Each prints its counts; the first that fails ends
+# it. Takes some hours.
+#
+#   test/full.sh                  all parts, one after another
+#   test/full.sh mutants hosts    these
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 bin=build/release/bin
+python=build/venv/bin/python
+torchrun=build/venv/bin/torchrun
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # As root, Open MPI wants to be told that it may run.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-CHIMERA_RANDOM_PROGRAMS=100000 $bin/proof_tests --gtest_filter='*RandomPrograms'
+proof() {
+  CHIMERA_RANDOM_PROGRAMS=100000 $bin/proof_tests --gtest_filter='*RandomPrograms'
+}
 
 numerics() {
-  python3 test/e2e/numerics.py --tools $bin --data LICENSE --stages "$1" --width "$2" \
-    "${@:3}"
+  local of=(python3 test/e2e/numerics.py --tools $bin --data LICENSE)
+  for size in "2 2" "4 1" "8 2"; do
+    read -r stages width <<<"$size"
+    "${of[@]}" --stages "$stages" --width "$width" --torch-python $python \
+      --mpirun mpirun
+  done
+  "${of[@]}" --stages 3 --width 2 --variants
+  "${of[@]}" --stages 8 --width 1 --variants
 }
-for size in "2 2" "4 1" "8 2"; do
-  numerics $size --torch-python build/venv/bin/python --mpirun mpirun
+
+exported() {
+  test/e2e/exported.py --tools $bin --full --mpirun mpirun
+  test/e2e/native.py --tools $bin --full --mpirun mpirun
+  test/e2e/curves.py --tools $bin --full
+  test/e2e/learning.py --tools $bin --full
+  test/e2e/full_size.py --tools $bin --full
+  test/e2e/huggingface.py --tools $bin --full
+}
+
+mutants() {
+  local groups=(activations math losses planes norms choosing products recurrent mixed)
+  $bin/exported-mutants test/runtime/stage/exported/Inputs/*.json --mutants 1000000
+  for group in "${groups[@]}"; do
+    $python tools/export/chimera-export test/e2e/operators.py "group=$group" \
+      -o "$folder/$group"
+    $bin/exported-mutants "$folder/$group/model.json" --mutants 20000
+  done
+  $bin/weights-mutants --mutants 1000000
+  $bin/names-mutants --mutants 1000000
+  $bin/tokens-mutants --mutants 1000000
+}
+
+kills() {
+  $bin/write-sample "$folder/sleeping" --bidirectional
+  python3 test/e2e/kill.py $bin/chimera-run "$folder/sleeping" --kills 100
+  $bin/chimera-compile test/e2e/Inputs/kill.mlir -o "$folder/training"
+  python3 test/e2e/kill.py $bin/chimera-run "$folder/training" --kills 100 \
+    --data LICENSE
+}
+
+hosts() {
+  test/e2e/hosts.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
+  test/e2e/slurm.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
+}
+
+orders() {
+  test/e2e/streams.py --tools $bin
+  test/e2e/orderings.py --tools $bin
+  test/e2e/mutation.py --tools $bin --full
+}
+
+fuzz() {
+  test/e2e/fuzz.py --tools $bin --fuzzers build/fuzz/bin --work build/fuzz/work \
+    --seconds 1200 --coverage 90
+}
+
+hostile() {
+  # A seed for each of its three ways; it takes hours with the six of its own.
+  test/e2e/hostile.py --tools $bin --full --seeds 3
+}
+
+parts=(proof numerics exported mutants kills hosts orders fuzz hostile)
+[ $# -gt 0 ] || set -- "${parts[@]}"
+for part; do
+  [[ " ${parts[*]} " == *" $part "* ]] || {
+    echo "test/full.sh: expected a part of ${parts[*]}, got $part" >&2
+    exit 2
+  }
 done
-numerics 3 2 --variants
-numerics 8 1 --variants
-
-test/e2e/exported.py --tools $bin --full --mpirun mpirun
-test/e2e/native.py --tools $bin --full --mpirun mpirun
-test/e2e/curves.py --tools $bin --full
-test/e2e/learning.py --tools $bin --full
-test/e2e/full_size.py --tools $bin --full
-test/e2e/huggingface.py --tools $bin --full
-$bin/exported-mutants test/runtime/stage/exported/Inputs/*.json --mutants 1000000
-$bin/weights-mutants --mutants 1000000
-$bin/names-mutants --mutants 1000000
-$bin/tokens-mutants --mutants 1000000
-
-$bin/write-sample "$folder/sleeping" --bidirectional
-python3 test/e2e/kill.py $bin/chimera-run "$folder/sleeping" --kills 100
-$bin/chimera-compile test/e2e/Inputs/kill.mlir -o "$folder/training"
-python3 test/e2e/kill.py $bin/chimera-run "$folder/training" --kills 100 \
-  --data LICENSE
-
-torchrun=build/venv/bin/torchrun
-test/e2e/hosts.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
-test/e2e/slurm.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
-
-test/e2e/streams.py --tools $bin
-test/e2e/orderings.py --tools $bin
-test/e2e/mutation.py --tools $bin --full
-test/e2e/fuzz.py --tools $bin --fuzzers build/fuzz/bin --work build/fuzz/work \
-  --seconds 1200 --coverage 90
-# A seed for each of its three ways; it takes hours with the six of its own.
-test/e2e/hostile.py --tools $bin --full --seeds 3
+for part; do
+  begin=$SECONDS
+  echo "== $part"
+  "$part"
+  echo "== $part: $((SECONDS - begin)) s"
+done
