@@ -284,7 +284,9 @@ std::unique_ptr<DataSource> TextData::heldOut(uint64_t windows) const {
   return std::make_unique<HeldOut>(*this, windows);
 }
 
-bool TextData::predictsTokensAlone() const { return labels.size() == 1; }
+bool TextData::predictsTokensAlone() const {
+  return labels.size() == 1 && labels[0].name == program::kLabels;
+}
 
 double TextData::unigramLoss(uint64_t windows) const {
   uint64_t possible = isOfBytes() ? 256 : vocabulary;

@@ -384,6 +384,7 @@ TEST_F(TextDataTest, makesPairsForWhatFollowsAlone) {
   package.kinds[2]->graphs[0]->labels.resize(1);
   TextData data(openTokens({path}, TokenFormat::Text, 1000), ofPairs, 0,
                 {.pairing = kPairs.pairing});
+  EXPECT_FALSE(data.predictsTokensAlone());
   std::vector<int64_t> follows(100, -1);
   data.load(program::ValueKind::Labels, {}, bytesOf(follows));
   EXPECT_EQ(std::ranges::count(follows, 0) + std::ranges::count(follows, 1),
