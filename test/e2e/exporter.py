@@ -15,6 +15,7 @@ import sys
 from exporting import PYTHON, ROOT, check_each, has
 
 GOOD = "--check: "
+EXACT = "autograd's, bit by bit"
 EVAL = "exported as it runs in eval mode"
 WITH_VALUES = "--check: the"  # what has to have values
 HERE = pathlib.Path(__file__).resolve().parent
@@ -501,6 +502,17 @@ def make():
         "--parts=2",
     ),
     (
+        "whole numbers times fractions",
+        """
+class Whole(Block):
+    def forward(self, x):
+        n = torch.arange(C) + (x > 0).long()
+        return super().forward(x) * (n * 0.1) + n / 7 + (x > 0) * 0.1 + torch.exp(-n)
+def make(): return model(Net(Whole))
+""",
+        EXACT,
+    ),
+    (
         "a view that is there when its tensor is changed again",
         """
 class Twice(Block):
@@ -591,7 +603,7 @@ def check(command, seen, folder, case):
         # Without memory for its values it has the same layers.
         status, more = export(command, folder, "--no-values")
         output += more
-    is_exported = wanted.startswith((GOOD, EVAL))
+    is_exported = wanted.startswith((GOOD, EVAL, EXACT))
     good = (
         wanted in output
         and "Traceback" not in output

@@ -75,6 +75,39 @@ def encode_argument(value, kind, numbers):
     raise Refused(f"no way to write down {value!r}, a {kind}")
 
 
+def _conversion(source, dtype, result):
+    """The call that gives value `source` another type, as value `result`."""
+    operator_ = torch.ops.aten._to_copy.default
+    given = {"dtype": dtype}
+    arguments = [{"kind": "Value", "values": [source]}]
+    for argument in operator_._schema.arguments[1:]:
+        value = given.get(argument.name, argument.default_value)
+        arguments.append(encode_argument(value, argument.type, {}))
+    return {
+        "operator": operator_._schema.name,
+        "overload": operator_._schema.overload_name,
+        "arguments": arguments,
+        "results": [result],
+    }
+
+
+def _to_convert(node):
+    """The whole numbers of which `node` makes fractions of another type than a run
+    would, whose default type is float32."""
+    made = node.meta["val"]
+    given = [n for n in node.all_input_nodes if isinstance(n.meta["val"], torch.Tensor)]
+    if (
+        not isinstance(made, torch.Tensor)
+        or not made.is_floating_point()
+        or made.dtype == torch.float32
+        or any(n.meta["val"].is_floating_point() for n in given)
+        or any(isinstance(value, torch.dtype) for value in node.kwargs.values())
+        or node.target.overloadpacket is torch.ops.aten.where
+    ):
+        return []
+    return given
+
+
 def encode(function, allowed):
     """The graph of a joint.Function, and the numbers of its nodes' values.
     Refuses operators that are not in `allowed`."""
@@ -102,6 +135,12 @@ def encode(function, allowed):
                 f"expected one of the operators that packages may call "
                 f"(operators.txt), got {schema.name}{where(node)}"
             )
+        known = numbers
+        for source in _to_convert(node):
+            converted = node.meta["val"].dtype
+            calls.append(_conversion(numbers[source], converted, count))
+            known = {**known, source: count}
+            count += 1
         arguments = []
         for i, argument in enumerate(schema.arguments):
             if i < len(node.args):
@@ -114,7 +153,7 @@ def encode(function, allowed):
                 # Made of nothing, it has the default type, which a run does not know.
                 value = node.meta["val"].dtype
             try:
-                arguments.append(encode_argument(value, argument.type, numbers))
+                arguments.append(encode_argument(value, argument.type, known))
             except Refused as refused:
                 raise Refused(
                     f"{refused}, which is '{argument.name}' of "
