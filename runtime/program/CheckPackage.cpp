@@ -228,6 +228,8 @@ private:
     }
     where = before + "backward: ";
     checkGraph(*graphs.backward, givenBack, madeBack, count);
+    if (!problem.empty())
+      return;
     for (const Port &port : graphs.backward->outputs)
       if (port.role() == Role::InputGradient &&
           !graphs.differentiable[port.index()])

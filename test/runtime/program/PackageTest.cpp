@@ -125,6 +125,12 @@ const Fault kFaults[] = {
      [](PackageT &p) { forwardOf(p, 1).outputs.clear(); }},
     {"unknownPort", "expected a parameter below 1, got 1",
      [](PackageT &p) { forwardOf(p, 1).inputs[0].mutate_index(1); }},
+    {"gradientOfNoInput", "kind 1: backward: expected a input gradient below 1",
+     [](PackageT &p) {
+       for (Port &port : backwardOf(p, 1).outputs)
+         if (port.role() == Role::InputGradient)
+           port.mutate_index(UINT32_MAX);
+     }},
     {"portTwice", "one port for parameter 0, got two",
      [](PackageT &p) {
        forwardOf(p, 1).inputs[1] = {1, 0, Role::Parameter};
