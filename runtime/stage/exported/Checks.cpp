@@ -62,6 +62,21 @@ static Tensor withChannels(const c10::IValue &argument) {
   return x;
 }
 
+/// (weight, indices): the kernel looks at them, but does not say which is
+/// wrong.
+static void embedding(const Arguments &arguments) {
+  const Tensor table = arguments[0].toTensor(),
+               indices = arguments[1].toTensor();
+  if (table.dim() != 2 || indices.numel() == 0)
+    return;
+  for (const Tensor &index : {indices.min(), indices.max()})
+    if (const auto number = index.item<int64_t>();
+        number < 0 || number >= table.size(0))
+      throw std::invalid_argument("expected an index of 0 to " +
+                                  std::to_string(table.size(0) - 1) + ", got " +
+                                  std::to_string(number));
+}
+
 /// (input, weight, bias, training, momentum, eps)
 static void batchNormOfItself(const Arguments &arguments) {
   const Tensor x = withChannels(arguments[0]);
@@ -281,6 +296,7 @@ Check chimera::runtime::checkOf(const std::string &operatorName) {
       {"aten::col2im", windows},
       {"aten::convolution_backward", convolutionBackward},
       {"aten::div", divide},
+      {"aten::embedding", embedding},
       {"aten::grid_sampler_2d_backward", gridSamplerBackward},
       {"aten::im2col", windows},
       {"aten::max_pool2d_with_indices_backward", poolBackward<7, 2>},

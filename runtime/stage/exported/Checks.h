@@ -27,8 +27,8 @@ namespace chimera::runtime {
 /// Throws std::invalid_argument, or c10::Error where one has another type.
 using Check = void (*)(const std::vector<c10::IValue> &arguments);
 
-/// What is to be held before the operator is called, like "aten::mm", or null
-/// where its kernel looks at everything.
+/// What is to be held before the operator is called, like "aten::div", or null
+/// where its kernel looks at everything and says what is wrong.
 Check checkOf(const std::string &operatorName);
 
 } // namespace chimera::runtime

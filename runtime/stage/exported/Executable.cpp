@@ -304,29 +304,6 @@ void Executable::execute(uint32_t number, bool adds, Values &values,
   set(1, std::move(kept));
 }
 
-/// Of an embedding, which index is beyond its rows: LibTorch does not say.
-std::string Executable::reasonOf(uint32_t number, const Values &values,
-                                 const c10::Error &error) const {
-  std::string reason = error.what_without_backtrace();
-  const std::vector<Argument> &arguments = operations[number].arguments;
-  if (graph.calls[number]->operator_ != "aten::embedding" ||
-      arguments[0].kind != Argument::Kind::Value ||
-      arguments[1].kind != Argument::Kind::Value)
-    return reason;
-  const Tensor table = tensorOf(arguments[0], values),
-               indices = tensorOf(arguments[1], values);
-  if (table.dim() != 2 ||
-      (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt))
-    return reason;
-  const Tensor list = indices.to(at::kCPU, at::kLong).contiguous();
-  for (int64_t i = 0; i < list.numel(); ++i)
-    if (const int64_t index = list.const_data_ptr<int64_t>()[i];
-        index < 0 || index >= table.size(0))
-      return "expected an index of 0 to " + std::to_string(table.size(0) - 1) +
-             ", got " + std::to_string(index);
-  return reason;
-}
-
 void Executable::run(const Selection &selection, Values &values,
                      const Context &context) const {
   std::vector<IValue> stack;
@@ -344,7 +321,7 @@ void Executable::run(const Selection &selection, Values &values,
     } catch (const c10::Error &error) {
       throw std::runtime_error("call " + std::to_string(number) + ", " +
                                nameOf(call) + ": " +
-                               reasonOf(number, values, error));
+                               error.what_without_backtrace());
     } catch (const std::exception &error) {
       throw std::runtime_error("call " + std::to_string(number) + ", " +
                                nameOf(call) + ": " + error.what());

@@ -107,8 +107,6 @@ private:
                std::vector<c10::IValue> &stack) const;
   void callOperator(uint32_t call, Values &values,
                     std::vector<c10::IValue> &stack) const;
-  std::string reasonOf(uint32_t call, const Values &values,
-                       const c10::Error &error) const;
 
   const program::GraphT &graph;
   at::Device device;

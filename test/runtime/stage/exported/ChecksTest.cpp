@@ -161,6 +161,21 @@ TEST(Checks, RefuseWhatKernelsDoNotLookAt) {
   }
 }
 
+TEST(Checks, SayWhichIndexIsBeyondATable) {
+  const auto refusal = [](int64_t index) -> std::string {
+    try {
+      checkOf("aten::embedding")(
+          {ones({5, 3}), at::tensor({int64_t{2}, index}), -1, false, false});
+    } catch (const std::invalid_argument &error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(4), "");
+  EXPECT_EQ(refusal(5), "expected an index of 0 to 4, got 5");
+  EXPECT_EQ(refusal(-1), "expected an index of 0 to 4, got -1");
+}
+
 TEST(Checks, AreNotOfOperatorsThatLookThemselves) {
   EXPECT_EQ(checkOf("aten::mm"), nullptr);
   EXPECT_EQ(checkOf(""), nullptr);
