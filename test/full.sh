@@ -42,9 +42,11 @@ exported() {
 }
 
 mutants() {
-  local groups=(activations math losses planes norms choosing products recurrent mixed)
+  local groups
+  groups=$(PYTHONPATH=tools/export:test/e2e $python -c \
+    'import operators; print(*operators.GROUPS)')
   $bin/exported-mutants test/runtime/stage/exported/Inputs/*.json --mutants 1000000
-  for group in "${groups[@]}"; do
+  for group in $groups; do
     $python tools/export/chimera-export test/e2e/operators.py "group=$group" \
       -o "$folder/$group"
     $bin/exported-mutants "$folder/$group/model.json" --mutants 20000

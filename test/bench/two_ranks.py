@@ -18,8 +18,8 @@ which needs torch, the same GPT-2 exported from PyTorch does too, and the schedu
 torch.distributed.pipelining, over gloo with two processes of one thread, and two
 independent PyTorch processes (two_ranks_pytorch.py). --only leaves out the rows
 without that word. All train the same sizes of GPT-2 with the same batches. Memory is
-the most that was resident, libraries and the interpreter of Python included, of all
-processes of a row together.
+the sum of what each process of a row had resident at most, libraries and the
+interpreter of Python included.
 
 In each round every row is measured once, next to a measurement of the two
 sequential processes; the ratio is that of this pair. Every second round goes

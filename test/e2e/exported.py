@@ -36,6 +36,7 @@ CASES = [
     ("gpt2", "layers=6 heads=2 width=16 context=8 dropout=0.1", (4, 1, True)),
     ("bert", "layers=6 heads=2 width=16 context=16 tied=False", (4, 1, True)),
     ("operators", "group=recurrent layers=1", (2, 1, False)),
+    ("operators", "group=dropout layers=2", (2, 1, True)),
     # The tied matrix has a bias beside it.
     ("bert", "layers=2 heads=2 width=32 context=16 pairs=False", (3, 1, False)),
 ]

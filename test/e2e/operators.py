@@ -55,7 +55,7 @@ GROUPS = {
         (n ^ s) * x; (n & s) * x; (n | s) * x; (~n) * x; (x * x + 1).rsqrt() + x.floor()
         torch.rsub(x, 1); 1 / (x * x + 1); torch.clamp(x, -1, 1); x.cos() + x.sin()
         torch.log1p(x * x); torch.logspace(0, 1, 8) * x; torch.polygamma(1, x * x + 1)
-        torch.full((8,), .5) * x; torch.full_like(x, .5) * x; x.new_full((8,), .5) * x
+        torch.empty(8).fill_(2.) * x; torch.full((8,), .5) * x; torch.full_like(x, .5) * x; x.new_full((8,), .5) * x
         (n == 1) * x + (n != 1) * x + (n < 1) * x + (n >= 1) * x + (n <= 1) * x
         torch.float_power(x.abs() + 1, 2).to(x.dtype); x.half().to(x.dtype)
         """,
@@ -168,7 +168,9 @@ GROUPS = {
         dict(bilinear=lambda: nn.Bilinear(8, 8, 8)),
         """
         m.bilinear(x, x); torch.einsum("btc,bsc->bts", x, x); x @ x.transpose(1, 2)
-        torch.baddbmm(x, x, x); torch.cdist(x, x + 1); torch.cdist(x, x + 1, p=1)
+        F.scaled_dot_product_attention(
+            x[:, None], x[:, None], x[:, None, :, :3], attn_mask=torch.eye(8) > 0)
+        torch.tensor([0.5]) * x; torch.baddbmm(x, x, x); torch.cdist(x, x + 1); torch.cdist(x, x + 1, p=1)
         torch.eye(8) @ x; torch.mv(torch.ones(8, 8), torch.ones(8)) * x
         torch.addmv(torch.ones(8), torch.ones(8, 8), torch.ones(8)) * x
         torch.addr(torch.eye(8), torch.ones(8), torch.ones(8)) * x
@@ -190,6 +192,17 @@ GROUPS = {
         """
         m.lstm(x)[0]; m.gru(x)[0]; m.rnn(x)[0]; m.cell(x[:, 0])[0]; m.decoder(x, x)
         m.attention(x, x, x, key_padding_mask=s[..., 0] > 99)[0]
+        """,
+    ),
+    "dropout": (
+        dict(
+            each=lambda: nn.Dropout(0.2),
+            channels=lambda: nn.Dropout1d(0.2),
+            planes=lambda: nn.Dropout2d(0.2),
+        ),
+        """
+        m.each(x); m.channels(x); m.planes(x[..., None])
+        F.scaled_dot_product_attention(x, x, x, dropout_p=.1)
         """,
     ),
     "mixed": (

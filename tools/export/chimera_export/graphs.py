@@ -102,7 +102,6 @@ def _to_convert(node):
         or made.dtype == torch.float32
         or any(n.meta["val"].is_floating_point() for n in given)
         or any(isinstance(value, torch.dtype) for value in node.kwargs.values())
-        or node.target.overloadpacket is torch.ops.aten.where
     ):
         return []
     return given

@@ -157,10 +157,10 @@ class Exporter:
             self._check_mean_of_parts(kind)
             return
         labels = [t.detach() for t in self.model.labels.values()]
+        constants = check.constants_of(kind)
 
         def weigh(graphs, first):
-            given = check.constants_of(kind)
-            given |= {
+            given = constants | {
                 ("Label", i): t[first : first + graphs["samples"]]
                 for i, t in enumerate(labels)
             }
