@@ -243,9 +243,9 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
       return nullptr;
     out->workers.push_back(std::move(stream.worker));
   }
-  if (out->workers.size() != layout->workers()) {
+  if (out->workers.size() != layout->workers) {
     pipeline.emitOpError("expected ")
-        << layout->workers() << " workers, got " << out->workers.size()
+        << layout->workers << " workers, got " << out->workers.size()
         << ": run the phases up to chimera-allocate first "
            "(--chimera-to-allocated does, and so does chimera-compile)";
     return nullptr;

@@ -298,6 +298,7 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
       whole<Op, &P::micro_batches>("micro_batches", true),
       {"schedule", true, parseSchedule, printSchedule,
        differs<&P::schedule, P>},
+      whole<Op, &P::workers>("workers"),
       whole<Op, &P::micro_batch_size>("micro_batch_size"),
       whole<Op, &P::data_parallel>("data_parallel"),
       flag<Op, &P::split_backward>("split_backward"),

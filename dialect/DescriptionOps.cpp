@@ -170,6 +170,9 @@ LogicalResult PipelineOp::verify() {
   if (getBucketBytes() && *getBucketBytes() < 8)
     return emitOpError("expected buckets of at least 8 bytes, got ")
            << *getBucketBytes();
+  if (workerCount() > getStages())
+    return emitOpError("expected at most as many workers as stages (")
+           << getStages() << "), got " << workerCount();
   // Counted as far as it is known without the schedule: chimera-partition
   // counts again.
   if (failed(verifyActions(1, 1)))

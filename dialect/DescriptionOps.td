@@ -61,6 +61,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Without a model its stages are bare: they have costs and sizes and can be
     looked at, proven, and run on synthetic or exact stages.
 
+    There is one worker for each stage unless `workers` says how many there are,
+    at most as many as stages; the schedule decides which stages each has.
+
     A schedule may take options, integers and words, which
     `chimera-opt --help` lists: `schedule("chimera", {pipelines = 4})`.
 
@@ -112,6 +115,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Invalid where the body holds anything else or a second step, where prologue,
     step and epilogue do not hand the same values on, where there are more than
     2^22 actions (more would take minutes and many gigabytes to compile), where
+    there are more workers than stages, where
     recomputed stages do not ascend, are none or
     not below `stages`, where `recompute_fused` stands without them, where buckets
     have less than 8 bytes, where the types are others, where an optimizer's
@@ -124,6 +128,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     chimera.pipeline @train of @small stages(4) micro_batches(4)
         schedule("chimera") micro_batch_size(8) recompute(all)
         learning_rate(1.0e-3)
+    chimera.pipeline @looped stages(8) micro_batches(4)
+        schedule("interleaved-1f1b") workers(4)
     chimera.pipeline @slow stages(4) micro_batches(4) schedule("gpipe")
         link <latency = 3, receive = 1> memory_cap(1000000) receive_window(2)
     chimera.pipeline @first stages(4) micro_batches(4) schedule("1f1b")
@@ -137,6 +143,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Chimera_Positive:$micro_batches,
     StrAttr:$schedule,
     OptionalAttr<DictionaryAttr>:$schedule_options,
+    OptionalAttr<Chimera_Positive>:$workers,
     DefaultValuedAttr<Chimera_Positive, "1">:$micro_batch_size,
     DefaultValuedAttr<Chimera_Positive, "1">:$data_parallel,
     UnitAttr:$split_backward,
@@ -162,6 +169,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
+    /// The workers that the stages are laid over.
+    size_t workerCount() { return getWorkers().value_or(getStages()); }
+
     /// Fails, with a diagnostic, where `steps` at a time, with backwards in
     /// `parts`, have more actions than can be compiled.
     ::llvm::LogicalResult verifyActions(int64_t steps, int64_t parts);

@@ -41,6 +41,7 @@ static LogicalResult place(Op op, size_t count, SmallVectorImpl<Op> &list) {
 FailureOr<Layout> layoutOf(PipelineOp pipeline) {
   Layout layout;
   size_t stages = pipeline.getStages();
+  layout.workers = pipeline.workerCount();
   size_t directions = 0;
   if (!pipeline.getBody().empty())
     directions =
@@ -56,9 +57,9 @@ FailureOr<Layout> layoutOf(PipelineOp pipeline) {
                  << stages << " stages, got "
                  << direction.getPlacement().size();
         for (int32_t worker : direction.getPlacement())
-          if (static_cast<size_t>(worker) >= stages)
+          if (static_cast<size_t>(worker) >= layout.workers)
             return direction.emitOpError("expected workers below ")
-                   << stages << ", got " << worker;
+                   << layout.workers << ", got " << worker;
         if (failed(place(direction, directions, layout.directions)))
           return failure();
       }
@@ -135,8 +136,8 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   if (failed(layout) || failed(timeUnitOf(pipeline)))
     return failure();
   schedule::Problem problem;
-  problem.workers = static_cast<int32_t>(layout->workers());
-  problem.splitBackward = pipeline.getSplitBackward();
+  problem.workers = static_cast<int32_t>(layout->workers);
+  problem.splits = pipeline.getSplitBackward();
   problem.updates = updatesOf(pipeline);
   if (problem.updates != schedule::Updates::Flush)
     problem.steps = 2;
@@ -206,8 +207,8 @@ schedule::Action actionOf(ActionOp op) {
 
 FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   schedule::Schedule schedule;
-  schedule.workers.resize(pipeline.getStages());
-  schedule.slots.resize(pipeline.getStages());
+  schedule.workers.resize(pipeline.workerCount());
+  schedule.slots.resize(pipeline.workerCount());
   bool allSlots = true;
   // Labels of an epilogue count from the last of two steps.
   auto last = static_cast<int32_t>(pipeline.getMicroBatches());

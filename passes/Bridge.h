@@ -29,7 +29,8 @@ struct Layout {
   llvm::SmallVector<StageOp> stages;
   llvm::SmallVector<DirectionOp> directions;
 
-  size_t workers() const { return stages.size(); }
+  size_t workers = 0;
+
   int32_t workerOf(uint32_t pipeline, uint32_t stage) const {
     DirectionOp direction = directions[pipeline];
     return direction.getPlacement()[stage];

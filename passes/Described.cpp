@@ -114,7 +114,7 @@ FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {
 std::vector<int64_t> capsOf(PipelineOp pipeline) {
   std::vector<int64_t> caps;
   if (std::optional<uint64_t> cap = pipeline.getMemoryCap())
-    caps.assign(pipeline.getStages(), static_cast<int64_t>(*cap));
+    caps.assign(pipeline.workerCount(), static_cast<int64_t>(*cap));
   return caps;
 }
 
@@ -124,6 +124,16 @@ std::optional<std::string> optionText(Attribute value) {
   if (auto number = dyn_cast<IntegerAttr>(value))
     return std::to_string(number.getInt());
   return std::nullopt;
+}
+
+schedule::Request requestOf(PipelineOp pipeline, schedule::Options options) {
+  schedule::Request request;
+  request.workers = static_cast<int32_t>(pipeline.workerCount());
+  request.stages.resize(pipeline.getStages());
+  request.microBatches = static_cast<int32_t>(pipeline.getMicroBatches());
+  request.splitBackward = pipeline.getSplitBackward();
+  request.options = std::move(options);
+  return request;
 }
 
 FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
@@ -147,6 +157,7 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
            << choice.scheme->name << "\" (" << choice.scheme->needs
            << "): " << error;
   };
+  choice.options = schedule::Options(choice.scheme->options);
   if (DictionaryAttr options = pipeline.getScheduleOptionsAttr())
     for (NamedAttribute option : options) {
       std::optional<std::string> text = optionText(option.getValue());
@@ -154,15 +165,12 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
         return pipeline.emitOpError("expected an integer or a string for the "
                                     "schedule's option ")
                << option.getName() << ", got " << option.getValue();
-      std::string error = schedule::setOption(
-          *choice.scheme, std::string_view(option.getName().strref()), *text,
-          choice.options);
+      std::string error = choice.options.set(
+          std::string_view(option.getName().strref()), *text);
       if (!error.empty())
         return refuse(error);
     }
-  std::string error = choice.scheme->check(
-      static_cast<int32_t>(pipeline.getStages()),
-      static_cast<int32_t>(pipeline.getMicroBatches()), choice.options);
+  std::string error = choice.scheme->check(requestOf(pipeline, choice.options));
   if (!error.empty())
     return refuse(error);
   return choice;

@@ -50,9 +50,12 @@ std::optional<std::string> optionText(mlir::Attribute value);
 
 /// A scheme of the registry and the options to use it with.
 struct SchemeChoice {
-  const schedule::Scheme *scheme;
-  schedule::SchemeOptions options;
+  const schedule::Scheme *scheme = nullptr;
+  schedule::Options options;
 };
+
+/// What the pipeline asks of its scheme, stages of unit cost.
+schedule::Request requestOf(PipelineOp pipeline, schedule::Options options);
 
 /// The scheme that the pipeline names. Fails, with a diagnostic that says what
 /// is possible, where there is none of that name, where it does not know an

@@ -253,9 +253,13 @@ struct Partition : impl::PartitionPassBase<Partition> {
     FailureOr<SchemeChoice> choice = schemeOf(pipeline);
     if (failed(choice))
       return failure();
-    std::vector<schedule::Pipeline> laid = choice->scheme->place(
-        static_cast<int32_t>(pipeline.getStages()),
-        static_cast<int32_t>(pipeline.getMicroBatches()), choice->options);
+    schedule::Made made = schedule::makePlan(
+        *choice->scheme, requestOf(pipeline, choice->options));
+    if (!made.plan)
+      return pipeline.emitOpError("schedule \"")
+             << choice->scheme->name << "\": " << made.reason;
+    pipeline.setSplitBackward(made.plan->splits.any());
+    const std::vector<schedule::Pipeline> &laid = made.plan->pipelines;
     int64_t parts = partsOf(laid);
     if (body.getOps<StageOp>().empty()) {
       if (failed(setTimeUnit(pipeline, *model ? "flop" : "slot")))

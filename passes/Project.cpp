@@ -52,12 +52,12 @@ private:
   }
 
   void makeWorkers() {
-    SmallVector<SmallVector<int32_t>> holds(layout.workers());
+    SmallVector<SmallVector<int32_t>> holds(layout.workers);
     for (size_t p = 0; p < layout.directions.size(); ++p)
       for (size_t s = 0; s < layout.stages.size(); ++s)
         holds[layout.workerOf(p, s)].append(
             {static_cast<int32_t>(p), static_cast<int32_t>(s)});
-    for (size_t w = 0; w < layout.workers(); ++w)
+    for (size_t w = 0; w < layout.workers; ++w)
       workers.push_back(builder.create<WorkerOp>(
           pipeline.getLoc(), builder.getI32IntegerAttr(w),
           builder.getDenseI32ArrayAttr(holds[w]), DenseI32ArrayAttr(),
@@ -102,9 +102,9 @@ private:
       if (!worker)
         return op.emitOpError("expected an op that names its worker: run "
                               "chimera-synchronise first");
-      if (*worker >= layout.workers())
+      if (*worker >= layout.workers)
         return op.emitOpError("expected a worker below ")
-               << layout.workers() << ", got " << *worker;
+               << layout.workers << ", got " << *worker;
       if (failed(move(placed, *worker)))
         return failure();
     }

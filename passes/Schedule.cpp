@@ -205,13 +205,17 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
     if (failed(choice))
       return failure();
     const schedule::Scheme &scheme = *choice->scheme;
-    if (std::string error =
-            schedule::checkPipelines(scheme, *problem, choice->options);
-        !error.empty())
+    schedule::Made made = schedule::makePlan(
+        scheme, schedule::requestOf(*problem, choice->options));
+    std::string error = made.reason;
+    if (made.plan)
+      error = schedule::comparePlacement(*problem, *made.plan);
+    if (error.empty() && made.plan->splits != problem->splits)
+      error = "expected split_backward, as it splits backwards";
+    if (!error.empty())
       return pipeline.emitOpError("schedule \"")
              << scheme.name << "\": " << error << ": run chimera-partition";
-    schedule::Schedule schedule =
-        schedule::makeSchedule(scheme, *problem, choice->options);
+    const schedule::Schedule &schedule = made.plan->order;
     if (failed(report(pipeline, Twine("schedule \"") + scheme.name + "\": ",
                       schedule::verify(*problem, schedule))))
       return failure();

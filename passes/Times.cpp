@@ -177,9 +177,10 @@ int64_t Times::refinement(const schedule::Problem &problem) const {
     factor = std::max(factor, parts / std::gcd(parts, time));
   };
   int64_t parts = mostParts(problem);
-  bool halves = problem.splitBackward && weightGradient == 0;
+  bool isSplit = problem.splits.any();
+  bool halves = isSplit && weightGradient == 0;
   cutInto(halves ? 2 * parts : parts, wholeBackward());
-  if (problem.splitBackward && weightGradient > 0)
+  if (isSplit && weightGradient > 0)
     cutInto(parts, weightGradient);
   if (!problem.recompute.empty())
     cutInto(parts, forward);

@@ -43,6 +43,19 @@ static std::string spelled(StringRef word) {
   return text;
 }
 
+/// The value of a schedule's option unless it is given; empty where there is no
+/// such option.
+static std::string otherwise(StringRef schedule, StringRef name) {
+  const schedule::Scheme *scheme =
+      schedule::findScheme(std::string_view(schedule));
+  if (!scheme)
+    return {};
+  for (size_t i = 0; i < scheme->options.size(); ++i)
+    if (scheme->options[i].name == std::string_view(name))
+      return schedule::Options(scheme->options).print(i);
+  return {};
+}
+
 /// The options of the schedule, without those that are as by default.
 static std::string optionsClause(PipelineOp pipeline) {
   std::string text;
@@ -50,9 +63,7 @@ static std::string optionsClause(PipelineOp pipeline) {
     for (NamedAttribute option : options) {
       StringRef name = option.getName();
       std::string value = optionText(option.getValue()).value_or("?");
-      const schedule::SchemeOption *known =
-          schedule::findSchemeOption(std::string_view(name));
-      if (known && value == known->print(schedule::SchemeOptions()))
+      if (value == otherwise(pipeline.getSchedule(), name))
         continue;
       if (isa<StringAttr>(option.getValue()))
         value = spelled(value);
@@ -67,8 +78,10 @@ std::string titleOf(PipelineOp pipeline) {
                       ": " +
                       printable(std::string_view(pipeline.getSchedule())) +
                       optionsClause(pipeline);
-  title += ", " + program::counted(pipeline.getStages(), "stage") + ", " +
-           program::counted(pipeline.getMicroBatches(), "micro-batch");
+  title += ", " + program::counted(pipeline.getStages(), "stage");
+  if (pipeline.workerCount() != pipeline.getStages())
+    title += " on " + program::counted(pipeline.workerCount(), "worker");
+  title += ", " + program::counted(pipeline.getMicroBatches(), "micro-batch");
   auto add = [&](const Twine &clause) { title += (", " + clause).str(); };
   if (pipeline.getDataParallel() > 1)
     add("data_parallel(" + Twine(pipeline.getDataParallel()) + ")");

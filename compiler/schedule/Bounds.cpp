@@ -32,10 +32,13 @@ struct Class {
 /// backward.
 class Chain {
 public:
+  /// `splits` has of each stage how many of the `batches` times `count`
+  /// backwards are split.
   Chain(const Problem &problem, const Pipeline &pipeline, int32_t batches,
-        int64_t count)
+        int64_t count, std::vector<int64_t> splits)
       : problem(problem), pipeline(pipeline), batches(batches), count(count),
-        stages(static_cast<int32_t>(problem.stages.size())) {
+        stages(static_cast<int32_t>(problem.stages.size())),
+        splits(std::move(splits)) {
     const Link &link = problem.link;
     int64_t time = 0;
     for (int32_t s = 0; s < stages; ++s) {
@@ -58,8 +61,10 @@ public:
     }
     // Every piece passes every stage.
     for (int32_t s = 0; s < stages; ++s)
-      end = std::max(end, backwardAt[s] + batches * backwardLoad(s) +
-                              afterBackward[s]);
+      end =
+          std::max(end, backwardAt[s] +
+                            batches * (leastBackwardTime(s) + messageLoad(s)) +
+                            afterBackward[s]);
   }
 
   /// The time of one chain alone.
@@ -71,8 +76,7 @@ public:
   /// keeping it is less.
   Wide stashTime(int32_t stage) const {
     const Link &link = problem.link;
-    int64_t last =
-        leastPiece(backward(stage)) + leastPiece(weightGradient(stage));
+    int64_t last = leastPiece(leastBothHalves(stage));
     int64_t time =
         backwardAt[stage] + transfer(link.receive, stage, leastPart()) + last -
         forwardAt[stage] - transfer(link.receive, stage - 1, whole());
@@ -92,11 +96,15 @@ public:
       int64_t forwards = forwardLoad(s);
       classes.push_back({worker, forwardAt[s], forwards * count,
                          end - forwardAt[s] - forwards});
-      classes.push_back(
-          {worker, backwardAt[s], backwardLoad(s) * all, afterBackward[s]});
-      if (problem.splitBackward)
+      classes.push_back({worker, backwardAt[s],
+                         messageLoad(s) * all +
+                             backwardTime(s, false) * (all - splits[s]) +
+                             backwardTime(s, true) * splits[s],
+                         afterBackward[s]});
+      if (splits[s] > 0)
         classes.push_back({worker, backwardAt[s] + leastBackward(s),
-                           weightGradient(s) * all, 0});
+                           problem.cost(Kind::WeightGradient, s) * splits[s],
+                           0});
     }
   }
 
@@ -144,33 +152,52 @@ private:
     }
     return time;
   }
-  /// What a forward, the backwards of a micro-batch, and the least of them
-  /// occupy their worker, with what they receive and send.
+  /// What a forward and the least of a micro-batch's backwards occupy their
+  /// worker, with what they receive and send; and of all its backwards only the
+  /// latter.
   int64_t forwardLoad(int32_t s) const {
     return transfer(problem.link.receive, s - 1, whole()) + forward(s) +
            transfer(problem.link.send, s, whole());
   }
-  int64_t backwardLoad(int32_t s) const {
-    return allParts(problem.link.receive, s) + backward(s) +
+  int64_t messageLoad(int32_t s) const {
+    return allParts(problem.link.receive, s) +
            allParts(problem.link.send, s - 1);
   }
   int64_t leastBackward(int32_t s) const {
     return transfer(problem.link.receive, s, leastPart()) +
-           leastPiece(backward(s)) +
+           leastPiece(leastBackwardTime(s)) +
            transfer(problem.link.send, s - 1, leastPart());
   }
   int64_t forward(int32_t s) const {
     return problem.cost(Kind::Forward, s) * batches;
   }
-  int64_t backward(int32_t s) const {
-    int64_t time = problem.cost(
-        problem.splitBackward ? Kind::InputGradient : Kind::Backward, s);
+  /// Until the gradient of a micro-batch is there for the stage before.
+  int64_t backwardTime(int32_t s, bool isSplit) const {
+    int64_t time =
+        problem.cost(isSplit ? Kind::InputGradient : Kind::Backward, s);
     if (problem.recomputeOf(s) == Recompute::Fused)
       time += problem.cost(Kind::Recompute, s);
     return time;
   }
+  bool anySplit(int32_t s) const { return splits[s] > 0; }
+  bool anyWhole(int32_t s) const { return splits[s] < batches * count; }
+  /// The least of those that there are; with the weight gradient; and of weight
+  /// gradients that follow.
+  int64_t leastBackwardTime(int32_t s) const {
+    return anySplit(s) && anyWhole(s)
+               ? std::min(backwardTime(s, false), backwardTime(s, true))
+               : backwardTime(s, anySplit(s));
+  }
+  int64_t leastBothHalves(int32_t s) const {
+    int64_t whole = backwardTime(s, false);
+    int64_t halves =
+        backwardTime(s, true) + problem.cost(Kind::WeightGradient, s);
+    return anySplit(s) && anyWhole(s) ? std::min(whole, halves)
+           : anySplit(s)              ? halves
+                                      : whole;
+  }
   int64_t weightGradient(int32_t s) const {
-    return problem.splitBackward ? problem.cost(Kind::WeightGradient, s) : 0;
+    return anyWhole(s) ? 0 : problem.cost(Kind::WeightGradient, s);
   }
 
   const Problem &problem;
@@ -178,20 +205,38 @@ private:
   int32_t batches;
   int64_t count;
   int32_t stages;
+  std::vector<int64_t> splits; ///< of each stage
   std::vector<int64_t> forwardAt, backwardAt, afterBackward;
   int64_t end = 0;
 };
 
 /// The chains of a pipeline by the micro-batches of their forwards.
 std::vector<Chain> chainsOf(const Problem &problem, const Pipeline &pipeline) {
-  std::map<int32_t, int64_t> counts;
-  if (pipeline.forwards.empty())
-    counts[1] = std::ssize(pipeline.microBatches);
-  for (int32_t batches : pipeline.forwards)
-    ++counts[batches];
+  struct Counts {
+    int64_t forwards = 0;
+    std::vector<int64_t> splits;
+  };
+  std::map<int32_t, Counts> counts;
+  size_t stages = problem.stages.size(), next = 0, forward = 0;
+  bool anySplit = problem.splits.any();
+  while (next < pipeline.microBatches.size()) {
+    int32_t batches =
+        pipeline.forwards.empty() ? 1 : pipeline.forwards[forward++];
+    Counts &own = counts[batches];
+    own.splits.resize(stages);
+    ++own.forwards;
+    for (int32_t i = 0; i < batches; ++i, ++next)
+      for (size_t s = 0; anySplit && s < stages; ++s)
+        own.splits[s] += problem.splits.of(static_cast<int32_t>(s),
+                                           pipeline.microBatches[next]);
+  }
   std::vector<Chain> chains;
-  for (auto [batches, count] : counts)
-    chains.emplace_back(problem, pipeline, batches, count * problem.steps);
+  for (auto &[batches, own] : counts) {
+    for (int64_t &split : own.splits)
+      split *= problem.steps;
+    chains.emplace_back(problem, pipeline, batches,
+                        own.forwards * problem.steps, std::move(own.splits));
+  }
   return chains;
 }
 

@@ -9,58 +9,55 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
+#include <optional>
 
 namespace chimera::schedule {
 
-static bool parsePipelines(std::string_view text, SchemeOptions &options) {
+Options::Options(std::span<const Option> table) : options(table) {
+  for (const Option &option : table)
+    values.push_back(option.otherwise);
+}
+
+/// The value of `option` that `text` states.
+static std::optional<int32_t> parse(const Option &option,
+                                    std::string_view text) {
+  if (!option.words.empty()) {
+    auto at = std::ranges::find(option.words, text);
+    if (at == option.words.end())
+      return std::nullopt;
+    return static_cast<int32_t>(at - option.words.begin());
+  }
   int32_t value = 0;
   auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    return false;
-  options.pipelines = value;
-  return true;
+    return std::nullopt;
+  return value;
 }
 
-static std::string printPipelines(const SchemeOptions &options) {
-  return std::to_string(options.pipelines);
+std::string Options::set(std::string_view name, std::string_view text) {
+  auto at = std::ranges::find(options, name, &Option::name);
+  if (at == options.end()) {
+    std::string names;
+    for (const Option &option : options)
+      names += (names.empty() ? "" : ", ") + std::string(option.name);
+    return (names.empty() ? "expected no options"
+                          : "expected one of the options " + names) +
+           ", got \"" + std::string(name) + "\"";
+  }
+  std::optional<int32_t> value = parse(*at, text);
+  if (!value)
+    return "expected " + std::string(name) + " to be " +
+           std::string(at->values) + ", got \"" + std::string(text) + "\"";
+  set(at - options.begin(), *value);
+  return {};
 }
 
-/// By the number of the enumerator.
-static constexpr std::string_view kConcatenations[] = {
-    "direct", "eager", "doubling", "fine-tuned-doubling", "halving"};
-
-static bool parseConcatenation(std::string_view text, SchemeOptions &options) {
-  const auto *at = std::ranges::find(kConcatenations, text);
-  if (at == std::end(kConcatenations))
-    return false;
-  options.concatenation =
-      static_cast<Concatenation>(at - std::begin(kConcatenations));
-  return true;
-}
-
-static std::string printConcatenation(const SchemeOptions &options) {
-  return std::string(
-      kConcatenations[static_cast<size_t>(options.concatenation)]);
-}
-
-std::span<const SchemeOption> schemeOptions() {
-  static constexpr SchemeOption kAll[] = {
-      {"pipelines", "copies of the model, half of them down and half up",
-       "2f for an f that divides half of the stages", parsePipelines,
-       printPipelines},
-      {"concatenation", "how basic units follow each other",
-       "direct, eager, doubling, fine-tuned-doubling or halving",
-       parseConcatenation, printConcatenation}};
-  return kAll;
-}
-
-const SchemeOption *findSchemeOption(std::string_view name) {
-  for (const SchemeOption &option : schemeOptions())
-    if (option.name == name)
-      return &option;
-  return nullptr;
+std::string Options::print(size_t index) const {
+  const Option &option = options[index];
+  if (option.words.empty())
+    return std::to_string(values[index]);
+  return std::string(option.words[values[index]]);
 }
 
 } // namespace chimera::schedule

@@ -12,48 +12,52 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace chimera::schedule {
 
-/// How more micro-batches than a basic unit holds follow each other.
-enum class Concatenation : uint8_t {
-  Direct,            ///< one unit after another
-  Eager,             ///< direct with first-stage forwards of a unit earlier
-  Doubling,          ///< a forward runs two micro-batches, a backward one
-  FineTunedDoubling, ///< doubling with a forward for each micro-batch
-  Halving,           ///< a forward runs one micro-batch, a backward half of one
-};
-
-/// True where every forward and every backward runs one whole micro-batch, unit
-/// after unit.
-constexpr bool isOneByOne(Concatenation concatenation) {
-  return concatenation == Concatenation::Direct ||
-         concatenation == Concatenation::Eager;
-}
-
-/// The choices of all schemes; each scheme says which it knows.
-struct SchemeOptions {
-  int32_t pipelines = 2; ///< copies of the model, 2f of them
-  Concatenation concatenation = Concatenation::Direct;
-
-  bool operator==(const SchemeOptions &) const = default;
-};
-
-/// An option by name. Error text, help and parsers walk `schemeOptions()`.
-struct SchemeOption {
+/// A choice that a scheme leaves to its user: an integer, or one of some words.
+/// Each scheme has a table of its own; error text, help, printers and tests
+/// walk it.
+struct Option {
   std::string_view name;
   std::string_view summary;
   std::string_view values; ///< what it may be, in words
-  /// Sets the option from `text`; false where `text` is none of `values`.
-  bool (*parse)(std::string_view text, SchemeOptions &options);
-  /// The text that `parse` takes for the option's value.
-  std::string (*print)(const SchemeOptions &options);
+  /// The value unless another is set: an integer, or the index of a word.
+  int32_t otherwise;
+  std::span<const std::string_view> words = {}; ///< none for an integer
 };
 
-std::span<const SchemeOption> schemeOptions();
+/// The values of all options of one scheme's table, which must outlive them.
+class Options {
+public:
+  /// Of a scheme that has none.
+  Options() = default;
+  /// What holds unless another value is set.
+  explicit Options(std::span<const Option> table);
 
-/// Null if there is no option of that name.
-const SchemeOption *findSchemeOption(std::string_view name);
+  std::span<const Option> table() const { return options; }
+  /// Of the option at `index` of the table: the integer, or its word's index.
+  int32_t operator[](size_t index) const { return values[index]; }
+  void set(size_t index, int32_t value) { values[index] = value; }
+  bool isSet(size_t index) const {
+    return values[index] != options[index].otherwise;
+  }
+
+  /// Sets the option `name` from `text`. Empty if that worked, else what is
+  /// possible: an option that is not in the table, a text that is neither an
+  /// integer of 32 bits nor a word where it should be one. Whether the value is
+  /// possible for a request, its scheme says.
+  std::string set(std::string_view name, std::string_view text);
+  /// The text that `set` takes for the value of the option at `index`.
+  std::string print(size_t index) const;
+
+  bool operator==(const Options &other) const { return values == other.values; }
+
+private:
+  std::span<const Option> options;
+  std::vector<int32_t> values; ///< by index
+};
 
 } // namespace chimera::schedule
 

@@ -8,6 +8,7 @@
 #include "compiler/schedule/Schedule.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 namespace chimera::schedule {
@@ -17,6 +18,22 @@ int32_t Problem::microBatches() const {
   for (const Pipeline &pipeline : pipelines)
     count += pipeline.microBatches.size();
   return static_cast<int32_t>(count);
+}
+
+bool Splits::any() const {
+  return cells.empty() ? uniform
+                       : std::ranges::find(cells, true) != cells.end();
+}
+
+bool Splits::anyWhole() const {
+  return cells.empty() ? !uniform
+                       : std::ranges::find(cells, false) != cells.end();
+}
+
+Splits Splits::simplified() const {
+  if (any() && anyWhole())
+    return *this;
+  return any();
 }
 
 /// Times and bytes of a step stay below this, so that sums never overflow.
@@ -32,12 +49,12 @@ static int64_t timeOfBytes(const MessageTime &of, int64_t bytes) {
   return time < kMost ? static_cast<int64_t>(time) : kMost;
 }
 
-int64_t Problem::transfer(const MessageTime &of, int32_t stage) const {
+int64_t Workload::transfer(const MessageTime &of, int32_t stage) const {
   return of.alpha + timeOfBytes(of, bytesOf(stage).boundary);
 }
 
-int64_t Problem::transfer(const MessageTime &of, int32_t stage,
-                          const Action &action) const {
+int64_t Workload::transfer(const MessageTime &of, int32_t stage,
+                           const Action &action) const {
   int64_t bytes = bytesOf(stage).boundary;
   if (action.parts > 1)
     bytes = share(bytes, action.part, action.parts);
@@ -180,9 +197,11 @@ static std::string checkCosts(const Problem &problem) {
     if (least < 1)
       return "expected costs of at least 1 on stage " + std::to_string(s) +
              ", got " + std::to_string(least);
-    int64_t cut = problem.splitBackward
-                      ? std::min(cost.inputGradient, cost.weightGradient)
-                      : cost.backward;
+    int64_t cut = std::numeric_limits<int64_t>::max();
+    if (problem.splits.any())
+      cut = std::min(cost.inputGradient, cost.weightGradient);
+    if (problem.splits.anyWhole())
+      cut = std::min(cut, cost.backward);
     if (problem.recomputeOf(static_cast<int32_t>(s)) != Recompute::None)
       cut = std::min(cut, cost.recompute);
     if (cut < parts)

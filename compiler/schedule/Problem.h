@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The schedule library: plain C++ on integer ids, no MLIR. A client fills a
-// Problem, asks a scheme of the registry for a Schedule, verifies it and
-// simulates it; none of these knows the others.
+// Request, has a scheme of the registry make a Plan of it (Plan.h), and
+// verifies and simulates the plan's order as a solution of the Problem that
+// both state; none of these steps knows the others.
 //
 // Words: stage, pipeline, worker, micro-batch and action as in the design; a
 // tick is what costs count, whatever a client takes it for (TimeUnit.h).
@@ -119,17 +120,10 @@ struct Pipeline {
   bool operator==(const Pipeline &) const = default;
 };
 
-/// One training step. Micro-batches are numbered 0..N-1 over all pipelines.
-/// Without a flush at its end (`updates`) a step overlaps with the next, and
-/// the problem is the run of `steps` of them: micro-batch m of step k has the
-/// number k N + m.
-struct Problem {
+/// What is to run and on what, whoever decides where and in which order.
+struct Workload {
   int32_t workers = 0;
   std::vector<StageCost> stages;
-  std::vector<Pipeline> pipelines;
-  bool splitBackward = false;
-  Updates updates = Updates::Flush;
-  int32_t steps = 1; ///< 1 where a flush ends each, else at least 2
   /// Empty (none), or one for each stage.
   std::vector<Recompute> recompute;
   Link link;
@@ -144,15 +138,10 @@ struct Problem {
   /// Empty (no caps), or the most bytes that each worker may hold.
   std::vector<int64_t> memoryCaps;
 
-  /// Of one step.
-  int32_t microBatches() const;
   /// Of one micro-batch on `stage`.
   int64_t cost(Kind kind, int32_t stage) const {
     return stages[stage].of(kind);
   }
-  /// A forward takes as many times longer as it covers micro-batches, a part of
-  /// a backward its share: see `share`.
-  int64_t cost(const Action &action) const;
   StageBytes bytesOf(int32_t stage) const {
     return bytes.empty() ? StageBytes() : bytes[stage];
   }
@@ -166,6 +155,62 @@ struct Problem {
   /// The same for what `action` covers.
   int64_t transfer(const MessageTime &of, int32_t stage,
                    const Action &action) const;
+};
+
+/// Which backwards are split into an input gradient and a weight gradient: all,
+/// none, or those of some micro-batches on some stages.
+class Splits {
+public:
+  /// None, or all.
+  Splits(bool all = false) : uniform(all) {}
+  /// None yet of a step's `microBatches` on each of `stages`.
+  Splits(int32_t stages, int32_t microBatches)
+      : width(microBatches),
+        cells(static_cast<size_t>(stages) * microBatches, false) {}
+
+  /// Requires that this was made for stages and micro-batches.
+  void split(int32_t stage, int32_t microBatch) {
+    cells[indexOf(stage, microBatch)] = true;
+  }
+  /// A micro-batch of a later step is as that of the first.
+  bool of(int32_t stage, int32_t microBatch) const {
+    return cells.empty() ? uniform : cells[indexOf(stage, microBatch)];
+  }
+  /// True if some backward is split, and if some is whole.
+  bool any() const;
+  bool anyWhole() const;
+  /// The same splits, stated as all or none where they are.
+  Splits simplified() const;
+
+  bool operator==(const Splits &) const = default;
+
+private:
+  size_t indexOf(int32_t stage, int32_t microBatch) const {
+    return static_cast<size_t>(stage) * width + microBatch % width;
+  }
+
+  bool uniform = false;
+  int32_t width = 0;
+  /// Empty, or by stage and micro-batch.
+  std::vector<bool> cells;
+};
+
+/// One training step, and what of its plan is not its order. Micro-batches are
+/// numbered 0..N-1 over all pipelines. Without a flush at its end (`updates`) a
+/// step overlaps with the next, and the problem is the run of `steps` of them:
+/// micro-batch m of step k has the number k N + m.
+struct Problem : Workload {
+  std::vector<Pipeline> pipelines;
+  Splits splits;
+  Updates updates = Updates::Flush;
+  int32_t steps = 1; ///< 1 where a flush ends each, else at least 2
+
+  using Workload::cost;
+  /// A forward takes as many times longer as it covers micro-batches, a part of
+  /// a backward its share: see `share`.
+  int64_t cost(const Action &action) const;
+  /// Of one step.
+  int32_t microBatches() const;
 };
 
 /// Part `part` of `parts` of `whole` in integers: the parts sum to the whole.

@@ -9,14 +9,11 @@
 
 #include "compiler/schedule/families/Families.h"
 
-#include <algorithm>
-#include <array>
-
 namespace chimera::schedule {
 
 std::span<const Scheme> schemes() {
-  static const std::array<Scheme, 6> all = {
-      kChimera, kGPipe,     kOneForwardOneBackward,
+  static const Scheme all[] = {
+      kChimera, kGPipe,     kOneForwardOneBackward, kInterleaved1F1B, kZBV,
       kGems,    kPipeDream, kPipeDream2BW};
   return all;
 }
@@ -40,67 +37,53 @@ std::string schemeHelp() {
   for (const Scheme &scheme : schemes()) {
     text += std::string(scheme.name) + ": " + scheme.summary + " (" +
             scheme.needs + ")\n";
-    for (std::string_view name : scheme.options) {
-      const SchemeOption *option = findSchemeOption(name);
-      text += "  " + std::string(option->name) + " = " +
-              option->print(SchemeOptions()) + ": " +
-              std::string(option->summary) + " (" +
-              std::string(option->values) + ")\n";
+    Options options(scheme.options);
+    for (size_t i = 0; i < scheme.options.size(); ++i) {
+      const Option &option = scheme.options[i];
+      text += "  " + std::string(option.name) + " = " + options.print(i) +
+              ": " + std::string(option.summary) + " (" +
+              std::string(option.values) + ")\n";
     }
   }
   return text;
 }
 
-std::string setOption(const Scheme &scheme, std::string_view name,
-                      std::string_view value, SchemeOptions &options) {
-  if (std::ranges::find(scheme.options, name) == scheme.options.end()) {
-    std::string names;
-    for (std::string_view known : scheme.options)
-      names += (names.empty() ? "" : ", ") + std::string(known);
-    return (names.empty() ? "expected no options"
-                          : "expected one of the options " + names) +
-           ", got \"" + std::string(name) + "\"";
+Made makePlan(const Scheme &scheme, const Request &request) {
+  if (std::string reason = scheme.check(request); !reason.empty())
+    return reason;
+  Made made = scheme.make(request);
+  if (made.plan && request.splitBackward && made.plan->splits.anyWhole()) {
+    made.plan->order = splitBackwards(made.plan->order);
+    made.plan->splits = true;
   }
-  const SchemeOption *option = findSchemeOption(name);
-  if (!option->parse(value, options))
-    return "expected " + std::string(name) + " to be " +
-           std::string(option->values) + ", got \"" + std::string(value) + "\"";
-  return {};
+  return made;
 }
 
-std::string checkPipelines(const Scheme &scheme, const Problem &problem,
-                           const SchemeOptions &options) {
-  auto stages = static_cast<int32_t>(problem.stages.size());
-  int32_t microBatches = problem.microBatches();
-  std::string error = scheme.check(stages, microBatches, options);
-  if (!error.empty())
-    return error;
-  if (problem.workers != stages)
-    return "expected as many workers as stages (" + std::to_string(stages) +
-           "), got " + std::to_string(problem.workers);
-  if (problem.updates != scheme.updates)
-    return scheme.updates == Updates::Flush
-               ? "expected a problem of one step that a flush ends, got one of "
-                 "steps that overlap"
-               : "expected a problem of steps that overlap, with the scheme's "
-                 "updates";
-  std::vector<Pipeline> laid = scheme.place(stages, microBatches, options);
-  if (problem.pipelines.size() != laid.size())
-    return "expected the scheme's " + std::to_string(laid.size()) +
-           (laid.size() == 1 ? " pipeline" : " pipelines") + ", got " +
-           std::to_string(problem.pipelines.size());
-  for (size_t p = 0; p < laid.size(); ++p)
-    if (problem.pipelines[p] != laid[p])
-      return "expected the scheme's direction, placement and micro-batches for "
-             "pipeline " +
-             std::to_string(p);
-  return {};
+Request requestOf(const Problem &problem, Options options) {
+  Request request;
+  static_cast<Workload &>(request) = problem;
+  request.microBatches = problem.microBatches();
+  request.splitBackward = !problem.splits.anyWhole();
+  request.options = std::move(options);
+  return request;
 }
 
-Schedule makeSchedule(const Scheme &scheme, const Problem &problem,
-                      const SchemeOptions &options) {
-  Schedule schedule = scheme.order(problem, options);
-  return problem.splitBackward ? splitBackwards(schedule) : schedule;
+template <typename Formula>
+static const Formula *find(std::span<const Formula> formulas,
+                           const Sizes &sizes) {
+  for (const Formula &formula : formulas)
+    if (formula.isSplit == sizes.isSplit && formula.holds(sizes))
+      return &formula;
+  return nullptr;
+}
+
+const BubbleFormula *findBubbleFormula(const Scheme &scheme,
+                                       const Sizes &sizes) {
+  return find(scheme.bubbleFormulas, sizes);
+}
+
+const PeakFormula *findPeakFormula(const Scheme &scheme, const Sizes &sizes) {
+  return sizes.recomputed ? nullptr : find(scheme.peakFormulas, sizes);
 }
 
 } // namespace chimera::schedule

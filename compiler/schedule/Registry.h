@@ -8,38 +8,32 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_REGISTRY_H
 #define CHIMERA_COMPILER_SCHEDULE_REGISTRY_H
 
-#include "compiler/schedule/Options.h"
-#include "compiler/schedule/Schedule.h"
+#include "compiler/schedule/Formulas.h"
+#include "compiler/schedule/Plan.h"
 
 #include <span>
 #include <string_view>
 
 namespace chimera::schedule {
 
-/// A family of schedules. Parser, help text and tests all walk `schemes()`.
+/// A family of schedules: one file and one row of the registry. Parser, help
+/// text and tests all walk `schemes()`.
 struct Scheme {
   const char *name;
   const char *summary;
-  /// The conditions on D (stages and workers) and N (micro-batches), in words.
+  /// The conditions on D (workers), S (stages) and N (micro-batches), in words.
   const char *needs;
-  /// The options that the scheme knows, by name; it ignores all others.
-  std::span<const std::string_view> options;
-  /// Empty if the scheme can do D and N so, else what is possible instead.
-  /// Requires D and N of at least 1.
-  std::string (*check)(int32_t stages, int32_t microBatches,
-                       const SchemeOptions &options);
-  /// The pipelines with placement and share-out, all of them with
-  /// micro-batches. Requires check to pass.
-  std::vector<Pipeline> (*place)(int32_t stages, int32_t microBatches,
-                                 const SchemeOptions &options);
-  /// The order of whole-backward actions for those pipelines.
-  Schedule (*order)(const Problem &problem, const SchemeOptions &options);
-  /// What a user should know about this choice, or empty: a scheme that is
-  /// valid but that something simpler beats. Requires check to pass.
-  std::string (*note)(int32_t stages, int32_t microBatches,
-                      const SchemeOptions &options);
-  /// When weights change. Problems of the scheme say so too; without a flush
-  /// they have two steps.
+  std::span<const Option> options;
+  /// Empty, or what is possible instead where sizes and options alone rule a
+  /// plan out: cheap, for an editor.
+  std::string (*check)(const Request &request);
+  /// The plan, or why there is none. Requires check to pass.
+  Made (*make)(const Request &request);
+  /// What holds of its own plans, a form that holds in fewer cases before the
+  /// one that contains it.
+  std::span<const BubbleFormula> bubbleFormulas;
+  std::span<const PeakFormula> peakFormulas;
+  /// When weights change in its plans.
   Updates updates = Updates::Flush;
 };
 
@@ -54,22 +48,17 @@ std::string schemeNames();
 /// A line for each scheme and, indented, for each option it knows.
 std::string schemeHelp();
 
-/// Sets the option `name` from `value`. Empty if that worked, else what is
-/// possible: an option that `scheme` does not know, a value that no scheme
-/// takes. Whether the value is possible for D and N, Scheme::check says.
-std::string setOption(const Scheme &scheme, std::string_view name,
-                      std::string_view value, SchemeOptions &options);
+/// The scheme's plan for `request`, or why there is none.
+Made makePlan(const Scheme &scheme, const Request &request);
 
-/// Empty if `scheme` can schedule `problem`: it can do these sizes, and the
-/// pipelines are its own. Else what it expects.
-std::string checkPipelines(const Scheme &scheme, const Problem &problem,
-                           const SchemeOptions &options = {});
+/// The request that `problem` answers, with these options.
+Request requestOf(const Problem &problem, Options options);
 
-/// The scheme's schedule of `problem`, backwards split if the problem says so;
-/// without recomputes, which insertRecompute adds.
-/// Requires checkPipelines with the same options to pass.
-Schedule makeSchedule(const Scheme &scheme, const Problem &problem,
-                      const SchemeOptions &options = {});
+/// The first formula that holds for a scheme's own plan of these sizes, or
+/// null.
+const BubbleFormula *findBubbleFormula(const Scheme &scheme,
+                                       const Sizes &sizes);
+const PeakFormula *findPeakFormula(const Scheme &scheme, const Sizes &sizes);
 
 } // namespace chimera::schedule
 

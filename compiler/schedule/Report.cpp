@@ -66,12 +66,17 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
   std::ranges::sort(report.earlyStages);
 }
 
-static bool isOwnOrder(const Scheme &scheme, const SchemeOptions &options,
-                       const Problem &problem, const Schedule &schedule) {
-  if (!checkPipelines(scheme, problem, options).empty())
-    return false;
-  Schedule own = makeSchedule(scheme, problem, options);
-  return insertRecompute(problem, own).workers == schedule.workers;
+/// The scheme's plan, if `problem` and `schedule` are that of these options,
+/// recomputes inserted.
+static std::optional<Plan> ownPlan(const Scheme &scheme, const Options &options,
+                                   const Problem &problem,
+                                   const Schedule &schedule) {
+  Made made = makePlan(scheme, requestOf(problem, options));
+  if (!made.plan || !comparePlacement(problem, *made.plan).empty() ||
+      made.plan->splits != problem.splits ||
+      insertRecompute(problem, made.plan->order).workers != schedule.workers)
+    return std::nullopt;
+  return std::move(made.plan);
 }
 
 /// Fills in the receive window, its bytes and its makespans.
@@ -103,9 +108,9 @@ static void describeWindow(const Windows &windows, int32_t given,
 }
 
 Report makeReport(std::string name, const Scheme *scheme,
-                  const SchemeOptions &options, int32_t width,
-                  const Problem &problem, const Schedule &schedule,
-                  const TimeScale &scale, int32_t receiveWindow) {
+                  const Options &options, int32_t width, const Problem &problem,
+                  const Schedule &schedule, const TimeScale &scale,
+                  int32_t receiveWindow) {
   Report report;
   report.name = std::move(name);
   report.schedule = scheme ? scheme->name : "";
@@ -147,16 +152,14 @@ Report makeReport(std::string name, const Scheme *scheme,
         "the schedule is none of the known schemes, so no formula is compared");
     return report;
   }
-  if (!isOwnOrder(*scheme, options, problem, schedule)) {
+  std::optional<Plan> own = ownPlan(*scheme, options, problem, schedule);
+  if (!own) {
     report.notes.push_back(
         "the order is not the scheme's own, so no formula is compared");
     return report;
   }
-  if (std::string note =
-          scheme->note(static_cast<int32_t>(problem.stages.size()),
-                       problem.microBatches(), options);
-      !note.empty())
-    report.notes.push_back(note);
+  if (!own->note.empty())
+    report.notes.push_back(own->note);
   if (std::optional<Sizes> sizes = sizesOf(problem, options)) {
     if ((report.bubbleFormula = findBubbleFormula(*scheme, *sizes)))
       report.bubbleValue = report.bubbleFormula->value(*sizes);

@@ -10,7 +10,7 @@
 
 #include "compiler/schedule/AllReduce.h"
 #include "compiler/schedule/Bounds.h"
-#include "compiler/schedule/Formulas.h"
+#include "compiler/schedule/Registry.h"
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/Timeline.h"
 #include "compiler/schedule/Windows.h"
@@ -25,8 +25,8 @@ struct Report {
   std::string schedule;
   /// Null for a schedule of one's own, which no formula is for.
   const Scheme *scheme;
-  SchemeOptions options; ///< of the scheme
-  int32_t width = 1;     ///< data-parallel copies
+  Options options;   ///< of the scheme
+  int32_t width = 1; ///< data-parallel copies
   Problem problem;
   TimeScale scale; ///< of all times
   Timing timing;
@@ -75,9 +75,9 @@ struct Report {
 /// inserted. Requires that `problem` and `schedule` are valid and that the
 /// schedule ends. `receiveWindow` is 0 where the simulator is to choose it.
 Report makeReport(std::string name, const Scheme *scheme,
-                  const SchemeOptions &options, int32_t width,
-                  const Problem &problem, const Schedule &schedule,
-                  const TimeScale &scale = {}, int32_t receiveWindow = 0);
+                  const Options &options, int32_t width, const Problem &problem,
+                  const Schedule &schedule, const TimeScale &scale = {},
+                  int32_t receiveWindow = 0);
 
 /// A form of reports. Parser, help and tests all walk `reportFormats()`.
 struct ReportFormat {

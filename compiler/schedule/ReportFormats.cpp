@@ -62,10 +62,12 @@ template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
   return timesOf(report, times);
 }
 
-template <int64_t StageCost::*time, bool split>
+/// A time of whole backwards, or of split ones: null where there is none.
+template <int64_t StageCost::*time, bool isSplit>
 ordered_json costOf(const Report &report) {
-  return report.problem.splitBackward == split ? cost<time>(report)
-                                               : ordered_json();
+  const Splits &splits = report.problem.splits;
+  return (isSplit ? splits.any() : splits.anyWhole()) ? cost<time>(report)
+                                                      : ordered_json();
 }
 
 /// A word for all stages, or one for each.
@@ -106,10 +108,9 @@ ordered_json versionsOf(const Report &report) {
 
 ordered_json schemeOptionsOf(const Report &report) {
   ordered_json options = ordered_json::object();
-  if (!report.scheme)
-    return options;
-  for (std::string_view name : report.scheme->options)
-    options[std::string(name)] = findSchemeOption(name)->print(report.options);
+  std::span<const Option> table = report.options.table();
+  for (size_t i = 0; i < table.size(); ++i)
+    options[std::string(table[i].name)] = report.options.print(i);
   return options;
 }
 
@@ -141,7 +142,9 @@ constexpr Column kColumns[] = {
     {"schedule", "schedule",
      [](const Report &r) -> ordered_json { return r.schedule; }},
     {"options", "options", schemeOptionsOf},
-    {"stages", "stages (D)",
+    {"workers", "workers (D)",
+     [](const Report &r) -> ordered_json { return r.problem.workers; }},
+    {"stages", "stages (S)",
      [](const Report &r) -> ordered_json { return r.problem.stages.size(); }},
     {"micro_batches", "micro-batches (N)",
      [](const Report &r) -> ordered_json { return r.problem.microBatches(); }},

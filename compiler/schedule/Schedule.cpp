@@ -48,7 +48,8 @@ std::string describe(const Action &action) {
 ActionIds::ActionIds(const Problem &problem)
     : stages(static_cast<int32_t>(problem.stages.size())),
       microBatches(problem.microBatches() * problem.steps),
-      split(problem.splitBackward), covers(microBatches) {
+      splits(problem.splits), isSplit(splits.any()),
+      isMixed(isSplit && splits.anyWhole()), covers(microBatches) {
   int32_t parts = 1;
   int64_t pieces = 0;
   for (size_t p = 0; p < problem.pipelines.size(); ++p) {
@@ -77,21 +78,26 @@ ActionIds::ActionIds(const Problem &problem)
   for (int32_t s = 0; s < stages; ++s) {
     recompute.push_back(problem.recomputeOf(s));
     any |= isRecomputed(s);
-    int64_t kinds = (split ? 2 : 1) + (recompute[s] == Recompute::Fused);
+    int64_t kinds =
+        (isSplit && !isMixed ? 2 : 1) + (recompute[s] == Recompute::Fused);
     needed += kinds * pieces;
+    for (int32_t m = 0; isMixed && m < microBatches; ++m)
+      needed += splits.of(s, m) ? covers[m].parts : 0;
   }
-  eachPart = (split ? 2 : 1) + any;
+  eachPart = (isSplit ? 2 : 1) + any;
   width = 1 + parts * eachPart;
   row = microBatches * width;
   places[static_cast<int>(Kind::Forward)] = kForward;
-  places[static_cast<int>(Kind::Backward)] = split ? -1 : kBackward;
-  places[static_cast<int>(Kind::InputGradient)] = split ? kBackward : -1;
-  places[static_cast<int>(Kind::WeightGradient)] = split ? kWeightGradient : -1;
+  places[static_cast<int>(Kind::Backward)] =
+      isSplit && !isMixed ? -1 : kBackward;
+  places[static_cast<int>(Kind::InputGradient)] = isSplit ? kBackward : -1;
+  places[static_cast<int>(Kind::WeightGradient)] =
+      isSplit ? kWeightGradient : -1;
   places[static_cast<int>(Kind::Recompute)] = any ? kRecompute : -1;
   offsets[kForward] = 0;
   offsets[kBackward] = 1;
   offsets[kWeightGradient] = 2;
-  offsets[kRecompute] = split ? 3 : 2;
+  offsets[kRecompute] = isSplit ? 3 : 2;
 }
 
 std::optional<int64_t> ActionIds::find(Kind kind, int32_t stage,
@@ -111,8 +117,12 @@ bool ActionIds::has(int64_t id) const {
     return covers[microBatch].first == microBatch;
   if ((within - 1) / eachPart >= covers[microBatch].parts)
     return false;
-  return 1 + (within - 1) % eachPart != offsets[kRecompute] ||
-         isRecomputed(static_cast<int32_t>(id / width / microBatches));
+  int32_t offset = 1 + (within - 1) % eachPart;
+  auto stage = static_cast<int32_t>(id / width / microBatches);
+  if (offset == offsets[kRecompute])
+    return isRecomputed(stage);
+  return offset == offsets[kBackward] || !isMixed ||
+         splits.of(stage, microBatch);
 }
 
 bool ActionIds::isOptional(int64_t id) const {
@@ -129,10 +139,10 @@ Action ActionIds::action(int64_t id) const {
   if (within == 0)
     return {Kind::Forward, cover.pipeline, stage, microBatch, cover.count};
   int32_t offset = 1 + (within - 1) % eachPart;
-  Kind kind = offset == offsets[kRecompute] ? Kind::Recompute
-              : !split                      ? Kind::Backward
-              : offset == 1                 ? Kind::InputGradient
-                                            : Kind::WeightGradient;
+  Kind kind = offset == offsets[kRecompute]   ? Kind::Recompute
+              : !splits.of(stage, microBatch) ? Kind::Backward
+              : offset == offsets[kBackward]  ? Kind::InputGradient
+                                              : Kind::WeightGradient;
   return {kind,       cover.pipeline,
           stage,      microBatch,
           1,          static_cast<uint8_t>((within - 1) / eachPart),

@@ -66,8 +66,9 @@ std::string describe(const Action &action);
 /// Gives every action of a problem a number in [0, count()), by stage,
 /// micro-batch and kind: a worker's neighbours in time are neighbours in
 /// memory. Each micro-batch has one pipeline, so that needs no pipeline. Some
-/// numbers stand for nothing where a forward covers several micro-batches, or
-/// where pipelines or stages differ in parts or recomputation: see `has`.
+/// numbers stand for nothing where a forward covers several micro-batches,
+/// where some backwards are split and others whole, or where pipelines or
+/// stages differ in parts or recomputation: see `has`.
 class ActionIds {
 public:
   /// What a number stands for besides stage and micro-batch.
@@ -90,6 +91,10 @@ public:
     int32_t place = placeOf(action.kind);
     if (action.pipeline != cover.pipeline || place < 0 ||
         (place == kRecompute && !isRecomputed(action.stage)))
+      return std::nullopt;
+    if (isMixed && (place == kBackward || place == kWeightGradient) &&
+        splits.of(action.stage, action.microBatch) !=
+            (action.kind != Kind::Backward))
       return std::nullopt;
     bool fits = place == kForward
                     ? action.microBatches == cover.count && action.parts == 1 &&
@@ -153,7 +158,9 @@ private:
   /// parts.
   int64_t row, width;
   int32_t eachPart;
-  bool split;
+  Splits splits;
+  bool isSplit; ///< some backward is
+  bool isMixed; ///< and some is not
   int32_t places[5];
   int32_t offsets[4]; ///< of each place in a part, behind the forward
   int64_t needed = 0;

@@ -104,9 +104,12 @@ private:
     action.parts = static_cast<uint8_t>(parts);
     for (int32_t part = 0; part < parts; ++part) {
       action.part = static_cast<uint8_t>(part);
-      put(problem.splitBackward ? Kind::InputGradient : Kind::Backward);
-      if (problem.splitBackward)
+      if (problem.splits.anyWhole())
+        put(Kind::Backward);
+      if (problem.splits.any()) {
+        put(Kind::InputGradient);
         put(Kind::WeightGradient);
+      }
       if (problem.recomputeOf(action.stage) != Recompute::None)
         put(Kind::Recompute);
     }

@@ -69,7 +69,23 @@ std::string percent(double ratio) {
 
 } // namespace
 
-std::string coverOf(const Problem &problem, const Action &action) {
+/// Which of the pipeline's stages on its worker the action is of, by number.
+static int32_t chunkOf(const Problem &problem, const Action &action) {
+  const std::vector<int32_t> &place =
+      problem.pipelines[action.pipeline].workers;
+  if (problem.workers == std::ssize(place))
+    return 0;
+  auto own = place.begin() + action.stage;
+  return static_cast<int32_t>(std::count(place.begin(), own, *own));
+}
+
+/// Nothing, ', '2, '3, …
+static std::string chunkMark(int32_t chunk) {
+  return chunk == 0 ? "" : chunk == 1 ? "'" : "'" + std::to_string(chunk);
+}
+
+static std::string microBatchesOf(const Problem &problem,
+                                  const Action &action) {
   std::string text = std::to_string(action.microBatch);
   int32_t last = action.microBatch + action.microBatches - 1;
   // 23 beside 2-3 would be read as two and three.
@@ -83,6 +99,10 @@ std::string coverOf(const Problem &problem, const Action &action) {
   if (action.parts <= 26)
     return text + static_cast<char>('a' + action.part);
   return text + "." + std::to_string(action.part);
+}
+
+std::string coverOf(const Problem &problem, const Action &action) {
+  return microBatchesOf(problem, action) + chunkMark(chunkOf(problem, action));
 }
 
 std::string Timeline::axis() const { return slots ? "slot" : scale.unit->axis; }
@@ -152,11 +172,11 @@ std::string describeTimes(const Problem &problem, const TimeScale &scale,
       times += " to " + written(most.*cost, scale, digits);
   };
   addRange("forward", &StageCost::forward);
-  if (problem.splitBackward) {
+  if (problem.splits.anyWhole())
+    addRange("backward", &StageCost::backward);
+  if (problem.splits.any()) {
     addRange("input gradient", &StageCost::inputGradient);
     addRange("weight gradient", &StageCost::weightGradient);
-  } else {
-    addRange("backward", &StageCost::backward);
   }
   if (!problem.recompute.empty())
     addRange("recompute", &StageCost::recompute);

@@ -17,7 +17,8 @@
 namespace chimera::schedule {
 
 /// The micro-batches of `action`, short: "3", "8-11", "0a"; "01" where one
-/// digit is enough for each micro-batch of the problem.
+/// digit is enough for each micro-batch of the problem. Of a worker's second
+/// stage of a pipeline with ', of its third with '2.
 std::string coverOf(const Problem &problem, const Action &action);
 
 /// Characters in a line of text where nobody says how many there are.

@@ -373,7 +373,6 @@ private:
       std::vector<bool> done = {}; ///< micro-batches whose gradients are there
       int64_t inOrder = 0;         ///< all before this are done
     };
-    Kind last = problem.splitBackward ? Kind::WeightGradient : Kind::Backward;
     int64_t each =
         problem.updates == Updates::EachStep ? problem.microBatches() : 1;
     for (size_t w = 0; w < schedule.workers.size(); ++w) {
@@ -386,7 +385,8 @@ private:
         Replica &replica = replicas[action.stage];
         if (action.kind == Kind::Forward)
           checkVersion(w, position, action, replica.updates);
-        if (action.kind != last)
+        if (action.kind != Kind::Backward &&
+            action.kind != Kind::WeightGradient)
           continue;
         replica.done.resize(static_cast<size_t>(problem.microBatches()) *
                             problem.steps);

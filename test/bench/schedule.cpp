@@ -21,6 +21,7 @@
 #include "compiler/schedule/Registry.h"
 #include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/Verify.h"
+#include "compiler/schedule/families/Chimera.h"
 
 #include <benchmark/benchmark.h>
 
@@ -38,12 +39,16 @@ struct Case {
   Concatenation concatenation = Concatenation::Direct;
   bool splitBackward = false;
   Recompute recompute = Recompute::None;
+  int32_t chunks = 1; ///< stages of each worker
 };
 
 constexpr Case kCases[] = {
     {"1f1b", "1f1b"},
     {"1f1b-split", "1f1b", Concatenation::Direct, true},
     {"1f1b-recompute", "1f1b", Concatenation::Direct, false, Recompute::Early},
+    {"interleaved", "interleaved-1f1b", Concatenation::Direct, false,
+     Recompute::None, 2},
+    {"zb-v", "zb-v", Concatenation::Direct, false, Recompute::None, 2},
     {"gpipe", "gpipe"},
     {"gems", "gems"},
     {"pipedream", "pipedream"},
@@ -62,32 +67,33 @@ constexpr std::pair<int32_t, int32_t> kSizes[] = {
     {64, 1024}, {64, 4096}, {128, 8192}};
 
 /// What is to be scheduled and its order.
-std::pair<Problem, Schedule> generate(const Case &what, int32_t stages,
+std::pair<Problem, Schedule> generate(const Case &what, int32_t workers,
                                       int32_t microBatches) {
   const Scheme *scheme = findScheme(what.scheme);
-  SchemeOptions options;
-  options.concatenation = what.concatenation;
-  if (std::string error = scheme->check(stages, microBatches, options);
-      !error.empty())
-    throw std::invalid_argument(error);
-  Problem problem;
-  problem.workers = stages;
-  problem.stages.assign(stages, {.forward = 20,
+  Request request;
+  request.workers = workers;
+  request.microBatches = microBatches;
+  request.options = scheme->options.empty()
+                        ? Options()
+                        : chooseChimera(2, what.concatenation);
+  request.splitBackward = what.splitBackward;
+  size_t stages = static_cast<size_t>(workers) * what.chunks;
+  request.stages.assign(stages, {.forward = 20,
                                  .backward = 40,
                                  .inputGradient = 20,
                                  .weightGradient = 20,
                                  .recompute = 20});
-  problem.bytes.assign(
+  request.bytes.assign(
       stages,
       {.weights = 4000, .optimizer = 8000, .stash = 400, .boundary = 100});
-  problem.link = {1, 1, 100};
-  problem.memoryCaps.assign(stages, int64_t{1} << 40);
-  problem.splitBackward = what.splitBackward;
-  problem.recompute.assign(stages, what.recompute);
-  problem.updates = scheme->updates;
-  problem.steps = scheme->updates == Updates::Flush ? 1 : 2;
-  problem.pipelines = scheme->place(stages, microBatches, options);
-  Schedule schedule = makeSchedule(*scheme, problem, options);
+  request.link = {1, 1, 100};
+  request.memoryCaps.assign(workers, int64_t{1} << 40);
+  request.recompute.assign(stages, what.recompute);
+  Made made = makePlan(*scheme, request);
+  if (!made.plan)
+    throw std::invalid_argument(made.reason);
+  Problem problem = problemOf(request, *made.plan);
+  Schedule schedule = std::move(made.plan->order);
   if (what.recompute != Recompute::None)
     schedule = insertRecompute(problem, schedule);
   return {std::move(problem), std::move(schedule)};
@@ -103,9 +109,9 @@ int64_t count(const Schedule &schedule) {
 /// Times `run` on the schedule of `what`.
 template <typename Run>
 void measure(benchmark::State &state, const Case &what, Run run) {
-  auto stages = static_cast<int32_t>(state.range(0));
+  auto workers = static_cast<int32_t>(state.range(0));
   auto microBatches = static_cast<int32_t>(state.range(1));
-  const auto [problem, schedule] = generate(what, stages, microBatches);
+  const auto [problem, schedule] = generate(what, workers, microBatches);
   if (!check(problem).empty() || !verify(problem, schedule).empty() ||
       !simulate(problem, schedule).complete)
     return state.SkipWithError("expected a valid schedule");

@@ -1,11 +1,11 @@
 // RUN: chimera-opt %s --chimera-partition --verify-diagnostics --split-input-file -o /dev/null
 
-// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, gems, pipedream, pipedream-2bw, got "chimaera"}}
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "chimaera"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
 
 // -----
 
-// expected-error@below {{schedule "chimera" (any D >= 2, any N >= 1): expected at least 2 stages, got 1: one worker has nobody to run in the other direction; use gpipe or 1f1b}}
+// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1: it has nobody to run in the other direction; use gpipe or 1f1b}}
 chimera.pipeline @p stages(1) micro_batches(3) schedule("chimera")
 
 // -----

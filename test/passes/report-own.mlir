@@ -4,7 +4,8 @@
 // RUN: chimera-opt %t.mlir --chimera-report=forward=2 -o /dev/null | FileCheck %s --implicit-check-not=formula
 // CHECK: p: mine {shape = v}, 2 stages, 3 micro-batches
 // CHECK: schedule mine
-// CHECK-NEXT: stages (D) 2
+// CHECK-NEXT: workers (D) 2
+// CHECK-NEXT: stages (S) 2
 // CHECK: makespan 24
 // CHECK: gap to the highest 0.0 %
 // CHECK-NEXT: note the schedule is none of the known schemes, so no formula is compared

@@ -5,7 +5,8 @@
 // TABLE: pipeline d4
 // TABLE-NEXT: schedule chimera
 // TABLE-NEXT: options pipelines = 2, concatenation = direct
-// TABLE-NEXT: stages (D) 4
+// TABLE-NEXT: workers (D) 4
+// TABLE-NEXT: stages (S) 4
 // TABLE-NEXT: micro-batches (N) 8
 // TABLE-NEXT: data-parallel width (W) 3
 // TABLE-NEXT: pipelines (p) 2

@@ -11,7 +11,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, gems, pipedream, pipedream-2bw, got "mine"}}
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "mine"}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("mine") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -178,7 +178,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 // -----
 
 // One worker has no chimera.
-// expected-error@below {{schedule "chimera" (any D >= 2, any N >= 1): expected at least 2 stages, got 1}}
+// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("chimera") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

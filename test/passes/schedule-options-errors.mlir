@@ -3,24 +3,24 @@
 // RUN: chimera-opt %s --chimera-partition --split-input-file --verify-diagnostics
 
 // A scheme that nobody knows.
-// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, gems, pipedream, pipedream-2bw, got "dapple"}}
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "dapple"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("dapple")
 
 // -----
 
 // An option that the scheme does not know.
-// expected-error@below {{schedule "gpipe" (any D >= 1, any N >= 1): expected no options, got "pipelines"}}
+// expected-error@below {{schedule "gpipe" (any D >= 1, S = D, any N >= 1): expected no options, got "pipelines"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("gpipe", {pipelines = 4})
 
 // -----
 
-// expected-error@below {{schedule "pipedream" (any D >= 1, any N >= D): expected no options, got "concatenation"}}
+// expected-error@below {{schedule "pipedream" (any D >= 1, S = D, any N >= D): expected no options, got "concatenation"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("pipedream", {concatenation = "direct"})
 
 // -----
 
 // An option that no scheme knows.
-// expected-error@below {{schedule "chimera" (any D >= 2, any N >= 1): expected one of the options pipelines, concatenation, got "speed"}}
+// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected one of the options pipelines, concatenation, got "speed"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {speed = "warp"})
 
 // -----
@@ -36,23 +36,23 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = 
 
 // -----
 
-// expected-error@below {{expected 2 or 4 pipelines for 4 stages, got 0}}
+// expected-error@below {{expected 2 or 4 pipelines for 4 workers, got 0}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = 0})
 
 // -----
 
-// expected-error@below {{expected 2 pipelines for an odd number of stages (3), got -2}}
+// expected-error@below {{expected 2 pipelines for an odd number of workers (3), got -2}}
 chimera.pipeline @p stages(3) micro_batches(4) schedule("chimera", {pipelines = -2})
 
 // -----
 
 // A number of pipelines that does not divide the stages.
-// expected-error@below {{schedule "chimera" (any D >= 2, any N >= 1): expected 2, 4 or 8 pipelines for 8 stages, got 6}}
+// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected 2, 4 or 8 pipelines for 8 workers, got 6}}
 chimera.pipeline @p stages(8) micro_batches(8) schedule("chimera", {pipelines = 6})
 
 // -----
 
-// expected-error@below {{expected 2 pipelines for an odd number of stages (5), got 4}}
+// expected-error@below {{expected 2 pipelines for an odd number of workers (5), got 4}}
 chimera.pipeline @p stages(5) micro_batches(8) schedule("chimera", {pipelines = 4})
 
 // -----
@@ -64,20 +64,20 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = 
 // -----
 
 // Too few stages or micro-batches.
-// expected-error@below {{schedule "chimera" (any D >= 2, any N >= 1): expected at least 2 stages, got 1: one worker has nobody to run in the other direction; use gpipe or 1f1b}}
+// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1: it has nobody to run in the other direction; use gpipe or 1f1b}}
 chimera.pipeline @p stages(1) micro_batches(4) schedule("chimera")
 
 // -----
 
-// expected-error@below {{schedule "gems" (any D >= 2, any N >= 1): expected at least 2 stages, got 1}}
+// expected-error@below {{schedule "gems" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1}}
 chimera.pipeline @p stages(1) micro_batches(4) schedule("gems")
 
 // -----
 
-// expected-error@below {{schedule "pipedream" (any D >= 1, any N >= D): expected at least as many micro-batches a step as stages (4), got 3}}
+// expected-error@below {{schedule "pipedream" (any D >= 1, S = D, any N >= D): expected at least as many micro-batches a step as workers (4), got 3}}
 chimera.pipeline @p stages(4) micro_batches(3) schedule("pipedream")
 
 // -----
 
-// expected-error@below {{schedule "pipedream-2bw" (any D >= 1, any N >= D): expected at least as many micro-batches a step as stages (4), got 3}}
+// expected-error@below {{schedule "pipedream-2bw" (any D >= 1, S = D, any N >= D): expected at least as many micro-batches a step as workers (4), got 3}}
 chimera.pipeline @p stages(4) micro_batches(3) schedule("pipedream-2bw")

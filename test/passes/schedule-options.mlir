@@ -34,8 +34,8 @@
 // HELP: gpipe
 // HELP: 1f1b
 // HELP: gems
-// HELP: pipedream: {{.*}} (any D >= 1, any N >= D)
-// HELP: pipedream-2bw: {{.*}} (any D >= 1, any N >= D)
+// HELP: pipedream: {{.*}} (any D >= 1, S = D, any N >= D)
+// HELP: pipedream-2bw: {{.*}} (any D >= 1, S = D, any N >= D)
 
 //--- four.mlir
 chimera.pipeline @p stages(8) micro_batches(8) schedule("chimera", {pipelines = 4})

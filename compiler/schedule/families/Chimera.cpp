@@ -52,51 +52,68 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/families/Chimera.h"
+
 #include "compiler/schedule/families/Families.h"
 
 #include <algorithm>
 
 namespace chimera::schedule {
 
-std::vector<Pipeline> placeBothWays(int32_t stages, int32_t shift) {
-  std::vector<Pipeline> pipelines(2);
-  pipelines[1].up = true;
-  for (int32_t s = 0; s < stages; ++s) {
-    pipelines[0].workers.push_back((s + shift) % stages);
-    pipelines[1].workers.push_back((stages - 1 - s + shift) % stages);
-  }
-  return pipelines;
+/// By the number of the enumerator.
+static constexpr std::string_view kConcatenations[] = {
+    "direct", "eager", "doubling", "fine-tuned-doubling", "halving"};
+
+static constexpr Option kOptions[] = {
+    {"pipelines", "copies of the model, half of them down and half up",
+     "2f for an f that divides half of the stages", 2},
+    {"concatenation", "how basic units follow each other",
+     "direct, eager, doubling, fine-tuned-doubling or halving",
+     static_cast<int32_t>(Concatenation::Direct), kConcatenations}};
+
+std::span<const Option> chimeraOptions() { return kOptions; }
+
+int32_t pipelinesOf(const Options &options) { return options[0]; }
+
+Concatenation concatenationOf(const Options &options) {
+  return static_cast<Concatenation>(options[1]);
+}
+
+Options chooseChimera(int32_t pipelines, Concatenation concatenation) {
+  Options options(kOptions);
+  options.set(0, pipelines);
+  options.set(1, static_cast<int32_t>(concatenation));
+  return options;
 }
 
 namespace {
 
-constexpr std::string_view kOptions[] = {"pipelines", "concatenation"};
-
-/// "2, 4 or 8": every even divisor of `stages`.
-std::string possiblePipelines(int32_t stages) {
+/// "2, 4 or 8": every even divisor of `workers`.
+std::string possiblePipelines(int32_t workers) {
   std::string text, last;
-  for (int32_t count = 2; count <= stages; count += 2)
-    if (stages % count == 0) {
+  for (int32_t count = 2; count <= workers; count += 2)
+    if (workers % count == 0) {
       text += (text.empty() || last.empty() ? "" : ", ") + last;
       last = std::to_string(count);
     }
   return text + (text.empty() ? "" : " or ") + last;
 }
 
-std::string checkChimera(int32_t stages, int32_t,
-                         const SchemeOptions &options) {
-  if (stages < 2)
-    return "expected at least 2 stages, got 1: one worker has nobody to run in "
-           "the other direction; use gpipe or 1f1b";
-  int32_t pipelines = options.pipelines;
-  if (stages % 2 != 0 && pipelines != 2)
-    return "expected 2 pipelines for an odd number of stages (" +
-           std::to_string(stages) + "), got " + std::to_string(pipelines);
-  if (stages % 2 == 0 &&
-      (pipelines < 2 || pipelines % 2 != 0 || stages % pipelines != 0))
-    return "expected " + possiblePipelines(stages) + " pipelines for " +
-           std::to_string(stages) + " stages, got " + std::to_string(pipelines);
-  return {};
+std::string checkChimera(const Request &request) {
+  int32_t workers = request.workers;
+  if (workers < 2)
+    return "expected at least 2 workers, got 1: it has nobody to run in the "
+           "other direction; use gpipe or 1f1b";
+  int32_t pipelines = pipelinesOf(request.options);
+  if (workers % 2 != 0 && pipelines != 2)
+    return "expected 2 pipelines for an odd number of workers (" +
+           std::to_string(workers) + "), got " + std::to_string(pipelines);
+  if (workers % 2 == 0 &&
+      (pipelines < 2 || pipelines % 2 != 0 || workers % pipelines != 0))
+    return "expected " + possiblePipelines(workers) + " pipelines for " +
+           std::to_string(workers) + " workers, got " +
+           std::to_string(pipelines);
+  return checkOneStageEach(request);
 }
 
 /// Tokens first, first + 1, … that run as one table of slots.
@@ -108,7 +125,7 @@ struct Unit {
 
 /// What runs, and how: the units of tokens. A token is what one backward runs,
 /// a micro-batch or half of one, or both of a pair where `each` is 2.
-struct Plan {
+struct Table {
   int32_t stages, pipelines;
   Concatenation concatenation;
   int32_t parts;  ///< of a micro-batch
@@ -116,17 +133,17 @@ struct Plan {
   int32_t each = 1;
   std::vector<Unit> units;
 
-  Plan(int32_t stages, int32_t microBatches, const SchemeOptions &options)
-      : stages(stages), pipelines(options.pipelines),
-        concatenation(options.concatenation),
+  explicit Table(const Request &request)
+      : stages(request.stageCount()), pipelines(pipelinesOf(request.options)),
+        concatenation(concatenationOf(request.options)),
         parts(concatenation == Concatenation::Halving ? 2 : 1),
-        pieces(microBatches * parts) {
+        pieces(request.microBatches * parts) {
     int32_t size = stages - stages % 2;
     int32_t tokens = pieces;
     int32_t first = 0;
     if (!isOneByOne(concatenation)) {
       // Half a unit of halves would cut forwards.
-      if (pipelines == 2 && microBatches % size == 0) {
+      if (pipelines == 2 && request.microBatches % size == 0) {
         for (; tokens - first >= 2 * size; first += 2 * size)
           units.push_back({first, 2 * size, true});
       } else {
@@ -187,29 +204,27 @@ struct Plan {
 
 /// Down pipeline i has stage s on worker s + i D/f, up pipeline i runs the
 /// other way over the same workers.
-std::vector<Pipeline> placeChimera(int32_t stages, int32_t microBatches,
-                                   const SchemeOptions &options) {
-  Plan plan(stages, microBatches, options);
+std::vector<Pipeline> placeChimera(const Table &table) {
   // The first unit is the fullest and shares out in the order of pipelines:
   // the others get no micro-batches, and there may be very many.
-  int32_t used = std::min(plan.pipelines, plan.units.front().count);
+  int32_t used = std::min(table.pipelines, table.units.front().count);
   std::vector<Pipeline> pipelines;
   for (int32_t i = 0; 2 * i < used; ++i)
-    for (Pipeline &pipeline :
-         placeBothWays(stages, i * (stages / (options.pipelines / 2))))
+    for (Pipeline &pipeline : placeBothWays(
+             table.stages, i * (table.stages / (table.pipelines / 2))))
       pipelines.push_back(std::move(pipeline));
   pipelines.resize(used);
-  for (const Unit &unit : plan.units)
+  for (const Unit &unit : table.units)
     for (int32_t p = 0; p < used; ++p)
-      for (int32_t j = 0; j < plan.share(unit, p); j += plan.perSlot(unit))
-        plan.forEachForward(unit, plan.token(unit, p, j),
-                            [&](int32_t first, int32_t count) {
-                              pipelines[p].forwards.push_back(count);
-                              for (int32_t i = 0; i < count; ++i)
-                                pipelines[p].microBatches.push_back(first + i);
-                            });
+      for (int32_t j = 0; j < table.share(unit, p); j += table.perSlot(unit))
+        table.forEachForward(unit, table.token(unit, p, j),
+                             [&](int32_t first, int32_t count) {
+                               pipelines[p].forwards.push_back(count);
+                               for (int32_t i = 0; i < count; ++i)
+                                 pipelines[p].microBatches.push_back(first + i);
+                             });
   for (Pipeline &pipeline : pipelines) {
-    pipeline.backwardParts = plan.parts;
+    pipeline.backwardParts = table.parts;
     if (std::ranges::count(pipeline.forwards, 1) ==
         std::ssize(pipeline.forwards))
       pipeline.forwards.clear();
@@ -225,24 +240,24 @@ struct Slot {
   int32_t pipeline, stage, token;
 };
 
-void appendSlot(const Plan &plan, const Slot &slot, Schedule &schedule,
+void appendSlot(const Table &table, const Slot &slot, Schedule &schedule,
                 int32_t worker) {
   auto append = [&](int32_t microBatch, int32_t count, int32_t part) {
     bool isPart = slot.kind == Kind::Backward;
     schedule.workers[worker].push_back(
         {slot.kind, slot.pipeline, slot.stage, microBatch,
          static_cast<uint16_t>(count), static_cast<uint8_t>(part),
-         static_cast<uint8_t>(isPart ? plan.parts : 1)});
-    if (plan.hasSlots())
+         static_cast<uint8_t>(isPart ? table.parts : 1)});
+    if (table.hasSlots())
       schedule.slots[worker].push_back(slot.number);
   };
   if (slot.kind == Kind::Forward)
-    plan.forEachForward(
+    table.forEachForward(
         *slot.unit, slot.token,
         [&](int32_t first, int32_t count) { append(first, count, 0); });
   else
-    plan.forEachBackward(slot.token,
-                         [&](int32_t m, int32_t part) { append(m, 1, part); });
+    table.forEachBackward(slot.token,
+                          [&](int32_t m, int32_t part) { append(m, 1, part); });
 }
 
 /// Exchanges first-stage forwards with the first-stage backwards right before
@@ -267,53 +282,50 @@ void hurryFirstForwards(std::vector<Slot> &row) {
 /// further than their runs of D/(2f) tokens reach. For odd D the up pipeline's
 /// one slot changes the parity. With pairs the j-th pair's forwards share slot
 /// 2j + s.
-Schedule orderChimera(const Problem &problem, const SchemeOptions &options) {
-  auto stages = static_cast<int32_t>(problem.stages.size());
-  Plan plan(stages, problem.microBatches(), options);
+Made makeChimera(const Request &request) {
+  Table table(request);
+  Plan plan;
+  plan.pipelines = placeChimera(table);
+  int32_t stages = table.stages;
   std::vector<Slot> row;
   auto fill = [&](int32_t p, int32_t s) {
-    int64_t start = problem.pipelines[p].up ? stages % 2 : 0;
-    for (const Unit &unit : plan.units) {
-      int32_t perSlot = plan.perSlot(unit);
-      for (int32_t j = 0; j < plan.share(unit, p); ++j) {
-        int32_t token = plan.token(unit, p, j);
+    int64_t start = plan.pipelines[p].up ? stages % 2 : 0;
+    for (const Unit &unit : table.units) {
+      int32_t perSlot = table.perSlot(unit);
+      for (int32_t j = 0; j < table.share(unit, p); ++j) {
+        int32_t token = table.token(unit, p, j);
         if (j % perSlot == 0)
           row.push_back({start + 2 * (j / perSlot) + s, &unit, Kind::Forward, p,
                          s, token});
         row.push_back({start + 2 * j + 2 * stages - 1 - s, &unit,
                        Kind::Backward, p, s, token});
       }
-      start += plan.period(unit);
+      start += table.period(unit);
     }
   };
   std::vector<std::vector<std::pair<int32_t, int32_t>>> replicas(
-      problem.workers); // pipelines and stages of each
-  for (size_t p = 0; p < problem.pipelines.size(); ++p)
+      request.workers); // pipelines and stages of each
+  for (size_t p = 0; p < plan.pipelines.size(); ++p)
     for (int32_t s = 0; s < stages; ++s)
-      replicas[problem.pipelines[p].workers[s]].emplace_back(p, s);
-  Schedule schedule;
-  schedule.workers.resize(problem.workers);
-  if (plan.hasSlots())
-    schedule.slots.resize(problem.workers);
-  for (int32_t w = 0; w < problem.workers; ++w) {
+      replicas[plan.pipelines[p].workers[s]].emplace_back(p, s);
+  Schedule &schedule = plan.order;
+  schedule.workers.resize(request.workers);
+  if (table.hasSlots())
+    schedule.slots.resize(request.workers);
+  for (int32_t w = 0; w < request.workers; ++w) {
     row.clear();
     for (auto [p, s] : replicas[w])
       fill(p, s);
     std::ranges::sort(row, {}, &Slot::number);
-    if (options.concatenation == Concatenation::Eager)
+    if (table.concatenation == Concatenation::Eager)
       hurryFirstForwards(row);
     for (const Slot &slot : row)
-      appendSlot(plan, slot, schedule, w);
+      appendSlot(table, slot, schedule, w);
   }
-  return schedule;
-}
-
-std::string noteChimera(int32_t stages, int32_t microBatches,
-                        const SchemeOptions &options) {
-  if (std::ssize(placeChimera(stages, microBatches, options)) != stages)
-    return {};
-  return "with as many pipelines as stages every worker holds the whole model: "
-         "plain data parallelism does the same without messages";
+  if (std::ssize(plan.pipelines) == stages)
+    plan.note = "with as many pipelines as stages every worker holds the whole "
+                "model: plain data parallelism does the same without messages";
+  return plan;
 }
 
 } // namespace
@@ -322,11 +334,11 @@ const Scheme kChimera = {
     "chimera",
     "bidirectional pipelines: 2f copies of the model, half of them down and "
     "half up",
-    "any D >= 2, any N >= 1",
+    "any D >= 2, S = D, any N >= 1",
     kOptions,
     checkChimera,
-    placeChimera,
-    orderChimera,
-    noteChimera};
+    makeChimera,
+    chimeraBubbles(),
+    chimeraPeaks()};
 
 } // namespace chimera::schedule

@@ -19,21 +19,33 @@ namespace chimera::schedule {
 extern const Scheme kChimera;
 extern const Scheme kGems;
 extern const Scheme kGPipe;
+extern const Scheme kInterleaved1F1B;
 extern const Scheme kOneForwardOneBackward;
 extern const Scheme kPipeDream;
 extern const Scheme kPipeDream2BW;
+extern const Scheme kZBV;
+
+/// For schemes that have one stage of a pipeline on each worker.
+std::string checkOneStageEach(const Request &request);
+
+/// One pipeline with all micro-batches of the request, its stage s on worker
+/// `workerOf(s)`.
+template <typename WorkerOf>
+std::vector<Pipeline> placeOne(const Request &request, WorkerOf workerOf) {
+  Pipeline pipeline;
+  for (int32_t s = 0; s < request.stageCount(); ++s)
+    pipeline.workers.push_back(workerOf(s));
+  for (int32_t m = 0; m < request.microBatches; ++m)
+    pipeline.microBatches.push_back(m);
+  return {pipeline};
+}
 
 /// One pipeline down the workers, stage s on worker s, with all micro-batches.
-std::vector<Pipeline> placeLinear(int32_t stages, int32_t microBatches,
-                                  const SchemeOptions &options);
+std::vector<Pipeline> placeLinear(const Request &request);
 
 /// One pipeline in each direction, without micro-batches: down has stage s on
 /// worker s, up on worker D-1-s, both shifted down the ring by `shift`.
-std::vector<Pipeline> placeBothWays(int32_t stages, int32_t shift = 0);
-
-/// For schemes that can do all sizes, and of which nothing need be said.
-std::string checkNothing(int32_t stages, int32_t microBatches,
-                         const SchemeOptions &options);
+std::vector<Pipeline> placeBothWays(int32_t workers, int32_t shift = 0);
 
 } // namespace chimera::schedule
 

@@ -21,39 +21,35 @@
 
 namespace chimera::schedule {
 
-std::string checkNothing(int32_t, int32_t, const SchemeOptions &) { return {}; }
-
-std::vector<Pipeline> placeLinear(int32_t stages, int32_t microBatches,
-                                  const SchemeOptions &) {
-  Pipeline pipeline;
-  for (int32_t s = 0; s < stages; ++s)
-    pipeline.workers.push_back(s);
-  for (int32_t m = 0; m < microBatches; ++m)
-    pipeline.microBatches.push_back(m);
-  return {pipeline};
-}
-
 namespace {
 
-Schedule orderGPipe(const Problem &problem, const SchemeOptions &) {
-  Schedule schedule;
-  schedule.workers.resize(problem.workers);
-  for (int32_t w = 0; w < problem.workers; ++w)
+Made makeGPipe(const Request &request) {
+  Plan plan;
+  plan.pipelines = placeLinear(request);
+  plan.order.workers.resize(request.workers);
+  for (int32_t w = 0; w < request.workers; ++w)
     for (Kind kind : {Kind::Forward, Kind::Backward})
-      for (int32_t m : problem.pipelines[0].microBatches)
-        schedule.workers[w].push_back({kind, 0, w, m});
-  return schedule;
+      for (int32_t m = 0; m < request.microBatches; ++m)
+        plan.order.workers[w].push_back({kind, 0, w, m});
+  return plan;
 }
+
+constexpr BubbleFormula kBubbles[] = {
+    {"(D-1)/(N+D-1)", "all N", kTable2, always, linearBubble}};
+
+constexpr PeakFormula kPeaks[] = {
+    {"N", "all N", kTable2, always,
+     [](const Sizes &s) { return std::pair(s.microBatches, s.microBatches); }}};
 
 } // namespace
 
 const Scheme kGPipe = {"gpipe",
                        "all forwards, then all backwards",
-                       "any D >= 1, any N >= 1",
+                       "any D >= 1, S = D, any N >= 1",
                        {},
-                       checkNothing,
-                       placeLinear,
-                       orderGPipe,
-                       checkNothing};
+                       checkOneStageEach,
+                       makeGPipe,
+                       kBubbles,
+                       kPeaks};
 
 } // namespace chimera::schedule

@@ -20,24 +20,25 @@
 
 #include "compiler/schedule/families/Families.h"
 
+#include <algorithm>
+
 namespace chimera::schedule {
 
 namespace {
 
-std::string checkGems(int32_t stages, int32_t, const SchemeOptions &) {
-  if (stages < 2)
-    return "expected at least 2 stages, got 1: one worker has nobody to run in "
-           "the other direction; use gpipe or 1f1b";
-  return {};
+std::string checkGems(const Request &request) {
+  if (request.workers < 2)
+    return "expected at least 2 workers, got 1: it has nobody to run in the "
+           "other direction; use gpipe or 1f1b";
+  return checkOneStageEach(request);
 }
 
 /// Even micro-batches go down, odd ones up.
-std::vector<Pipeline> placeGems(int32_t stages, int32_t microBatches,
-                                const SchemeOptions &) {
-  std::vector<Pipeline> pipelines = placeBothWays(stages);
-  for (int32_t m = 0; m < microBatches; ++m)
+std::vector<Pipeline> placeGems(const Request &request) {
+  std::vector<Pipeline> pipelines = placeBothWays(request.workers);
+  for (int32_t m = 0; m < request.microBatches; ++m)
     pipelines[m % 2].microBatches.push_back(m);
-  if (microBatches == 1)
+  if (request.microBatches == 1)
     pipelines.pop_back();
   return pipelines;
 }
@@ -46,29 +47,41 @@ std::vector<Pipeline> placeGems(int32_t stages, int32_t microBatches,
 /// which enters at the worker where the one before turns round: with f and b
 /// the times of a forward and a backward, D(f+b) + (N-1)(D max(f,b) +
 /// min(f,b)) in all.
-Schedule orderGems(const Problem &problem, const SchemeOptions &) {
-  Schedule schedule;
-  schedule.workers.resize(problem.workers);
-  for (int32_t m = 0; m < problem.microBatches(); ++m) {
-    const Pipeline &pipeline = problem.pipelines[m % 2];
-    for (size_t s = 0; s < pipeline.workers.size(); ++s)
+Made makeGems(const Request &request) {
+  Plan plan;
+  plan.pipelines = placeGems(request);
+  plan.order.workers.resize(request.workers);
+  for (int32_t m = 0; m < request.microBatches; ++m)
+    for (int32_t s = 0; s < request.stageCount(); ++s)
       for (Kind kind : {Kind::Forward, Kind::Backward})
-        schedule.workers[pipeline.workers[s]].push_back(
-            {kind, m % 2, static_cast<int32_t>(s), m});
-  }
-  return schedule;
+        plan.order.workers[plan.pipelines[m % 2].workers[s]].push_back(
+            {kind, m % 2, s, m});
+  return plan;
 }
+
+constexpr BubbleFormula kBubbles[] = {
+    {"1 - N(f+b)/T, T = D(f+b) + (N-1)(D max(f,b) + min(f,b))", "all N",
+     kMeasured, always, [](const Sizes &s) {
+       auto [less, more] = std::minmax(s.forward, s.backward);
+       return idleShare(s,
+                        s.workers * (s.forward + s.backward) +
+                            (s.microBatches - 1) * (s.workers * more + less));
+     }}};
+
+constexpr PeakFormula kPeaks[] = {
+    {"1", "all N", kTable2, always,
+     [](const Sizes &) { return std::pair<int64_t, int64_t>(1, 1); }}};
 
 } // namespace
 
 const Scheme kGems = {
     "gems",
     "two copies of the model take turns: least memory, most idle time",
-    "any D >= 2, any N >= 1",
+    "any D >= 2, S = D, any N >= 1",
     {},
     checkGems,
-    placeGems,
-    orderGems,
-    checkNothing};
+    makeGems,
+    kBubbles,
+    kPeaks};
 
 } // namespace chimera::schedule

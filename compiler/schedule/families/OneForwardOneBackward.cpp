@@ -26,34 +26,40 @@ namespace chimera::schedule {
 namespace {
 
 /// Worker w warms up with min(N, D-1-w) forwards, alternates, and drains.
-Schedule order1F1B(const Problem &problem, const SchemeOptions &) {
-  const std::vector<int32_t> &batches = problem.pipelines[0].microBatches;
-  auto count = static_cast<int32_t>(batches.size());
-  Schedule schedule;
-  schedule.workers.resize(problem.workers);
-  for (int32_t w = 0; w < problem.workers; ++w) {
-    std::vector<Action> &row = schedule.workers[w];
-    int32_t warmUp = std::min(count, problem.workers - 1 - w);
+Made make1F1B(const Request &request) {
+  Plan plan;
+  plan.pipelines = placeLinear(request);
+  plan.order.workers.resize(request.workers);
+  int32_t count = request.microBatches;
+  for (int32_t w = 0; w < request.workers; ++w) {
+    std::vector<Action> &row = plan.order.workers[w];
+    int32_t warmUp = std::min(count, request.workers - 1 - w);
     for (int32_t i = 0; i < count + warmUp; ++i) {
       if (i < count)
-        row.push_back({Kind::Forward, 0, w, batches[i]});
+        row.push_back({Kind::Forward, 0, w, i});
       if (i >= warmUp)
-        row.push_back({Kind::Backward, 0, w, batches[i - warmUp]});
+        row.push_back({Kind::Backward, 0, w, i - warmUp});
     }
   }
-  return schedule;
+  return plan;
 }
+
+constexpr BubbleFormula kBubbles[] = {
+    {"(D-1)/(N+D-1)", "all N", kTable2, always, linearBubble}};
+
+constexpr PeakFormula kPeaks[] = {
+    {"1 to min(N, D)", "all N", kTable2, always, upToWorkers}};
 
 } // namespace
 
 const Scheme kOneForwardOneBackward = {
     "1f1b",
     "one forward, one backward, with a flush (DAPPLE)",
-    "any D >= 1, any N >= 1",
+    "any D >= 1, S = D, any N >= 1",
     {},
-    checkNothing,
-    placeLinear,
-    order1F1B,
-    checkNothing};
+    checkOneStageEach,
+    make1F1B,
+    kBubbles,
+    kPeaks};
 
 } // namespace chimera::schedule

@@ -29,47 +29,58 @@ namespace chimera::schedule {
 namespace {
 
 /// Fewer micro-batches could not fill the pipeline before a step's body.
-std::string checkPipeDream(int32_t stages, int32_t microBatches,
-                           const SchemeOptions &) {
-  if (microBatches < stages)
-    return "expected at least as many micro-batches a step as stages (" +
-           std::to_string(stages) + "), got " + std::to_string(microBatches);
-  return {};
+std::string checkPipeDream(const Request &request) {
+  if (request.microBatches < request.workers)
+    return "expected at least as many micro-batches a step as workers (" +
+           std::to_string(request.workers) + "), got " +
+           std::to_string(request.microBatches);
+  return checkOneStageEach(request);
 }
 
 /// Worker w runs D-1-w forwards, then a forward and a backward in turn.
-Schedule orderPipeDream(const Problem &problem, const SchemeOptions &) {
-  int32_t each = problem.microBatches(), all = each * problem.steps;
-  Schedule schedule;
-  schedule.workers.resize(problem.workers);
-  for (int32_t w = 0; w < problem.workers; ++w) {
-    std::vector<Action> &row = schedule.workers[w];
-    int32_t warmUp = problem.workers - 1 - w;
+Plan planOf(const Request &request, Updates updates, std::string note) {
+  Plan plan;
+  plan.pipelines = placeLinear(request);
+  plan.updates = updates;
+  plan.note = std::move(note);
+  int32_t each = request.microBatches, all = 2 * each;
+  plan.order.workers.resize(request.workers);
+  for (int32_t w = 0; w < request.workers; ++w) {
+    std::vector<Action> &row = plan.order.workers[w];
+    int32_t warmUp = request.workers - 1 - w;
     for (int32_t i = 0; i < all + warmUp; ++i) {
       if (i < all)
         row.push_back({Kind::Forward, 0, w, i});
       if (i >= warmUp)
         row.push_back({Kind::Backward, 0, w, i - warmUp});
     }
-    if (problem.steps == 2)
-      schedule.bodies.push_back({warmUp, warmUp + 2 * each});
+    plan.order.bodies.push_back({warmUp, warmUp + 2 * each});
   }
-  return schedule;
+  return plan;
 }
 
-std::string notePipeDream(int32_t stages, int32_t, const SchemeOptions &) {
-  if (stages == 1)
-    return {};
-  return "a gradient is applied to newer weights than those it was computed "
-         "from: the first stage's are " +
-         std::to_string(stages - 1) + (stages == 2 ? " update" : " updates") +
-         " older";
+Made makePipeDream(const Request &request) {
+  std::string note;
+  if (request.workers > 1)
+    note = "a gradient is applied to newer weights than those it was computed "
+           "from: the first stage's are " +
+           std::to_string(request.workers - 1) +
+           (request.workers == 2 ? " update" : " updates") + " older";
+  return planOf(request, Updates::EachMicroBatch, note);
 }
 
-std::string note2BW(int32_t, int32_t, const SchemeOptions &) {
-  return "a gradient is applied to newer weights than those it was computed "
-         "from: all stages' are one update older";
+Made make2BW(const Request &request) {
+  return planOf(request, Updates::EachStep,
+                "a gradient is applied to newer weights than those it was "
+                "computed from: all stages' are one update older");
 }
+
+constexpr BubbleFormula kBubbles[] = {{"0", "steady state, all N", kTable2,
+                                       always,
+                                       [](const Sizes &) { return 0.0; }}};
+
+constexpr PeakFormula kPeaks[] = {
+    {"1 to D", "all N", kTable2, always, upToWorkers}};
 
 } // namespace
 
@@ -77,24 +88,24 @@ const Scheme kPipeDream = {
     "pipedream",
     "one forward, one backward, without a flush: an update after each "
     "micro-batch, up to D versions of the weights",
-    "any D >= 1, any N >= D",
+    "any D >= 1, S = D, any N >= D",
     {},
     checkPipeDream,
-    placeLinear,
-    orderPipeDream,
-    notePipeDream,
+    makePipeDream,
+    kBubbles,
+    kPeaks,
     Updates::EachMicroBatch};
 
 const Scheme kPipeDream2BW = {
     "pipedream-2bw",
     "one forward, one backward, without a flush: an update a step, two "
     "versions of the weights",
-    "any D >= 1, any N >= D",
+    "any D >= 1, S = D, any N >= D",
     {},
     checkPipeDream,
-    placeLinear,
-    orderPipeDream,
-    note2BW,
+    make2BW,
+    kBubbles,
+    kPeaks,
     Updates::EachStep};
 
 } // namespace chimera::schedule

@@ -80,14 +80,14 @@ TEST(Bounds, OneMachineOnALineWithSplitBackwards) {
 TEST(Bounds, OneMachineInTwoDirections) {
   const Scheme &chimera = *findScheme("chimera");
   for (int32_t d = 2; d <= 16; ++d)
-    for (const SchemeOptions &options : choices(chimera, d)) {
-      if (options.concatenation == Concatenation::Doubling ||
-          options.concatenation == Concatenation::Halving)
+    for (const Choice &choice : choices(chimera, d)) {
+      if (concatenationOf(choice) == Concatenation::Doubling ||
+          concatenationOf(choice) == Concatenation::Halving)
         continue;
-      Case c = makeCase("chimera", d, 4 * d, {3, 7, 1, 1}, false, options);
-      int64_t ends = d % 2 ? (d - 1) / 2 : d / options.pipelines - 1;
+      Case c = makeCase("chimera", d, 4 * d, {3, 7, 1, 1}, false, choice);
+      int64_t ends = d % 2 ? (d - 1) / 2 : d / pipelinesOf(choice) - 1;
       EXPECT_EQ(timeOf(c.problem, "LB2"), (4 * d + ends) * 10)
-          << nameOf(chimera, d, 4 * d, options);
+          << nameOf(chimera, d, 4 * d, choice);
     }
 }
 
@@ -100,7 +100,7 @@ TEST(Bounds, OneMachineWithVirtualStages) {
         Problem problem;
         problem.workers = d;
         problem.stages.assign(2 * d, {1, 2, 1, 1});
-        problem.splitBackward = split;
+        problem.splits = split;
         Pipeline pipeline;
         for (int32_t s = 0; s < 2 * d; ++s)
           pipeline.workers.push_back(s < d    ? s
@@ -123,7 +123,7 @@ TEST(Bounds, CriticalPath) {
   Case c = makeCase("1f1b", 4, 1, {2, 5, 3, 4});
   c.problem.link.alpha = 10;
   EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 7 + 6 * 10);
-  c.problem.splitBackward = true;
+  c.problem.splits = true;
   EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 2 + 4 * 3 + 4 + 6 * 10);
   // A weight gradient far down can outlast the way back.
   c.problem.stages[3].weightGradient = 1000;
@@ -154,7 +154,7 @@ TEST(Bounds, MemoryOnAV) {
   Problem problem;
   problem.workers = 4;
   problem.stages.assign(8, {1, 2, 1, 1});
-  problem.splitBackward = true;
+  problem.splits = true;
   problem.pipelines = {{false, {0, 1, 2, 3, 3, 2, 1, 0}, {0, 1, 2, 3}}};
   problem.bytes.assign(8, {0, 0, 1, 0});
   problem.memoryCaps.assign(4, 1);

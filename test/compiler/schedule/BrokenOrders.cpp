@@ -121,7 +121,7 @@ const Broken kBroken[] = {
     {"WholeWhereSplit",
      [] {
        Case c = makeCase("gpipe", 1, 1);
-       c.problem.splitBackward = true;
+       c.problem.splits = true;
        return c;
      },
      {"unknown-action: worker 0: B0.0 is no action of the problem",

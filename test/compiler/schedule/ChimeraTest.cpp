@@ -111,12 +111,12 @@ std::vector<int32_t> shareOut(int32_t count, int32_t pipelines) {
 /// pipeline of odd D one later, and units follow each other after 2D slots.
 TEST(Chimera, HasTheSlotsOfTheFormula) {
   for (int32_t d = 2; d <= 24; ++d)
-    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-      if (options.concatenation != Concatenation::Direct)
+    for (const Choice &choice : choices(*findScheme("chimera"), d)) {
+      if (concatenationOf(choice) != Concatenation::Direct)
         continue;
-      int32_t unit = d - d % 2, p = options.pipelines;
+      int32_t unit = d - d % 2, p = pipelinesOf(choice);
       for (int32_t n : {1, 2, d - 1, d, d + 1, 2 * d + d / 2, 3 * d}) {
-        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, options));
+        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
         // Micro-batch to pipeline and first slot.
         std::map<int32_t, std::pair<int32_t, int64_t>> stated;
         for (int32_t k = 0, m = 0; m < n; ++k) {
@@ -125,7 +125,7 @@ TEST(Chimera, HasTheSlotsOfTheFormula) {
             for (int32_t j = 0; j < shares[q]; ++j)
               stated[m++] = {q, 2 * d * k + 2 * j + (q % 2) * (d % 2)};
         }
-        Case c = makeCase("chimera", d, n, {}, false, options);
+        Case c = makeCase("chimera", d, n, {}, false, choice);
         ASSERT_TRUE(c.schedule.hasSlots());
         for (int32_t w = 0; w < d; ++w)
           for (size_t i = 0; i < c.schedule.workers[w].size(); ++i) {
@@ -216,19 +216,19 @@ std::vector<Action> halved(const std::vector<Action> &direct) {
 /// pipelines: the direct program for half as many.
 TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
   for (int32_t d = 2; d <= 16; ++d)
-    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-      if (isOneByOne(options.concatenation))
+    for (const Choice &choice : choices(*findScheme("chimera"), d)) {
+      if (isOneByOne(concatenationOf(choice)))
         continue;
       int32_t unit = d - d % 2;
       for (int32_t n = 1; n <= 4 * d + 3; ++n) {
-        if (options.pipelines == 2 && n % unit == 0)
+        if (pipelinesOf(choice) == 2 && n % unit == 0)
           continue;
-        bool halves = options.concatenation == Concatenation::Halving;
-        bool together = options.concatenation == Concatenation::Doubling;
-        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, options));
-        Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false, options);
+        bool halves = concatenationOf(choice) == Concatenation::Halving;
+        bool together = concatenationOf(choice) == Concatenation::Doubling;
+        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
+        Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false, choice);
         Case direct = makeCase("chimera", d, halves ? n : (n + 1) / 2, {},
-                               false, choose(options.pipelines));
+                               false, choose(pipelinesOf(choice)));
         for (int32_t w = 0; w < d; ++w)
           EXPECT_EQ(c.schedule.workers[w],
                     halves ? halved(direct.schedule.workers[w])
@@ -250,14 +250,14 @@ std::vector<Action> hurried(std::vector<Action> direct) {
 
 TEST(Chimera, HurriesFirstForwards) {
   for (int32_t d = 2; d <= 16; ++d)
-    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-      if (options.concatenation != Concatenation::Eager)
+    for (const Choice &choice : choices(*findScheme("chimera"), d)) {
+      if (concatenationOf(choice) != Concatenation::Eager)
         continue;
       for (int32_t n = 1; n <= 4 * d + 3; ++n) {
-        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, options));
-        Case eager = makeCase("chimera", d, n, {}, false, options);
+        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
+        Case eager = makeCase("chimera", d, n, {}, false, choice);
         Case direct =
-            makeCase("chimera", d, n, {}, false, choose(options.pipelines));
+            makeCase("chimera", d, n, {}, false, choose(pipelinesOf(choice)));
         EXPECT_EQ(eager.schedule.slots, direct.schedule.slots);
         bool differs = false;
         for (int32_t w = 0; w < d; ++w) {
@@ -278,14 +278,14 @@ TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
   };
   int sooner = 0;
   for (int32_t d = 2; d <= 9; ++d)
-    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-      if (options.concatenation != Concatenation::Eager)
+    for (const Choice &choice : choices(*findScheme("chimera"), d)) {
+      if (concatenationOf(choice) != Concatenation::Eager)
         continue;
       for (int32_t n = d; n <= 4 * d + 3; ++n) {
-        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, options));
-        Case eager = makeCase("chimera", d, n, {}, false, options);
+        SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
+        Case eager = makeCase("chimera", d, n, {}, false, choice);
         Case direct =
-            makeCase("chimera", d, n, {}, false, choose(options.pipelines));
+            makeCase("chimera", d, n, {}, false, choose(pipelinesOf(choice)));
         for (StageCost &cost : eager.problem.stages)
           cost = {draw(1, 9), draw(1, 19), 1, 1};
         eager.problem.link = {{draw(0, 9), 0, 1}, {draw(0, 3)}, {draw(0, 3)}};
@@ -305,11 +305,11 @@ TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
 TEST(Chimera, EndsInAPlainUnitWhereHalfAUnitIsLeft) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int32_t u = 1; u <= 2; ++u) {
-      SchemeOptions options = choose(2, Concatenation::FineTunedDoubling);
+      Choice choice = choose(2, Concatenation::FineTunedDoubling);
       Case c =
-          makeCase("chimera", d, d * (2 * u + 1), {1, 2, 1, 1}, false, options);
+          makeCase("chimera", d, d * (2 * u + 1), {1, 2, 1, 1}, false, choice);
       Case pairs =
-          makeCase("chimera", d, 2 * d * u, {1, 2, 1, 1}, false, options);
+          makeCase("chimera", d, 2 * d * u, {1, 2, 1, 1}, false, choice);
       Case plain = makeCase("chimera", d, d);
       // Of each: what is left without the other's.
       for (int32_t w = 0; w < d; ++w) {

@@ -188,8 +188,8 @@ TEST(ChromeTrace, HasAnArrowForEachMessage) {
                 "P1 input_gradient 0 -> P0 recompute 0: gradient 0",
                 "P0 forward 0 -> P1 forward 0: activation 0"}));
   // Pairs of forwards, parts of backwards, slots: all of D = 4.
-  for (const SchemeOptions &options : choices(*findScheme("chimera"), 4)) {
-    c = makeCase("chimera", 4, 8, {2, 4, 1, 1}, false, options);
+  for (const Choice &choice : choices(*findScheme("chimera"), 4)) {
+    c = makeCase("chimera", 4, 8, {2, 4, 1, 1}, false, choice);
     size_t sent = 0;
     for (const std::vector<Action> &row : c.schedule.workers)
       for (const Action &action : row)

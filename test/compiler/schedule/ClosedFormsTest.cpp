@@ -29,10 +29,10 @@ constexpr int64_t kBackwards[] = {4, 5, 8, 12};
 /// Calls `check(timing, b)` for each ratio of the times.
 template <typename Check>
 void atEachRatio(const std::string &scheme, int32_t d, int32_t n,
-                 const SchemeOptions &options, Check check) {
-  Case c = makeCase(scheme, d, n, {}, false, options);
+                 const Choice &choice, Check check) {
+  Case c = makeCase(scheme, d, n, {}, false, choice);
   for (int64_t b : kBackwards) {
-    SCOPED_TRACE(nameOf(*c.scheme, d, n, options) + " b=" + std::to_string(b));
+    SCOPED_TRACE(nameOf(*c.scheme, d, n, choice) + " b=" + std::to_string(b));
     c.problem.stages.assign(d, {kForward, b, 1, 1});
     Timing timing = simulate(c.problem, c.schedule);
     ASSERT_TRUE(timing.complete);
@@ -53,21 +53,21 @@ class OddD : public ClosedForms {};
 /// and 2Dk + 2(n-1) + 2D slots.
 TEST_P(EvenD, Direct) {
   int32_t d = GetParam();
-  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-    if (options.concatenation != Concatenation::Direct)
+  for (const Choice &choice : choices(*findScheme("chimera"), d)) {
+    if (concatenationOf(choice) != Concatenation::Direct)
       continue;
     for (int32_t n = 1; n <= 4 * d + 3; ++n) {
       int64_t k = (n - 1) / d, rest = n - k * d;
-      int64_t most = (rest + options.pipelines - 1) / options.pipelines;
-      int64_t h = 2 * d / options.pipelines, f = kForward;
-      atEachRatio("chimera", d, n, options, [&](const Timing &t, int64_t b) {
+      int64_t most = (rest + pipelinesOf(choice) - 1) / pipelinesOf(choice);
+      int64_t h = 2 * d / pipelinesOf(choice), f = kForward;
+      atEachRatio("chimera", d, n, choice, [&](const Timing &t, int64_t b) {
         int64_t time = k * (d * (f + b) + (h - 2) * (b - f)) + d * (f + b) +
                        2 * (most - 1) * b;
         if (k >= 1)
           time -= std::min(f, (h / 2 - most) * (b - f));
         EXPECT_EQ(t.makespan, time);
       });
-      Case c = makeCase("chimera", d, n, {}, false, options);
+      Case c = makeCase("chimera", d, n, {}, false, choice);
       ASSERT_TRUE(c.schedule.hasSlots());
       EXPECT_EQ(slotTiming(c.problem, c.schedule).makespan,
                 2 * d * k + 2 * (most - 1) + 2 * d);
@@ -80,18 +80,18 @@ TEST_P(EvenD, Direct) {
 /// parallelism.
 TEST_P(EvenD, Eager) {
   int32_t d = GetParam();
-  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-    int64_t h = 2 * d / options.pipelines;
-    if (options.concatenation != Concatenation::Eager || h == 2)
+  for (const Choice &choice : choices(*findScheme("chimera"), d)) {
+    int64_t h = 2 * d / pipelinesOf(choice);
+    if (concatenationOf(choice) != Concatenation::Eager || h == 2)
       continue;
     for (int32_t n = 1; n <= 4 * d + 3; ++n) {
       int64_t k = (n - 1) / d, rest = n - k * d;
-      int64_t most = (rest + options.pipelines - 1) / options.pipelines;
+      int64_t most = (rest + pipelinesOf(choice) - 1) / pipelinesOf(choice);
       int64_t junctions = k > 0 ? k - (most < h / 2) : 0;
       std::map<int64_t, int64_t> direct;
-      atEachRatio("chimera", d, n, choose(options.pipelines),
+      atEachRatio("chimera", d, n, choose(pipelinesOf(choice)),
                   [&](const Timing &t, int64_t b) { direct[b] = t.makespan; });
-      atEachRatio("chimera", d, n, options, [&](const Timing &t, int64_t b) {
+      atEachRatio("chimera", d, n, choice, [&](const Timing &t, int64_t b) {
         EXPECT_EQ(t.makespan,
                   direct[b] - junctions * std::min(kForward, b - kForward));
       });
@@ -112,31 +112,30 @@ TEST_P(EvenD, DirectIdlesAtEveryJunction) {
 /// N = KD: D - D/2f + 1 to D.
 TEST_P(EvenD, HoldsUpToAUnit) {
   int32_t d = GetParam();
-  for (const SchemeOptions &options : choices(*findScheme("chimera"), d))
-    if (isOneByOne(options.concatenation))
+  for (const Choice &choice : choices(*findScheme("chimera"), d))
+    if (isOneByOne(concatenationOf(choice)))
       for (int32_t k = 1; k <= 3; ++k)
-        atEachRatio(
-            "chimera", d, k * d, options, [&](const Timing &t, int64_t) {
-              auto [least, most] = std::ranges::minmax(t.peakActivations);
-              EXPECT_EQ(least, d - d / options.pipelines + 1);
-              EXPECT_EQ(most, d);
-            });
+        atEachRatio("chimera", d, k * d, choice, [&](const Timing &t, int64_t) {
+          auto [least, most] = std::ranges::minmax(t.peakActivations);
+          EXPECT_EQ(least, d - d / pipelinesOf(choice) + 1);
+          EXPECT_EQ(most, d);
+        });
 }
 
 /// One unit: D/f - 2 idle slots, at b = 2f twice as much time, a bubble of
 /// (D - 2f) / (3fN/2 + D - 2f) in letters of the paper's Table 3.
 TEST_P(EvenD, MorePipelinesIdleLess) {
   int32_t d = GetParam();
-  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-    if (options.concatenation != Concatenation::Direct)
+  for (const Choice &choice : choices(*findScheme("chimera"), d)) {
+    if (concatenationOf(choice) != Concatenation::Direct)
       continue;
-    Case c = makeCase("chimera", d, d, {1, 2, 1, 1}, false, options);
-    int64_t h = 2 * d / options.pipelines;
+    Case c = makeCase("chimera", d, d, {1, 2, 1, 1}, false, choice);
+    int64_t h = 2 * d / pipelinesOf(choice);
     EXPECT_EQ(slotTiming(c.problem, c.schedule).idle,
               std::vector<int64_t>(d, h - 2));
     Timing timing = simulate(c.problem, c.schedule);
     EXPECT_EQ(timing.idle, std::vector<int64_t>(d, 2 * (h - 2)));
-    double p = options.pipelines;
+    double p = pipelinesOf(choice);
     EXPECT_NEAR(timing.bubbleRatio(), (d - p) / (0.75 * p * d + d - p), 1e-12);
   }
 }
@@ -144,11 +143,11 @@ TEST_P(EvenD, MorePipelinesIdleLess) {
 /// Table 3's ratio, (D - 2f) / (2fN + D - 2f), at b = f for N = KD.
 TEST_P(EvenD, StatedBubbleRatioOfMorePipelines) {
   int32_t d = GetParam();
-  for (const SchemeOptions &options : choices(*findScheme("chimera"), d))
-    if (options.concatenation == Concatenation::Direct)
+  for (const Choice &choice : choices(*findScheme("chimera"), d))
+    if (concatenationOf(choice) == Concatenation::Direct)
       for (int32_t k = 1; k <= 3; ++k) {
-        Case c = makeCase("chimera", d, k * d, {}, false, options);
-        double p = options.pipelines;
+        Case c = makeCase("chimera", d, k * d, {}, false, choice);
+        double p = pipelinesOf(choice);
         EXPECT_NEAR(simulate(c.problem, c.schedule).bubbleRatio(),
                     (d - p) / (p * k * d + d - p), 1e-12);
       }
@@ -157,11 +156,11 @@ TEST_P(EvenD, StatedBubbleRatioOfMorePipelines) {
 /// Weights and optimizer state of 2f stages on every worker.
 TEST_P(EvenD, HoldsAStageOfEveryPipeline) {
   int32_t d = GetParam();
-  for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-    Case c = makeCase("chimera", d, 2 * d, {1, 2, 1, 1}, false, options);
+  for (const Choice &choice : choices(*findScheme("chimera"), d)) {
+    Case c = makeCase("chimera", d, 2 * d, {1, 2, 1, 1}, false, choice);
     c.problem.bytes.assign(d, {100, 7, 0, 0});
     for (int32_t w = 0; w < d; ++w)
-      EXPECT_EQ(residentBytes(c.problem)[w], options.pipelines * 107);
+      EXPECT_EQ(residentBytes(c.problem)[w], pipelinesOf(choice) * 107);
   }
 }
 
@@ -327,9 +326,8 @@ TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
         {16, 4, 19.0, 9.9, 26.7, 9.9},
         {32, 1, 49.2, 31.9, 38.5, -1}}) {
     SCOPED_TRACE(std::to_string(d) + " " + std::to_string(k));
-    auto share = [&](const char *scheme, int64_t b,
-                     const SchemeOptions &options) {
-      Case c = makeCase(scheme, d, k * d, {1, b, 1, 1}, false, options);
+    auto share = [&](const char *scheme, int64_t b, const Choice &choice) {
+      Case c = makeCase(scheme, d, k * d, {1, b, 1, 1}, false, choice);
       return 100 * simulate(c.problem, c.schedule).bubbleRatio();
     };
     EXPECT_NEAR(share("gpipe", 2, {}), linear, 0.05);

@@ -36,19 +36,19 @@ protected:
   /// each ratio of the times.
   template <typename Check>
   void forEachCase(Concatenation concatenation, Check check) {
-    for (const SchemeOptions &options : choices(*findScheme("chimera"), d)) {
-      if (options.concatenation != concatenation)
+    for (const Choice &choice : choices(*findScheme("chimera"), d)) {
+      if (concatenationOf(choice) != concatenation)
         continue;
       for (int32_t u = 1; u <= 3; ++u) {
         int32_t n = concatenation == Concatenation::Halving ? d * u : 2 * d * u;
-        Case c = makeCase("chimera", d, n, {}, false, options);
+        Case c = makeCase("chimera", d, n, {}, false, choice);
         for (int64_t b : kBackwards) {
-          SCOPED_TRACE(nameOf(*c.scheme, d, n, options) +
+          SCOPED_TRACE(nameOf(*c.scheme, d, n, choice) +
                        " b=" + std::to_string(b));
           c.problem.stages.assign(d, {kForward, b, 1, 1});
           Timing timing = simulate(c.problem, c.schedule);
           ASSERT_TRUE(timing.complete);
-          check(timing, 2 * d / options.pipelines, u, b);
+          check(timing, 2 * d / pipelinesOf(choice), u, b);
         }
       }
     }

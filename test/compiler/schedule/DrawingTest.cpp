@@ -41,7 +41,7 @@ std::vector<std::string> words(const std::string &line) {
 }
 
 struct Drawing {
-  int stages = 0, microBatches = 0;
+  int workers = 0, microBatches = 0;
   Cells cells;
 
   bool inSlots() const { return cells.front().front() == "slot"; }
@@ -59,7 +59,7 @@ Drawing readDrawing(const std::string &file) {
     }
     line.erase(0, 2);
     if (size_t at = line.find("D="); at != std::string::npos)
-      std::sscanf(line.c_str() + at, "D=%d, N=%d", &drawing.stages,
+      std::sscanf(line.c_str() + at, "D=%d, N=%d", &drawing.workers,
                   &drawing.microBatches);
     std::vector<std::string> row = words(line);
     bool head = !row.empty() && (row[0] == "t" || row[0] == "slot");
@@ -72,10 +72,12 @@ Drawing readDrawing(const std::string &file) {
   return drawing;
 }
 
-void expectTrue(const std::string &file, const std::string &scheme) {
+void expectTrue(const std::string &file, const std::string &scheme,
+                int32_t chunks = 1) {
   Drawing drawing = readDrawing(file);
-  ASSERT_EQ(drawing.cells.size(), drawing.stages + 1u) << file;
-  Case c = makeCase(scheme, drawing.stages, drawing.microBatches);
+  ASSERT_EQ(drawing.cells.size(), drawing.workers + 1u) << file;
+  Case c = makeCase(scheme, drawing.workers, drawing.microBatches, {}, false,
+                    {{}, chunks});
   Timing timing = drawing.inSlots() ? slotTiming(c.problem, c.schedule)
                                     : simulate(c.problem, c.schedule);
   EXPECT_EQ(
@@ -87,6 +89,10 @@ void expectTrue(const std::string &file, const std::string &scheme) {
 TEST(Drawing, OfChimera) { expectTrue("Chimera.cpp", "chimera"); }
 TEST(Drawing, OfGems) { expectTrue("Gems.cpp", "gems"); }
 TEST(Drawing, OfGPipe) { expectTrue("GPipe.cpp", "gpipe"); }
+TEST(Drawing, OfInterleaved1F1B) {
+  expectTrue("Interleaved1F1B.cpp", "interleaved-1f1b", 2);
+}
+TEST(Drawing, OfZBV) { expectTrue("ZBV.cpp", "zb-v", 2); }
 TEST(Drawing, OfPipeDream) {
   expectTrue("PipeDream.cpp", "pipedream");
   expectTrue("PipeDream.cpp", "pipedream-2bw");

@@ -101,37 +101,39 @@ TEST(Chimera, SaysWhichSizesItCanDo) {
   for (int32_t d = 1; d <= 33; ++d)
     for (int32_t count = -1; count <= 34; ++count)
       for (int32_t n : {1, 2, 5, 100})
-        EXPECT_EQ(scheme->check(d, n, choose(count)).empty(),
+        EXPECT_EQ(canDo(*scheme, d, n, choose(count)),
                   d >= 2 && (count == 2 || (d % 2 == 0 && count >= 2 &&
                                             count % 2 == 0 && d % count == 0)))
             << nameOfSizes(d, n) << " " << count;
-  EXPECT_EQ(scheme->check(1, 3, {}),
-            "expected at least 2 stages, got 1: one worker has nobody to run "
-            "in the other direction; use gpipe or 1f1b");
-  EXPECT_EQ(scheme->check(5, 3, choose(4)),
-            "expected 2 pipelines for an odd number of stages (5), got 4");
-  EXPECT_EQ(scheme->check(2, 3, choose(4)),
-            "expected 2 pipelines for 2 stages, got 4");
-  EXPECT_EQ(scheme->check(6, 3, choose(4)),
-            "expected 2 or 6 pipelines for 6 stages, got 4");
-  EXPECT_EQ(scheme->check(8, 3, choose(3)),
-            "expected 2, 4 or 8 pipelines for 8 stages, got 3");
+  EXPECT_EQ(whyNot(*scheme, 1, 3),
+            "expected at least 2 workers, got 1: it has nobody to run in the "
+            "other direction; use gpipe or 1f1b");
+  EXPECT_EQ(whyNot(*scheme, 5, 3, choose(4)),
+            "expected 2 pipelines for an odd number of workers (5), got 4");
+  EXPECT_EQ(whyNot(*scheme, 2, 3, choose(4)),
+            "expected 2 pipelines for 2 workers, got 4");
+  EXPECT_EQ(whyNot(*scheme, 6, 3, choose(4)),
+            "expected 2 or 6 pipelines for 6 workers, got 4");
+  EXPECT_EQ(whyNot(*scheme, 8, 3, choose(3)),
+            "expected 2, 4 or 8 pipelines for 8 workers, got 3");
 }
 
 TEST(Chimera, SaysWhereDataParallelismIsSimpler) {
   const Scheme *scheme = findScheme("chimera");
   for (int32_t d = 2; d <= 16; ++d)
     for (int32_t count = 2; count <= d; count += 2)
-      if (scheme->check(d, d, choose(count)).empty()) {
-        EXPECT_EQ(scheme->note(d, d, choose(count)).empty(), count != d)
+      if (canDo(*scheme, d, d, choose(count))) {
+        EXPECT_EQ(
+            makeCase("chimera", d, d, {}, false, choose(count)).note.empty(),
+            count != d)
             << d << " " << count;
       }
-  EXPECT_EQ(scheme->note(2, 2, {}),
+  EXPECT_EQ(makeCase("chimera", 2, 2).note,
             "with as many pipelines as stages every worker holds the whole "
             "model: plain data parallelism does the same without messages");
   // Pipelines without micro-batches are not there.
-  EXPECT_EQ(scheme->note(2, 1, {}), "");
-  EXPECT_EQ(scheme->note(8, 7, choose(8)), "");
+  EXPECT_EQ(makeCase("chimera", 2, 1).note, "");
+  EXPECT_EQ(makeCase("chimera", 8, 7, {}, false, choose(8)).note, "");
 }
 
 class Linear : public testing::TestWithParam<const char *> {};

@@ -129,7 +129,7 @@ P3   f2  f3  .   F0  B0  =   F1  B1  =   f6  b2  =   f7  .   b3  =   F4  B4  =  
 )";
 
 TEST(Grids, EagerConcatenation) {
-  SchemeOptions eager = choose(2, Concatenation::Eager);
+  Choice eager = choose(2, Concatenation::Eager);
   expectGrid(makeCase("chimera", 4, 8, {}, false, eager), kEager, true);
   expectGrid(makeCase("chimera", 4, 8, {1, 2, 1, 1}, false, eager), kEagerTimed,
              false);
@@ -252,7 +252,7 @@ struct Foreign {
     actions = readDense(grid, width, cost, split);
     problem.workers = 4;
     problem.stages.assign(4 * chunks, cost);
-    problem.splitBackward = split;
+    problem.splits = split;
     Pipeline pipeline;
     pipeline.workers.resize(4 * chunks);
     for (int32_t w = 0; w < 4; ++w)
@@ -262,6 +262,13 @@ struct Foreign {
       pipeline.microBatches.push_back(m);
     problem.pipelines = {pipeline};
     schedule = orderOf(actions, 4, stageOf);
+  }
+
+  /// The scheme places and orders as the grid shows.
+  void expectPlan(const Case &c) const {
+    EXPECT_EQ(c.problem.pipelines, problem.pipelines);
+    EXPECT_EQ(c.problem.splits, problem.splits);
+    EXPECT_EQ(c.schedule.workers, schedule.workers);
   }
 
   /// Verified, and timed as the grid shows.
@@ -321,6 +328,7 @@ P3 . . . 0 1 2 3 0'a'a'1'b'b'2'c'c'3'd'd'4 a a 5 b b 6 c c 7 d d 4'e'e'5'f'f'6'g
 
 TEST(Grids, Interleaved) {
   Foreign grid(kInterleaved, 2, 2, {1, 2, 1, 1}, false, looped);
+  grid.expectPlan(makeCase("interleaved-1f1b", 4, 8, {}, false, {{}, 2}));
   Timing timing = grid.expectTimes();
   EXPECT_EQ(timing.makespan, 57);
   EXPECT_EQ(timing.flushBubble(), 9);
@@ -344,6 +352,7 @@ P3 . . . 0 0'1 1'2 2'3 3'a'A'4 a A 4'b'B'5 b B 5'c'C'6 c C 6'd'D'7 d D 7'e'E'e f
 
 TEST(Grids, ZeroBubbleV) {
   Foreign grid(kZeroBubbleV, 2, 2, {1, 2, 1, 1}, true, folded);
+  grid.expectPlan(makeCase("zb-v", 4, 8, {}, false, {{}, 2}));
   Timing timing = grid.expectTimes();
   EXPECT_EQ(timing.makespan, 51);
   EXPECT_EQ(timing.internalBubble(), 0);

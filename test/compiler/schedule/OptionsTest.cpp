@@ -15,83 +15,66 @@ namespace chimera::schedule {
 namespace {
 
 TEST(Options, HaveOneNameEach) {
-  std::set<std::string_view> names;
-  for (const SchemeOption &option : schemeOptions()) {
-    EXPECT_NE(option.summary, "");
-    EXPECT_NE(option.values, "");
-    EXPECT_TRUE(names.insert(option.name).second) << option.name;
-    EXPECT_EQ(findSchemeOption(option.name), &option);
-  }
-  EXPECT_EQ(findSchemeOption("pipeline"), nullptr);
-}
-
-/// Each scheme's options are in the table, and each of the table is some
-/// scheme's.
-TEST(Options, BelongToSchemes) {
-  std::set<std::string_view> used;
-  for (const Scheme &scheme : schemes())
-    for (std::string_view name : scheme.options) {
-      EXPECT_NE(findSchemeOption(name), nullptr) << name;
-      used.insert(name);
+  for (const Scheme &scheme : schemes()) {
+    std::set<std::string_view> names;
+    for (const Option &option : scheme.options) {
+      EXPECT_NE(option.summary, "");
+      EXPECT_NE(option.values, "");
+      EXPECT_TRUE(names.insert(option.name).second) << option.name;
     }
-  EXPECT_EQ(used.size(), schemeOptions().size());
+  }
 }
 
 TEST(Options, PrintWhatTheyParse) {
-  for (const SchemeOptions &options :
+  for (const Options &options :
        {choose(2), choose(8), choose(4, Concatenation::Eager),
         choose(4, Concatenation::Doubling),
         choose(4, Concatenation::FineTunedDoubling),
-        choose(4, Concatenation::Halving)})
-    for (const SchemeOption &option : schemeOptions()) {
-      SchemeOptions copy;
-      for (const SchemeOption &each : schemeOptions())
-        EXPECT_TRUE(each.parse(each.print(options), copy));
-      EXPECT_EQ(copy, options) << option.name;
-    }
+        choose(4, Concatenation::Halving)}) {
+    Options copy(chimeraOptions());
+    for (size_t i = 0; i < chimeraOptions().size(); ++i)
+      EXPECT_EQ(copy.set(chimeraOptions()[i].name, options.print(i)), "");
+    EXPECT_EQ(copy, options);
+  }
 }
 
 TEST(Options, AreSetByName) {
-  const Scheme &chimera = *findScheme("chimera");
-  SchemeOptions options;
-  EXPECT_EQ(setOption(chimera, "pipelines", "8", options), "");
+  Options options(chimeraOptions());
+  EXPECT_EQ(options, choose(2));
+  EXPECT_FALSE(options.isSet(0));
+  EXPECT_EQ(options.set("pipelines", "8"), "");
   EXPECT_EQ(options, choose(8));
-  EXPECT_EQ(setOption(chimera, "concatenation", "eager", options), "");
-  EXPECT_EQ(options, choose(8, Concatenation::Eager));
-  EXPECT_EQ(setOption(chimera, "concatenation", "doubling", options), "");
-  EXPECT_EQ(options, choose(8, Concatenation::Doubling));
-  EXPECT_EQ(setOption(chimera, "concatenation", "fine-tuned-doubling", options),
-            "");
-  EXPECT_EQ(options, choose(8, Concatenation::FineTunedDoubling));
-  EXPECT_EQ(setOption(chimera, "concatenation", "halving", options), "");
-  EXPECT_EQ(options, choose(8, Concatenation::Halving));
-  EXPECT_EQ(setOption(chimera, "concatenation", "direct", options), "");
-  EXPECT_EQ(options, choose(8));
+  EXPECT_TRUE(options.isSet(0));
+  EXPECT_FALSE(options.isSet(1));
+  for (Concatenation concatenation : kConcatenations) {
+    Options wanted = choose(8, concatenation);
+    EXPECT_EQ(options.set("concatenation", wanted.print(1)), "");
+    EXPECT_EQ(options, wanted);
+  }
 }
 
 TEST(Options, OfAnotherSchemeAreRefused) {
-  SchemeOptions options;
-  EXPECT_EQ(setOption(*findScheme("gpipe"), "pipelines", "2", options),
+  Options none, some(chimeraOptions());
+  EXPECT_EQ(none.set("pipelines", "2"),
             "expected no options, got \"pipelines\"");
-  EXPECT_EQ(setOption(*findScheme("chimera"), "waves", "2", options),
+  EXPECT_EQ(some.set("waves", "2"),
             "expected one of the options pipelines, concatenation, got "
             "\"waves\"");
-  EXPECT_EQ(options, SchemeOptions());
+  EXPECT_EQ(some, choose(2));
 }
 
 TEST(Options, OfAnotherValueAreRefused) {
-  const Scheme &chimera = *findScheme("chimera");
-  SchemeOptions options;
+  Options options(chimeraOptions());
   for (const char *text : {"", "two", "2x", " 2", "99999999999999999999"})
-    EXPECT_EQ(setOption(chimera, "pipelines", text, options),
+    EXPECT_EQ(options.set("pipelines", text),
               "expected pipelines to be 2f for an f that divides half of the "
               "stages, got \"" +
                   std::string(text) + "\"");
-  EXPECT_EQ(setOption(chimera, "concatenation", "fine-tuned", options),
+  EXPECT_EQ(options.set("concatenation", "fine-tuned"),
             "expected concatenation to be direct, eager, doubling, "
             "fine-tuned-doubling or halving, got "
             "\"fine-tuned\"");
-  EXPECT_EQ(options, SchemeOptions());
+  EXPECT_EQ(options, choose(2));
 }
 
 TEST(Options, StandInTheHelp) {
@@ -108,23 +91,5 @@ TEST(Options, StandInTheHelp) {
 }
 
 /// A schedule is made only for the scheme's own pipelines.
-TEST(Options, PipelinesMustBeTheSchemes) {
-  Case c = makeCase("chimera", 8, 8);
-  EXPECT_EQ(checkPipelines(*c.scheme, c.problem), "");
-  EXPECT_EQ(checkPipelines(*c.scheme, c.problem, choose(4)),
-            "expected the scheme's 4 pipelines, got 2");
-  EXPECT_EQ(checkPipelines(*findScheme("gpipe"), c.problem),
-            "expected the scheme's 1 pipeline, got 2");
-  EXPECT_EQ(checkPipelines(*findScheme("gems"), c.problem),
-            "expected the scheme's direction, placement and micro-batches for "
-            "pipeline 0");
-  c.problem.workers = 9;
-  EXPECT_EQ(checkPipelines(*c.scheme, c.problem),
-            "expected as many workers as stages (8), got 9");
-  c.problem.stages.resize(1);
-  EXPECT_EQ(checkPipelines(*c.scheme, c.problem).substr(0, 38),
-            "expected at least 2 stages, got 1: one");
-}
-
 } // namespace
 } // namespace chimera::schedule

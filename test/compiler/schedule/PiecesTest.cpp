@@ -225,7 +225,7 @@ TEST(Pieces, HaveToFit) {
         {true, false, {1, 1, 1, 2, 1}},
         {true, false, {1, 1, 2, 1, 1}}}) {
     c = halving(2, 2);
-    c.problem.splitBackward = split;
+    c.problem.splits = split;
     if (again)
       c.problem.recompute = {Recompute::None, Recompute::Early};
     c.problem.stages = {{1, 2, 2, 2, again ? 1 : 2}, cost};

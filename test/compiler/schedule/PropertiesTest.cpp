@@ -34,13 +34,13 @@ protected:
   template <typename Check> void forEachCase(uint32_t every, Check check) {
     int32_t d = GetParam();
     for (const Scheme &scheme : schemes())
-      for (const SchemeOptions &options : choices(scheme, d))
+      for (const Choice &choice : choices(scheme, d))
         for (int32_t n = 1; n <= 4 * d + 3; ++n) {
-          if (random() % every != 0 || !scheme.check(d, n, options).empty())
+          if (random() % every != 0 || !canDo(scheme, d, n, choice))
             continue;
-          check(makeCase(scheme.name, d, n, kCost, false, options));
+          check(makeCase(scheme.name, d, n, kCost, false, choice));
           if (HasFatalFailure()) {
-            ADD_FAILURE() << nameOf(scheme, d, n, options);
+            ADD_FAILURE() << nameOf(scheme, d, n, choice);
             return;
           }
         }
@@ -61,9 +61,8 @@ void expectSound(const Case &c, Timing &timing) {
 
 /// What the library's closed forms say, and what the worker w of a line holds.
 void expectStated(const Case &c, const Timing &timing) {
-  auto d = static_cast<int32_t>(c.problem.stages.size());
-  int32_t n = c.problem.microBatches();
-  std::optional<Sizes> sizes = sizesOf(c.problem, c.options);
+  int32_t d = c.problem.workers, n = c.problem.microBatches();
+  std::optional<Sizes> sizes = sizesOf(c.problem, c.choice.options);
   ASSERT_TRUE(sizes);
   if (const BubbleFormula *formula = findBubbleFormula(*c.scheme, *sizes);
       formula && c.problem.updates == Updates::Flush) {
@@ -81,7 +80,7 @@ void expectStated(const Case &c, const Timing &timing) {
   for (int32_t w = 0; w < d; ++w)
     if (name == "gpipe") {
       ASSERT_EQ(timing.peakActivations[w], n);
-    } else if (name != "gems" && name != "chimera") {
+    } else if (name == "1f1b" || c.problem.updates != Updates::Flush) {
       ASSERT_EQ(timing.peakActivations[w], std::min(n, d - w));
     }
 }
@@ -95,15 +94,15 @@ void expectChimera(const Case &c, const Timing &timing) {
   auto d = static_cast<int32_t>(c.problem.stages.size());
   int32_t n = c.problem.microBatches();
   auto [least, most] = std::ranges::minmax(timing.peakActivations);
-  Concatenation how = c.options.concatenation;
+  Concatenation how = concatenationOf(c.choice);
   bool doubles =
       how == Concatenation::Doubling || how == Concatenation::FineTunedDoubling;
   int32_t times = doubles ? 2 : 1;
   ASSERT_LE(most, times * (d - d % 2));
   if (d % 2 != 0 || n < times * d)
     return;
-  int32_t units = times * (d - d / c.options.pipelines + 1);
-  bool pairs = doubles && c.options.pipelines == 2 && n % d == 0;
+  int32_t units = times * (d - d / pipelinesOf(c.choice) + 1);
+  bool pairs = doubles && pipelinesOf(c.choice) == 2 && n % d == 0;
   ASSERT_GE(least, pairs ? 3 * d / 2 + 1 : units);
 }
 
@@ -129,11 +128,16 @@ void expectRecomputed(Case c, Recompute how, bool split, int64_t makespan) {
   Timing timing;
   expectSound(c, timing);
   ASSERT_GE(timing.makespan, makespan);
-  ASSERT_EQ(timing.peakActivations, std::vector<int32_t>(c.problem.workers, 1));
+  // Halves that a scheme places apart hold more.
+  if (std::string_view(c.scheme->name) != "zb-v") {
+    ASSERT_EQ(timing.peakActivations,
+              std::vector<int32_t>(c.problem.workers, 1));
+  }
   Case longer = makeCase(c.scheme->name, c.problem.workers,
-                         c.problem.microBatches(), kCost, split, c.options);
+                         c.problem.microBatches(), kCost, split, c.choice);
   for (StageCost &cost : longer.problem.stages)
-    (split ? cost.inputGradient : cost.backward) += cost.recompute;
+    (c.problem.splits.any() ? cost.inputGradient : cost.backward) +=
+        cost.recompute;
   int64_t fused = simulate(longer.problem, longer.schedule).makespan;
   if (how == Recompute::Fused) {
     ASSERT_EQ(timing.makespan, fused);
@@ -144,7 +148,6 @@ void expectRecomputed(Case c, Recompute how, bool split, int64_t makespan) {
 
 TEST_P(EverySchedule, IsSoundAndHoldsWhatIsStated) {
   forEachCase(1, [](Case c) {
-    ASSERT_EQ(checkPipelines(*c.scheme, c.problem, c.options), "");
     Timing timing;
     expectSound(c, timing);
     expectStated(c, timing);
@@ -166,8 +169,7 @@ TEST_P(EverySchedule, IsSoundInAVariant) {
     int64_t makespan = simulate(c.problem, c.schedule).makespan;
     bool split = variant < 4;
     if (split) {
-      c.problem.splitBackward = true;
-      c.schedule = makeSchedule(*c.scheme, c.problem, c.options);
+      replan(c, true);
       Timing timing;
       expectSound(c, timing);
       ASSERT_LE(timing.makespan, makespan);
@@ -204,8 +206,7 @@ void expectCriticalPath(const Case &c, const Timing &timing) {
 TEST_P(EverySchedule, IsSoundWithMessages) {
   forEachCase(GetParam() <= 8 ? 2 : 8, [&](Case c) {
     c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 8});
-    c.problem.splitBackward = random() % 2 == 0;
-    c.schedule = makeSchedule(*c.scheme, c.problem, c.options);
+    replan(c, random() % 2 == 0);
     if (random() % 3 == 0) {
       c.problem.recompute.assign(c.problem.stages.size(),
                                  random() % 2 ? Recompute::Fused

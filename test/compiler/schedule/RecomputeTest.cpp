@@ -192,15 +192,15 @@ TEST(Recompute, HoldsTheStashWhereItIsLeftOut) {
 TEST(Recompute, OfEverySchemeIsValid) {
   for (const Scheme &scheme : schemes())
     for (int32_t d : {2, 3, 4, 8})
-      for (const SchemeOptions &options : choices(scheme, d))
+      for (const Choice &choice : choices(scheme, d))
         for (int32_t n : {1, d, 2 * d + 1, 4 * d})
           for (bool split : {false, true})
             for (Recompute how : {Recompute::Early, Recompute::Fused}) {
-              if (!scheme.check(d, n, options).empty())
+              if (!canDo(scheme, d, n, choice))
                 continue;
-              SCOPED_TRACE(nameOf(scheme, d, n, options));
+              SCOPED_TRACE(nameOf(scheme, d, n, choice));
               Case plain =
-                  makeCase(scheme.name, d, n, {4, 9, 5, 4}, split, options);
+                  makeCase(scheme.name, d, n, {4, 9, 5, 4}, split, choice);
               Case c = withRecompute(plain, how);
               EXPECT_GE(makespan(c), makespan(plain));
               auto peaks = simulate(c.problem, c.schedule).peakActivations;

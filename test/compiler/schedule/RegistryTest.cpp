@@ -25,7 +25,8 @@ TEST(Registry, NamesEverySchemeOnce) {
     EXPECT_NE(schemeNames().find(scheme.name), std::string::npos);
   }
   EXPECT_EQ(schemeNames(),
-            "chimera, gpipe, 1f1b, gems, pipedream, pipedream-2bw");
+            "chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, "
+            "pipedream-2bw");
 }
 
 TEST(Registry, KnowsNoOtherName) {
@@ -40,28 +41,31 @@ TEST(Registry, EverySchemeIsValidWhereItSaysSo) {
     int possible = 0;
     for (int32_t d = 1; d <= 12; ++d)
       for (int32_t n = 1; n <= 12; ++n)
-        for (bool split : {false, true}) {
-          if (!scheme.check(d, n, {}).empty())
-            continue;
-          ++possible;
-          SCOPED_TRACE(std::string(scheme.name) + " D=" + std::to_string(d) +
-                       " N=" + std::to_string(n) + (split ? " split" : ""));
-          Case c = makeCase(scheme.name, d, n, {2, 4, 3, 1}, split);
-          ASSERT_EQ(check(c.problem), "");
-          ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
-          Timing timing = simulate(c.problem, c.schedule);
-          EXPECT_TRUE(timing.complete);
-          // Each worker runs all its actions: 2 + 4 for each micro-batch.
-          int32_t all = n * c.problem.steps;
-          for (size_t w = 0; w < timing.idle.size(); ++w)
-            EXPECT_EQ(timing.makespan - timing.idle[w], 6 * all);
-        }
+        for (const Choice &choice : choices(scheme, d))
+          for (bool split : {false, true}) {
+            if (!canDo(scheme, d, n, choice))
+              continue;
+            ++possible;
+            SCOPED_TRACE(nameOf(scheme, d, n, choice) +
+                         (split ? " split" : ""));
+            Case c = makeCase(scheme.name, d, n, {4, 8, 6, 2}, split, choice);
+            ASSERT_EQ(check(c.problem), "");
+            ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+            Timing timing = simulate(c.problem, c.schedule);
+            EXPECT_TRUE(timing.complete);
+            // Each worker runs all its actions: 4 + 8 for each micro-batch.
+            int32_t all = n * c.problem.steps * choice.chunks;
+            for (size_t w = 0; w < timing.idle.size(); ++w)
+              EXPECT_EQ(timing.makespan - timing.idle[w], 12 * all);
+          }
     EXPECT_GT(possible, 0) << scheme.name;
   }
 }
 
 TEST(Registry, SplitsEveryBackwardIntoNeighbours) {
   for (const Scheme &scheme : schemes()) {
+    if (!canDo(scheme, 4, 4))
+      continue; // zb-v, which splits them itself
     Case whole = makeCase(scheme.name, 4, 4);
     Case split = makeCase(scheme.name, 4, 4, {}, true);
     EXPECT_FALSE(split.schedule.hasSlots());

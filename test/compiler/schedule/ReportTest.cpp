@@ -25,7 +25,7 @@ constexpr const char *kCapNote =
     "and stashes, which may take more";
 
 Report report(const Case &c) {
-  return makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule);
+  return makeReport("p", c.scheme, c.choice.options, 1, c.problem, c.schedule);
 }
 
 std::string render(const std::string &format, const Report &report) {
@@ -36,51 +36,62 @@ std::string render(const std::string &format, const Report &report) {
 }
 
 /// Every formula, wherever it says that it holds, against the simulator: every
-/// scheme with all its options, N from 1 to 4D+3, b/f of 1/2, 1, 5/4, 2 and 3.
-/// Of schemes without a flush in the steady state.
+/// scheme with all its choices, N from 1 to 4D+3, b/f of 1/2, 1, 5/4, 2 and 3,
+/// or with these halves. Of schemes without a flush in the steady state.
 TEST(Formulas, EqualTheSimulatorWhereTheyHold) {
-  std::set<const void *> used;
-  for (const Scheme &scheme : schemes())
+  std::set<const void *> used, known;
+  auto compare = [&](const Case &c, const Sizes &sizes) {
+    Timing timing = simulate(c.problem, c.schedule);
+    double ratio = timing.bubbleRatio();
+    if (c.problem.updates != Updates::Flush)
+      ratio = steadyState(c.problem, c.schedule).bubbleRatio;
+    auto speaksOf = [&](const auto &formula) {
+      bool speaks = formula.isSplit == sizes.isSplit && formula.holds(sizes);
+      if (speaks)
+        used.insert(&formula);
+      return speaks;
+    };
+    for (const BubbleFormula &formula : c.scheme->bubbleFormulas)
+      if (speaksOf(formula)) {
+        EXPECT_NEAR(ratio, formula.value(sizes), 1e-12) << formula.formula;
+      }
+    auto [least, most] = std::ranges::minmax(timing.peakActivations);
+    for (const PeakFormula &formula : c.scheme->peakFormulas)
+      if (speaksOf(formula)) {
+        EXPECT_EQ((std::pair<int64_t, int64_t>(least, most)),
+                  formula.value(sizes))
+            << formula.formula;
+      }
+  };
+  for (const Scheme &scheme : schemes()) {
+    for (const BubbleFormula &formula : scheme.bubbleFormulas)
+      known.insert(&formula);
+    for (const PeakFormula &formula : scheme.peakFormulas)
+      known.insert(&formula);
     for (int32_t d : {2, 3, 4, 5, 6, 8, 12})
-      for (const SchemeOptions &options : choices(scheme, d))
+      for (const Choice &choice : choices(scheme, d))
         for (int32_t n = 1; n <= 4 * d + 3; ++n) {
-          if (!scheme.check(d, n, options).empty())
+          if (!canDo(scheme, d, n, choice))
             continue;
-          Case c = makeCase(scheme.name, d, n, {}, false, options);
-          for (int64_t b : {2, 4, 5, 8, 12}) {
-            c.problem.stages.assign(d, {4, b, 1, 1});
-            std::optional<Sizes> sizes = sizesOf(c.problem, options);
+          Case c = makeCase(scheme.name, d, n, {}, false, choice);
+          for (StageCost cost : {StageCost{4, 2, 1, 1},
+                                 {4, 4, 4, 4},
+                                 {4, 5, 2, 3},
+                                 {4, 8, 5, 3},
+                                 {4, 12, 4, 8}}) {
+            c.problem.stages.assign(c.problem.stages.size(), cost);
+            std::optional<Sizes> sizes = sizesOf(c.problem, c.choice.options);
             // Halves of 5 are not equal.
-            bool halves = options.concatenation == Concatenation::Halving;
-            ASSERT_EQ(sizes.has_value(), !halves || b % 2 == 0);
-            if (!sizes)
-              continue;
-            Timing timing = simulate(c.problem, c.schedule);
-            double ratio = timing.bubbleRatio();
-            if (c.problem.updates != Updates::Flush)
-              ratio = steadyState(c.problem, c.schedule).bubbleRatio;
-            SCOPED_TRACE(nameOf(scheme, d, n, options) +
-                         " b=" + std::to_string(b));
-            for (const BubbleFormula &formula : bubbleFormulas())
-              if (formula.scheme == std::string(scheme.name) &&
-                  formula.holds(*sizes)) {
-                used.insert(&formula);
-                EXPECT_NEAR(ratio, formula.value(*sizes), 1e-12)
-                    << formula.formula;
-              }
-            for (const PeakFormula &formula : peakFormulas())
-              if (formula.scheme == std::string(scheme.name) &&
-                  formula.holds(*sizes)) {
-                used.insert(&formula);
-                auto [least, most] =
-                    std::ranges::minmax(timing.peakActivations);
-                EXPECT_EQ((std::pair<int64_t, int64_t>(least, most)),
-                          formula.value(*sizes))
-                    << formula.formula;
-              }
+            bool halves = concatenationOf(choice) == Concatenation::Halving;
+            ASSERT_EQ(sizes.has_value(), !halves || cost.backward % 2 == 0);
+            SCOPED_TRACE(nameOf(scheme, d, n, choice) +
+                         " b=" + std::to_string(cost.backward));
+            if (sizes)
+              compare(c, *sizes);
           }
         }
-  EXPECT_EQ(used.size(), bubbleFormulas().size() + peakFormulas().size());
+  }
+  EXPECT_EQ(used, known);
 }
 
 /// A fused recompute is part of its backward: every formula, for that.
@@ -88,17 +99,17 @@ TEST(Formulas, TakeFusedRecomputesAsPartsOfBackwards) {
   int compared = 0;
   for (const Scheme &scheme : schemes())
     for (int32_t d : {2, 4, 5, 8})
-      for (const SchemeOptions &options : choices(scheme, d))
+      for (const Choice &choice : choices(scheme, d))
         for (int32_t n : {1, d, d + 1, 2 * d, 4 * d}) {
-          if (!scheme.check(d, n, options).empty())
+          if (!canDo(scheme, d, n, choice))
             continue;
-          SCOPED_TRACE(nameOf(scheme, d, n, options));
-          Case c = makeCase(scheme.name, d, n, {4, 8, 1, 1, 4}, false, options);
-          c.problem.recompute.assign(d, Recompute::Fused);
+          SCOPED_TRACE(nameOf(scheme, d, n, choice));
+          Case c = makeCase(scheme.name, d, n, {4, 8, 1, 1, 4}, false, choice);
+          c.problem.recompute.assign(c.problem.stages.size(), Recompute::Fused);
           c.schedule = insertRecompute(c.problem, c.schedule);
-          std::optional<Sizes> sizes = sizesOf(c.problem, options);
+          std::optional<Sizes> sizes = sizesOf(c.problem, c.choice.options);
           ASSERT_TRUE(sizes);
-          EXPECT_EQ(sizes->backward, 12);
+          EXPECT_EQ(sizes->backward, sizes->isSplit ? 6 : 12);
           EXPECT_FALSE(findPeakFormula(scheme, *sizes));
           if (const BubbleFormula *formula =
                   findBubbleFormula(scheme, *sizes)) {
@@ -122,7 +133,11 @@ TEST(Formulas, DoNotSpeakOfOtherProblems) {
   c.problem.link.receive.alpha = 0;
   c.problem.stages[2].backward = 3;
   EXPECT_FALSE(sizesOf(c.problem, {}));
-  EXPECT_FALSE(sizesOf(makeCase("chimera", 4, 4, {}, true).problem, {}));
+  std::optional<Sizes> split =
+      sizesOf(makeCase("chimera", 4, 4, {}, true).problem, choose(2));
+  ASSERT_TRUE(split);
+  EXPECT_FALSE(findBubbleFormula(*c.scheme, *split));
+  EXPECT_FALSE(findPeakFormula(*c.scheme, *split));
   c = makeCase("chimera", 4, 4);
   c.problem.recompute.assign(4, Recompute::Fused);
   EXPECT_TRUE(sizesOf(c.problem, {}));
@@ -219,8 +234,8 @@ TEST(Report, HasTheReceiveWindow) {
             std::pair(chosen.receiveWindow, chosen.timing.makespan));
   EXPECT_EQ(chosen.windowMakespans.front().first, 1);
   EXPECT_GT(chosen.windowMakespans.front().second, chosen.timing.makespan);
-  Report one =
-      makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule, {}, 1);
+  Report one = makeReport("p", c.scheme, c.choice.options, 1, c.problem,
+                          c.schedule, {}, 1);
   EXPECT_EQ(one.receiveWindow, 1);
   EXPECT_EQ(one.windowMakespans.size(), 1u);
   EXPECT_EQ(one.windowMakespans.front(), chosen.windowMakespans.front());
@@ -233,15 +248,16 @@ TEST(Report, HasTheReceiveWindow) {
                 "a program whose workers would hold more than their caps has a "
                 "smaller receive window",
                 kCapNote}));
-  EXPECT_EQ(
-      makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule, {}, 1)
-          .notes,
-      std::vector<std::string>{kCapNote});
+  EXPECT_EQ(makeReport("p", c.scheme, c.choice.options, 1, c.problem,
+                       c.schedule, {}, 1)
+                .notes,
+            std::vector<std::string>{kCapNote});
   c.problem.memoryCaps.clear();
   // The other way round.
   std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
               c.schedule.workers[1].begin() + 3);
-  one = makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule, {}, 1);
+  one = makeReport("p", c.scheme, c.choice.options, 1, c.problem, c.schedule,
+                   {}, 1);
   EXPECT_TRUE(one.windowMakespans.empty());
   EXPECT_EQ(one.notes.front(), "a receive window of 1 is too small: messages "
                                "overtake each other, 3 are needed");
@@ -387,8 +403,8 @@ TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
   c.problem.link = {{1, 3, kMebibyte}};
   c.problem.link.receive.alpha = 2;
   c.problem.bytes.assign(2, {64, 1, 1, 8});
-  Report r = makeReport("p", c.scheme, c.options, 2, c.problem, c.schedule,
-                        {findTimeUnit("us"), 10});
+  Report r = makeReport("p", c.scheme, c.choice.options, 2, c.problem,
+                        c.schedule, {findTimeUnit("us"), 10});
   nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
   auto units = [](int64_t ticks) { return static_cast<double>(ticks) / 10; };
   EXPECT_EQ(object["time_unit"], "us");
@@ -422,7 +438,7 @@ TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
   c = makeCase("pipedream", 2, 2, {1, 2, 1, 1, 1});
   c.problem.recompute.assign(2, Recompute::Early);
   c.schedule = insertRecompute(c.problem, c.schedule);
-  r = makeReport("p", c.scheme, c.options, 1, c.problem, c.schedule,
+  r = makeReport("p", c.scheme, c.choice.options, 1, c.problem, c.schedule,
                  {findTimeUnit("none"), 10});
   object = nlohmann::json::parse(render("json", r))[0];
   EXPECT_EQ(object["recompute"], 0.1);

@@ -11,51 +11,82 @@
 
 namespace chimera::schedule {
 
-Case makeCase(const std::string &name, int32_t stages, int32_t microBatches,
-              StageCost cost, bool splitBackward,
-              const SchemeOptions &options) {
+Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
+                   const Choice &choice, StageCost cost, bool splitBackward) {
+  Request request;
+  request.workers = workers;
+  request.stages.assign(static_cast<size_t>(workers) * choice.chunks, cost);
+  request.microBatches = microBatches;
+  request.splitBackward = splitBackward;
+  request.options =
+      choice.options.table().empty() ? Options(scheme.options) : choice.options;
+  return request;
+}
+
+std::string whyNot(const Scheme &scheme, int32_t workers, int32_t microBatches,
+                   const Choice &choice) {
+  return scheme.check(requestFor(scheme, workers, microBatches, choice));
+}
+
+static Plan planFor(const Scheme &scheme, const Request &request) {
+  Made made = makePlan(scheme, request);
+  if (!made.plan)
+    throw std::invalid_argument(made.reason);
+  return *made.plan;
+}
+
+Case makeCase(const std::string &name, int32_t workers, int32_t microBatches,
+              StageCost cost, bool splitBackward, const Choice &choice) {
   const Scheme *scheme = findScheme(name);
   if (!scheme)
     throw std::invalid_argument("no scheme " + name);
-  if (std::string error = scheme->check(stages, microBatches, options);
-      !error.empty())
-    throw std::invalid_argument(error);
-  Problem problem;
-  problem.workers = stages;
-  problem.stages.assign(stages, cost);
-  problem.pipelines = scheme->place(stages, microBatches, options);
-  problem.splitBackward = splitBackward;
-  problem.updates = scheme->updates;
-  problem.steps = scheme->updates == Updates::Flush ? 1 : 2;
-  return {scheme, problem, makeSchedule(*scheme, problem, options), options};
+  Request request =
+      requestFor(*scheme, workers, microBatches, choice, cost, splitBackward);
+  Plan plan = planFor(*scheme, request);
+  return {scheme,
+          {request.options, choice.chunks},
+          problemOf(request, plan),
+          plan.order,
+          plan.note};
 }
 
-SchemeOptions choose(int32_t pipelines, Concatenation concatenation) {
-  SchemeOptions options;
-  options.pipelines = pipelines;
-  options.concatenation = concatenation;
-  return options;
+void replan(Case &c, bool splitBackward) {
+  Request request = requestOf(c.problem, c.choice.options);
+  request.splitBackward = splitBackward;
+  Plan plan = planFor(*c.scheme, request);
+  c.problem = problemOf(request, plan);
+  c.schedule = plan.order;
 }
 
-std::vector<SchemeOptions> choices(const Scheme &scheme, int32_t stages) {
-  std::vector<SchemeOptions> result;
-  if (scheme.options.empty())
-    result.push_back({});
-  else
-    for (int32_t pipelines = 1; pipelines <= stages; ++pipelines)
+std::vector<Choice> choices(const Scheme &scheme, int32_t workers) {
+  std::vector<Choice> all, result;
+  if (std::string_view(scheme.name) == "chimera")
+    for (int32_t pipelines = 2; pipelines <= workers; ++pipelines)
       for (Concatenation concatenation : kConcatenations)
-        if (SchemeOptions options = choose(pipelines, concatenation);
-            scheme.check(stages, 1, options).empty())
-          result.push_back(options);
+        all.push_back(choose(pipelines, concatenation));
+  else
+    for (int32_t chunks = 1; chunks <= 3; ++chunks)
+      all.push_back({{}, chunks});
+  for (const Choice &choice : all)
+    if (canDo(scheme, workers, workers, choice))
+      result.push_back(choice);
   return result;
 }
 
-std::string nameOf(const Scheme &scheme, int32_t stages, int32_t microBatches,
-                   const SchemeOptions &options) {
-  std::string name = std::string(scheme.name) + " D=" + std::to_string(stages) +
+Concatenation concatenationOf(const Choice &choice) {
+  return choice.options.table().empty() ? Concatenation::Direct
+                                        : concatenationOf(choice.options);
+}
+
+std::string nameOf(const Scheme &scheme, int32_t workers, int32_t microBatches,
+                   const Choice &choice) {
+  std::string name = std::string(scheme.name) +
+                     " D=" + std::to_string(workers) +
                      " N=" + std::to_string(microBatches);
-  for (std::string_view option : scheme.options)
-    name += " " + findSchemeOption(option)->print(options);
+  for (size_t i = 0; i < choice.options.table().size(); ++i)
+    name += " " + choice.options.print(i);
+  if (choice.chunks > 1)
+    name += " " + std::to_string(choice.chunks) + " chunks";
   return name;
 }
 

@@ -11,40 +11,78 @@
 #include "compiler/schedule/Registry.h"
 #include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/Verify.h"
+#include "compiler/schedule/families/Chimera.h"
 
 #include <string>
 #include <vector>
 
 namespace chimera::schedule {
 
-/// A scheme laid out for `stages` and `microBatches`, every stage at `cost`.
-struct Case {
-  const Scheme *scheme;
-  Problem problem;
-  Schedule schedule;
-  SchemeOptions options = {};
+/// What sizes leave open: a scheme's options, its defaults where they are
+/// empty, and how many stages of a pipeline each worker has.
+struct Choice {
+  Options options;
+  int32_t chunks;
+
+  Choice(Options options = {}, int32_t chunks = 1)
+      : options(std::move(options)), chunks(chunks) {}
 };
 
-/// Requires that the scheme exists and can do these sizes.
-Case makeCase(const std::string &scheme, int32_t stages, int32_t microBatches,
-              StageCost cost = {}, bool splitBackward = false,
-              const SchemeOptions &options = {});
+/// A scheme laid out for D workers and N micro-batches, every stage at one
+/// cost.
+struct Case {
+  const Scheme *scheme;
+  Choice choice;
+  Problem problem;
+  Schedule schedule;
+  std::string note = {};
+};
 
-/// Options with 2f pipelines and a concatenation.
-SchemeOptions choose(int32_t pipelines,
-                     Concatenation concatenation = Concatenation::Direct);
+Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
+                   const Choice &choice = {}, StageCost cost = {},
+                   bool splitBackward = false);
+
+/// Why the scheme cannot do these sizes, or empty.
+std::string whyNot(const Scheme &scheme, int32_t workers, int32_t microBatches,
+                   const Choice &choice = {});
+inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,
+                  const Choice &choice = {}) {
+  return whyNot(scheme, workers, microBatches, choice).empty();
+}
+
+/// Requires that the scheme exists and can do these sizes.
+Case makeCase(const std::string &scheme, int32_t workers, int32_t microBatches,
+              StageCost cost = {}, bool splitBackward = false,
+              const Choice &choice = {});
+
+/// Makes the plan of `c` again, for its problem as it is now and with whole or
+/// split backwards.
+void replan(Case &c, bool splitBackward);
+
+/// Options of chimera with 2f pipelines and a concatenation.
+inline Options choose(int32_t pipelines,
+                      Concatenation concatenation = Concatenation::Direct) {
+  return chooseChimera(pipelines, concatenation);
+}
 
 /// All values of the option.
 inline constexpr Concatenation kConcatenations[] = {
     Concatenation::Direct, Concatenation::Eager, Concatenation::Doubling,
     Concatenation::FineTunedDoubling, Concatenation::Halving};
 
-/// Every choice of options that `scheme` can do with `stages`.
-std::vector<SchemeOptions> choices(const Scheme &scheme, int32_t stages);
+/// Every choice that `scheme` can do with `workers` and as many micro-batches:
+/// chimera's options, or one to three chunks.
+std::vector<Choice> choices(const Scheme &scheme, int32_t workers);
 
-/// "chimera D=4 N=8 2 direct".
-std::string nameOf(const Scheme &scheme, int32_t stages, int32_t microBatches,
-                   const SchemeOptions &options);
+/// Those of a choice of chimera's options; Direct for any other.
+Concatenation concatenationOf(const Choice &choice);
+inline int32_t pipelinesOf(const Choice &choice) {
+  return pipelinesOf(choice.options);
+}
+
+/// "chimera D=4 N=8 2 direct", "interleaved-1f1b D=4 N=8 2 chunks".
+std::string nameOf(const Scheme &scheme, int32_t workers, int32_t microBatches,
+                   const Choice &choice);
 
 /// The messages of all violations, a line each.
 std::string messages(const std::vector<Violation> &violations);

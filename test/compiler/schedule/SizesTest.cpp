@@ -16,11 +16,12 @@ namespace chimera::schedule {
 namespace {
 
 /// Processor time of what a compiler asks of the library, in seconds.
-double timeOf(const Scheme &scheme, int32_t stages, int32_t microBatches) {
+double timeOf(const Scheme &scheme, int32_t workers, int32_t microBatches) {
   std::clock_t begin = std::clock();
-  Case c = makeCase(scheme.name, stages, microBatches);
-  c.problem.bytes.assign(stages, {1, 1, 1, 1});
-  c.problem.memoryCaps.assign(stages, INT32_MAX);
+  Case c = makeCase(scheme.name, workers, microBatches, {}, false,
+                    choices(scheme, 4).back());
+  c.problem.bytes.assign(c.problem.stages.size(), {1, 1, 1, 1});
+  c.problem.memoryCaps.assign(workers, INT32_MAX);
   EXPECT_TRUE(verify(c.problem, c.schedule).empty());
   EXPECT_TRUE(simulate(c.problem, c.schedule).complete);
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
@@ -30,7 +31,7 @@ double timeOf(const Scheme &scheme, int32_t stages, int32_t microBatches) {
 /// quadratic in either would take 256 times as long.
 TEST(Sizes, TimeGrowsWithActions) {
   for (const Scheme &scheme : schemes()) {
-    bool fills = scheme.updates != Updates::Flush; // needs N >= D
+    bool fills = !canDo(scheme, 4, 1); // needs N >= D
     int32_t few = fills ? 64 : 1500;
     double small = timeOf(scheme, few, fills ? few : 4);
     double large =
@@ -45,9 +46,10 @@ TEST(Sizes, TimeGrowsWithActions) {
 /// Pipelines that get no micro-batch are not laid out: there may be as many as
 /// stages, each with a worker for every stage.
 TEST(Sizes, OnlyPipelinesWithMicroBatchesAreLaid) {
-  constexpr int32_t kStages = 60000;
+  constexpr int32_t kWorkers = 60000;
   std::vector<Pipeline> laid =
-      findScheme("chimera")->place(kStages, 3, choose(kStages));
+      makeCase("chimera", kWorkers, 3, {}, false, choose(kWorkers))
+          .problem.pipelines;
   ASSERT_EQ(laid.size(), 3u);
   EXPECT_EQ(laid[2].workers.front(), 2);
   EXPECT_EQ(laid[2].microBatches, std::vector<int32_t>{2});

@@ -110,7 +110,7 @@ TEST(Svg, IsLegibleWithPairsHalvesRecomputesAndSteps) {
         of("gpipe", Concatenation::Direct, Recompute::Early, true),
         of("1f1b", Concatenation::Direct, Recompute::Fused, true),
         of("pipedream", Concatenation::Direct, Recompute::Fused, true)}) {
-    SCOPED_TRACE(nameOf(*c.scheme, 32, 64, c.options));
+    SCOPED_TRACE(nameOf(*c.scheme, 32, 64, c.choice));
     std::string svg = draw(c).svg;
     size_t actions = 0, words = 0;
     for (const std::vector<Action> &row : c.schedule.workers)

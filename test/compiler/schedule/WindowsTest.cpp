@@ -108,24 +108,25 @@ TEST_P(EveryWindow, FallsToNone) {
   int32_t d = GetParam();
   std::mt19937 random(d);
   for (const Scheme &scheme : schemes())
-    for (const SchemeOptions &options : choices(scheme, d))
+    for (const Choice &choice : choices(scheme, d))
       for (int32_t n : {1, d, 2 * d, 3 * d + 1}) {
-        if (!scheme.check(d, n, options).empty())
+        if (!canDo(scheme, d, n, choice))
           continue;
-        SCOPED_TRACE(nameOf(scheme, d, n, options));
+        SCOPED_TRACE(nameOf(scheme, d, n, choice));
         auto time = [&](int64_t least) {
           return least + static_cast<int64_t>(random() % 6);
         };
-        Case c = makeCase(scheme.name, d, n, {}, random() % 2, options);
+        Case c = makeCase(scheme.name, d, n, {}, random() % 2, choice);
         for (StageCost &cost : c.problem.stages)
           cost = {time(4), time(6), time(4), time(4), time(4)};
-        c.problem.bytes.assign(d, {0, 0, 0, time(0)});
+        c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, time(0)});
         c.problem.link = {{time(0), time(0), 3},
                           {time(0), time(0), 7},
                           {time(0), time(0), 7}};
         if (random() % 3 == 0) {
-          c.problem.recompute.assign(d, random() % 2 ? Recompute::Fused
-                                                     : Recompute::Early);
+          c.problem.recompute.assign(c.problem.stages.size(),
+                                     random() % 2 ? Recompute::Fused
+                                                  : Recompute::Early);
           c.schedule = insertRecompute(c.problem, c.schedule);
         }
         ASSERT_EQ(check(c.problem), "");

@@ -1,0 +1,135 @@
+//===- Interleaved1F1B.cpp - 1F1B over several chunks a worker ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Interleaved 1F1B: Narayanan et al., "Efficient Large-Scale Language Model
+// Training on GPU Clusters Using Megatron-LM", SC'21, section 2.2 and Figure 4.
+// Stage s is on worker s mod D: a worker has v = S/D of them, its chunks, and
+// the ramp is v times shorter.
+//
+// D=2, N=2, equal times, two stages a worker, the second with ':
+//
+//   t    0   1   2   3   4   5   6   7   8   9
+//   P0   F0  F1  F0' F1' .   B0' .   B1' B0  B1
+//   P1   .   F0  F1  F0' B0' F1' B1' B0  B1  .
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/families/Families.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+
+namespace {
+
+/// Micro-batches run in groups: each goes through all chunks before the next
+/// group begins. D of them, or as few more as make all groups equal.
+int32_t groupOf(const Request &request) {
+  return request.microBatches /
+         std::max(1, request.microBatches / request.workers);
+}
+
+std::string checkInterleaved(const Request &request) {
+  int32_t workers = request.workers, count = request.microBatches;
+  if (request.stageCount() % workers != 0)
+    return "expected a number of stages that is a multiple of the " +
+           std::to_string(workers) + " workers, got " +
+           std::to_string(request.stageCount());
+  if (int32_t groups = std::max(1, count / workers); count % groups != 0)
+    return "expected micro-batches that " + std::to_string(groups) +
+           " groups, one for each " + std::to_string(workers) +
+           " of them, share equally, got " + std::to_string(count) + ": use " +
+           std::to_string(count - count % groups) + " or " +
+           std::to_string(count / workers * workers + workers);
+  return {};
+}
+
+/// The `index`-th forward of worker w is of its chunk (index mod vG) div G and
+/// of micro-batch (index div vG) G + index mod G for groups of G; its backwards
+/// are of the same micro-batches, the chunks last to first.
+Action actionAt(Kind kind, const Request &request, int32_t worker,
+                int32_t index) {
+  int32_t chunks = request.stageCount() / request.workers;
+  int32_t group = groupOf(request), round = chunks * group;
+  int32_t chunk = index % round / group;
+  if (kind == Kind::Backward)
+    chunk = chunks - 1 - chunk;
+  return {kind, 0, chunk * request.workers + worker,
+          index / round * group + index % group};
+}
+
+/// Forwards of worker w before its first backward, but one: those that the
+/// first backward of the last stage waits for come first, and two for each
+/// worker behind w. With one chunk that is 1F1B, where one is enough.
+int32_t warmUpOf(const Request &request, int32_t worker) {
+  int32_t chunks = request.stageCount() / request.workers;
+  int32_t behind = request.workers - 1 - worker;
+  int32_t warmUp =
+      chunks == 1 ? behind : 2 * behind + (chunks - 1) * groupOf(request);
+  return std::min(warmUp, request.microBatches * chunks);
+}
+
+Made makeInterleaved(const Request &request) {
+  Plan plan;
+  int32_t workers = request.workers;
+  plan.pipelines =
+      placeOne(request, [&](int32_t stage) { return stage % workers; });
+  plan.order.workers.resize(workers);
+  int32_t count = request.stageCount() / workers * request.microBatches;
+  for (int32_t w = 0; w < workers; ++w) {
+    std::vector<Action> &row = plan.order.workers[w];
+    int32_t warmUp = warmUpOf(request, w);
+    for (int32_t i = 0; i < count + warmUp; ++i) {
+      if (i < count)
+        row.push_back(actionAt(Kind::Forward, request, w, i));
+      if (i >= warmUp)
+        row.push_back(actionAt(Kind::Backward, request, w, i - warmUp));
+    }
+  }
+  return plan;
+}
+
+constexpr const char *kSource = "Narayanan et al., SC'21, section 2.2";
+
+constexpr BubbleFormula kBubbles[] = {
+    {"(D-1)/(vN+D-1)", "N >= D or v = 1", kSource,
+     [](const Sizes &s) {
+       return s.microBatches >= s.workers || s.chunks() == 1;
+     },
+     [](const Sizes &s) {
+       return ratio(s.workers - 1, s.chunks() * s.microBatches);
+     }}};
+
+/// Micro-batches of a group.
+int64_t groupOf(const Sizes &s) {
+  return s.microBatches / std::max<int64_t>(1, s.microBatches / s.workers);
+}
+
+constexpr PeakFormula kPeaks[] = {
+    {"1 to min(N, D)", "v = 1", kTable2,
+     [](const Sizes &s) { return s.chunks() == 1; }, upToWorkers},
+    {"(v-1)G+1 to min(vN, (v-1)G+2D-1), G = N/max(1, floor(N/D))", "v > 1",
+     kSource, [](const Sizes &s) { return s.chunks() > 1; },
+     [](const Sizes &s) {
+       int64_t ahead = (s.chunks() - 1) * groupOf(s);
+       return std::pair(ahead + 1, std::min(s.chunks() * s.microBatches,
+                                            ahead + 2 * s.workers - 1));
+     }}};
+
+} // namespace
+
+const Scheme kInterleaved1F1B = {
+    "interleaved-1f1b",
+    "1f1b over several stages a worker: a shorter ramp, more messages",
+    "any D >= 1, S = vD, N in max(1, floor(N/D)) equal groups",
+    {},
+    checkInterleaved,
+    makeInterleaved,
+    kBubbles,
+    kPeaks};
+
+} // namespace chimera::schedule

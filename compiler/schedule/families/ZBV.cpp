@@ -1,0 +1,148 @@
+//===- ZBV.cpp - Zero bubbles on a V --------------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// ZB-V: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24, and "Pipeline
+// Parallelism with Controllable Memory", NeurIPS'24, Figure 3. Each worker has
+// two stages, its chunks: s on the way down the workers, 2D-1-s on the way back
+// up, so the last stage is where the first is. All backwards are split, and
+// weight gradients fill the gaps.
+//
+// D=2, N=2, equal times, stages on the way back up with ':
+//
+//   t    0   1   2   3   4   5   6   7   8   9   10  11  12  13
+//   P0   F0  F1  .   F0' I0' W0' F1' I1' W1' I0  W0  .   I1  W1
+//   P1   .   F0  F0' F1  F1' I0' W0' I0  W0  I1' W1' I1  W1  .
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/families/Families.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+
+namespace {
+
+std::string checkZBV(const Request &request) {
+  if (request.stageCount() == 2 * request.workers)
+    return {};
+  return "expected two stages for each of the " +
+         std::to_string(request.workers) + " workers, got " +
+         std::to_string(request.stageCount()) + " stages";
+}
+
+/// The order of one worker: per chunk and kind, the next micro-batch. Actions
+/// of micro-batches that there are not are left out.
+class Row {
+public:
+  Row(int32_t stages, int32_t worker, int32_t microBatches,
+      std::vector<Action> &actions)
+      : stageOf{worker, stages - 1 - worker}, microBatches(microBatches),
+        actions(actions) {}
+
+  void forward(int32_t chunk) { put(Kind::Forward, chunk); }
+  void inputGradient(int32_t chunk) { put(Kind::InputGradient, chunk); }
+  void weightGradient(int32_t chunk) { put(Kind::WeightGradient, chunk); }
+  void backward(int32_t chunk) {
+    inputGradient(chunk);
+    weightGradient(chunk);
+  }
+  /// How many forwards of a chunk there have been.
+  int32_t forwards(int32_t chunk) const {
+    return next[static_cast<size_t>(Kind::Forward)][chunk];
+  }
+
+private:
+  void put(Kind kind, int32_t chunk) {
+    int32_t microBatch = next[static_cast<size_t>(kind)][chunk]++;
+    if (microBatch < microBatches)
+      actions.push_back({kind, 0, stageOf[chunk], microBatch});
+  }
+
+  int32_t stageOf[2];
+  int32_t microBatches;
+  int32_t next[5][2] = {};
+  std::vector<Action> &actions;
+};
+
+/// A worker runs forwards of its first chunk until the first micro-batch is
+/// back on its second one, then one forward of each for a backward of each, and
+/// in the end what is left; fewer micro-batches than fill the V run as the
+/// first of those that do.
+Made makeZBV(const Request &request) {
+  Plan plan;
+  int32_t workers = request.workers, stages = 2 * workers;
+  plan.pipelines =
+      placeOne(request, [&](int32_t s) { return std::min(s, stages - 1 - s); });
+  plan.splits = true;
+  plan.order.workers.resize(workers);
+  int32_t all = std::max(request.microBatches, stages - 1);
+  for (int32_t w = 0; w < workers; ++w) {
+    Row row(stages, w, request.microBatches, plan.order.workers[w]);
+    auto repeat = [](int32_t times, auto body) {
+      for (int32_t i = 0; i < times; ++i)
+        body();
+    };
+    repeat(2 * (workers - w) - 1, [&] { row.forward(0); });
+    repeat(w, [&] {
+      row.forward(1);
+      row.forward(0);
+    });
+    repeat(workers - w, [&] {
+      row.forward(1);
+      row.backward(1);
+    });
+    while (row.forwards(0) < all || row.forwards(1) < all) {
+      if (row.forwards(0) < all)
+        row.forward(0);
+      row.backward(0);
+      row.forward(1);
+      row.backward(1);
+    }
+    repeat(w, [&] {
+      row.inputGradient(0);
+      row.inputGradient(1);
+    });
+    repeat(workers - w, [&] { row.backward(0); });
+    repeat(w, [&] { row.weightGradient(1); });
+    repeat(w, [&] { row.weightGradient(0); });
+  }
+  return plan;
+}
+
+constexpr const char *kSource = "Qi et al., ICLR'24, section 6";
+
+bool isFull(const Sizes &s) { return s.microBatches >= 2 * s.workers - 1; }
+
+constexpr BubbleFormula kBubbles[] = {
+    {"(D-1)/(6N+D-1)", "N >= 2D-1, f = i = w", kSource,
+     [](const Sizes &s) {
+       return isFull(s) && s.forward == s.inputGradient &&
+              s.forward == s.weightGradient;
+     },
+     [](const Sizes &s) { return ratio(s.workers - 1, 6 * s.microBatches); },
+     /*isSplit=*/true}};
+
+constexpr PeakFormula kPeaks[] = {
+    {"2D", "N >= 2D-1", kSource, isFull,
+     [](const Sizes &s) { return std::pair(2 * s.workers, 2 * s.workers); },
+     /*isSplit=*/true}};
+
+} // namespace
+
+const Scheme kZBV = {
+    "zb-v",
+    "split backwards on a V: no idle time within a step where all times are "
+    "equal",
+    "any D >= 1, S = 2D, any N >= 1",
+    {},
+    checkZBV,
+    makeZBV,
+    kBubbles,
+    kPeaks};
+
+} // namespace chimera::schedule

@@ -1,0 +1,85 @@
+//===- PlanTest.cpp - Requests and plans ---------------------------------===//
+//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+namespace chimera::schedule {
+namespace {
+
+Plan planOf(const char *scheme, int32_t workers, int32_t microBatches,
+            const Choice &choice = {}) {
+  const Scheme &known = *findScheme(scheme);
+  return *makePlan(known, requestFor(known, workers, microBatches, choice)).plan;
+}
+
+TEST(Plan, IsComparedWithAnotherPlacement) {
+  Problem problem = makeCase("chimera", 8, 8).problem;
+  EXPECT_EQ(comparePlacement(problem, planOf("chimera", 8, 8)), "");
+  EXPECT_EQ(comparePlacement(problem, planOf("chimera", 8, 8, choose(4))),
+            "expected the scheme's 4 pipelines, got 2");
+  EXPECT_EQ(comparePlacement(problem, planOf("gpipe", 8, 8)),
+            "expected the scheme's 1 pipeline, got 2");
+  EXPECT_EQ(comparePlacement(problem, planOf("gems", 8, 8)),
+            "expected the scheme's direction, placement and micro-batches for "
+            "pipeline 0");
+  problem = makeCase("pipedream", 2, 2).problem;
+  EXPECT_EQ(comparePlacement(problem, planOf("pipedream", 2, 2)), "");
+  EXPECT_EQ(comparePlacement(problem, planOf("1f1b", 2, 2)),
+            "expected one step that a flush ends, got steps that overlap");
+  EXPECT_EQ(comparePlacement(problem, planOf("pipedream-2bw", 2, 2)),
+            "expected steps that overlap, with the scheme's updates");
+}
+
+TEST(Plan, IsNotMadeWhereTheSchemeSaysWhy) {
+  const Scheme &scheme = *findScheme("1f1b");
+  Made made = makePlan(scheme, requestFor(scheme, 4, 4, {{}, 2}));
+  EXPECT_FALSE(made.plan);
+  EXPECT_EQ(made.reason, "expected as many stages as workers (4), got 8");
+}
+
+/// The request that a plan answers gives the plan again.
+TEST(Plan, AnswersItsRequest) {
+  for (const Scheme &scheme : schemes())
+    for (const Choice &choice : choices(scheme, 4))
+      for (bool split : {false, true}) {
+        SCOPED_TRACE(nameOf(scheme, 4, 4, choice));
+        Case c = makeCase(scheme.name, 4, 4, {2, 4, 3, 1}, split, choice);
+        Made again =
+            makePlan(scheme, requestOf(c.problem, c.choice.options));
+        ASSERT_TRUE(again.plan);
+        EXPECT_EQ(comparePlacement(c.problem, *again.plan), "");
+        EXPECT_EQ(again.plan->splits, c.problem.splits);
+        EXPECT_EQ(again.plan->order.workers, c.schedule.workers);
+      }
+}
+
+TEST(Splits, AreAllOrNoneOrSome) {
+  Splits none, all = true, some(2, 3);
+  EXPECT_FALSE(none.any());
+  EXPECT_TRUE(none.anyWhole());
+  EXPECT_TRUE(all.any());
+  EXPECT_FALSE(all.anyWhole());
+  EXPECT_EQ(some.simplified(), none);
+  some.split(1, 2);
+  EXPECT_TRUE(some.any());
+  EXPECT_TRUE(some.anyWhole());
+  EXPECT_EQ(some.simplified(), some);
+  EXPECT_TRUE(some.of(1, 2));
+  EXPECT_TRUE(some.of(1, 5)); // of the next step
+  EXPECT_FALSE(some.of(1, 1));
+  EXPECT_FALSE(some.of(0, 2));
+  for (int32_t s = 0; s < 2; ++s)
+    for (int32_t m = 0; m < 3; ++m)
+      some.split(s, m);
+  EXPECT_EQ(some.simplified(), all);
+}
+
+} // namespace
+} // namespace chimera::schedule
