@@ -9,6 +9,7 @@ program runs with a thread a rank and under two seeds of `hostile-run`, and some
 by `chimera-run`; `--sequential` runs are equal whatever the schedule."""
 
 import argparse
+import itertools
 import pathlib
 import re
 import sys
@@ -77,6 +78,30 @@ def cases():
                 yield schedule, stages, batches, 1 + stages % 2, split
                 again = RECOMPUTES[1 + (stages + batches) % 3]
                 yield schedule, stages, batches, 1 + batches % 2, f"{again} {split}"
+
+
+def chunked_cases(variants):
+    """The same for schedules with several stages on a worker, with each of the
+    options in turn."""
+    variants = itertools.cycle(variants)
+    for workers in (1, 2, 3, 4):
+        for batches in (1, workers, 2 * workers, 4 * workers):
+            for chunks in (1, 2, 3):
+                options = f"workers({workers}) {next(variants)}"
+                looped = '"interleaved-1f1b"'
+                yield looped, workers * chunks, batches, 1 + batches % 2, options
+            for more in (0, 1):
+                options = f"workers({workers}) {next(variants)}"
+                yield '"zb-v"', 2 * workers, batches + more, 1 + more, options
+
+
+CHUNKED = RECOMPUTES + (
+    "split_backward",
+    "receive_window(2)",
+    "link <latency = 3, receive = 1>",
+    "all_reduce(eager) bucket_bytes(24)",
+    "all_reduce(eager_opt) split_backward",
+)
 
 
 def tied_cases():
@@ -149,6 +174,13 @@ def main():
         ran = 0
         every = [(False, case) for case in cases()]
         every += [(True, case) for case in tied_cases()]
+        every += [(False, case) for case in chunked_cases(CHUNKED)]
+        # Of one stage, first and last are the same.
+        every += [
+            (True, case)
+            for case in chunked_cases(("", "split_backward", COPIED))
+            if case[1] > 1
+        ]
         for description, key, digest in grid.in_parallel(one, enumerate(every)):
             ran += 1
             other = first.setdefault(key, (description, digest))
