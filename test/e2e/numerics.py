@@ -60,19 +60,30 @@ VARIANTS = {
     "1f1b-rest": ('"1f1b"', 7 / 4),
     "gpipe-few": ('"gpipe"', 1 / 2),
     "gems": ('"gems"', 1),
+    "interleaved-1f1b": ('"interleaved-1f1b"', 1),
+    "zb-v": ('"zb-v"', 1),
     "pipedream": ('"pipedream"', 2),
     "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
 # Those that are also run with a head that is tied to the token embedding.
-TIED = ("gpipe", "1f1b", "chimera", "chimera-4-pipelines", "gems")
+TIED = (
+    "gpipe", "1f1b", "chimera", "chimera-4-pipelines", "gems",
+    "interleaved-1f1b", "zb-v",
+)  # fmt: skip
+# Those of which a worker has two stages.
+CHUNKED = {"interleaved-1f1b", "zb-v"}
 # What the number of stages must be a multiple of.
-NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "chimera-all-pipelines": 2}
+NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "chimera-all-pipelines": 2} | dict.fromkeys(
+    CHUNKED, 2
+)
 # Those whose steps overlap.
 WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
 # Those that are also run with recomputes.
-RECOMPUTED = {"chimera-direct", "chimera-doubling", "chimera-halving"} | WITHOUT_FLUSH
+RECOMPUTED = (
+    {"chimera-direct", "chimera-doubling", "chimera-halving"} | CHUNKED | WITHOUT_FLUSH
+)
 # Those that are held against PyTorch although they are variants.
-AGAINST_TORCH = {"chimera-doubling", "chimera-halving"} | WITHOUT_FLUSH
+AGAINST_TORCH = {"chimera-doubling", "chimera-halving"} | CHUNKED | WITHOUT_FLUSH
 
 # Eight layers with embedding and head, so that eight stages can be cut.
 MODEL = """
@@ -244,6 +255,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     name = "".join(filter(str.isalnum, schedule + options))
     source = folder / f"{name}.mlir"
     clause, factor = (SCHEDULES | VARIANTS)[schedule]
+    workers = args.stages // (2 if schedule in CHUNKED else 1)
     source.write_text(
         DESCRIPTION.format(
             model=f'chimera.model @tiny exported("{args.package.resolve()}")'
@@ -253,7 +265,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
             batches=max(1, int(factor * args.stages)),
             width=args.width,
             schedule=clause.replace("STAGES", str(args.stages)),
-            options=options,
+            options=f"workers({workers}) {options}",
         )
     )
     program = folder / f"{name}.chimera"
@@ -277,12 +289,12 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
     over_mpi = (
-        "fused" in options or args.package
+        "fused" in options or args.package or (schedule in CHUNKED and not options)
         if args.variants
         else not options or (not args.tied and "split" in options and kept)
     )
     if args.mpirun and over_mpi:
-        ranks = args.stages * args.width
+        ranks = workers * args.width
         launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
         mpi = Training(folder, f"{name}.mpi", launcher, *common, *checked)
         same_bits(checks, f"{case} over MPI", mpi, threads)

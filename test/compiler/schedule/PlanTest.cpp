@@ -16,7 +16,8 @@ namespace {
 Plan planOf(const char *scheme, int32_t workers, int32_t microBatches,
             const Choice &choice = {}) {
   const Scheme &known = *findScheme(scheme);
-  return *makePlan(known, requestFor(known, workers, microBatches, choice)).plan;
+  return *makePlan(known, requestFor(known, workers, microBatches, choice))
+              .plan;
 }
 
 TEST(Plan, IsComparedWithAnotherPlacement) {
@@ -51,8 +52,7 @@ TEST(Plan, AnswersItsRequest) {
       for (bool split : {false, true}) {
         SCOPED_TRACE(nameOf(scheme, 4, 4, choice));
         Case c = makeCase(scheme.name, 4, 4, {2, 4, 3, 1}, split, choice);
-        Made again =
-            makePlan(scheme, requestOf(c.problem, c.choice.options));
+        Made again = makePlan(scheme, requestOf(c.problem, c.choice.options));
         ASSERT_TRUE(again.plan);
         EXPECT_EQ(comparePlacement(c.problem, *again.plan), "");
         EXPECT_EQ(again.plan->splits, c.problem.splits);
