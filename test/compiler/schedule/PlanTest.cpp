@@ -6,9 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/Bounds.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>
+
+#include <random>
 
 namespace chimera::schedule {
 namespace {
@@ -79,6 +82,65 @@ TEST(Splits, AreAllOrNoneOrSome) {
     for (int32_t m = 0; m < 3; ++m)
       some.split(s, m);
   EXPECT_EQ(some.simplified(), all);
+}
+
+/// Splits some of the backwards of a plan of whole ones.
+Case mixed(Case c, std::mt19937 &random) {
+  auto stages = static_cast<int32_t>(c.problem.stages.size());
+  c.problem.splits = Splits(stages, c.problem.microBatches());
+  for (int32_t s = 0; s < stages; ++s)
+    for (int32_t m = 0; m < c.problem.microBatches(); ++m)
+      if (random() % 2)
+        c.problem.splits.split(s, m);
+  c.schedule =
+      replaceActions(c.schedule, [&](std::vector<Action> &out, Action action) {
+        if (action.kind == Kind::Backward &&
+            c.problem.splits.of(action.stage, action.microBatch)) {
+          action.kind = Kind::InputGradient;
+          out.push_back(action);
+          action.kind = Kind::WeightGradient;
+        }
+        out.push_back(action);
+      });
+  return c;
+}
+
+/// Every scheme of whole backwards with some of them split: numbered, verified,
+/// not below a bound, and as long as what is whole and what is split allow.
+TEST(Splits, MayBeMixed) {
+  std::mt19937 random(1);
+  for (const Scheme &scheme : schemes())
+    for (int32_t d : {2, 3, 4})
+      for (const Choice &choice : choices(scheme, d)) {
+        Case whole =
+            makeCase(scheme.name, d, 2 * d, {4, 8, 4, 4, 4}, false, choice);
+        if (whole.problem.splits.any())
+          continue; // zb-v
+        SCOPED_TRACE(nameOf(scheme, d, 2 * d, choice));
+        Case c = mixed(whole, random);
+        ASSERT_EQ(check(c.problem), "");
+        EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+        int64_t actions = 0;
+        for (const std::vector<Action> &row : c.schedule.workers)
+          actions += std::ssize(row);
+        ActionIds ids(c.problem);
+        EXPECT_EQ(ids.required(), actions);
+        for (int64_t id = 0; id < ids.count(); ++id)
+          if (ids.has(id)) {
+            EXPECT_EQ(ids.find(ids.action(id)), id);
+            --actions;
+          }
+        EXPECT_EQ(actions, 0);
+        Timing timing = simulate(c.problem, c.schedule);
+        EXPECT_TRUE(timing.complete);
+        EXPECT_LE(timing.makespan,
+                  simulate(whole.problem, whole.schedule).makespan);
+        for (const Bound &bound : bounds(c.problem))
+          EXPECT_GE(timing.makespan, bound.time) << bound.name;
+        // One of the other kind is no action of the problem.
+        EXPECT_NE(messages(verify(c.problem, whole.schedule)), "");
+        EXPECT_FALSE(sizesOf(c.problem, c.choice.options));
+      }
 }
 
 } // namespace
