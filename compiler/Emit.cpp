@@ -206,7 +206,7 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   out->producer = "chimera " CHIMERA_VERSION;
   // MLIR takes any bytes in quotes.
   out->name = program::printable(pipeline.getSymName());
-  out->schedule = pipeline.getSchedule().str();
+  out->schedule = scheduleNameOf(pipeline).str();
   out->model = std::move(*model);
   FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
   if (failed(tied))

@@ -60,7 +60,11 @@ Phase phaseOf(PipelineOp pipeline) {
     return phase;
   for (Operation &op : pipeline.getBody().front()) {
     Phase found = llvm::TypeSwitch<Operation *, Phase>(&op)
-                      .Case([](DirectionOp) { return Phase::Partitioned; })
+                      .Case([&](DirectionOp) {
+                        // A description may give its own.
+                        return pipeline.getSchedule() ? Phase::Partitioned
+                                                      : Phase::Described;
+                      })
                       .Case([](SectionOp section) {
                         Phase latest = Phase::Unrolled;
                         for (Operation &inner : section.getBody().front())

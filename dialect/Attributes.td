@@ -110,6 +110,13 @@ def Chimera_AllReducePolicy : I32EnumAttr<"AllReducePolicy",
   let cppNamespace = "::chimera";
 }
 
+def Chimera_Updates : I32EnumAttr<"Updates", "when weights change", [
+    I32EnumAttrCase<"Flush", 0, "flush">,
+    I32EnumAttrCase<"EachMicroBatch", 1, "each_micro_batch">,
+    I32EnumAttrCase<"EachStep", 2, "each_step">]> {
+  let cppNamespace = "::chimera";
+}
+
 def Chimera_Optimizer : I32EnumAttr<"Optimizer", "how weights are updated", [
     I32EnumAttrCase<"AdamW", 0, "adamw">,
     I32EnumAttrCase<"SGD", 1, "sgd">]> {

@@ -296,9 +296,10 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
   static constexpr Clause<Op> all[] = {
       whole<Op, &P::stages>("stages", true),
       whole<Op, &P::micro_batches>("micro_batches", true),
-      {"schedule", true, parseSchedule, printSchedule,
+      {"schedule", false, parseSchedule, printSchedule,
        differs<&P::schedule, P>},
       whole<Op, &P::workers>("workers"),
+      choice<UpdatesAttr, &P::updates, getMaxEnumValForUpdates>("updates"),
       whole<Op, &P::micro_batch_size>("micro_batch_size"),
       whole<Op, &P::data_parallel>("data_parallel"),
       flag<Op, &P::split_backward>("split_backward"),

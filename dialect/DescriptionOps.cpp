@@ -8,6 +8,8 @@
 #include "dialect/Description.h"
 #include "dialect/State.h"
 
+#include "mlir/IR/Builders.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -138,7 +140,7 @@ LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
          << *getModel() << ", found none";
 }
 
-/// True for what only describes: no phase has made anything of the schedule.
+/// True for what only names a schedule: no phase has made anything of it.
 static bool isDescribed(PipelineOp op) {
   return op.getBody().empty() ||
          llvm::all_of(op.getBody().front(),
@@ -175,8 +177,14 @@ LogicalResult PipelineOp::verify() {
            << getStages() << "), got " << workerCount();
   // Counted as far as it is known without the schedule: chimera-partition
   // counts again.
-  if (failed(verifyActions(1, 1)))
+  if (failed(verifyActions(1, 1, getSplitBackward())))
     return failure();
+  if (!getSchedule() && isDescribed(*this))
+    return emitOpError(
+        "expected schedule(NAME), or a chimera.direction for each "
+        "pipeline and a chimera.order for each worker");
+  if (getScheduleOptions() && !getSchedule())
+    return emitOpError("expected no options of a schedule without its name");
   if (const DescriptionInterface *description =
           descriptionInterfaceOf(getContext());
       description && isDescribed(*this) && failed(description->verify(*this)))
@@ -185,21 +193,23 @@ LogicalResult PipelineOp::verify() {
     return success();
   SmallVector<SectionOp, 3> sections;
   for (Operation &op : getBody().front()) {
-    if (!isa<StageOp, DirectionOp, SectionOp, WorkerOp>(op))
-      return op.emitOpError("expected a chimera.stage, chimera.direction, "
-                            "chimera.step with its chimera.prologue and "
-                            "chimera.epilogue, or chimera.worker in a "
-                            "pipeline");
+    if (!isa<StageOp, DirectionOp, OrderOp, SectionOp, WorkerOp>(op))
+      return op.emitOpError(
+          "expected a chimera.stage, chimera.direction, "
+          "chimera.order, chimera.step with its chimera.prologue and "
+          "chimera.epilogue, or chimera.worker in a "
+          "pipeline");
     if (auto section = dyn_cast<SectionOp>(op))
       sections.push_back(section);
   }
   return verifyOrder(sections);
 }
 
-LogicalResult PipelineOp::verifyActions(int64_t steps, int64_t parts) {
+LogicalResult PipelineOp::verifyActions(int64_t steps, int64_t parts,
+                                        bool areSplit) {
   // Of these, a step takes a minute and some gigabytes to compile.
   constexpr int64_t kMost = int64_t{1} << 22;
-  int64_t backwards = 1 + getSplitBackward() + getRecompute().has_value();
+  int64_t backwards = 1 + areSplit + getRecompute().has_value();
   int64_t each = steps * (1 + parts * backwards);
   int64_t cells = static_cast<int64_t>(getStages() * getMicroBatches());
   if (cells * each <= kMost)
@@ -262,4 +272,29 @@ LogicalResult DirectionOp::verify() {
     return emitOpError("expected forwards that cover ")
            << batches.size() << " micro-batches, got " << first;
   return success();
+}
+
+ParseResult OrderOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto &properties = result.getOrAddProperties<Properties>();
+  if (parser.parseAttribute(properties.worker,
+                            parser.getBuilder().getI32Type()))
+    return failure();
+  // The op's place is that of its text, so that errors find their words.
+  result.location = parser.getEncodedSourceLoc(parser.getCurrentLocation());
+  return failure(parser.parseAttribute(properties.actions) ||
+                 parser.parseOptionalAttrDict(result.attributes));
+}
+
+void OrderOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getWorker() << ' ' << getActionsAttr();
+  printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
+}
+
+Location OrderOp::placeOf(size_t at) {
+  auto place = dyn_cast<FileLineColLoc>(Location(getLoc()));
+  if (!place)
+    return getLoc();
+  // Behind the quote.
+  return FileLineColLoc::get(place.getFilename(), place.getLine(),
+                             place.getColumn() + 1 + at);
 }

@@ -57,7 +57,10 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
   let summary = "a training step to be pipelined, and what became of it";
   let description = [{
     Cuts a model into `stages`, a mini-batch into `micro_batches` for each of
-    the `data_parallel` copies, and names the schedule that interleaves them.
+    the `data_parallel` copies, and names the schedule that interleaves them, or
+    gives one: a placement, in `chimera.direction` ops, and an order, in a
+    `chimera.order` for each worker. A pipeline that has both its schedule's name
+    and a placement says which schedule the placement and the order are from.
     Without a model its stages are bare: they have costs and sizes and can be
     looked at, proven, and run on synthetic or exact stages.
 
@@ -67,7 +70,12 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     A schedule may take options, integers and words, which
     `chimera-opt --help` lists: `schedule("chimera", {pipelines = 4})`.
 
-    `split_backward` splits every backward into its input gradient and its
+    `updates` says when weights change in the order: behind all backwards of a
+    step, which ends with a flush (`flush`, unless given), or without a flush,
+    behind each backward (`each_micro_batch`) or once a step (`each_step`). The
+    schedule that is named decides it itself.
+
+    `split_backward` asks the schedule to split every backward into its input gradient and its
     weight gradient. `recompute` names stages, or `all`, whose forwards keep
     nothing for their backwards: activations are made again from the stage's
     input, before the backward's gradient arrives or, `fused`, once it is there.
@@ -103,16 +111,18 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Stages compute in `activation_type`, which activations and their gradients
     have: the weights' unless given, or bf16 beside f32.
 
-    Clauses follow the first three in any order. Numbers may be written 1e-3 and
+    Clauses follow the first two in any order. Numbers may be written 1e-3 and
     40e9, words bare or in quotes.
 
-    The phases fill the body: stages and directions, then the step, then the
-    workers. A described pipeline may give its own `chimera.stage` ops.
+    The phases fill the body: stages, directions and orders, then the step, then
+    the workers. A described pipeline may give its own `chimera.stage` ops, and
+    its own directions and orders in place of a schedule's name.
 
     Where a schedule lets steps overlap, a prologue stands before the step and an
     epilogue behind it.
 
-    Invalid where the body holds anything else or a second step, where prologue,
+    Invalid where it has neither a schedule's name nor anything else that says
+    what is to run, where the body holds anything else or a second step, where prologue,
     step and epilogue do not hand the same values on, where there are more than
     2^22 actions (more would take minutes and many gigabytes to compile), where
     there are more workers than stages, where
@@ -130,6 +140,11 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
         learning_rate(1.0e-3)
     chimera.pipeline @looped stages(8) micro_batches(4)
         schedule("interleaved-1f1b") workers(4)
+    chimera.pipeline @mine stages(2) micro_batches(2) {
+      chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+      chimera.order 0 "F0 F1 B0 B1"
+      chimera.order 1 "F0 B0 F1 B1"
+    }
     chimera.pipeline @slow stages(4) micro_batches(4) schedule("gpipe")
         link <latency = 3, receive = 1> memory_cap(1000000) receive_window(2)
     chimera.pipeline @first stages(4) micro_batches(4) schedule("1f1b")
@@ -141,11 +156,13 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     OptionalAttr<FlatSymbolRefAttr>:$model,
     ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<65535>]>:$stages,
     Chimera_Positive:$micro_batches,
-    StrAttr:$schedule,
+    OptionalAttr<StrAttr>:$schedule,
     OptionalAttr<DictionaryAttr>:$schedule_options,
     OptionalAttr<Chimera_Positive>:$workers,
     DefaultValuedAttr<Chimera_Positive, "1">:$micro_batch_size,
     DefaultValuedAttr<Chimera_Positive, "1">:$data_parallel,
+    DefaultValuedAttr<Chimera_Updates,
+                      "::chimera::Updates::Flush">:$updates,
     UnitAttr:$split_backward,
     OptionalAttr<DenseI32ArrayAttr>:$recompute,
     UnitAttr:$recompute_fused,
@@ -173,8 +190,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     size_t workerCount() { return getWorkers().value_or(getStages()); }
 
     /// Fails, with a diagnostic, where `steps` at a time, with backwards in
-    /// `parts`, have more actions than can be compiled.
-    ::llvm::LogicalResult verifyActions(int64_t steps, int64_t parts);
+    /// `parts` and some of them split, have more actions than can be compiled.
+    ::llvm::LogicalResult verifyActions(int64_t steps, int64_t parts,
+                                        bool areSplit);
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -242,6 +260,48 @@ def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
     ::llvm::SmallVector<int32_t> forwardCounts();
   }];
   let hasVerifier = 1;
+}
+
+def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
+  let summary = "what a worker runs, as a line of text";
+  let description = [{
+    The actions of `worker` in their order, a word each:
+
+    - `F0`, `B0`, `I0`, `W0`, `R0`: forward, whole backward, input gradient,
+      weight gradient and recompute of micro-batch 0. A backward is whole or
+      split as its words say, each for itself.
+    - `2F0`: the same on stage 2, needed where the worker has several stages of
+      the micro-batch's pipeline.
+    - `F0-1`: one forward of micro-batches 0 and 1, where the direction's forward
+      covers both; `B0.1`: part 1 of a backward in parts.
+    - `.` and `.3`: idle slots, one and three. With such a word, or `.0`, on any
+      worker every action takes one slot, as the order is shown unless times are asked for.
+    - `|`: where steps overlap, what ends the prologue, and what ends the step.
+      The epilogue numbers its micro-batches from 0, the others those of the next
+      step from the number of micro-batches on.
+
+    Recomputes are those of the words, or, where no worker has one, those that
+    the pipeline's `recompute` asks for.
+
+    The order is followed once all actions are there, by `chimera-schedule`, which
+    removes it; `chimera-write-order` writes that of a scheduled pipeline.
+
+    Invalid where the pipeline has another order for that worker, or no such
+    worker. The words are looked at by `chimera-partition`, and whether they are a
+    possible order by `chimera-schedule`.
+
+    Example:
+    ```mlir
+    chimera.order 0 "F0 F1 B0 B1"
+    chimera.order 1 "F0 I0 F1 I1 W0 W1"
+    ```
+  }];
+  let arguments = (ins Chimera_Index:$worker, StrAttr:$actions);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Where character `at` of the text is, as far as the op's place tells.
+    ::mlir::Location placeOf(size_t at);
+  }];
 }
 
 #endif // CHIMERA_DIALECT_DESCRIPTIONOPS_TD

@@ -8,8 +8,10 @@
 #include "passes/Bridge.h"
 
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/OrderText.h"
 #include "dialect/State.h"
 #include "passes/Described.h"
+#include "passes/Orders.h"
 #include "runtime/program/Layout.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -38,43 +40,51 @@ static LogicalResult place(Op op, size_t count, SmallVectorImpl<Op> &list) {
   return success();
 }
 
-FailureOr<Layout> layoutOf(PipelineOp pipeline) {
+template <typename Op> static SmallVector<Op> opsOf(PipelineOp pipeline) {
+  if (pipeline.getBody().empty())
+    return {};
+  return llvm::to_vector(pipeline.getBody().front().getOps<Op>());
+}
+
+FailureOr<Layout> stagesOf(PipelineOp pipeline) {
   Layout layout;
   size_t stages = pipeline.getStages();
   layout.workers = pipeline.workerCount();
-  size_t directions = 0;
-  if (!pipeline.getBody().empty())
-    directions =
-        llvm::range_size(pipeline.getBody().front().getOps<DirectionOp>());
-  if (!pipeline.getBody().empty())
-    for (Operation &op : pipeline.getBody().front()) {
-      if (auto stage = dyn_cast<StageOp>(op)) {
-        if (failed(place(stage, stages, layout.stages)))
-          return failure();
-      } else if (auto direction = dyn_cast<DirectionOp>(op)) {
-        if (direction.getPlacement().size() != stages)
-          return direction.emitOpError("expected a placement of ")
-                 << stages << " stages, got "
-                 << direction.getPlacement().size();
-        for (int32_t worker : direction.getPlacement())
-          if (static_cast<size_t>(worker) >= layout.workers)
-            return direction.emitOpError("expected workers below ")
-                   << layout.workers << ", got " << worker;
-        if (failed(place(direction, directions, layout.directions)))
-          return failure();
-      }
-    }
+  for (StageOp stage : opsOf<StageOp>(pipeline))
+    if (failed(place(stage, stages, layout.stages)))
+      return failure();
   if (layout.stages.size() != stages ||
       llvm::is_contained(layout.stages, StageOp()))
     return pipeline.emitOpError("expected ")
            << stages
            << " stages: run chimera-partition first "
               "(--chimera-to-scheduled does), or give all";
-  if (layout.directions.empty() ||
-      llvm::is_contained(layout.directions, DirectionOp()))
-    return pipeline.emitOpError(
-        "expected directions: run chimera-partition first "
-        "(--chimera-to-scheduled does)");
+  return layout;
+}
+
+FailureOr<Layout> layoutOf(PipelineOp pipeline) {
+  FailureOr<Layout> layout = stagesOf(pipeline);
+  if (failed(layout))
+    return failure();
+  SmallVector<DirectionOp> directions = opsOf<DirectionOp>(pipeline);
+  size_t stages = layout->stages.size();
+  for (DirectionOp direction : directions) {
+    if (direction.getPlacement().size() != stages)
+      return direction.emitOpError("expected a placement of ")
+             << stages << " stages, got " << direction.getPlacement().size();
+    for (int32_t worker : direction.getPlacement())
+      if (static_cast<size_t>(worker) >= layout->workers)
+        return direction.emitOpError("expected workers below ")
+               << layout->workers << ", got " << worker;
+    if (failed(place(direction, directions.size(), layout->directions)))
+      return failure();
+  }
+  if (directions.empty())
+    return pipeline.emitOpError("expected directions")
+           << (pipeline.getSchedule() ? ": run chimera-partition first "
+                                        "(--chimera-to-scheduled does)"
+                                      : ", as it names no schedule that would "
+                                        "place its stages");
   return layout;
 }
 
@@ -88,7 +98,7 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   if (updatesOf(pipeline) != schedule::Updates::Flush)
     return pipeline.emitOpError("expected a schedule with a flush for a tied "
                                 "model, got \"")
-           << pipeline.getSchedule()
+           << scheduleNameOf(pipeline)
            << "\": without one, first and last stage update their copies of "
               "the embedding at different times";
   StageOp first = layout.stages.front(), last = layout.stages.back();
@@ -128,52 +138,68 @@ static LogicalResult verifySize(PipelineOp pipeline,
              << UINT16_MAX
              << " micro-batches whose losses one worker makes, got " << count
              << " on worker " << worker;
-  return pipeline.verifyActions(problem.steps, parts);
+  return pipeline.verifyActions(problem.steps, parts,
+                                pipeline.getSplitBackward() ||
+                                    problem.splits.any());
+}
+
+FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
+                                         const Layout &layout) {
+  if (failed(timeUnitOf(pipeline)))
+    return failure();
+  schedule::Workload work;
+  work.workers = static_cast<int32_t>(layout.workers);
+  for (StageOp stage : layout.stages) {
+    CostAttr cost = stage.getCost();
+    work.stages.push_back({cost.getForward(), cost.getBackward(),
+                           cost.inputGradientTime(), cost.weightGradientTime(),
+                           cost.recomputeTime()});
+    BytesAttr bytes = stage.getBytes();
+    work.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
+                          bytes.getStash(), bytes.getBoundary(),
+                          bytes.getCopy()});
+  }
+  FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, layout);
+  if (failed(tied))
+    return failure();
+  if (*tied)
+    work.tiedBytes = static_cast<int64_t>((*tied)->bytes());
+  work.bucketBytes = pipeline.getBucketBytes().value_or(0);
+  if (LinkAttr link = pipeline.getLinkAttr())
+    work.link = {
+        {link.getLatency(), link.getLatencyPerMib(), schedule::kMebibyte},
+        {link.getSend(), link.getSendPerMib(), schedule::kMebibyte},
+        {link.getReceive(), link.getReceivePerMib(), schedule::kMebibyte}};
+  return work;
+}
+
+static schedule::Pipeline pipelineOf(DirectionOp direction) {
+  schedule::Pipeline laid;
+  laid.up = direction.getWay() == Direction::Up;
+  laid.workers.assign(direction.getPlacement().begin(),
+                      direction.getPlacement().end());
+  laid.microBatches.assign(direction.getMicroBatches().begin(),
+                           direction.getMicroBatches().end());
+  if (std::optional<ArrayRef<int32_t>> forwards = direction.getForwards())
+    laid.forwards.assign(forwards->begin(), forwards->end());
+  laid.backwardParts = static_cast<int32_t>(direction.getBackwardParts());
+  return laid;
 }
 
 FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   FailureOr<Layout> layout = layoutOf(pipeline);
-  if (failed(layout) || failed(timeUnitOf(pipeline)))
+  if (failed(layout))
+    return failure();
+  FailureOr<schedule::Workload> work = workloadOf(pipeline, *layout);
+  if (failed(work))
     return failure();
   schedule::Problem problem;
-  problem.workers = static_cast<int32_t>(layout->workers);
-  problem.splits = pipeline.getSplitBackward();
+  static_cast<schedule::Workload &>(problem) = std::move(*work);
   problem.updates = updatesOf(pipeline);
   if (problem.updates != schedule::Updates::Flush)
     problem.steps = 2;
-  for (StageOp stage : layout->stages) {
-    CostAttr cost = stage.getCost();
-    problem.stages.push_back({cost.getForward(), cost.getBackward(),
-                              cost.inputGradientTime(),
-                              cost.weightGradientTime(), cost.recomputeTime()});
-    BytesAttr bytes = stage.getBytes();
-    problem.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
-                             bytes.getStash(), bytes.getBoundary(),
-                             bytes.getCopy()});
-  }
-  FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
-  if (failed(tied))
-    return failure();
-  if (*tied)
-    problem.tiedBytes = static_cast<int64_t>((*tied)->bytes());
-  problem.bucketBytes = pipeline.getBucketBytes().value_or(0);
-  if (LinkAttr link = pipeline.getLinkAttr())
-    problem.link = {
-        {link.getLatency(), link.getLatencyPerMib(), schedule::kMebibyte},
-        {link.getSend(), link.getSendPerMib(), schedule::kMebibyte},
-        {link.getReceive(), link.getReceivePerMib(), schedule::kMebibyte}};
-  for (DirectionOp direction : layout->directions) {
-    schedule::Pipeline laid;
-    laid.up = direction.getWay() == Direction::Up;
-    laid.workers.assign(direction.getPlacement().begin(),
-                        direction.getPlacement().end());
-    laid.microBatches.assign(direction.getMicroBatches().begin(),
-                             direction.getMicroBatches().end());
-    if (std::optional<ArrayRef<int32_t>> forwards = direction.getForwards())
-      laid.forwards.assign(forwards->begin(), forwards->end());
-    laid.backwardParts = static_cast<int32_t>(direction.getBackwardParts());
-    problem.pipelines.push_back(std::move(laid));
-  }
+  for (DirectionOp direction : layout->directions)
+    problem.pipelines.push_back(pipelineOf(direction));
   if (std::string error = schedule::check(problem); !error.empty())
     return pipeline.emitOpError(error);
   if (failed(verifySize(pipeline, problem)))
@@ -273,45 +299,56 @@ FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
   FailureOr<schedule::Problem> problem = problemOf(pipeline);
   if (failed(problem))
     return failure();
-  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-  if (failed(schedule))
+  schedule::Schedule schedule;
+  if (hasOrders(pipeline)) {
+    FailureOr<Orders> orders = readOrders(pipeline, *problem);
+    if (failed(orders))
+      return failure();
+    schedule = std::move(orders->schedule);
+  } else {
+    FailureOr<schedule::Schedule> found = scheduleOf(pipeline);
+    if (failed(found))
+      return failure();
+    schedule = std::move(*found);
+  }
+  problem->splits =
+      schedule::splitsOf(schedule, static_cast<int32_t>(problem->stages.size()),
+                         problem->microBatches());
+  if (failed(verifySize(pipeline, *problem)))
     return failure();
-  for (const std::vector<schedule::Action> &worker : schedule->workers)
+  for (const std::vector<schedule::Action> &worker : schedule.workers)
     if (llvm::any_of(worker, [](const schedule::Action &action) {
           return action.kind == schedule::Kind::Recompute;
         }))
       problem->recompute = recomputeOf(pipeline);
-  return ScheduledProblem{std::move(*problem), std::move(*schedule)};
+  return ScheduledProblem{std::move(*problem), std::move(schedule)};
 }
 
-/// Reports each violation on the op that `placeOf` gives for it.
-static LogicalResult
-report(Operation *op, const Twine &prefix,
-       ArrayRef<schedule::Violation> violations,
-       function_ref<Operation *(const schedule::Violation &)> placeOf) {
+LogicalResult
+report(ArrayRef<schedule::Violation> violations,
+       function_ref<InFlightDiagnostic(const schedule::Violation &)> begin) {
   constexpr size_t kMost = 20;
   bool slots = false;
   for (const schedule::Violation &violation : violations.take_front(kMost)) {
-    Operation *place = placeOf(violation);
-    InFlightDiagnostic error = place->emitOpError(prefix) << violation.message;
+    InFlightDiagnostic error = begin(violation) << violation.message;
     bool ofSlots =
         violation.constraint == schedule::Violation::Constraint::Slots;
     if (ofSlots && !slots)
-      error.attachNote(place->getLoc())
-          << "slots may be deleted: where an action has none, all run as soon "
-             "as their order allows";
+      error.attachNote() << "slots may be deleted: where an action has none, "
+                            "all run as soon as their order allows";
     slots |= ofSlots;
   }
   if (violations.size() > kMost)
-    op->emitOpError(prefix)
+    begin(schedule::Violation())
         << "and " << violations.size() - kMost << " violations more";
   return success(violations.empty());
 }
 
 LogicalResult report(Operation *op, const Twine &prefix,
                      ArrayRef<schedule::Violation> violations) {
-  return report(op, prefix, violations,
-                [&](const schedule::Violation &) { return op; });
+  return report(violations, [&](const schedule::Violation &) {
+    return op->emitOpError(prefix);
+  });
 }
 
 LogicalResult reportOnActions(ArrayRef<SectionOp> sections,
@@ -322,12 +359,12 @@ LogicalResult reportOnActions(ArrayRef<SectionOp> sections,
   for (SectionOp section : sections)
     for (auto action : section.getBody().getOps<ActionOp>())
       workers[*action.getWorker()].push_back(action);
-  return report(sections.front(), "", violations,
-                [&](const schedule::Violation &violation) -> Operation * {
-                  if (violation.worker < 0)
-                    return sections.front();
-                  return workers[violation.worker][violation.index];
-                });
+  return report(violations, [&](const schedule::Violation &violation) {
+    Operation *op = sections.front();
+    if (violation.index >= 0)
+      op = workers[violation.worker][violation.index];
+    return op->emitOpError();
+  });
 }
 
 LogicalResult holdCaps(PipelineOp pipeline, const ScheduledProblem &of) {

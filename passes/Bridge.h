@@ -41,6 +41,9 @@ struct Layout {
 /// twice or do not fit each other.
 mlir::FailureOr<Layout> layoutOf(PipelineOp pipeline);
 
+/// The same with the stages alone.
+mlir::FailureOr<Layout> stagesOf(PipelineOp pipeline);
+
 /// Where what is handed on for a replica stands among that of all replicas.
 inline unsigned replicaIndex(const Layout &layout, uint32_t pipeline,
                              uint32_t stage) {
@@ -54,9 +57,14 @@ inline unsigned replicaIndex(const Layout &layout, uint32_t pipeline,
 mlir::FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
                                                      const Layout &layout);
 
-/// The pipeline's problem with its stages' costs and its link. Caps of memory
-/// are no part of it: what exceeds them can still be ordered, shown and
-/// reported. Fails, with a diagnostic, where timeUnitOf or tiedOf does or the
+/// What the pipeline's stages are to run, with their costs and its link. Caps
+/// of memory are no part of it: what exceeds them can still be ordered, shown
+/// and reported. Fails, with a diagnostic, where timeUnitOf or tiedOf does.
+mlir::FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
+                                               const Layout &layout);
+
+/// The pipeline's problem as its directions state it; which backwards are split
+/// its order says. Fails, with a diagnostic, where workloadOf does or the
 /// schedule library refuses it.
 mlir::FailureOr<schedule::Problem> problemOf(PipelineOp pipeline);
 
@@ -68,19 +76,26 @@ schedule::Action actionOf(ActionOp op);
 /// and their bodies. Fails, with a diagnostic, where an action names no worker.
 mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
 
-/// What a scheduled pipeline is to do, and its order. Recomputation is part of
-/// the problem where the order has any: before chimera-recompute, and where all
-/// of it could be left out, it has none.
+/// What a pipeline is to do, and its order: that of its chimera.order ops where
+/// it has some, else that of its actions. Recomputation is part of the problem
+/// where the order has any: before chimera-recompute, and where all of it could
+/// be left out, it has none.
 struct ScheduledProblem {
   schedule::Problem problem;
   schedule::Schedule schedule;
 };
 
-/// Fails, with a diagnostic, where problemOf or scheduleOf does.
+/// Fails, with a diagnostic, where problemOf, readOrders or scheduleOf does.
 mlir::FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline);
 
-/// Reports the violations on `op`, up to twenty and how many more. Fails if
-/// there are any.
+/// Reports the violations, up to twenty and how many more, each in the error
+/// that `begin` begins for it. Fails if there are any.
+mlir::LogicalResult
+report(llvm::ArrayRef<schedule::Violation> violations,
+       llvm::function_ref<mlir::InFlightDiagnostic(const schedule::Violation &)>
+           begin);
+
+/// The same, all on `op`.
 mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,
                            llvm::ArrayRef<schedule::Violation> violations);
 

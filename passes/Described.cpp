@@ -126,7 +126,9 @@ std::optional<std::string> optionText(Attribute value) {
   return std::nullopt;
 }
 
-schedule::Request requestOf(PipelineOp pipeline, schedule::Options options) {
+/// What the pipeline asks of its scheme before its stages are known.
+static schedule::Request sizesOf(PipelineOp pipeline,
+                                 schedule::Options options) {
   schedule::Request request;
   request.workers = static_cast<int32_t>(pipeline.workerCount());
   request.stages.resize(pipeline.getStages());
@@ -137,18 +139,19 @@ schedule::Request requestOf(PipelineOp pipeline, schedule::Options options) {
 }
 
 FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
-  SchemeChoice choice{
-      schedule::findScheme(std::string_view(pipeline.getSchedule())), {}};
+  if (!pipeline.getSchedule())
+    return pipeline.emitOpError("expected schedule(NAME)");
+  StringRef name = *pipeline.getSchedule();
+  SchemeChoice choice{schedule::findScheme(std::string_view(name)), {}};
   if (!choice.scheme) {
     InFlightDiagnostic error =
         pipeline.emitOpError("expected one of the schedules ")
-        << schedule::schemeNames() << ", got \""
-        << program::printable(pipeline.getSchedule()) << "\"";
+        << schedule::schemeNames() << ", got \"" << program::printable(name)
+        << "\"";
     SmallVector<StringRef> names;
     for (const schedule::Scheme &scheme : schedule::schemes())
       names.push_back(scheme.name);
-    if (StringRef nearest = nearestOf(names, pipeline.getSchedule());
-        !nearest.empty())
+    if (StringRef nearest = nearestOf(names, name); !nearest.empty())
       error << ": did you mean " << nearest << "?";
     return error;
   }
@@ -170,7 +173,7 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
       if (!error.empty())
         return refuse(error);
     }
-  std::string error = choice.scheme->check(requestOf(pipeline, choice.options));
+  std::string error = choice.scheme->check(sizesOf(pipeline, choice.options));
   if (!error.empty())
     return refuse(error);
   return choice;
@@ -188,9 +191,18 @@ std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline) {
 }
 
 schedule::Updates updatesOf(PipelineOp pipeline) {
-  const schedule::Scheme *scheme =
-      schedule::findScheme(std::string_view(pipeline.getSchedule()));
-  return scheme ? scheme->updates : schedule::Updates::Flush;
+  // One after another, as in the dialect.
+  static_assert(static_cast<int>(schedule::Updates::Flush) ==
+                    static_cast<int>(Updates::Flush) &&
+                static_cast<int>(schedule::Updates::EachMicroBatch) ==
+                    static_cast<int>(Updates::EachMicroBatch) &&
+                static_cast<int>(schedule::Updates::EachStep) ==
+                    static_cast<int>(Updates::EachStep));
+  return static_cast<schedule::Updates>(pipeline.getUpdates());
+}
+
+StringRef scheduleNameOf(PipelineOp pipeline) {
+  return pipeline.getSchedule().value_or("given");
 }
 
 } // namespace chimera

@@ -54,20 +54,20 @@ struct SchemeChoice {
   schedule::Options options;
 };
 
-/// What the pipeline asks of its scheme, stages of unit cost.
-schedule::Request requestOf(PipelineOp pipeline, schedule::Options options);
+/// The word for a pipeline's order in reports and programs: the schedule that
+/// it names, or that the order is given.
+llvm::StringRef scheduleNameOf(PipelineOp pipeline);
 
 /// The scheme that the pipeline names. Fails, with a diagnostic that says what
-/// is possible, where there is none of that name, where it does not know an
-/// option or its value, and where it cannot do this number of stages and
-/// micro-batches.
+/// is possible, where it names none, where there is none of that name, where it
+/// does not know an option or its value, and where it cannot do this number of
+/// stages and micro-batches.
 mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
 
 /// What the description asks to recompute: empty, or a word for each stage.
 std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
 
-/// When weights change in the scheme that the pipeline names; at a flush where
-/// there is no such scheme.
+/// When weights change in the pipeline's order.
 schedule::Updates updatesOf(PipelineOp pipeline);
 
 } // namespace chimera

@@ -7,6 +7,7 @@
 
 #include "passes/Bridge.h"
 #include "passes/Described.h"
+#include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "runtime/program/Layout.h"
 #include "runtime/program/Saturated.h"
@@ -177,8 +178,8 @@ LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
 }
 
 void makeDirections(PipelineOp pipeline,
-                    const std::vector<schedule::Pipeline> &laid,
-                    OpBuilder &builder) {
+                    const std::vector<schedule::Pipeline> &laid) {
+  OpBuilder builder = OpBuilder::atBlockEnd(&pipeline.getBody().front());
   for (auto [index, direction] : llvm::enumerate(laid)) {
     auto numbers = [&](const std::vector<int32_t> &list) {
       return builder.getDenseI32ArrayAttr(list);
@@ -231,6 +232,64 @@ LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
   return success();
 }
 
+/// Makes the stages of a pipeline that gives none, or makes them again.
+LogicalResult remakeStages(PipelineOp pipeline, const program::ModelT *model,
+                           int64_t parts) {
+  Block &body = pipeline.getBody().front();
+  for (auto stage : llvm::make_early_inc_range(body.getOps<StageOp>()))
+    stage.erase();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  if (model)
+    return makeModelStages(pipeline, *model, parts, builder);
+  makeBareStages(pipeline, parts, builder);
+  return success();
+}
+
+/// What goes beside a placement and an order that are given.
+LogicalResult checkGiven(PipelineOp pipeline) {
+  if (pipeline.getSplitBackward())
+    return pipeline.emitOpError("expected no split_backward beside an order, "
+                                "which says which backwards are split");
+  Block &body = pipeline.getBody().front();
+  if (body.getOps<DirectionOp>().empty())
+    return pipeline.emitOpError("expected a chimera.direction for each "
+                                "pipeline, as no schedule is named");
+  if (body.getOps<OrderOp>().empty())
+    return pipeline.emitOpError("expected a chimera.order for each worker, as "
+                                "no schedule is named");
+  return success();
+}
+
+/// The plan of the scheme that the pipeline names, for its stages.
+FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
+  FailureOr<SchemeChoice> choice = schemeOf(pipeline);
+  FailureOr<Layout> stages = stagesOf(pipeline);
+  if (failed(choice) || failed(stages))
+    return failure();
+  FailureOr<schedule::Workload> work = workloadOf(pipeline, *stages);
+  if (failed(work))
+    return failure();
+  schedule::Request request;
+  static_cast<schedule::Workload &>(request) = std::move(*work);
+  request.recompute = recomputeOf(pipeline);
+  request.memoryCaps = capsOf(pipeline);
+  request.microBatches = static_cast<int32_t>(pipeline.getMicroBatches());
+  request.splitBackward = pipeline.getSplitBackward();
+  request.options = choice->options;
+  schedule::Made made = schedule::makePlan(*choice->scheme, request);
+  if (!made.plan)
+    return pipeline.emitOpError("schedule \"")
+           << choice->scheme->name << "\": " << made.reason;
+  if (schedule::Updates given = updatesOf(pipeline);
+      given != schedule::Updates::Flush && given != made.plan->updates)
+    return pipeline.emitOpError("expected updates(")
+           << stringifyUpdates(static_cast<Updates>(made.plan->updates))
+           << "), which is what schedule \"" << choice->scheme->name
+           << "\" does, or none, got "
+           << stringifyUpdates(pipeline.getUpdates());
+  return std::move(*made.plan);
+}
+
 struct Partition : impl::PartitionPassBase<Partition> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
@@ -242,40 +301,53 @@ struct Partition : impl::PartitionPassBase<Partition> {
     if (pipeline.getBody().empty())
       pipeline.getBody().emplaceBlock();
     Block &body = pipeline.getBody().front();
-    OpBuilder builder = OpBuilder::atBlockEnd(&body);
+    const bool isGiven = !pipeline.getSchedule();
     for (Operation &op : body)
-      if (!isa<StageOp>(op))
+      if (!isa<StageOp>(op) && !(isGiven && isa<DirectionOp, OrderOp>(op)))
         return op.emitOpError("expected a described pipeline, which has stages "
-                              "at most: this one has been partitioned already");
+                              "at most, or directions and orders in place of "
+                              "its schedule: this one has been partitioned "
+                              "already");
     FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
     if (failed(model))
       return failure();
-    FailureOr<SchemeChoice> choice = schemeOf(pipeline);
-    if (failed(choice))
+    if (isGiven ? failed(checkGiven(pipeline)) : failed(schemeOf(pipeline)))
       return failure();
-    schedule::Made made = schedule::makePlan(
-        *choice->scheme, requestOf(pipeline, choice->options));
-    if (!made.plan)
-      return pipeline.emitOpError("schedule \"")
-             << choice->scheme->name << "\": " << made.reason;
-    pipeline.setSplitBackward(made.plan->splits.any());
-    const std::vector<schedule::Pipeline> &laid = made.plan->pipelines;
-    int64_t parts = partsOf(laid);
-    if (body.getOps<StageOp>().empty()) {
-      if (failed(setTimeUnit(pipeline, *model ? "flop" : "slot")))
+    const bool hasStages = !body.getOps<StageOp>().empty();
+    int64_t parts = 1;
+    for (auto direction : body.getOps<DirectionOp>())
+      parts = std::max<int64_t>(parts, direction.getBackwardParts());
+    auto makeStages = [&] {
+      return hasStages ? success()
+                       : remakeStages(pipeline, model->get(), parts);
+    };
+    if (!hasStages && failed(setTimeUnit(pipeline, *model ? "flop" : "slot")))
+      return failure();
+    if (failed(makeStages()))
+      return failure();
+    std::optional<schedule::Plan> plan;
+    if (!isGiven) {
+      FailureOr<schedule::Plan> made = makePlan(pipeline);
+      if (failed(made))
         return failure();
-      if (!*model)
-        makeBareStages(pipeline, parts, builder);
-      else if (failed(makeModelStages(pipeline, **model, parts, builder)))
+      plan = std::move(*made);
+      pipeline.setUpdates(static_cast<Updates>(plan->updates));
+      makeDirections(pipeline, plan->pipelines);
+      parts = partsOf(plan->pipelines);
+      // No part of a backward takes no time.
+      if (parts > 1 && failed(makeStages()))
         return failure();
     }
-    if (failed(checkParts(pipeline, parts)))
-      return failure();
-    makeDirections(pipeline, laid, builder);
     FailureOr<Layout> layout = layoutOf(pipeline);
-    if (failed(layout) || (*model && failed(checkLayers(*layout, **model))))
+    if (failed(layout) || failed(checkParts(pipeline, parts)) ||
+        (*model && failed(checkLayers(*layout, **model))))
       return failure();
-    return LogicalResult(problemOf(pipeline));
+    FailureOr<schedule::Problem> problem = problemOf(pipeline);
+    if (failed(problem))
+      return failure();
+    if (plan)
+      writeOrders(pipeline, *problem, plan->order);
+    return LogicalResult(scheduledProblemOf(pipeline));
   }
 };
 

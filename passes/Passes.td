@@ -33,11 +33,13 @@ def PartitionPass : ChimeraPass<"chimera-partition"> {
     (in floating-point operations) and sizes. A pipeline without a model gets
     bare stages of unit cost. The pipeline then says in what `time_unit` they
     are. Stages that the description gives are kept. Asks the scheme of the
-    pipeline's schedule for directions and placements.
+    pipeline's schedule for its plan: when weights change, directions and
+    placements, and an order for each worker. A placement and an order that the
+    description gives in place of a schedule's name are kept.
 
     Fails where the scheme is unknown or cannot do this number of stages and
     micro-batches, where the model is unknown or unsound, where there are fewer
-    layers than stages, where given stages do not hold the model's layers, and
+    layers than stages, where an order is none, where given stages do not hold the model's layers, and
     where another `time_unit` is given than that of the costs it finds.
   }];
 }
@@ -61,8 +63,8 @@ def UnrollPass : ChimeraPass<"chimera-unroll"> {
 def SchedulePass : ChimeraPass<"chimera-schedule"> {
   let summary = "Order the actions and name their workers";
   let description = [{
-    unrolled → scheduled. Asks the scheme for the order of actions on every
-    worker, verifies it, and reorders the step's block by the simulated start of
+    unrolled → scheduled. Verifies the order of actions on every worker, that of
+    the `chimera.order` ops, which it then removes, and reorders the step's block by the simulated start of
     each action; sums of gradients are threaded anew in that order. Loads stand
     before the action that needs them, and an update for each micro-batch behind
     the action that completes its gradient. Prologue and epilogue are ordered by
@@ -78,7 +80,8 @@ def RecomputePass : ChimeraPass<"chimera-recompute"> {
     the input gradient of one in halves) and makes its stash; the forward keeps
     none, its input stays live instead. Where the worker runs a backward straight
     behind its forward, the stash is there still and nothing is recomputed,
-    unless recomputation is fused. Slots no longer apply and are dropped; the
+    unless recomputation is fused. Where recomputes stand in `chimera.order` ops,
+    they stand there instead. Slots no longer apply and are dropped; the
     block is brought into the order of simulated starts again.
 
     Where steps overlap, sections hand on the inputs of recomputed forwards in
@@ -87,6 +90,18 @@ def RecomputePass : ChimeraPass<"chimera-recompute"> {
 
     Fails where the schedule is not valid without recomputes, and where a
     backward's stash does not come from a forward for it alone.
+  }];
+}
+
+def WriteOrderPass : ChimeraPass<"chimera-write-order"> {
+  let summary = "Write the placement and the order as a description";
+  let description = [{
+    scheduled, or any later form → described. What remains of a pipeline is its
+    clauses, stages and directions, and a `chimera.order` for each worker in place
+    of its schedule's name: the order may be changed, and is read as it was
+    written.
+
+    Fails where the pipeline has no valid order.
   }];
 }
 

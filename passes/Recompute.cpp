@@ -9,6 +9,7 @@
 #include "dialect/State.h"
 #include "passes/Described.h"
 #include "passes/Order.h"
+#include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"
 
@@ -55,7 +56,10 @@ public:
           all.push_back(*next++);
           continue;
         }
-        FailureOr<RecomputeOp> made = recompute(*next);
+        FailureOr<RecomputeOp> made =
+            recompute(*std::find_if(next, stream.end(), [&](ActionOp op) {
+              return isBackwardOf(op, action);
+            }));
         if (failed(made))
           return failure();
         all.push_back(*made);
@@ -99,6 +103,16 @@ public:
   }
 
 private:
+  /// True if `op` takes the stash that `recompute` makes. In an order that is
+  /// given, other actions may stand between them. An epilogue numbers its
+  /// micro-batches from 0.
+  bool isBackwardOf(ActionOp op, schedule::Action recompute) const {
+    recompute.microBatch %= problem.microBatches();
+    recompute.kind = isa<BackwardOp>(op) ? schedule::Kind::Backward
+                                         : schedule::Kind::InputGradient;
+    return actionOf(op) == recompute;
+  }
+
   /// The forward again, right before `backward`, which then takes its stash.
   FailureOr<RecomputeOp> recompute(ActionOp backward) {
     OpOperand &stash = backward->getOpOperand(0);
@@ -217,6 +231,14 @@ LogicalResult recompute(PipelineOp pipeline) {
   FailureOr<schedule::Problem> problem = problemOf(pipeline);
   if (failed(problem))
     return failure();
+  std::optional<schedule::Schedule> given;
+  if (hasOrders(pipeline)) {
+    FailureOr<Orders> orders = readOrders(pipeline, *problem);
+    if (failed(orders))
+      return failure();
+    given = std::move(orders->schedule);
+    eraseOrders(pipeline);
+  }
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
@@ -224,23 +246,30 @@ LogicalResult recompute(PipelineOp pipeline) {
     for (auto op : section.getBody().getOps<RecomputeOp>())
       return op.emitOpError("expected a scheduled step, which has no "
                             "recomputes yet");
-  FailureOr<schedule::Schedule> schedule = scheduleOf(pipeline);
-  if (failed(schedule) || failed(verifySections(pipeline)))
+  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+  if (failed(of) || failed(verifySections(pipeline)))
     return failure();
+  problem->splits = of->problem.splits;
   problem->recompute = std::move(stages);
   if (std::string error = schedule::check(*problem); !error.empty())
     return pipeline.emitOpError(error);
-  *schedule = schedule::insertRecompute(*problem, *schedule);
+  if (given &&
+      schedule::removeRecompute(*given).workers != of->schedule.workers)
+    return pipeline.emitOpError("expected the order of its chimera.order ops: "
+                                "run chimera-schedule first");
+  schedule::Schedule schedule =
+      given ? std::move(*given)
+            : schedule::insertRecompute(*problem, of->schedule);
   if (failed(report(pipeline,
-                    "recompute: ", schedule::verify(*problem, *schedule))))
+                    "recompute: ", schedule::verify(*problem, schedule))))
     return failure();
-  Streams streams = streamsOf(*sections, schedule->workers.size());
+  Streams streams = streamsOf(*sections, schedule.workers.size());
   Recomputer recomputer(pipeline.getContext(), *sections, *problem);
-  if (failed(recomputer.insert(*schedule, streams)))
+  if (failed(recomputer.insert(schedule, streams)))
     return failure();
   std::vector<std::vector<schedule::Turn>> orders = splitOrder(
-      schedule::inOrderOfStarts(schedule::simulate(*problem, *schedule)),
-      *schedule);
+      schedule::inOrderOfStarts(schedule::simulate(*problem, schedule)),
+      schedule);
   for (auto [section, order] : llvm::zip(*sections, orders))
     recomputer.reorder(section, streams, order);
   return success();

@@ -56,8 +56,8 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
 
   static LogicalResult add(PipelineOp pipeline, const TimedSchedule &timed,
                            std::vector<schedule::Report> &reports) {
-    std::string_view name(pipeline.getSchedule());
-    // A schedule of one's own has no scheme.
+    std::string_view name(scheduleNameOf(pipeline));
+    // An order that is given, or of a name of one's own, has no scheme.
     SchemeChoice choice = {};
     if (schedule::findScheme(name)) {
       FailureOr<SchemeChoice> found = schemeOf(pipeline);

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/Recompute.h"
 #include "passes/Bridge.h"
-#include "passes/Described.h"
 #include "passes/Order.h"
+#include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
 
@@ -194,43 +195,44 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
   }
 
   LogicalResult run(PipelineOp pipeline) {
-    FailureOr<schedule::Problem> problem = problemOf(pipeline);
-    if (failed(problem))
+    if (failed(problemOf(pipeline)))
       return failure();
     FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
     if (failed(sections))
       return failure();
+    if (!hasOrders(pipeline))
+      return pipeline.emitOpError("expected a chimera.order for each worker: "
+                                  "run chimera-partition first");
+    FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+    if (failed(of))
+      return failure();
+    auto &[problem, schedule] = *of;
+    if (std::string error = schedule::check(problem); !error.empty())
+      return pipeline.emitOpError(error);
+    std::vector<schedule::Violation> violations =
+        schedule::verify(problem, schedule);
+    if (!violations.empty())
+      return report(*readOrders(pipeline, problem), violations);
+    // chimera-recompute inserts them.
+    bool recomputes = !problem.recompute.empty();
+    if (recomputes)
+      schedule = schedule::removeRecompute(schedule);
+    else
+      eraseOrders(pipeline);
+    problem.recompute.clear();
     FailureOr<Layout> layout = layoutOf(pipeline);
-    FailureOr<SchemeChoice> choice = schemeOf(pipeline);
-    if (failed(choice))
-      return failure();
-    const schedule::Scheme &scheme = *choice->scheme;
-    schedule::Made made = schedule::makePlan(
-        scheme, schedule::requestOf(*problem, choice->options));
-    std::string error = made.reason;
-    if (made.plan)
-      error = schedule::comparePlacement(*problem, *made.plan);
-    if (error.empty() && made.plan->splits != problem->splits)
-      error = "expected split_backward, as it splits backwards";
-    if (!error.empty())
-      return pipeline.emitOpError("schedule \"")
-             << scheme.name << "\": " << error << ": run chimera-partition";
-    const schedule::Schedule &schedule = made.plan->order;
-    if (failed(report(pipeline, Twine("schedule \"") + scheme.name + "\": ",
-                      schedule::verify(*problem, schedule))))
-      return failure();
     std::vector<std::vector<schedule::Turn>> orders = splitOrder(
-        schedule::inOrderOfStarts(schedule::simulate(*problem, schedule)),
+        schedule::inOrderOfStarts(schedule::simulate(problem, schedule)),
         schedule);
     if (orders.size() != sections->size())
       return sections->front()->emitOpError("expected ")
              << (orders.size() > 1 ? "a prologue, a step and an epilogue"
                                    : "a step alone")
-             << " for schedule \"" << scheme.name
-             << "\": run chimera-unroll first";
+             << ", as updates(" << stringifyUpdates(pipeline.getUpdates())
+             << ") says: run chimera-unroll first";
     for (auto [section, order] : llvm::zip(*sections, orders)) {
-      int32_t offset = isa<EpilogueOp>(section) ? problem->microBatches() : 0;
-      Reorder reorder(*layout, *problem, section.getBody().front(), offset);
+      int32_t offset = isa<EpilogueOp>(section) ? problem.microBatches() : 0;
+      Reorder reorder(*layout, problem, section.getBody().front(), offset);
       if (failed(reorder.collect(schedule, order)))
         return failure();
       reorder.apply(schedule, order);

@@ -28,15 +28,16 @@ static int64_t times(int64_t bytes, int64_t count) {
 }
 
 StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
-                     int64_t tokenBytes, int64_t labelBytes)
+                     const schedule::Problem &problem, int64_t tokenBytes,
+                     int64_t labelBytes)
     : builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())),
       loc(pipeline.getLoc()), pipeline(pipeline), layout(layout),
-      tokenBytes(tokenBytes), labelBytes(labelBytes),
+      splits(problem.splits), tokenBytes(tokenBytes), labelBytes(labelBytes),
       loss(LossType::get(pipeline.getContext(), program::kLossBytes)),
       replicas(layout.directions.size() * layout.stages.size()),
       width(pipeline.getMicroBatches()) {
   // A section runs forwards of the next step's first micro-batches too.
-  if (updatesOf(pipeline) != schedule::Updates::Flush)
+  if (problem.updates != schedule::Updates::Flush)
     width += layout.stages.size();
   cells.resize(width * layout.stages.size());
   microBatchNames.resize(width);
@@ -141,7 +142,7 @@ Value StepMaker::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
   IntegerAttr parts = pieces[s].parts;
   IntegerAttr part = parts ? builder.getI32IntegerAttr(k) : IntegerAttr();
   Location place = locationOf(p, s, m);
-  if (!pipeline.getSplitBackward()) {
+  if (!splits.of(static_cast<int32_t>(s), static_cast<int32_t>(m))) {
     auto whole = builder.create<BackwardOp>(
         place, types[s].sum, before, stash, gradient, weights, sum, numbers[p],
         numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),

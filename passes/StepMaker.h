@@ -26,7 +26,8 @@ public:
     WeightGradientType sum;
   };
 
-  StepMaker(PipelineOp pipeline, const Layout &layout, int64_t tokenBytes,
+  StepMaker(PipelineOp pipeline, const Layout &layout,
+            const schedule::Problem &problem, int64_t tokenBytes,
             int64_t labelBytes);
 
   size_t stages() const { return layout.stages.size(); }
@@ -92,6 +93,7 @@ private:
 
   PipelineOp pipeline;
   const Layout &layout;
+  const schedule::Splits &splits;
   int64_t tokenBytes, labelBytes;
   mlir::Type loss;
   llvm::SmallVector<StageTypes> types;

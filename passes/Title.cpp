@@ -63,7 +63,7 @@ static std::string optionsClause(PipelineOp pipeline) {
     for (NamedAttribute option : options) {
       StringRef name = option.getName();
       std::string value = optionText(option.getValue()).value_or("?");
-      if (value == otherwise(pipeline.getSchedule(), name))
+      if (value == otherwise(*pipeline.getSchedule(), name))
         continue;
       if (isa<StringAttr>(option.getValue()))
         value = spelled(value);
@@ -74,10 +74,12 @@ static std::string optionsClause(PipelineOp pipeline) {
 
 std::string titleOf(PipelineOp pipeline) {
   using program::printable;
-  std::string title = printable(std::string_view(pipeline.getSymName())) +
-                      ": " +
-                      printable(std::string_view(pipeline.getSchedule())) +
-                      optionsClause(pipeline);
+  std::string title =
+      printable(std::string_view(pipeline.getSymName())) + ": " +
+      (pipeline.getSchedule()
+           ? printable(std::string_view(*pipeline.getSchedule()))
+           : "given order") +
+      optionsClause(pipeline);
   title += ", " + program::counted(pipeline.getStages(), "stage");
   if (pipeline.workerCount() != pipeline.getStages())
     title += " on " + program::counted(pipeline.workerCount(), "worker");

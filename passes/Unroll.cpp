@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Described.h"
+#include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"
 #include "passes/StepMaker.h"
@@ -200,8 +201,15 @@ struct Unroll : impl::UnrollPassBase<Unroll> {
                            "and directions only");
             return signalPassFailure();
           }
-      FailureOr<schedule::Problem> problem = problemOf(pipeline);
-      if (failed(problem))
+      if (failed(problemOf(pipeline)))
+        return signalPassFailure();
+      if (!hasOrders(pipeline)) {
+        pipeline.emitOpError("expected a chimera.order for each worker: run "
+                             "chimera-partition first");
+        return signalPassFailure();
+      }
+      FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+      if (failed(of))
         return signalPassFailure();
       FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
       if (failed(model))
@@ -216,11 +224,11 @@ struct Unroll : impl::UnrollPassBase<Unroll> {
       FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
       if (failed(tied))
         return signalPassFailure();
-      StepMaker make(pipeline, *layout, tokenBytes, labelBytes);
-      if (problem->updates == schedule::Updates::Flush)
+      StepMaker make(pipeline, *layout, of->problem, tokenBytes, labelBytes);
+      if (of->problem.updates == schedule::Updates::Flush)
         Unroller(make, *layout, *tied, pipeline.getMicroBatches()).run();
       else
-        unrollSections(make, *problem);
+        unrollSections(make, of->problem);
     }
   }
 };

@@ -72,6 +72,7 @@ hosts() {
 orders() {
   test/e2e/streams.py --tools $bin
   test/e2e/orderings.py --tools $bin
+  test/e2e/order_text.py --tools $bin --full
   test/e2e/mutation.py --tools $bin --full
 }
 

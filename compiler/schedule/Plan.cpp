@@ -19,21 +19,4 @@ Problem problemOf(const Workload &workload, const Plan &plan) {
   return problem;
 }
 
-std::string comparePlacement(const Problem &problem, const Plan &plan) {
-  if (problem.updates != plan.updates)
-    return plan.updates == Updates::Flush
-               ? "expected one step that a flush ends, got steps that overlap"
-               : "expected steps that overlap, with the scheme's updates";
-  if (problem.pipelines.size() != plan.pipelines.size())
-    return "expected the scheme's " + std::to_string(plan.pipelines.size()) +
-           (plan.pipelines.size() == 1 ? " pipeline" : " pipelines") +
-           ", got " + std::to_string(problem.pipelines.size());
-  for (size_t p = 0; p < plan.pipelines.size(); ++p)
-    if (problem.pipelines[p] != plan.pipelines[p])
-      return "expected the scheme's direction, placement and micro-batches for "
-             "pipeline " +
-             std::to_string(p);
-  return {};
-}
-
 } // namespace chimera::schedule

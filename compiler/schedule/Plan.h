@@ -37,9 +37,6 @@ struct Plan {
   /// Without recomputes, which insertRecompute adds. Of one step or, where
   /// steps overlap, of two and their bodies.
   Schedule order;
-  /// What a user should know about this choice, or empty: a plan that is valid
-  /// but that something simpler beats.
-  std::string note;
 };
 
 /// A plan, or the reason why there is none.
@@ -53,11 +50,6 @@ struct Made {
 
 /// The problem that `plan` solves with its order.
 Problem problemOf(const Workload &workload, const Plan &plan);
-
-/// Empty if the pipelines of `problem` are those of `plan` and weights change
-/// when it says, else what is expected instead. Which backwards are split is
-/// not looked at.
-std::string comparePlacement(const Problem &problem, const Plan &plan);
 
 } // namespace chimera::schedule
 

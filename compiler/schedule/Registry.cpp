@@ -59,15 +59,6 @@ Made makePlan(const Scheme &scheme, const Request &request) {
   return made;
 }
 
-Request requestOf(const Problem &problem, Options options) {
-  Request request;
-  static_cast<Workload &>(request) = problem;
-  request.microBatches = problem.microBatches();
-  request.splitBackward = !problem.splits.anyWhole();
-  request.options = std::move(options);
-  return request;
-}
-
 template <typename Formula>
 static const Formula *find(std::span<const Formula> formulas,
                            const Sizes &sizes) {

@@ -33,8 +33,9 @@ struct Scheme {
   /// one that contains it.
   std::span<const BubbleFormula> bubbleFormulas;
   std::span<const PeakFormula> peakFormulas;
-  /// When weights change in its plans.
-  Updates updates = Updates::Flush;
+  /// Null, or what a user should know about a plan of its own, if anything:
+  /// that something simpler beats it, or what it does to training.
+  std::string (*note)(const Problem &problem) = nullptr;
 };
 
 std::span<const Scheme> schemes();
@@ -50,9 +51,6 @@ std::string schemeHelp();
 
 /// The scheme's plan for `request`, or why there is none.
 Made makePlan(const Scheme &scheme, const Request &request);
-
-/// The request that `problem` answers, with these options.
-Request requestOf(const Problem &problem, Options options);
 
 /// The first formula that holds for a scheme's own plan of these sizes, or
 /// null.

@@ -66,19 +66,6 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
   std::ranges::sort(report.earlyStages);
 }
 
-/// The scheme's plan, if `problem` and `schedule` are that of these options,
-/// recomputes inserted.
-static std::optional<Plan> ownPlan(const Scheme &scheme, const Options &options,
-                                   const Problem &problem,
-                                   const Schedule &schedule) {
-  Made made = makePlan(scheme, requestOf(problem, options));
-  if (!made.plan || !comparePlacement(problem, *made.plan).empty() ||
-      made.plan->splits != problem.splits ||
-      insertRecompute(problem, made.plan->order).workers != schedule.workers)
-    return std::nullopt;
-  return std::move(made.plan);
-}
-
 /// Fills in the receive window, its bytes and its makespans.
 static void describeWindow(const Windows &windows, int32_t given,
                            Report &report) {
@@ -149,17 +136,12 @@ Report makeReport(std::string name, const Scheme *scheme,
         "arena and stashes, which may take more");
   if (!scheme) {
     report.notes.push_back(
-        "the schedule is none of the known schemes, so no formula is compared");
+        "the order is of no known scheme, so no formula is compared");
     return report;
   }
-  std::optional<Plan> own = ownPlan(*scheme, options, problem, schedule);
-  if (!own) {
-    report.notes.push_back(
-        "the order is not the scheme's own, so no formula is compared");
-    return report;
-  }
-  if (!own->note.empty())
-    report.notes.push_back(own->note);
+  if (scheme->note)
+    if (std::string note = scheme->note(problem); !note.empty())
+      report.notes.push_back(std::move(note));
   if (std::optional<Sizes> sizes = sizesOf(problem, options)) {
     if ((report.bubbleFormula = findBubbleFormula(*scheme, *sizes)))
       report.bubbleValue = report.bubbleFormula->value(*sizes);

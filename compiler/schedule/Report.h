@@ -70,10 +70,10 @@ struct Report {
   double internalBubbleRatio() const;
 };
 
-/// Simulates and compares. Formulas are looked for only where there is a scheme
-/// and `schedule` is the order that it gives with these options, recomputes
-/// inserted. Requires that `problem` and `schedule` are valid and that the
-/// schedule ends. `receiveWindow` is 0 where the simulator is to choose it.
+/// Simulates and compares. `scheme` is null, or the one that made this order
+/// with these options: only then formulas are looked for. Requires that
+/// `problem` and `schedule` are valid and that the schedule ends.
+/// `receiveWindow` is 0 where the simulator is to choose it.
 Report makeReport(std::string name, const Scheme *scheme,
                   const Options &options, int32_t width, const Problem &problem,
                   const Schedule &schedule, const TimeScale &scale = {},

@@ -93,12 +93,31 @@ private:
     }
   }
 
+  /// Why the problem has no such action, where it has a similar one.
+  std::string whyUnknown(Action action) const {
+    auto has = [&](Kind kind) {
+      Action other = action;
+      other.kind = kind;
+      return ids.find(other).has_value();
+    };
+    if (action.kind == Kind::Backward && has(Kind::InputGradient))
+      return ", which splits this backward";
+    if ((action.kind == Kind::InputGradient ||
+         action.kind == Kind::WeightGradient) &&
+        has(Kind::Backward))
+      return ", which does not split this backward";
+    if (action.kind == Kind::Recompute &&
+        (has(Kind::Backward) || has(Kind::InputGradient)))
+      return ", which does not recompute this stage";
+    return {};
+  }
+
   void reportAction(size_t worker, int64_t position, const Action &action,
                     std::optional<int64_t> id) {
     if (!id)
       return report(Constraint::UnknownAction, position,
                     onWorker(worker) + describe(action) +
-                        " is no action of the problem");
+                        " is no action of the problem" + whyUnknown(action));
     if (placeOf(action) != worker)
       report(Constraint::Placement, position,
              onWorker(worker) + describe(action) + " belongs on worker " +
@@ -115,7 +134,9 @@ private:
   void checkMissing() {
     for (int64_t id = 0; id < ids.count(); ++id)
       if (positionOf[id] == kNowhere && ids.has(id) && !ids.isOptional(id))
-        report(Constraint::Missing, describeId(id) + " is missing");
+        violations.push_back({Constraint::Missing,
+                              describeId(id) + " is missing",
+                              static_cast<int32_t>(placeOf(ids.action(id)))});
   }
 
   /// Calls `visit(worker, action, id)` for each action that the problem knows,

@@ -28,7 +28,8 @@ struct Violation {
   };
   Constraint constraint;
   std::string message;
-  /// The action that is wrong, by its place in the order; of none if negative.
+  /// The worker, and the action that is wrong by its place in the worker's
+  /// order; negative where it is none.
   int32_t worker = -1, index = -1;
 };
 

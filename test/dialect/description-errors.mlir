@@ -101,7 +101,7 @@ chimera.pipeline @p stages(1) micro_batches(99999999999999999999) schedule("gpip
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected a chimera.stage, chimera.direction, chimera.step with its chimera.prologue and chimera.epilogue, or chimera.worker in a pipeline}}
+  // expected-error@below {{expected a chimera.stage, chimera.direction, chimera.order, chimera.step with its chimera.prologue and chimera.epilogue, or chimera.worker in a pipeline}}
   chimera.model @m gpt2 layers(1) heads(1) width(1) context(1) vocabulary(1)
 }
 

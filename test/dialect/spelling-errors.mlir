@@ -3,7 +3,7 @@
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
 // A slip in a clause.
-// expected-error@below {{expected one of the clauses workers, micro_batch_size, data_parallel, split_backward, recompute, time_unit, link, memory_cap, all_reduce, receive_window, bucket_bytes, weight_type, activation_type, seed, optimizer, learning_rate, beta1, beta2, epsilon, weight_decay, got "lerning_rate": did you mean learning_rate?}}
+// expected-error@below {{expected one of the clauses workers, updates, micro_batch_size, data_parallel, split_backward, recompute, time_unit, link, memory_cap, all_reduce, receive_window, bucket_bytes, weight_type, activation_type, seed, optimizer, learning_rate, beta1, beta2, epsilon, weight_decay, got "lerning_rate": did you mean learning_rate?}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") lerning_rate(1e-3)
 
 // -----

@@ -21,7 +21,7 @@ import pathlib
 
 from exported import MARKS, MASK
 from exporting import PYTHON, ROOT, check_each, export, has
-from grid import RECOMPUTES, SPLITS, WITHOUT_FLUSH, compile_to, schedules
+from grid import RECOMPUTES, SPLITS, WITHOUT_FLUSH, compile_to, schedules, takes
 from numerics import Checks, Training
 
 STEPS = 50
@@ -31,19 +31,21 @@ TYPES = {"float64": ("f64", 1e-10), "float32": ("f32", 1e-3)}
 DESCRIPTION = """
 chimera.model @m exported("{package}")
 chimera.pipeline @p of @m stages({stages}) micro_batches({batches})
-    schedule({schedule}) micro_batch_size({samples}) weight_type({type}) seed(7)
+    {schedule} micro_batch_size({samples}) weight_type({type}) seed(7)
     learning_rate(3.0e-3) {options}
 """
 
 
 def curves(case, full):
     """(scheme, schedule with options, options of the pipeline) of a case."""
-    model, name, stages, _ = case
+    model, name, stages, batches = case
     every = [" ".join(pair).strip() for pair in itertools.product(SPLITS, RECOMPUTES)]
     # In short form the options take turns, and a schedule has a whole backward with
     # one model and a split one with the other.
     turn = list(MODELS).index(model) + list(TYPES).index(name)
-    for number, (scheme, schedule) in enumerate(schedules(stages)):
+    for number, (scheme, schedule, workers) in enumerate(schedules(stages)):
+        if not takes(scheme, workers, batches):
+            continue
         if model == "bert" and scheme in WITHOUT_FLUSH:
             continue  # They take no tied matrix.
         split = SPLITS[(number + turn) % 2]
@@ -85,7 +87,7 @@ def check(options, folder, case):
         ).losses  # fmt: skip
 
     what = f"{model} {name} D={stages} N={batches}"
-    wanted = train('"gpipe"', 1, "", "--sequential")
+    wanted = train('schedule("gpipe")', 1, "", "--sequential")
     checks.check(
         len(wanted) == STEPS and min(wanted[-5:]) < wanted[0] - 1,
         f"{what}: one device, losses {wanted[0]:.6f} … {wanted[-1]:.6f}",

@@ -37,23 +37,41 @@ def tied_model(stages):
 
 
 def schedules(stages):
-    """(scheme, schedule with options) that take this number of stages."""
+    """(scheme, clauses of the schedule with its options, workers) that take this
+    number of stages."""
     if stages >= 2:
         for pipelines in range(2, stages + 1, 2):
             if pipelines > 2 and stages % pipelines:
                 continue
             for concatenation in CONCATENATIONS:
                 yield "chimera", (
-                    f'"chimera", {{pipelines = {pipelines}, '
-                    f'concatenation = "{concatenation}"}}'
-                )
-        yield "gems", '"gems"'
+                    f'schedule("chimera", {{pipelines = {pipelines}, '
+                    f'concatenation = "{concatenation}"}})'
+                ), stages
+        yield "gems", 'schedule("gems")', stages
     for scheme in ("gpipe", "1f1b") + WITHOUT_FLUSH:
-        yield scheme, f'"{scheme}"'
+        yield scheme, f'schedule("{scheme}")', stages
+    for chunks in (2, 3):
+        if stages % chunks == 0:
+            workers = stages // chunks
+            looped = f'schedule("interleaved-1f1b") workers({workers})'
+            yield "interleaved-1f1b", looped, workers
+    if stages % 2 == 0:
+        workers = stages // 2
+        yield "zb-v", f'schedule("zb-v") workers({workers})', workers
+
+
+def takes(scheme, workers, batches):
+    """Whether a scheme takes this number of micro-batches."""
+    if scheme in WITHOUT_FLUSH:
+        return batches >= workers
+    if scheme == "interleaved-1f1b":
+        return batches % max(1, batches // workers) == 0
+    return True
 
 
 def grid(most_stages):
-    """Descriptions for D <= most_stages and N <= 4 D."""
+    """Descriptions for S <= most_stages and N <= 4 S."""
     reductions = itertools.cycle(REDUCTIONS)
     # As many as are coprime to what a cycle of widths and splits has.
     windows = itertools.cycle(WINDOWS + WINDOWS[:1])
@@ -65,8 +83,8 @@ def grid(most_stages):
     )
     for stages in range(1, most_stages + 1):
         for batches in range(1, 4 * stages + 1):
-            for scheme, schedule in schedules(stages):
-                if scheme in WITHOUT_FLUSH and batches < stages:
+            for scheme, schedule, workers in schedules(stages):
+                if not takes(scheme, workers, batches):
                     continue
                 for split in SPLITS:
                     for recompute in RECOMPUTES:
@@ -79,7 +97,7 @@ def grid(most_stages):
                             yield (
                                 f"{model}chimera.pipeline @p {of}stages({stages}) "
                                 f"micro_batches({batches}) "
-                                f"schedule({schedule}) {size}data_parallel({width}) "
+                                f"{schedule} {size}data_parallel({width}) "
                                 f"{recompute} {split} {next(reductions)} "
                                 f"{next(windows)}\n"
                             )

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a small GPT-2 in float64 for five steps, with D stages and W copies,
 under the schedules of the registry, with whole backwards and with backwards
-split into input and weight gradient, and holds the outcome against
+split into input and weight gradient, and some of both, and holds the outcome against
 
 - `chimera-run --sequential`, one device, no pipeline and whole backwards, with
   the older weights that a schedule without a flush reads;
@@ -32,10 +32,12 @@ import json
 import math
 import os
 import pathlib
+import random
 import struct
 import sys
 import tempfile
 
+import order_text
 from grid import in_parallel, run
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -62,6 +64,8 @@ VARIANTS = {
     "gems": ('"gems"', 1),
     "interleaved-1f1b": ('"interleaved-1f1b"', 1),
     "zb-v": ('"zb-v"', 1),
+    "mixed-1f1b": ('"1f1b"', 2),
+    "mixed-zb-v": ('"zb-v"', 1),
     "pipedream": ('"pipedream"', 2),
     "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
@@ -71,7 +75,9 @@ TIED = (
     "interleaved-1f1b", "zb-v",
 )  # fmt: skip
 # Those of which a worker has two stages.
-CHUNKED = {"interleaved-1f1b", "zb-v"}
+CHUNKED = {"interleaved-1f1b", "zb-v", "mixed-zb-v"}
+# Those whose order is given as text, of some whole and some split backwards.
+MIXED = {"mixed-1f1b", "mixed-zb-v"}
 # What the number of stages must be a multiple of.
 NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "chimera-all-pipelines": 2} | dict.fromkeys(
     CHUNKED, 2
@@ -81,9 +87,11 @@ WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
 # Those that are also run with recomputes.
 RECOMPUTED = (
     {"chimera-direct", "chimera-doubling", "chimera-halving"} | CHUNKED | WITHOUT_FLUSH
-)
+) - MIXED
 # Those that are held against PyTorch although they are variants.
-AGAINST_TORCH = {"chimera-doubling", "chimera-halving"} | CHUNKED | WITHOUT_FLUSH
+AGAINST_TORCH = (
+    {"chimera-doubling", "chimera-halving"} | CHUNKED | MIXED | WITHOUT_FLUSH
+)
 
 # Eight layers with embedding and head, so that eight stages can be cut.
 MODEL = """
@@ -268,6 +276,9 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
             options=f"workers({workers}) {options}",
         )
     )
+    if schedule in MIXED:
+        text = order_text.written(args.tools, source.read_text(), source)
+        source.write_text(order_text.mixed(text, random.Random(name)))
     program = folder / f"{name}.chimera"
     run(args.tools / "chimera-compile", source, "-o", program)
     common = (args.tools, program, args.data)
@@ -289,7 +300,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
     over_mpi = (
-        "fused" in options or args.package or (schedule in CHUNKED and not options)
+        "fused" in options or args.package or (schedule in CHUNKED | MIXED and not options)
         if args.variants
         else not options or (not args.tied and "split" in options and kept)
     )

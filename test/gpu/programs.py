@@ -31,18 +31,21 @@ def descriptions():
     """(name, description, ranks)"""
     number = 0
     for stages in (2, 4):
-        for scheme, schedule in grid.schedules(stages):
+        for scheme, schedule, workers in grid.schedules(stages):
             options = OPTIONS[number % len(OPTIONS)]
             # Two copies where that makes no more than four ranks.
-            width = 2 if stages == 2 and number % 2 else 1
+            width = 2 if workers <= 2 and number % 2 else 1
+            batches = 2 * stages + number % 2
+            if not grid.takes(scheme, workers, batches):
+                batches = 2 * stages
             tied = number % 3 == 1 and scheme not in grid.WITHOUT_FLUSH
             model = grid.tied_model(stages) if tied else ""
             of, size = ("of @m ", "micro_batch_size(2)") if tied else ("", "")
             yield f"{number:02}-{scheme}", (
                 f"{model}chimera.pipeline @p {of}stages({stages}) "
-                f"micro_batches({2 * stages + number % 2}) schedule({schedule}) "
+                f"micro_batches({batches}) {schedule} "
                 f"data_parallel({width}) {size} {options}\n"
-            ), stages * width
+            ), workers * width
             number += 1
 
 

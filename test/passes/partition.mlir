@@ -9,6 +9,10 @@
 // CHECK-NEXT: chimera.stage 3 cost
 // CHECK-NEXT: chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0, 1]
 // CHECK-NEXT: chimera.direction 1 up on [3, 2, 1, 0] micro_batches [2, 3]
+// CHECK-NEXT: chimera.order 0 "F0 . F1 F2 B2 F3 B3 B0 . B1"
+// CHECK-NEXT: chimera.order 1 ". F0 F2 F1 F3 B2 B0 B3 B1"
+// CHECK-NEXT: chimera.order 2 ". F2 F0 F3 F1 B0 B2 B1 B3"
+// CHECK-NEXT: chimera.order 3 "F2 . F3 F0 B0 F1 B1 B2 . B3"
 // CHECK-NEXT: }
 chimera.pipeline @bare stages(4) micro_batches(4) schedule("chimera")
 
@@ -16,6 +20,9 @@ chimera.pipeline @bare stages(4) micro_batches(4) schedule("chimera")
 
 // CHECK-LABEL: chimera.pipeline @linear
 // CHECK: chimera.direction 0 down on [0, 1, 2] micro_batches [0, 1, 2, 3, 4]
+// CHECK-NEXT: chimera.order 0 "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4"
+// CHECK-NEXT: chimera.order 1 "F0 F1 B0 F2 B1 F3 B2 F4 B3 B4"
+// CHECK-NEXT: chimera.order 2 "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4"
 // CHECK-NEXT: }
 chimera.pipeline @linear stages(3) micro_batches(5) schedule("1f1b")
 

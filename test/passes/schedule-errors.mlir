@@ -11,8 +11,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "mine"}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("mine") {
+// expected-error@below {{expected a chimera.order for each worker: run chimera-partition first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
@@ -29,6 +29,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
@@ -47,6 +48,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
@@ -65,6 +67,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
@@ -86,6 +89,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
@@ -107,6 +111,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
   // expected-error@below {{expected every action of the step: run chimera-unroll first}}
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -120,6 +125,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     // expected-error@below {{expected a pipeline below 1 and a stage below 1}}
@@ -135,6 +141,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     // expected-error@below {{expected a pipeline below 1 and a stage below 1}}
@@ -151,6 +158,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     // expected-error@below {{expected an op of an unrolled step}}
@@ -162,52 +170,13 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Directions that are not the scheme's: GPipe has one pipeline.
-// expected-error@below {{schedule "gpipe": expected the scheme's 1 pipeline, got 2: run chimera-partition}}
-chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
-  chimera.stage 0 cost <forward = 1, backward = 1>
-      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  chimera.direction 0 down on [0] micro_batches [0]
-  chimera.direction 1 down on [0] micro_batches [1]
-  chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
-  }
-}
-
-// -----
-
-// One worker has no chimera.
-// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("chimera") {
-  chimera.stage 0 cost <forward = 1, backward = 1>
-      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  chimera.direction 0 down on [0] micro_batches [0]
-  chimera.step { chimera.yield }
-}
-
-// -----
-
-// Another placement than the scheme's.
-// expected-error@below {{schedule "gems": expected the scheme's direction, placement and micro-batches for pipeline 1: run chimera-partition}}
-chimera.pipeline @p stages(2) micro_batches(2) schedule("gems") {
-  chimera.stage 0 cost <forward = 1, backward = 1>
-      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  chimera.stage 1 cost <forward = 1, backward = 1>
-      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  chimera.direction 0 down on [0, 1] micro_batches [0]
-  chimera.direction 1 up on [0, 1] micro_batches [1]
-  chimera.step { chimera.yield }
-}
-
-// -----
-
 // A backward that takes the stash of a later forward: MLIR's dominance check is
 // the dependency check of the new order.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("1f1b") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0, 1]
+  chimera.order 0 "F0 B0 F1 B1"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>

@@ -13,6 +13,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 B1"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t1 = chimera.load pipeline 0 stage 0 micro_batch 1 : !chimera.tokens<1>

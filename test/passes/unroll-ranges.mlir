@@ -25,6 +25,8 @@ chimera.pipeline @doubled stages(2) micro_batches(3) schedule("gpipe") {
   chimera.stage 1 cost <forward = 1, backward = 2>
       bytes <weights = 10, optimizer = 20, stash = 30, boundary = 40>
   chimera.direction 0 down on [0, 1] micro_batches [0, 1, 2] forwards [2, 1]
+  chimera.order 0 "F0-1 F2 B0 B1 B2"
+  chimera.order 1 "F0-1 F2 B0 B1 B2"
 }
 
 // -----
@@ -44,4 +46,6 @@ chimera.pipeline @halved stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 1 cost <forward = 1, backward = 2>
       bytes <weights = 10, optimizer = 20, stash = 30, boundary = 40>
   chimera.direction 0 down on [0, 1] micro_batches [0] backward_parts 2
+  chimera.order 0 "F0 B0.0 B0.1"
+  chimera.order 1 "F0 B0.0 B0.1"
 }

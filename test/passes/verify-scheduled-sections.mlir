@@ -99,9 +99,9 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // INPUTS: 'chimera.yield' op expected value 10 to be the activation in flight, oldest first, of stage 1
 
 // Sections of another schedule.
-// RUN: sed 's/"pipedream"/"pipedream-2bw"/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SHAPE
+// RUN: sed 's/each_micro_batch/each_step/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SHAPE
 // SHAPE: 'chimera.prologue' op expected stage 0 to hand on 2 versions of its weights, 2 stashes and 0 activations
-// RUN: sed 's/SCHEDULE/1f1b/' %s | chimera-opt --chimera-to-scheduled -o - | sed 's/"1f1b"/"pipedream"/' | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ALONE
+// RUN: sed 's/SCHEDULE/1f1b/' %s | chimera-opt --chimera-to-scheduled -o - | sed 's/schedule("1f1b")/& updates(each_micro_batch)/' | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: 'chimera.step' op expected a prologue and an epilogue around the step, as steps overlap: run chimera-unroll first
 // RUN: sed -E '/(prologue|step|epilogue) \{/,/yield/{/\{/!{/yield/!d}; s/yield.*/yield/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: 'chimera.prologue' op expected what 3 replicas hand on, got that of 0 taken and of 0 yielded

@@ -322,10 +322,14 @@ Made makeChimera(const Request &request) {
     for (const Slot &slot : row)
       appendSlot(table, slot, schedule, w);
   }
-  if (std::ssize(plan.pipelines) == stages)
-    plan.note = "with as many pipelines as stages every worker holds the whole "
-                "model: plain data parallelism does the same without messages";
   return plan;
+}
+
+std::string noteChimera(const Problem &problem) {
+  if (problem.pipelines.size() != problem.stages.size())
+    return {};
+  return "with as many pipelines as stages every worker holds the whole model: "
+         "plain data parallelism does the same without messages";
 }
 
 } // namespace
@@ -339,6 +343,7 @@ const Scheme kChimera = {
     checkChimera,
     makeChimera,
     chimeraBubbles(),
-    chimeraPeaks()};
+    chimeraPeaks(),
+    noteChimera};
 
 } // namespace chimera::schedule

@@ -38,11 +38,10 @@ std::string checkPipeDream(const Request &request) {
 }
 
 /// Worker w runs D-1-w forwards, then a forward and a backward in turn.
-Plan planOf(const Request &request, Updates updates, std::string note) {
+Plan planOf(const Request &request, Updates updates) {
   Plan plan;
   plan.pipelines = placeLinear(request);
   plan.updates = updates;
-  plan.note = std::move(note);
   int32_t each = request.microBatches, all = 2 * each;
   plan.order.workers.resize(request.workers);
   for (int32_t w = 0; w < request.workers; ++w) {
@@ -60,19 +59,25 @@ Plan planOf(const Request &request, Updates updates, std::string note) {
 }
 
 Made makePipeDream(const Request &request) {
-  std::string note;
-  if (request.workers > 1)
-    note = "a gradient is applied to newer weights than those it was computed "
-           "from: the first stage's are " +
-           std::to_string(request.workers - 1) +
-           (request.workers == 2 ? " update" : " updates") + " older";
-  return planOf(request, Updates::EachMicroBatch, note);
+  return planOf(request, Updates::EachMicroBatch);
+}
+
+std::string notePipeDream(const Problem &problem) {
+  if (problem.workers == 1)
+    return {};
+  return "a gradient is applied to newer weights than those it was computed "
+         "from: the first stage's are " +
+         std::to_string(problem.workers - 1) +
+         (problem.workers == 2 ? " update" : " updates") + " older";
 }
 
 Made make2BW(const Request &request) {
-  return planOf(request, Updates::EachStep,
-                "a gradient is applied to newer weights than those it was "
-                "computed from: all stages' are one update older");
+  return planOf(request, Updates::EachStep);
+}
+
+std::string note2BW(const Problem &) {
+  return "a gradient is applied to newer weights than those it was computed "
+         "from: all stages' are one update older";
 }
 
 constexpr BubbleFormula kBubbles[] = {{"0", "steady state, all N", kTable2,
@@ -94,7 +99,7 @@ const Scheme kPipeDream = {
     makePipeDream,
     kBubbles,
     kPeaks,
-    Updates::EachMicroBatch};
+    notePipeDream};
 
 const Scheme kPipeDream2BW = {
     "pipedream-2bw",
@@ -106,6 +111,6 @@ const Scheme kPipeDream2BW = {
     make2BW,
     kBubbles,
     kPeaks,
-    Updates::EachStep};
+    note2BW};
 
 } // namespace chimera::schedule

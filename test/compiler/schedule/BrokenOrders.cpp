@@ -115,8 +115,10 @@ const Broken kBroken[] = {
        c.schedule = splitBackwards(c.schedule);
        return c;
      },
-     {"unknown-action: worker 0: I0.0 is no action of the problem",
-      "unknown-action: worker 0: W0.0 is no action of the problem",
+     {"unknown-action: worker 0: I0.0 is no action of the problem, which "
+      "does not split this backward",
+      "unknown-action: worker 0: W0.0 is no action of the problem, which "
+      "does not split this backward",
       "missing: B0.0 is missing"}},
     {"WholeWhereSplit",
      [] {
@@ -124,7 +126,8 @@ const Broken kBroken[] = {
        c.problem.splits = true;
        return c;
      },
-     {"unknown-action: worker 0: B0.0 is no action of the problem",
+     {"unknown-action: worker 0: B0.0 is no action of the problem, which "
+      "splits this backward",
       "missing: I0.0 is missing", "missing: W0.0 is missing"}},
     {"WorkersSwapped",
      [] {

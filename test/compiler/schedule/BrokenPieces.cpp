@@ -116,7 +116,8 @@ const Broken kBroken[] = {
                                     {Kind::Recompute, 0, 0, 0});
        return c;
      },
-     {"unknown-action: worker 0: R0.0 is no action of the problem"}},
+     {"unknown-action: worker 0: R0.0 is no action of the problem, which "
+      "does not recompute this stage"}},
     {"AFusedRecomputeMissing",
      [] {
        Case c = again(Recompute::Fused);
@@ -145,8 +146,10 @@ const Broken kBroken[] = {
        c.problem.recompute[0] = Recompute::None;
        return c;
      },
-     {"unknown-action: worker 0: R0.0 is no action of the problem",
-      "unknown-action: worker 0: R0.1 is no action of the problem"}},
+     {"unknown-action: worker 0: R0.0 is no action of the problem, which "
+      "does not recompute this stage",
+      "unknown-action: worker 0: R0.1 is no action of the problem, which "
+      "does not recompute this stage"}},
     {"ARecomputeTwice",
      [] {
        Case c = again(Recompute::Early);

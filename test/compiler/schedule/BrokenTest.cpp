@@ -66,7 +66,7 @@ TEST_P(BrokenSchedule, SaysWhichActionIsWrong) {
   Case c = GetParam().make();
   for (const Violation &violation : verify(c.problem, c.schedule)) {
     Constraint constraint = violation.constraint;
-    if (violation.worker < 0) {
+    if (violation.index < 0) {
       EXPECT_TRUE(constraint == Constraint::Missing ||
                   constraint == Constraint::Memory ||
                   violation.message.rfind("expected ", 0) == 0)

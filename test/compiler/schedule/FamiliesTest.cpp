@@ -124,16 +124,16 @@ TEST(Chimera, SaysWhereDataParallelismIsSimpler) {
     for (int32_t count = 2; count <= d; count += 2)
       if (canDo(*scheme, d, d, choose(count))) {
         EXPECT_EQ(
-            makeCase("chimera", d, d, {}, false, choose(count)).note.empty(),
+            noteOf(makeCase("chimera", d, d, {}, false, choose(count))).empty(),
             count != d)
             << d << " " << count;
       }
-  EXPECT_EQ(makeCase("chimera", 2, 2).note,
+  EXPECT_EQ(noteOf(makeCase("chimera", 2, 2)),
             "with as many pipelines as stages every worker holds the whole "
             "model: plain data parallelism does the same without messages");
   // Pipelines without micro-batches are not there.
-  EXPECT_EQ(makeCase("chimera", 2, 1).note, "");
-  EXPECT_EQ(makeCase("chimera", 8, 7, {}, false, choose(8)).note, "");
+  EXPECT_EQ(noteOf(makeCase("chimera", 2, 1)), "");
+  EXPECT_EQ(noteOf(makeCase("chimera", 8, 7, {}, false, choose(8))), "");
 }
 
 class Linear : public testing::TestWithParam<const char *> {};

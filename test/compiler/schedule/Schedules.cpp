@@ -46,12 +46,24 @@ Case makeCase(const std::string &name, int32_t workers, int32_t microBatches,
   return {scheme,
           {request.options, choice.chunks},
           problemOf(request, plan),
-          plan.order,
-          plan.note};
+          plan.order};
+}
+
+Request requestOf(const Case &c) {
+  Request request;
+  static_cast<Workload &>(request) = c.problem;
+  request.microBatches = c.problem.microBatches();
+  request.splitBackward = !c.problem.splits.anyWhole();
+  request.options = c.choice.options;
+  return request;
+}
+
+std::string noteOf(const Case &c) {
+  return c.scheme->note ? c.scheme->note(c.problem) : "";
 }
 
 void replan(Case &c, bool splitBackward) {
-  Request request = requestOf(c.problem, c.choice.options);
+  Request request = requestOf(c);
   request.splitBackward = splitBackward;
   Plan plan = planFor(*c.scheme, request);
   c.problem = problemOf(request, plan);

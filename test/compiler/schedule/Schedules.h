@@ -35,7 +35,6 @@ struct Case {
   Choice choice;
   Problem problem;
   Schedule schedule;
-  std::string note = {};
 };
 
 Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
@@ -54,6 +53,12 @@ inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,
 Case makeCase(const std::string &scheme, int32_t workers, int32_t microBatches,
               StageCost cost = {}, bool splitBackward = false,
               const Choice &choice = {});
+
+/// The request that the plan of `c` answers.
+Request requestOf(const Case &c);
+
+/// What its scheme says of its plan.
+std::string noteOf(const Case &c);
 
 /// Makes the plan of `c` again, for its problem as it is now and with whole or
 /// split backwards.

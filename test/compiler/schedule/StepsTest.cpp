@@ -230,7 +230,7 @@ TEST(Steps, NeedAsManyMicroBatchesAsWorkers) {
               "expected at least as many micro-batches a step as workers (4), "
               "got 3");
     EXPECT_EQ(whyNot(*scheme, 4, 4), "");
-    EXPECT_NE(makeCase(name, 4, 4).note, "");
+    EXPECT_NE(noteOf(makeCase(name, 4, 4)), "");
     EXPECT_NE(schemeHelp().find(std::string(name) + ": "), std::string::npos);
   }
 }

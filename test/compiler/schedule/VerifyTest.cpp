@@ -31,15 +31,22 @@ TEST(Verify, UnknownAction) {
         Action{Kind::Forward, 0, 0, 4}, Action{Kind::Forward, 0, -1, 0},
         Action{Kind::Forward, 0, 0, 0, 2}, Action{Kind::Forward, 0, 0, 0, 0},
         Action{Kind::Backward, 0, 0, 0, 1, 0, 2},
-        Action{Kind::Backward, 0, 0, 0, 1, 1, 1},
-        Action{Kind::InputGradient, 0, 0, 0},
-        Action{Kind::WeightGradient, 0, 0, 0},
-        Action{Kind::Recompute, 0, 0, 0}}) {
+        Action{Kind::Backward, 0, 0, 0, 1, 1, 1}}) {
     Case c = makeCase("chimera", 4, 4);
     c.schedule.workers[0][0] = action;
     EXPECT_TRUE(
         has(c, Constraint::UnknownAction,
             "worker 0: " + describe(action) + " is no action of the problem"));
+  }
+  for (auto [kind, why] :
+       {std::pair(Kind::InputGradient, ", which does not split this backward"),
+        std::pair(Kind::WeightGradient, ", which does not split this backward"),
+        std::pair(Kind::Recompute, ", which does not recompute this stage")}) {
+    Case c = makeCase("chimera", 4, 4);
+    Action &action = c.schedule.workers[0][0] = {kind, 0, 0, 0};
+    EXPECT_TRUE(has(c, Constraint::UnknownAction,
+                    "worker 0: " + describe(action) +
+                        " is no action of the problem" + why));
   }
 }
 

@@ -1,0 +1,99 @@
+//===- Orders.cpp - Orders that are given as text -------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Orders.h"
+
+#include "compiler/schedule/OrderText.h"
+#include "passes/Bridge.h"
+#include "runtime/program/Printable.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+bool hasOrders(PipelineOp pipeline) {
+  return !pipeline.getBody().empty() &&
+         !pipeline.getBody().front().getOps<OrderOp>().empty();
+}
+
+static InFlightDiagnostic errorAt(OrderOp line, size_t at) {
+  return emitError(line.placeOf(at))
+         << "'" << OrderOp::getOperationName() << "' op ";
+}
+
+FailureOr<Orders> readOrders(PipelineOp pipeline,
+                             const schedule::Problem &problem) {
+  Orders orders;
+  auto workers = static_cast<size_t>(problem.workers);
+  orders.lines.resize(workers);
+  for (auto line : pipeline.getBody().front().getOps<OrderOp>()) {
+    if (line.getWorker() >= workers)
+      return line.emitOpError("expected a worker below ")
+             << workers << ", got " << line.getWorker();
+    OrderOp &other = orders.lines[line.getWorker()];
+    if (other) {
+      InFlightDiagnostic error = line.emitOpError("expected one order for "
+                                                  "worker ")
+                                 << line.getWorker();
+      error.attachNote(other.getLoc()) << "here is another";
+      return error;
+    }
+    other = line;
+  }
+  schedule::OrderText text(problem.workers, problem.pipelines, problem.updates);
+  std::vector<std::vector<int64_t>> slots;
+  bool saySlots = false;
+  for (auto [worker, op] : llvm::enumerate(orders.lines)) {
+    if (!op)
+      return pipeline.emitOpError("expected a chimera.order for each of ")
+             << workers << " workers, got none for worker " << worker;
+    schedule::OrderLine line;
+    if (std::optional<schedule::TextError> error =
+            text.read(static_cast<int32_t>(worker),
+                      std::string_view(op.getActions()), line))
+      return errorAt(op, error->at) << program::printable(error->message);
+    orders.schedule.workers.push_back(std::move(line.actions));
+    orders.places.push_back(std::move(line.places));
+    slots.push_back(std::move(line.slots));
+    saySlots |= line.saysSlots;
+    if (line.body)
+      orders.schedule.bodies.push_back(*line.body);
+  }
+  if (saySlots)
+    orders.schedule.slots = std::move(slots);
+  return orders;
+}
+
+LogicalResult report(const Orders &orders,
+                     ArrayRef<schedule::Violation> violations) {
+  return report(violations, [&](const schedule::Violation &violation) {
+    OrderOp line = orders.lines[std::max(violation.worker, 0)];
+    if (violation.index < 0)
+      return line.emitOpError();
+    return errorAt(line, orders.places[violation.worker][violation.index]);
+  });
+}
+
+void writeOrders(PipelineOp pipeline, const schedule::Problem &problem,
+                 const schedule::Schedule &schedule) {
+  OpBuilder builder = OpBuilder::atBlockEnd(&pipeline.getBody().front());
+  schedule::OrderText text(problem.workers, problem.pipelines, problem.updates);
+  Location loc =
+      NameLoc::get(builder.getStringAttr("order"), pipeline.getLoc());
+  for (int32_t worker = 0; worker < problem.workers; ++worker)
+    builder.create<OrderOp>(loc, worker, text.write(schedule, worker));
+}
+
+void eraseOrders(PipelineOp pipeline) {
+  for (auto line :
+       llvm::make_early_inc_range(pipeline.getBody().front().getOps<OrderOp>()))
+    line.erase();
+}
+
+} // namespace chimera

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes the order of every description of the grid as text, and holds the program
+that is compiled of it against the one of the description: they are equal but for
+the name of the schedule and the places in the source. Then changes some backwards
+of the text from whole to split and others back, which makes a mixed plan, and holds
+it against one device on exact stages: equal integers."""
+
+import argparse
+import json
+import pathlib
+import random
+import re
+import sys
+import tempfile
+
+import grid
+
+DIGEST = re.compile(r"digest of the weights (\w+)")
+LINE = re.compile(r'(chimera\.order \d+ )"([^"]*)"')
+# What an action of the text is.
+WORD = re.compile(r"(\d*)([FBIWR])(\d+)(.*)")
+
+
+def written(tools, description, source):
+    """The description with its order as text."""
+    source.write_text(description)
+    return grid.run(
+        tools / "chimera-opt", source, "--chimera-to-scheduled",
+        "--chimera-write-order",
+    )  # fmt: skip
+
+
+def program_of(tools, program):
+    """What a program says, without its provenance and the places it is from."""
+    text = json.loads(grid.run(tools / "chimera-translate", "--program-to-json", program))
+    del text["schedule"]
+
+    def strip(value):
+        if isinstance(value, list):
+            for each in value:
+                strip(each)
+        elif isinstance(value, dict):
+            for key in "at", "location", "locations", "files":
+                value.pop(key, None)
+            for each in value.values():
+                strip(each)
+
+    strip(text)
+    return text
+
+
+def mixed(text, chooser):
+    """The text with some whole backwards split, their weight gradients later on the
+    line, and some split ones whole where their input gradient stands. Where steps
+    overlap each backward has an update, which the next forward may read: the halves
+    stay together. Slots no longer hold."""
+
+    def changed(match):
+        words = [word for word in match[2].split() if word[0] != "."]
+        change = {}  # whether a backward does, with all its parts
+        out, later = [], []
+        for word in words:
+            if word == "|":
+                out.append(word)
+                continue
+            stage, kind, batch, rest = WORD.fullmatch(word).groups()
+            if kind in "BIW" and (stage, batch) not in change:
+                change[stage, batch] = chooser.random() < 0.5
+            if kind not in "BIW" or not change[stage, batch]:
+                out.append(word)
+            elif kind == "B":
+                out.append(f"{stage}I{batch}{rest}")
+                later.append(f"{stage}W{batch}{rest}")
+            elif kind == "I":
+                out.append(f"{stage}B{batch}{rest}")
+            if later and ("|" in words or chooser.random() < 0.4):
+                out.append(later.pop(0))
+        out += later
+        return f'{match[1]}"{" ".join(out)}"'
+
+    return LINE.sub(changed, text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--full", action="store_true", help="the whole grid")
+    parser.add_argument("--programs", type=int, default=150, help="of a sample")
+    options = parser.parse_args()
+    descriptions = list(grid.grid(8))
+    whole = len(descriptions)
+    if not options.full:
+        random.Random(3).shuffle(descriptions)
+        descriptions = descriptions[: options.programs]
+
+    with tempfile.TemporaryDirectory() as name:
+
+        def one(numbered):
+            number, description = numbered
+            tools, folder = options.tools, pathlib.Path(name)
+            program, again = folder / f"{number}.chimera", folder / f"{number}a.chimera"
+            text = ""
+            try:
+                grid.compile_to(tools, description, program)
+                text = written(tools, description, folder / f"{number}.mlir")
+                grid.compile_to(tools, text, again)
+                if program_of(tools, program) != program_of(tools, again):
+                    raise RuntimeError("the program of the text differs")
+                text = mixed(text, random.Random(number))
+                grid.compile_to(tools, text, again)
+                digests = {
+                    DIGEST.search(
+                        grid.run(tools / "hostile-run", each, "--threads", "--seeds", 1)
+                    )[1]
+                    for each in (program, again)
+                }
+                if len(digests) != 1:
+                    raise RuntimeError(f"the mixed plan differs: {digests}")
+            except RuntimeError as error:
+                raise RuntimeError(f"{description}{text}{error}") from None
+            program.unlink()
+            again.unlink()
+            return len(set(re.findall(r"[BI]", "".join(LINE.findall(text)[0])))) == 2
+
+        counts = list(grid.in_parallel(one, enumerate(descriptions)))
+    print(
+        f"{len(counts)} of {whole} programs are read as they are written; changed to "
+        f"split and whole backwards, {sum(counts)} of them mixed on their first "
+        "worker, each equals one device"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+// Orders that are wrong, each refused at the word that is.
+//
+// RUN: not chimera-opt %s --chimera-to-scheduled --split-input-file -o /dev/null 2>&1 | FileCheck %s
+
+// No word.
+// CHECK: offset :9:29: error: 'chimera.order' op expected a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 (a range), B0.1 (a part), .3 (idle slots) or |, got Q1
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 Q1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// A micro-batch too many.
+// CHECK: offset :7:29: error: 'chimera.order' op expected a micro-batch below 2, got 2
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 B2"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// A stage of another worker.
+// CHECK: offset :7:26: error: 'chimera.order' op expected a stage that worker 0 has of pipeline 0 (0), got 1
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 1B0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// Which stage?
+// CHECK: offset :7:32: error: 'chimera.order' op expected the stage before F1, one of 0, 2, as worker 0 has several of pipeline 0
+chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
+  chimera.direction 0 down on [0, 1, 0, 1] micro_batches [0, 1]
+  chimera.order 0 "0F0 0F1 2F0 F1"
+  chimera.order 1 "1F0"
+}
+
+// -----
+
+// Not the range that the direction states.
+// CHECK: offset :7:20: error: 'chimera.order' op expected F0-1, as the direction's forward covers
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1] forwards [2]
+  chimera.order 0 "F0 F1 B0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// A part of what is whole.
+// CHECK: offset :7:26: error: 'chimera.order' op expected B0 alone, as the direction's backwards are in one part
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0.1 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// A section where a flush ends the step.
+// CHECK: offset :7:23: error: 'chimera.order' op expected no |, as a flush ends the step
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 | F1 B0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// No sections where steps overlap.
+// CHECK: offset :7:31: error: 'chimera.order' op expected a prologue, a step and an epilogue, with | between them, as steps overlap
+chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// An action twice.
+// CHECK: offset :7:29: error: 'chimera.order' op worker 0: forward of pipeline 0, stage 0, micro-batch 1 stands twice
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 F1 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// An action is missing.
+// CHECK: offset :7:19: error: 'chimera.order' op backward of pipeline 0, stage 0, micro-batch 0 is missing
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// A backward before its forward.
+// CHECK: offset :9:23: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 1 stands before the forward it needs
+// CHECK: offset :9:23: error: 'chimera.order' op worker 0 never gets to backward of pipeline 0, stage 0, micro-batch 1: it needs backward of pipeline 0, stage 1, micro-batch 1, which worker 1 never gets to
+// CHECK: offset :10:26: error: 'chimera.order' op worker 1 never gets to forward of pipeline 0, stage 1, micro-batch 1: it needs forward of pipeline 0, stage 0, micro-batch 1, which worker 0 never gets to
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 B1 F1 B0"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// A backward that is whole and split.
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 0 is no action of the problem, which splits this backward
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 I0 W0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// The weight gradient before the input gradient.
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: weight_gradient of pipeline 0, stage 0, micro-batch 0 stands before the input_gradient it needs
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 W0 I0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// Workers that wait for each other.
+// CHECK: offset :8:23: error: 'chimera.order' op worker 0 never gets to backward of pipeline 0, stage 0, micro-batch 0: it needs backward of pipeline 0, stage 1, micro-batch 0, which worker 1 never gets to
+// CHECK: offset :9:23: error: 'chimera.order' op worker 1 never gets to forward of pipeline 0, stage 1, micro-batch 1: it needs forward of pipeline 0, stage 0, micro-batch 1, which worker 0 never gets to
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 B0 F1 B1"
+  chimera.order 1 "F0 F1 B0 B1"
+}
+
+// -----
+
+// A recompute of what is kept.
+// CHECK: offset :7:23: error: 'chimera.order' op worker 0: recompute of pipeline 0, stage 0, micro-batch 0 is no action of the problem, which does not recompute this stage
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 R0 F1 B0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// Slots that come too early for what they need.
+// CHECK: offset :9:20: error: 'chimera.order' op forward of pipeline 0, stage 1, micro-batch 0 in slot 0 needs forward of pipeline 0, stage 0, micro-batch 0 in slot 0
+// CHECK: offset :9:20: note: slots may be deleted: where an action has none, all run as soon as their order allows
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 . B0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// No line for a worker.
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each of 2 workers, got none for worker 1
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 B1"
+}
+
+// -----
+
+// Two lines for a worker.
+// CHECK: offset :10:19: error: 'chimera.order' op expected one order for worker 1
+// CHECK: offset :9:19: note: here is another
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// A line for no worker.
+// CHECK: offset :9:19: error: 'chimera.order' op expected a worker below 2, got 2
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+  chimera.order 2 "F0"
+}
+
+// -----
+
+// Says twice what is split.
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected no split_backward beside an order, which says which backwards are split
+chimera.pipeline @p stages(2) micro_batches(2) split_backward {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 B1"
+  chimera.order 1 "F0 B0 F1 B1"
+}
+
+// -----
+
+// No placement.
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.direction for each pipeline, as no schedule is named
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.order 0 "F0"
+}
+
+// -----
+
+// No order.
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each worker, as no schedule is named
+chimera.pipeline @p stages(2) micro_batches(2) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+}
+
+// -----
+
+// Neither.
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected schedule(NAME), or a chimera.direction for each pipeline and a chimera.order for each worker
+chimera.pipeline @p stages(2) micro_batches(2)
+
+// -----
+
+// Another schedule than its updates.
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected updates(flush), which is what schedule "1f1b" does, or none, got each_step
+chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") updates(each_step)
