@@ -14,7 +14,6 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
 
-#include <map>
 #include <queue>
 
 using namespace mlir;
@@ -193,7 +192,7 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
 LogicalResult communicate(PipelineOp pipeline, Block &block,
                           ArrayRef<uint32_t> homes, Poster &poster) {
   // Worker by worker, so that what a worker posts lies together in memory.
-  std::map<uint32_t, std::vector<ActionOp>> actions;
+  std::vector<std::vector<ActionOp>> actions(pipeline.workerCount());
   for (Operation &op : block) {
     prefetchNext(op);
     auto action = dyn_cast<ActionOp>(op);
@@ -204,9 +203,12 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
       return action.emitOpError(
           "expected an action to name its worker (on N): write it, or "
           "let chimera-schedule order all actions");
+    if (*worker >= actions.size())
+      return action.emitOpError("expected a worker below ")
+             << actions.size() << ", got " << *worker;
     actions[*worker].push_back(action);
   }
-  for (auto &[worker, own] : actions)
+  for (const std::vector<ActionOp> &own : actions)
     for (size_t i = 0; i < own.size(); ++i) {
       if (i + 8 < own.size()) {
         prefetch(own[i + 8]);

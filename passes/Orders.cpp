@@ -22,6 +22,13 @@ bool hasOrders(PipelineOp pipeline) {
          !pipeline.getBody().front().getOps<OrderOp>().empty();
 }
 
+LogicalResult requireOrders(PipelineOp pipeline) {
+  if (hasOrders(pipeline))
+    return success();
+  return pipeline.emitOpError("expected a chimera.order for each worker: run "
+                              "chimera-partition first");
+}
+
 static InFlightDiagnostic errorAt(OrderOp line, size_t at) {
   return emitError(line.placeOf(at))
          << "'" << OrderOp::getOperationName() << "' op ";

@@ -20,6 +20,9 @@ namespace chimera {
 
 bool hasOrders(PipelineOp pipeline);
 
+/// Fails, with a diagnostic, where the pipeline has none.
+mlir::LogicalResult requireOrders(PipelineOp pipeline);
+
 /// What the orders of a pipeline say.
 struct Orders {
   llvm::SmallVector<OrderOp> lines; ///< by worker

@@ -345,9 +345,10 @@ struct Partition : impl::PartitionPassBase<Partition> {
     FailureOr<schedule::Problem> problem = problemOf(pipeline);
     if (failed(problem))
       return failure();
-    if (plan)
-      writeOrders(pipeline, *problem, plan->order);
-    return LogicalResult(scheduledProblemOf(pipeline));
+    if (isGiven)
+      return LogicalResult(readOrders(pipeline, *problem));
+    writeOrders(pipeline, *problem, plan->order);
+    return success();
   }
 };
 

@@ -195,14 +195,14 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
   }
 
   LogicalResult run(PipelineOp pipeline) {
-    if (failed(problemOf(pipeline)))
+    FailureOr<Layout> layout = layoutOf(pipeline);
+    if (failed(layout))
       return failure();
     FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
     if (failed(sections))
       return failure();
-    if (!hasOrders(pipeline))
-      return pipeline.emitOpError("expected a chimera.order for each worker: "
-                                  "run chimera-partition first");
+    if (failed(requireOrders(pipeline)))
+      return failure();
     FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
     if (failed(of))
       return failure();
@@ -220,7 +220,6 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
     else
       eraseOrders(pipeline);
     problem.recompute.clear();
-    FailureOr<Layout> layout = layoutOf(pipeline);
     std::vector<std::vector<schedule::Turn>> orders = splitOrder(
         schedule::inOrderOfStarts(schedule::simulate(problem, schedule)),
         schedule);

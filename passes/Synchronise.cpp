@@ -68,7 +68,7 @@ public:
           reducesOf[action].push_back(index);
           missing.insert({index, action.getWorker()});
         }
-    Operation *op = reduces.front();
+    Operation *op = reduces.empty() ? nullptr : reduces.front();
     for (int64_t next = INT64_MAX; op && !missing.empty();
          op = op->getPrevNode())
       if (auto found = reducesOf.find(op); found != reducesOf.end()) {
@@ -123,15 +123,20 @@ class Synchroniser {
 public:
   /// Gradients are cut into buckets of at most `bucketBytes`, whole if 0. With
   /// `times` all members start an all-reduce in one place of the global order.
-  Synchroniser(int64_t bucketBytes, const ActionTimes *times)
-      : bucketBytes(bucketBytes), times(times) {}
+  Synchroniser(AllReducePolicy policy, int64_t bucketBytes,
+               const ActionTimes *times)
+      : policy(policy), bucketBytes(bucketBytes), times(times) {}
 
   /// `startsNow` says whether a worker starts an all-reduce right behind the
   /// last of its actions that contribute, which is given.
   using StartsNow = llvm::function_ref<bool(Operation *)>;
 
   LogicalResult run(ArrayRef<AllReduceOp> reduces, StartsNow startsNow) {
-    Places places(reduces);
+    // One that is started behind everything goes into one place, whoever
+    // contributes last.
+    const bool areOrdered =
+        reduces.size() > 1 || policy != AllReducePolicy::Lazy;
+    Places places(areOrdered ? reduces : ArrayRef<AllReduceOp>());
     std::vector<Reduction> reductions;
     for (AllReduceOp reduce : reduces) {
       FailureOr<Reduction> reduction = reductionOf(reduce, places);
@@ -351,6 +356,7 @@ private:
         stage, workerOf(builder, part), DenseI32ArrayAttr());
   }
 
+  const AllReducePolicy policy;
   const int64_t bucketBytes;
   const ActionTimes *const times;
   /// A number for each group of members.
@@ -427,7 +433,7 @@ LogicalResult synchronise(PipelineOp pipeline, bool isOneStream) {
   int64_t bucketBytes = pipeline.getBucketBytes().value_or(0);
   for (SectionOp section : *sections)
     for (ArrayRef<AllReduceOp> run : runsOf(section.getBody().front(), flushes))
-      if (failed(Synchroniser(bucketBytes, times ? &*times : nullptr)
+      if (failed(Synchroniser(policy, bucketBytes, times ? &*times : nullptr)
                      .run(run, startsNow)))
         return failure();
   return success();

@@ -191,45 +191,43 @@ private:
   std::vector<Gradient> replicas; ///< in the order of the states
 };
 
+LogicalResult unroll(PipelineOp pipeline) {
+  if (!pipeline.getBody().empty())
+    for (Operation &op : pipeline.getBody().front())
+      if (isa<SectionOp, WorkerOp>(op))
+        return op.emitOpError("expected a partitioned pipeline, which has "
+                              "stages, directions and orders only");
+  FailureOr<Layout> layout = layoutOf(pipeline);
+  if (failed(layout) || failed(requireOrders(pipeline)))
+    return failure();
+  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
+  if (failed(of))
+    return failure();
+  FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
+  if (failed(model))
+    return failure();
+  auto samples = static_cast<uint32_t>(pipeline.getMicroBatchSize());
+  int64_t tokenBytes = kBareTokenBytes, labelBytes = kBareTokenBytes;
+  if (*model) {
+    tokenBytes = program::inputBytes(**model, samples);
+    labelBytes = program::labelBytes(**model, samples);
+  }
+  FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
+  if (failed(tied))
+    return failure();
+  StepMaker make(pipeline, *layout, of->problem, tokenBytes, labelBytes);
+  if (of->problem.updates == schedule::Updates::Flush)
+    Unroller(make, *layout, *tied, pipeline.getMicroBatches()).run();
+  else
+    unrollSections(make, of->problem);
+  return success();
+}
+
 struct Unroll : impl::UnrollPassBase<Unroll> {
   void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>()) {
-      if (!pipeline.getBody().empty())
-        for (Operation &op : pipeline.getBody().front())
-          if (isa<SectionOp, WorkerOp>(op)) {
-            op.emitOpError("expected a partitioned pipeline, which has stages "
-                           "and directions only");
-            return signalPassFailure();
-          }
-      if (failed(problemOf(pipeline)))
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(unroll(pipeline)))
         return signalPassFailure();
-      if (!hasOrders(pipeline)) {
-        pipeline.emitOpError("expected a chimera.order for each worker: run "
-                             "chimera-partition first");
-        return signalPassFailure();
-      }
-      FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
-      if (failed(of))
-        return signalPassFailure();
-      FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
-      if (failed(model))
-        return signalPassFailure();
-      FailureOr<Layout> layout = layoutOf(pipeline);
-      auto samples = static_cast<uint32_t>(pipeline.getMicroBatchSize());
-      int64_t tokenBytes = kBareTokenBytes, labelBytes = kBareTokenBytes;
-      if (*model) {
-        tokenBytes = program::inputBytes(**model, samples);
-        labelBytes = program::labelBytes(**model, samples);
-      }
-      FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
-      if (failed(tied))
-        return signalPassFailure();
-      StepMaker make(pipeline, *layout, of->problem, tokenBytes, labelBytes);
-      if (of->problem.updates == schedule::Updates::Flush)
-        Unroller(make, *layout, *tied, pipeline.getMicroBatches()).run();
-      else
-        unrollSections(make, of->problem);
-    }
   }
 };
 

@@ -41,7 +41,8 @@ static_assert(sizeof(Header) == 32);
 /// FlatBuffers addresses with 32-bit offsets, of which one bit is a sign.
 constexpr uint64_t kMaxPayload = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
 
-/// What a program takes in the file, but for strings and tables' own fields.
+/// About what a program takes in the file, rather more than less: strings and
+/// tables' own fields are small.
 uint64_t payloadBytes(const ProgramT &program) {
   auto bytesOf = [](const auto &list) {
     return list.size() * sizeof(*list.data());
@@ -56,6 +57,9 @@ uint64_t payloadBytes(const ProgramT &program) {
     bytes += bytesOf(communicator->contributions);
   if (program.model && program.model->package)
     bytes += fileBytes(*program.model->package);
+  constexpr uint64_t kTable = 256;
+  bytes += kTable * (program.workers.size() + program.pipelines.size() +
+                     program.communicators.size());
   return bytes + (uint64_t(1) << 20);
 }
 

@@ -3,13 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds the simulator against real runs over MPI, of stages that sleep.
 
-For each number of stages, size of messages and schedule: measures what a message
+For each number of workers, size of messages and schedule: measures what a message
 costs (message_times), runs the program with --profile, gives both, the stages'
 medians and the messages' times, to the simulator (--chimera-report), and prints
 its makespan beside the best step of the run.
 
-    test/bench/predict.py [--stages 4 8 16] [--bytes 65536 1048576]
-        [--schedules chimera 1f1b gpipe] [--limit PERCENT]
+    test/bench/predict.py [--workers 4 8 16] [--bytes 65536 1048576]
+        [--schedules chimera 1f1b …] [--limit PERCENT]
+
+Where a worker has several stages, each takes so much less time.
 
 A step is from end to end on the root; the first, which starts from nothing, does
 not count. Steps include what the simulator leaves out: all-reduces and optimizer
@@ -33,26 +35,31 @@ MICROSECOND, MILLISECOND = 1000, 1_000_000
 BUSY = 0.1
 
 
-def describe(path, stages, batches, schedule, size, costs):
-    """`costs` are the (forward, backward) of each stage, in ns."""
+# Stages a worker; one where nothing is said.
+CHUNKS = {"interleaved-1f1b": 2, "zb-v": 2}
+
+
+def describe(path, workers, batches, schedule, size, costs):
+    """`costs` are the times of each stage's actions by their names, in ns."""
     lines = "".join(
-        f"  chimera.stage {stage} cost <forward = {forward}, "
-        f"backward = {backward}>\n    bytes <weights = 8, optimizer = 16, "
-        f"stash = 8, boundary = {size}>\n"
-        for stage, (forward, backward) in enumerate(costs)
+        f"  chimera.stage {stage} cost <"
+        + ", ".join(f"{name} = {time}" for name, time in times.items())
+        + f">\n    bytes <weights = 8, optimizer = 16, stash = 8, boundary = {size}>\n"
+        for stage, times in enumerate(costs)
     )
     path.write_text(
-        f"chimera.pipeline @predicted stages({stages}) "
-        f'micro_batches({batches}) schedule("{schedule}") time_unit(ns) '
+        f"chimera.pipeline @predicted stages({len(costs)}) "
+        f'micro_batches({batches}) schedule("{schedule}") workers({workers}) '
+        "time_unit(ns) "
         f"{{\n{lines}}}\n"
     )
 
 
-def message_times(args, stages, size):
+def message_times(args, workers, size):
     """Medians in ns: (the sender's thread, on the way, the receiver's)."""
     times = json.loads(
         machine.execute(
-            *machine.mpirun(stages), args.tools / "message_times", "--bytes", size
+            *machine.mpirun(workers), args.tools / "message_times", "--bytes", size
         ).stdout
     )
     send, whole, receive = (
@@ -62,22 +69,20 @@ def message_times(args, stages, size):
     return send, max(0, whole - send - receive), receive
 
 
-def measure(args, folder, stages, schedule, size):
-    """(steps in ns, medians of each stage in ns) of a real run."""
+def measure(args, folder, workers, schedule, size):
+    """(steps in ns, medians of each stage's actions in ns) of a real run."""
     source, program, log, profile = (
         folder / name for name in ("real.mlir", "program", "log", "profile")
     )
-    nominal = [
-        (
-            round(args.forward_ms * MILLISECOND),
-            round(args.backward_ms * MILLISECOND),
-        )
-    ] * stages
-    describe(source, stages, args.micro_batches, schedule, size, nominal)
+    chunks = CHUNKS.get(schedule, 1)
+    forward = round(args.forward_ms * MILLISECOND / chunks)
+    backward = round(args.backward_ms * MILLISECOND / chunks)
+    nominal = [{"forward": forward, "backward": backward}] * (workers * chunks)
+    describe(source, workers, args.micro_batches, schedule, size, nominal)
     machine.execute(args.tools / "chimera-compile", source, "-o", program)
     # fmt: off
     machine.execute(
-        *machine.mpirun(stages), args.tools / "chimera-run", program,
+        *machine.mpirun(workers), args.tools / "chimera-run", program,
         "--stages", "synthetic", "--unit-ns", 1, "--steps", args.steps + 1,
         "--quiet", "--log", log, "--profile", profile, *args.run_options)
     # fmt: on
@@ -86,17 +91,29 @@ def measure(args, folder, stages, schedule, size):
         for line in log.read_text().splitlines()[:-1]
     ]
     medians = [
-        (stage["forward"]["median"], stage["backward"]["median"])
+        {
+            name: stage[name]["median"]
+            for name in ("forward", "backward", "input_gradient", "weight_gradient")
+            if name in stage
+        }
         for stage in json.loads(profile.read_text())["stages"]
     ]
+    for times in medians:
+        # A stage states its whole backward in any case.
+        times.setdefault(
+            "backward", sum(times.values()) - times["forward"]
+        )
     return [end - begin for begin, end in zip(ends, ends[1:])], medians
 
 
-def predict(args, folder, stages, schedule, size, costs, messages):
+def predict(args, folder, workers, schedule, size, costs, messages):
     """The simulated makespan in ns."""
     source, report = folder / "predicted.mlir", folder / "report"
-    scaled = [tuple(round(time * args.scale_costs) for time in pair) for pair in costs]
-    describe(source, stages, args.micro_batches, schedule, size, scaled)
+    scaled = [
+        {name: round(time * args.scale_costs) for name, time in times.items()}
+        for times in costs
+    ]
+    describe(source, workers, args.micro_batches, schedule, size, scaled)
     send, way, receive = messages
     machine.execute(
         args.tools / "chimera-opt",
@@ -110,20 +127,23 @@ def predict(args, folder, stages, schedule, size, costs, messages):
     return json.loads(report.read_text())[0]["makespan"]
 
 
-def compare(args, folder, stages, schedule, size):
+def compare(args, folder, workers, schedule, size):
     """Prints a row; returns how far the best step is off, in percent, and whether
     something else kept the cores busy."""
     with machine.OtherLoad() as load:
-        messages = message_times(args, stages, size)
-        steps, costs = measure(args, folder, stages, schedule, size)
-    predicted = predict(args, folder, stages, schedule, size, costs, messages)
+        messages = message_times(args, workers, size)
+        steps, costs = measure(args, folder, workers, schedule, size)
+    predicted = predict(args, folder, workers, schedule, size, costs, messages)
     off = 100 * (min(steps) / predicted - 1)
     forwards, backwards = (
-        "–".join(f"{time / MILLISECOND:.2f}" for time in sorted({min(of), max(of)}))
-        for of in zip(*costs)
+        "–".join(
+            f"{time / MILLISECOND:.2f}"
+            for time in sorted({pick(times[name] for times in costs) for pick in (min, max)})
+        )
+        for name in ("forward", "backward")
     )
     print(
-        f"| {schedule} | {stages} | {size // 1024} KiB "
+        f"| {schedule} | {workers} | {size // 1024} KiB "
         f"| {predicted / MILLISECOND:.1f} | {min(steps) / MILLISECOND:.1f} "
         f"({', '.join(f'{step / MILLISECOND:.1f}' for step in steps)}) "
         f"| {off:+.2f} % | {forwards}, {backwards} "
@@ -151,11 +171,11 @@ def make_parser():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tools", type=pathlib.Path, default=machine.TOOLS)
-    parser.add_argument("--stages", type=int, nargs="+", default=[4, 8, 16])
+    parser.add_argument("--workers", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--micro-batches", type=int, default=32)
     parser.add_argument("--bytes", type=int, nargs="+", default=[1 << 16, 1 << 20])
     parser.add_argument(
-        "--schedules", nargs="+", default=["chimera", "1f1b", "gpipe"]
+        "--schedules", nargs="+", default=["chimera", "1f1b", "gpipe", *CHUNKS]
     )
     parser.add_argument("--forward-ms", type=float, default=20)
     parser.add_argument("--backward-ms", type=float, default=40)
@@ -188,11 +208,11 @@ def main():
     )
     verdicts = collections.Counter()
     with tempfile.TemporaryDirectory() as name:
-        for stages in args.stages:
+        for workers in args.workers:
             for size in args.bytes:
                 for schedule in args.schedules:
                     attempts = (
-                        compare(args, pathlib.Path(name), stages, schedule, size)
+                        compare(args, pathlib.Path(name), workers, schedule, size)
                         for _ in range(args.attempts)
                     )
                     verdicts[judge(args, attempts)] += 1

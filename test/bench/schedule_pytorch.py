@@ -1,7 +1,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What PyTorch takes for the split 1F1B order of the sizes given as D N D N ….
-Needs torch. Prints, in JSON, its version and for each size how many actions the
+"""What PyTorch takes for the split 1F1B order of the sizes given as D N D N …, or for
+the order that standard input gives as JSON: the lines of chimera.order ops, with the
+stage before each action. Needs torch. Prints, in JSON, its version and for each size how many actions the
 order has and the processor seconds of
 
 - add: putting sends and receives between them (_add_send_recv);
@@ -44,15 +45,27 @@ def timed(call, *arguments):
     return time.process_time() - start, result
 
 
-def measure(stages, batches):
-    rows = order(stages, batches)
+def given(lines):
+    """The order that the lines of ranks 0, 1, … state."""
+    return {
+        rank: [schedules._Action.from_str(word) for word in line.split()]
+        for rank, line in enumerate(lines)
+    }
+
+
+def measure(rows):
+    rank_of = {row.stage_index: rank for rank, each in rows.items() for row in each}
+    stages = len(rank_of)
+    batches = 1 + max(row.microbatch_index for each in rows.values() for row in each)
     # It empties the lists that it is given.
     copy = {rank: list(row) for rank, row in rows.items()}
-    add, sent = timed(schedules._add_send_recv, copy, int, stages)
+    add, sent = timed(schedules._add_send_recv, copy, rank_of.get, stages)
     validate, _ = timed(
-        schedules._validate_schedule, rows, stages, stages, batches
+        schedules._validate_schedule, rows, len(rows), stages, batches
     )
-    simulate, _ = timed(schedules._simulate_comms_compute, sent, int, stages)
+    simulate, _ = timed(
+        schedules._simulate_comms_compute, sent, rank_of.get, stages
+    )
     return {
         "actions": sum(map(len, rows.values())),
         "add": add,
@@ -63,8 +76,10 @@ def measure(stages, batches):
 
 def main():
     numbers = list(map(int, sys.argv[1:]))
-    sizes = zip(numbers[::2], numbers[1::2])
-    result = {"torch": torch.__version__, "sizes": [measure(*s) for s in sizes]}
+    orders = [order(*size) for size in zip(numbers[::2], numbers[1::2])]
+    if not numbers:
+        orders = [given(json.load(sys.stdin))]
+    result = {"torch": torch.__version__, "sizes": list(map(measure, orders))}
     print(json.dumps(result))
 
 

@@ -20,7 +20,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
-  // expected-error@below {{expected a partitioned pipeline, which has stages and directions only}}
+  // expected-error@below {{expected a partitioned pipeline, which has stages, directions and orders only}}
   chimera.step { chimera.yield }
 }
 
@@ -31,7 +31,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
-  // expected-error@below {{expected a partitioned pipeline, which has stages and directions only}}
+  // expected-error@below {{expected a partitioned pipeline, which has stages, directions and orders only}}
   chimera.worker 0 holds [] { chimera.yield }
 }
 

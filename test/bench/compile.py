@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Prints, as Markdown tables,
+
+- what chimera-compile takes from a description to a verified program file, process
+  start included, beside what PyTorch takes to put sends and receives into the same
+  order, to check it and to simulate it (schedule_pytorch.py), without the start of
+  Python and the import of torch: pairs that take turns, and a ratio for each;
+- what an action costs where there are many more stages than micro-batches and the
+  other way round.
+
+    test/bench/compile.py [--tools build/release/bin] [--runs 9]
+                          [--python build/venv/bin/python]
+
+Everything runs on one core. Figures are medians; in brackets the least and the
+most. Without a Python that has torch the first table is left out.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import machine
+from schedule import HERE, figure, has_torch
+
+LINE = re.compile(r'chimera\.order \d+ "([^"]*)"')
+# The schedule's clauses for 16 workers.
+COMPARED = {
+    "interleaved-1f1b, 2 chunks": 'stages(32) micro_batches(256) '
+    'schedule("interleaved-1f1b") workers(16)',
+    "zb-v": 'stages(32) micro_batches(256) schedule("zb-v") workers(16)',
+    "1f1b, split": 'stages(16) micro_batches(256) schedule("1f1b") split_backward',
+}
+WIDE, LONG = (16384, 64), (64, 4096)
+
+
+def compile_time(args, source, program):
+    start = time.perf_counter()
+    machine.execute(args.tools / "chimera-compile", source, "-o", program)
+    return time.perf_counter() - start
+
+
+def lines_of(args, source):
+    """The order of a description, each action with its stage."""
+    text = machine.execute(
+        args.tools / "chimera-opt", source, "--chimera-to-scheduled",
+        "--chimera-write-order",
+    ).stdout  # fmt: skip
+    lines = LINE.findall(text)
+    if re.search(r"(^| )[FBIW]", " ".join(lines)):
+        # Stage s is on worker s.
+        lines = [re.sub(r"([FBIW])", rf"{s}\1", line) for s, line in enumerate(lines)]
+    return lines
+
+
+def pytorch_time(args, lines):
+    words = [str(args.python), str(HERE / "schedule_pytorch.py")]
+    result = subprocess.run(
+        words, input=json.dumps(lines), capture_output=True, text=True
+    )
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(words)}:\n{result.stderr}")
+    (times,) = json.loads(result.stdout)["sizes"]
+    return times["add"] + times["validate"] + times["simulate"]
+
+
+def compare(args, source, program):
+    print(
+        "| D=16, N=256 | PyTorch: add, validate, simulate, ms "
+        "| chimera: description → program file, ms | ratio |\n|---|---|---|---|"
+    )
+    for name, clauses in COMPARED.items():
+        source.write_text(f"chimera.pipeline @p {clauses}\n")
+        lines = lines_of(args, source)
+        ours, theirs = [], []
+        for turn in range(args.runs):
+            if turn % 2:
+                ours.append(compile_time(args, source, program))
+            theirs.append(pytorch_time(args, lines))
+            if not turn % 2:
+                ours.append(compile_time(args, source, program))
+        ratios = [own / other for own, other in zip(ours, theirs)]
+        print(
+            f"| {name} | {figure([1e3 * each for each in theirs])} "
+            f"| {figure([1e3 * each for each in ours])} | {figure(ratios)} |",
+            flush=True,
+        )
+    print()
+
+
+def grow(args, source, program):
+    print(
+        "| 1f1b | actions | description → program file, s | µs an action |\n"
+        "|---|---|---|---|"
+    )
+    each = {}
+    for stages, batches in (LONG, WIDE):
+        source.write_text(
+            f"chimera.pipeline @p stages({stages}) micro_batches({batches}) "
+            'schedule("1f1b")\n'
+        )
+        actions = 2 * stages * batches
+        times = [compile_time(args, source, program) for _ in range(3)]
+        each[stages] = 1e6 * statistics.median(times) / actions
+        print(
+            f"| D={stages}, N={batches} | {actions:,} | {figure(times)} "
+            f"| {each[stages]:.3g} |"
+        )
+    print(f"\nAn action of the wider costs {each[WIDE[0]] / each[LONG[0]]:.2f} ×.")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tools", type=pathlib.Path, default=machine.TOOLS)
+    parser.add_argument(
+        "--python",
+        type=pathlib.Path,
+        default=HERE.parents[1] / "build/venv/bin/python",
+    )
+    parser.add_argument("--runs", type=int, default=9)
+    args = parser.parse_args()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    with tempfile.TemporaryDirectory() as name:
+        source, program = (pathlib.Path(name) / each for each in ("p.mlir", "p"))
+        if has_torch(args.python):
+            compare(args, source, program)
+        grow(args, source, program)
+
+
+if __name__ == "__main__":
+    main()
