@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <vector>
 
-void chimera::restartWith(const char *name, const char *value) {
-  if (std::getenv(name))
+void chimera::letThreadsSleep(uint32_t threads) {
+  if (threads < 2 || std::getenv("OMP_WAIT_POLICY"))
     return;
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
@@ -25,19 +25,9 @@ void chimera::restartWith(const char *name, const char *value) {
   for (std::string &word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  if (words.empty() || setenv(name, value, 1) != 0)
+  if (words.empty() || setenv("OMP_WAIT_POLICY", "passive", 1) != 0)
     return;
   std::fflush(nullptr);
   execv("/proc/self/exe", arguments.data());
   // It did not start: go on as we are.
-}
-
-void chimera::letThreadsSleep(uint32_t threads) {
-  if (threads > 1)
-    restartWith("OMP_WAIT_POLICY", "passive");
-}
-
-void chimera::useLargePages() {
-  restartWith("GLIBC_TUNABLES",
-              "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=16777216");
 }
