@@ -80,6 +80,7 @@ chimera.pipeline @p stages(1) micro_batches(3) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0, 1]
+  chimera.order 0 "F0 B0"
 }
 
 // -----
@@ -90,6 +91,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.direction 1 down on [0] micro_batches []
+  chimera.order 0 "F0 B0"
 }
 
 // -----
@@ -100,6 +102,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.direction 1 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
 }
 
 // -----
@@ -113,6 +116,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 1 layers(0, 4) cost <forward = 1, backward = 2>
       bytes <weights = 2176, optimizer = 4352, stash = 1, boundary = 64>
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 B0"
 }
 
 // -----
@@ -127,4 +131,5 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gems") {
   chimera.direction 0 down on [0, 1] micro_batches [0]
   // expected-error@below {{expected stage 0 of a tied model once on worker 0, got it twice}}
   chimera.direction 1 down on [0, 1] micro_batches [1]
+  chimera.order 0 "F0 B0"
 }
