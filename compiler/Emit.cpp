@@ -119,18 +119,19 @@ LogicalResult link(Stream &stream, Locations &locations,
 
 void emitTraining(PipelineOp pipeline, program::ProgramT &out) {
   out.optimizer = std::make_unique<program::OptimizerT>();
-  out.optimizer->name = stringifyOptimizer(pipeline.getOptimizer()).str();
-  out.optimizer->learning_rate = pipeline.getLearningRate().convertToDouble();
-  out.optimizer->beta1 = pipeline.getBeta1().convertToDouble();
-  out.optimizer->beta2 = pipeline.getBeta2().convertToDouble();
-  out.optimizer->epsilon = pipeline.getEpsilon().convertToDouble();
-  out.optimizer->weight_decay = pipeline.getWeightDecay().convertToDouble();
+  TrainingOp::Properties training = trainingOf(pipeline);
+  out.optimizer->name = optimizerOf(pipeline).str();
+  out.optimizer->learning_rate = training.learning_rate.getValueAsDouble();
+  out.optimizer->beta1 = training.beta1.getValueAsDouble();
+  out.optimizer->beta2 = training.beta2.getValueAsDouble();
+  out.optimizer->epsilon = training.epsilon.getValueAsDouble();
+  out.optimizer->weight_decay = training.weight_decay.getValueAsDouble();
   program::Types types = typesOf(pipeline);
   out.weight_type = types.weights;
   out.activation_type = types.activations;
   out.buffer_alignment = program::kBufferAlignment;
   out.micro_batch_size = static_cast<uint32_t>(pipeline.getMicroBatchSize());
-  out.seed = pipeline.getSeed();
+  out.seed = training.seed.getInt();
   out.micro_batches = static_cast<uint32_t>(pipeline.getMicroBatches());
   out.data_parallel = static_cast<uint32_t>(pipeline.getDataParallel());
   switch (updatesOf(pipeline)) {

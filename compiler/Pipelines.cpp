@@ -29,9 +29,10 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
                    program::MessageModel messages) {
   auto leadsTo = [&](Phase phase) { return from < phase && phase <= to; };
 
-  // described → partitioned. Stages get their costs and sizes, pipelines their
-  // placement: all that a schedule needs to know, so nothing below looks at the
-  // model again.
+  // described → partitioned. Stages get their costs and sizes, then the
+  // pipeline its plan, of a scheme or as it is given: the placement, when
+  // weights change, and each worker's order as text. Behind this no phase asks
+  // a scheme.
   if (leadsTo(Phase::Partitioned))
     manager.addPass(createPartitionPass());
 
@@ -41,8 +42,9 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   if (leadsTo(Phase::Unrolled))
     manager.addPass(createUnrollPass());
 
-  // → scheduled. The one place where order is decided. From here on the order
-  // of the block is a legal global execution, and every later phase keeps that.
+  // → scheduled. The workers' orders are verified and become one order of the
+  // block. From here on that is a legal global execution, and every later phase
+  // keeps it.
   if (leadsTo(Phase::Scheduled)) {
     manager.addPass(createSchedulePass());
     // Still scheduled. Needs the order, since a backward straight behind its

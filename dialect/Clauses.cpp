@@ -128,9 +128,9 @@ static constexpr Clause<Op> flag(StringRef name) {
 }
 
 /// A word of an enumeration, whose values are 0 to `Last()`.
-template <typename Attr, Attr PipelineOp::Properties::*Member, auto Last>
-static constexpr Clause<PipelineOp> choice(StringRef name) {
-  using Properties = PipelineOp::Properties;
+template <typename Op, typename Attr, Attr Op::Properties::*Member, auto Last>
+static constexpr Clause<Op> choice(StringRef name) {
+  using Properties = typename Op::Properties;
   auto parse = [](OpAsmParser &parser, StringRef name, Properties &properties) {
     return parseInParentheses(parser, [&]() -> ParseResult {
       using Value = decltype(Attr().getValue());
@@ -145,7 +145,7 @@ static constexpr Clause<PipelineOp> choice(StringRef name) {
       return success();
     });
   };
-  auto print = [](OpAsmPrinter &printer, PipelineOp op) {
+  auto print = [](OpAsmPrinter &printer, Op op) {
     printer << '(' << stringifyEnum((op.getProperties().*Member).getValue())
             << ')';
   };
@@ -299,7 +299,7 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
       {"schedule", false, parseSchedule, printSchedule,
        differs<&P::schedule, P>},
       whole<Op, &P::workers>("workers"),
-      choice<UpdatesAttr, &P::updates, getMaxEnumValForUpdates>("updates"),
+      choice<Op, UpdatesAttr, &P::updates, getMaxEnumValForUpdates>("updates"),
       whole<Op, &P::micro_batch_size>("micro_batch_size"),
       whole<Op, &P::data_parallel>("data_parallel"),
       flag<Op, &P::split_backward>("split_backward"),
@@ -307,22 +307,29 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
       word<Op, &P::time_unit, &DescriptionInterface::timeUnits>("time_unit"),
       {"link", false, parseLink, printLink, differs<&P::link, P>},
       whole<Op, &P::memory_cap>("memory_cap"),
-      choice<AllReducePolicyAttr, &P::all_reduce,
+      choice<Op, AllReducePolicyAttr, &P::all_reduce,
              getMaxEnumValForAllReducePolicy>("all_reduce"),
       whole<Op, &P::receive_window>("receive_window"),
       whole<Op, &P::bucket_bytes>("bucket_bytes"),
-      choice<DataTypeAttr, &P::weight_type, getMaxEnumValForDataType>(
+      choice<Op, DataTypeAttr, &P::weight_type, getMaxEnumValForDataType>(
           "weight_type"),
-      choice<DataTypeAttr, &P::activation_type, getMaxEnumValForDataType>(
-          "activation_type"),
-      whole<Op, &P::seed>("seed"),
-      choice<OptimizerAttr, &P::optimizer, getMaxEnumValForOptimizer>(
+      choice<Op, DataTypeAttr, &P::activation_type, getMaxEnumValForDataType>(
+          "activation_type")};
+  return all;
+}
+
+static ArrayRef<Clause<TrainingOp>> clausesOf(TrainingOp) {
+  using Op = TrainingOp;
+  using P = Op::Properties;
+  static constexpr Clause<Op> all[] = {
+      choice<Op, OptimizerAttr, &P::optimizer, getMaxEnumValForOptimizer>(
           "optimizer"),
       number<Op, &P::learning_rate>("learning_rate"),
       number<Op, &P::beta1>("beta1"),
       number<Op, &P::beta2>("beta2"),
       number<Op, &P::epsilon>("epsilon"),
-      number<Op, &P::weight_decay>("weight_decay")};
+      number<Op, &P::weight_decay>("weight_decay"),
+      whole<Op, &P::seed>("seed")};
   return all;
 }
 
@@ -338,6 +345,15 @@ static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
       number<Op, &P::dropout>("dropout"),
       flag<Op, &P::tied>("tied")};
   return all;
+}
+
+/// Whether a word that is no clause of `Op` is one of what it names behind
+/// `with`.
+template <typename Op> static bool isOfTraining(StringRef) { return false; }
+template <> bool isOfTraining<PipelineOp>(StringRef word) {
+  return llvm::any_of(
+      clausesOf(TrainingOp()),
+      [&](const Clause<TrainingOp> &clause) { return clause.name == word; });
 }
 
 template <typename Op>
@@ -358,6 +374,10 @@ static ParseResult parseClauses(OpAsmParser &parser,
     if (StringRef next = bareWordAt(parser); llvm::is_contained(given, next))
       return parser.emitError(parser.getCurrentLocation(), "expected ")
              << next << " once";
+    if (StringRef next = bareWordAt(parser); isOfTraining<Op>(next))
+      return parser.emitError(parser.getCurrentLocation(), "expected ")
+             << next << " in a chimera.training, which a pipeline names behind "
+             << "`with`";
     StringRef word;
     OptionalParseResult read =
         parseOptionalWordOf(parser, "one of the clauses", left, word);
@@ -438,12 +458,32 @@ void ModelOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
 }
 
+ParseResult TrainingOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto &properties = result.getOrAddProperties<Properties>();
+  if (parser.parseSymbolName(properties.sym_name) ||
+      parseClauses<TrainingOp>(parser, properties))
+    return failure();
+  SMLoc at = parser.getCurrentLocation();
+  return failure(parser.parseOptionalAttrDict(result.attributes) ||
+                 checkAttributes<TrainingOp>(parser, at, result));
+}
+
+void TrainingOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printClauses(printer, *this);
+  printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
+}
+
 ParseResult PipelineOp::parse(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<Properties>();
   if (parser.parseSymbolName(properties.sym_name))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("of")) &&
       parser.parseAttribute(properties.model))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("with")) &&
+      parser.parseAttribute(properties.training))
     return failure();
   if (parseClauses<PipelineOp>(parser, properties))
     return failure();
@@ -460,6 +500,8 @@ void PipelineOp::print(OpAsmPrinter &printer) {
   printer.printSymbolName(getSymName());
   if (getModelAttr())
     printer << " of " << getModelAttr();
+  if (getTrainingAttr())
+    printer << " with " << getTrainingAttr();
   printClauses(printer, *this);
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                            getAttributeNames());

@@ -17,7 +17,7 @@ using namespace chimera;
 
 /// What AdamW cannot work with: its corrections divide by 1 - beta^step, its
 /// update by a root plus epsilon. Written so that NaN fails.
-static LogicalResult verifyOptimizer(PipelineOp op) {
+static LogicalResult verifyOptimizer(TrainingOp op) {
   auto inRange = [&](const char *name, const APFloat &attribute, bool below1) {
     double value = attribute.convertToDouble();
     if (value >= 0 && (below1 ? value < 1 : std::isfinite(value)))
@@ -28,8 +28,8 @@ static LogicalResult verifyOptimizer(PipelineOp op) {
     return false;
   };
   if (op.getOptimizer() == Optimizer::SGD) {
-    PipelineOp::Properties defaults;
-    PipelineOp::populateDefaultProperties(op->getName(), defaults);
+    TrainingOp::Properties defaults;
+    TrainingOp::populateDefaultProperties(op->getName(), defaults);
     const std::tuple<const char *, FloatAttr, FloatAttr> unused[] = {
         {"beta1", op.getBeta1Attr(), defaults.beta1},
         {"beta2", op.getBeta2Attr(), defaults.beta2},
@@ -132,12 +132,18 @@ LogicalResult ModelOp::verify() {
   return description ? description->verify(*this) : success();
 }
 
+LogicalResult TrainingOp::verify() { return verifyOptimizer(*this); }
+
 LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (!getModel() ||
-      symbols.lookupNearestSymbolFrom<ModelOp>(*this, getModelAttr()))
-    return success();
-  return emitOpError("expected a chimera.model @")
-         << *getModel() << ", found none";
+  if (getModel() &&
+      !symbols.lookupNearestSymbolFrom<ModelOp>(*this, getModelAttr()))
+    return emitOpError("expected a chimera.model @")
+           << *getModel() << ", found none";
+  if (getTraining() &&
+      !symbols.lookupNearestSymbolFrom<TrainingOp>(*this, getTrainingAttr()))
+    return emitOpError("expected a chimera.training @")
+           << *getTraining() << ", found none";
+  return success();
 }
 
 /// True for what only names a schedule: no phase has made anything of it.
@@ -166,8 +172,7 @@ static LogicalResult verifyTypes(PipelineOp op) {
 }
 
 LogicalResult PipelineOp::verify() {
-  if (failed(verifyOptimizer(*this)) || failed(verifyRecompute(*this)) ||
-      failed(verifyTypes(*this)))
+  if (failed(verifyRecompute(*this)) || failed(verifyTypes(*this)))
     return failure();
   if (getBucketBytes() && *getBucketBytes() < 8)
     return emitOpError("expected buckets of at least 8 bytes, got ")

@@ -51,6 +51,42 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
   let hasVerifier = 1;
 }
 
+def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
+  let summary = "how weights are trained";
+  let description = [{
+    What a run does with gradients and begins from, whatever is trained and on
+    which workers; a pipeline names it behind `with`, and one that names none has
+    what holds where a clause is not given.
+
+    The `optimizer` is `adamw` unless given (Loshchilov and Hutter, "Decoupled
+    Weight Decay Regularization", ICLR'19) or `sgd`, plain stochastic gradient
+    descent, which keeps no state and has no use for `beta1`, `beta2` and
+    `epsilon`. In both matrices decay by `learning_rate` times `weight_decay`.
+    `seed` determines initial weights, data order and dropout.
+
+    Invalid where a number is negative or not finite, or a beta not below 1, and
+    where one that the optimizer has no use for is given.
+
+    Example:
+    ```mlir
+    chimera.training @slowly learning_rate(1.0e-4) weight_decay(0.1) seed(7)
+    chimera.training @plainly optimizer(sgd) learning_rate(1.0e-2)
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    DefaultValuedAttr<Chimera_Optimizer,
+                      "::chimera::Optimizer::AdamW">:$optimizer,
+    DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
+    DefaultValuedAttr<F64Attr, "0.9">:$beta1,
+    DefaultValuedAttr<F64Attr, "0.999">:$beta2,
+    DefaultValuedAttr<F64Attr, "1.0e-8">:$epsilon,
+    DefaultValuedAttr<F64Attr, "0.01">:$weight_decay,
+    DefaultValuedAttr<I64Attr, "1">:$seed);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
 def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Symbol, NoTerminator, SingleBlock, NoRegionArguments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -87,12 +123,6 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     With `bucket_bytes` a stage's gradient, and apart from it that of a tied
     embedding, is reduced in buckets of at most so many bytes (of a multiple of
     8), an all-reduce each, unless a worker has several replicas of the stage.
-    The `optimizer` is `adamw` unless given (Loshchilov and Hutter, "Decoupled
-    Weight Decay Regularization", ICLR'19) or `sgd`, plain stochastic gradient
-    descent, which keeps no state and has no use for `beta1`, `beta2` and
-    `epsilon`. In both matrices decay by `learning_rate` times `weight_decay`.
-    `seed` determines initial weights, data order and dropout.
-
     `time_unit` says in what unit the stages' costs are: `slot`, `flop`, `us`,
     `ns`, or `none`, which is meant where nothing is given. A description says so
     beside the stages that it gives; partition says it of the costs that it
@@ -127,17 +157,14 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     2^22 actions (more would take minutes and many gigabytes to compile), where
     there are more workers than stages, where
     recomputed stages do not ascend, are none or
-    not below `stages`, where `recompute_fused` stands without them, where buckets
-    have less than 8 bytes, where the types are others, where an optimizer's
-    number is negative or not finite, or a beta not below 1, and where one that
-    the optimizer has no use for is given.
+    not below `stages`, where `recompute_fused` stands without them, where
+    buckets have less than 8 bytes, and where the types are others.
 
     Example:
     ```mlir
     chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
-    chimera.pipeline @train of @small stages(4) micro_batches(4)
+    chimera.pipeline @train of @small with @slowly stages(4) micro_batches(4)
         schedule("chimera") micro_batch_size(8) recompute(all)
-        learning_rate(1.0e-3)
     chimera.pipeline @looped stages(8) micro_batches(4)
         schedule("interleaved-1f1b") workers(4)
     chimera.pipeline @mine stages(2) micro_batches(2) {
@@ -154,6 +181,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     OptionalAttr<FlatSymbolRefAttr>:$model,
+    OptionalAttr<FlatSymbolRefAttr>:$training,
     ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<65535>]>:$stages,
     Chimera_Positive:$micro_batches,
     OptionalAttr<StrAttr>:$schedule,
@@ -174,15 +202,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     OptionalAttr<Chimera_Positive>:$receive_window,
     OptionalAttr<Chimera_Positive>:$bucket_bytes,
     DefaultValuedAttr<Chimera_DataType, "::chimera::DataType::F32">:$weight_type,
-    OptionalAttr<Chimera_DataType>:$activation_type,
-    DefaultValuedAttr<I64Attr, "1">:$seed,
-    DefaultValuedAttr<Chimera_Optimizer,
-                      "::chimera::Optimizer::AdamW">:$optimizer,
-    DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
-    DefaultValuedAttr<F64Attr, "0.9">:$beta1,
-    DefaultValuedAttr<F64Attr, "0.999">:$beta2,
-    DefaultValuedAttr<F64Attr, "1.0e-8">:$epsilon,
-    DefaultValuedAttr<F64Attr, "0.01">:$weight_decay);
+    OptionalAttr<Chimera_DataType>:$activation_type);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{

@@ -24,8 +24,9 @@ text=${1:-$work/fortunes.txt}
 
 cat >"$work/train.mlir" <<'MLIR'
 chimera.model @bert exported("package")
-chimera.pipeline @train of @bert stages(4) micro_batches(4) schedule("chimera")
-    micro_batch_size(8) learning_rate(1.0e-3)
+chimera.training @training learning_rate(1.0e-3)
+chimera.pipeline @train of @bert with @training stages(4) micro_batches(4) schedule("chimera")
+    micro_batch_size(8)
 MLIR
 "$bin/chimera-compile" "$work/train.mlir" --timeline -o "$work/train.chimera"
 

@@ -77,7 +77,7 @@ LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {
   sizes.mutate_optimizer_bytes(bytes.getOptimizer());
   sizes.mutate_boundary_bytes(bytes.getBoundary());
   std::string problem = program::checkBytes(
-      model, typesOf(pipeline), stringifyOptimizer(pipeline.getOptimizer()),
+      model, typesOf(pipeline), optimizerOf(pipeline),
       static_cast<uint32_t>(pipeline.getMicroBatchSize()), sizes);
   return problem.empty() ? success() : stage.emitOpError(problem);
 }
@@ -94,10 +94,26 @@ static program::DataType typeOf(DataType type) {
   llvm_unreachable("a type of values");
 }
 
+TrainingOp::Properties trainingOf(PipelineOp pipeline) {
+  if (FlatSymbolRefAttr name = pipeline.getTrainingAttr())
+    if (auto op =
+            SymbolTable::lookupNearestSymbolFrom<TrainingOp>(pipeline, name))
+      return op.getProperties();
+  TrainingOp::Properties defaults;
+  TrainingOp::populateDefaultProperties(
+      OperationName(TrainingOp::getOperationName(), pipeline.getContext()),
+      defaults);
+  return defaults;
+}
+
 program::Types typesOf(PipelineOp pipeline) {
   DataType weights = pipeline.getWeightType();
   return {typeOf(weights),
           typeOf(pipeline.getActivationType().value_or(weights))};
+}
+
+StringRef optimizerOf(PipelineOp pipeline) {
+  return stringifyOptimizer(trainingOf(pipeline).optimizer.getValue());
 }
 
 FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {

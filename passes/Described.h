@@ -33,8 +33,15 @@ mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
 mlir::LogicalResult checkModelStage(StageOp stage,
                                     const program::ModelT &model);
 
+/// What the chimera.training says that the pipeline names, or what holds
+/// without one.
+TrainingOp::Properties trainingOf(PipelineOp pipeline);
+
 /// The types of the pipeline's values.
 program::Types typesOf(PipelineOp pipeline);
+
+/// The name of its optimizer.
+llvm::StringRef optimizerOf(PipelineOp pipeline);
 
 /// What one unit of the stages' costs is: what the pipeline says, or none.
 /// Fails, with a diagnostic that lists what is possible, where there is no such

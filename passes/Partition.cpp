@@ -138,8 +138,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
     int64_t copy = program::copyBytes(types, elements);
     auto bytes = BytesAttr::get(
         builder.getContext(), parameterBytes + copy,
-        program::optimizerBytes(stringifyOptimizer(pipeline.getOptimizer()),
-                                parameterBytes),
+        program::optimizerBytes(optimizerOf(pipeline), parameterBytes),
         std::max<int64_t>(stash, 1),
         program::boundaryBytes(model, types, batch, ends[s] - 1), copy);
     // An embedding is a copy and has next to no operations, but takes time, of

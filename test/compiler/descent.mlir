@@ -6,7 +6,8 @@
 
 // CHECK: !chimera.optimizer_state<0>
 chimera.model @small gpt2 layers(2) heads(2) width(8) context(16) vocabulary(256)
-chimera.pipeline @p of @small stages(2) micro_batches(2) schedule("gpipe")
-    optimizer(sgd)
-chimera.pipeline @q of @small stages(2) micro_batches(2) schedule("pipedream")
-    optimizer(sgd)
+chimera.training @plainly optimizer(sgd)
+chimera.pipeline @p of @small with @plainly stages(2) micro_batches(2)
+    schedule("gpipe")
+chimera.pipeline @q of @small with @plainly stages(2) micro_batches(2)
+    schedule("pipedream")

@@ -299,32 +299,32 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") attributes {rec
 // -----
 
 // expected-error@below {{expected learning_rate of at least 0, got -1.0}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(-1.0)
+chimera.training @t learning_rate(-1.0)
 
 // -----
 
 // expected-error@below {{expected learning_rate of at least 0, got }}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(0x7FF8000000000000)
+chimera.training @t learning_rate(0x7FF8000000000000)
 
 // -----
 
 // expected-error@below {{expected weight_decay of at least 0, got }}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") weight_decay(0x7FF0000000000000)
+chimera.training @t weight_decay(0x7FF0000000000000)
 
 // -----
 
 // expected-error@below {{expected beta1 in [0, 1), got 1.0}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") beta1(1.0)
+chimera.training @t beta1(1.0)
 
 // -----
 
 // expected-error@below {{expected beta2 in [0, 1), got -5.0}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") beta2(-0.5)
+chimera.training @t beta2(-0.5)
 
 // -----
 
 // expected-error@below {{expected epsilon of at least 0, got -1.0}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") epsilon(-1.0e-8)
+chimera.training @t epsilon(-1.0e-8)
 
 // -----
 
@@ -370,9 +370,19 @@ chimera.model @m exported(somewhere)
 // -----
 
 // expected-error@below {{expected no beta2 beside optimizer(sgd), which has no use for it}}
-chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") optimizer(sgd) beta2(0.9)
+chimera.training @t optimizer(sgd) beta2(0.9)
 
 // -----
 
 // expected-error@below {{expected optimizer to be one of adamw, sgd, got "adam"}}
-chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") optimizer(adam)
+chimera.training @t optimizer(adam)
+
+// -----
+
+// expected-error@below {{expected a chimera.training @t, found none}}
+chimera.pipeline @p with @t stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected learning_rate in a chimera.training, which a pipeline names behind `with`}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") learning_rate(1e-3)

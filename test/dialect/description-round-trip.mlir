@@ -28,14 +28,16 @@ chimera.model @tied gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256)
 chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
 
 // Every option, in any order.
-// CHECK-LABEL: chimera.pipeline @all of @plain stages(2) micro_batches(6) schedule("1f1b")
-// CHECK-SAME: micro_batch_size(8) data_parallel(3) split_backward weight_type(f64)
-// CHECK-SAME: seed(-7) learning_rate(1.000000e-02) beta1(5.000000e-01)
-// CHECK-SAME: beta2(2.500000e-01) epsilon(1.000000e-03) weight_decay(0.000000e+00)
-chimera.pipeline @all of @plain stages(2) micro_batches(6) schedule("1f1b")
-    weight_decay(0.0) epsilon(1.0e-3) beta2(0.25) beta1(0.5)
-    learning_rate(1.0e-2) seed(-7) weight_type(f64) split_backward
-    data_parallel(3) micro_batch_size(8)
+// CHECK-LABEL: chimera.pipeline @all of @plain with @slowly stages(2) micro_batches(6) schedule("1f1b")
+// CHECK-SAME: micro_batch_size(8) data_parallel(3) split_backward weight_type(f64){{$}}
+chimera.pipeline @all of @plain with @slowly stages(2) micro_batches(6) schedule("1f1b")
+    weight_type(f64) split_backward data_parallel(3) micro_batch_size(8)
+// CHECK: chimera.training @slowly learning_rate(1.000000e-02) beta1(5.000000e-01)
+// CHECK-SAME: beta2(2.500000e-01) epsilon(1.000000e-03) weight_decay(0.000000e+00) seed(-7){{$}}
+chimera.training @slowly weight_decay(0.0) epsilon(1.0e-3) beta2(0.25) beta1(0.5)
+    learning_rate(1.0e-2) seed(-7)
+// CHECK: chimera.training @plainly{{$}}
+chimera.training @plainly learning_rate(1.0e-3) seed(1)
 
 // CHECK-LABEL: chimera.pipeline @types
 // CHECK-SAME: schedule("gpipe") activation_type(bf16) {
@@ -80,7 +82,7 @@ chimera.pipeline @buckets stages(2) micro_batches(2) schedule("chimera") bucket_
 // CHECK-LABEL: chimera.pipeline @defaults
 // CHECK-SAME: stages(1) micro_batches(1) schedule("gpipe"){{$}}
 chimera.pipeline @defaults stages(1) micro_batches(1) schedule("gpipe")
-    weight_type(f32) data_parallel(1) micro_batch_size(1) seed(1) all_reduce(lazy)
+    weight_type(f32) data_parallel(1) micro_batch_size(1) all_reduce(lazy)
 
 // CHECK-LABEL: chimera.pipeline @parts
 // CHECK-SAME: attributes {note = "kept"} {

@@ -3,13 +3,18 @@
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
 // A slip in a clause.
-// expected-error@below {{expected one of the clauses workers, updates, micro_batch_size, data_parallel, split_backward, recompute, time_unit, link, memory_cap, all_reduce, receive_window, bucket_bytes, weight_type, activation_type, seed, optimizer, learning_rate, beta1, beta2, epsilon, weight_decay, got "lerning_rate": did you mean learning_rate?}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") lerning_rate(1e-3)
+// expected-error@below {{expected one of the clauses optimizer, learning_rate, beta1, beta2, epsilon, weight_decay, seed, got "lerning_rate": did you mean learning_rate?}}
+chimera.training @t lerning_rate(1e-3)
+
+// -----
+
+// expected-error@below {{expected one of the clauses workers, updates, micro_batch_size, data_parallel, split_backward, recompute, time_unit, link, memory_cap, all_reduce, receive_window, bucket_bytes, weight_type, activation_type, got "wrokers": did you mean workers?}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") wrokers(1)
 
 // -----
 
 // No slip.
-// expected-error@below {{epsilon, weight_decay, got "zzz"}}
+// expected-error@below {{weight_type, activation_type, got "zzz"}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") zzz {
 }
 
@@ -20,8 +25,8 @@ chimera.pipeline @p stage(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{expected seed once}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") seed(1) seed(1)
+// expected-error@below {{expected workers once}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") workers(1) workers(1)
 
 // -----
 
@@ -74,19 +79,19 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(40GB
 // -----
 
 // expected-error@below {{expected a number below 1.8e308, got 1e999}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(1e999)
+chimera.training @t learning_rate(1e999)
 
 // -----
 
 // expected-error@below {{expected a number such as 1e-3 or 0.5}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(fast)
+chimera.training @t learning_rate(fast)
 
 // -----
 
 // The lexer's own words come first.
 // expected-error@below {{expected three consecutive dots for an ellipsis}}
 // expected-error@below {{expected a digit before the point: write 0.5}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(.5)
+chimera.training @t learning_rate(.5)
 
 // -----
 
@@ -119,17 +124,17 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency =
 // -----
 
 // expected-error@below {{expected a number such as 1e-3 or 0.5, got +5}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(+5)
+chimera.training @t learning_rate(+5)
 
 // -----
 
 // expected-error@below {{expected a number such as 1e-3 or 0.5, got nan}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(nan)
+chimera.training @t learning_rate(nan)
 
 // -----
 
 // expected-error@below {{expected 0 or a number above 4.9e-324, got 1e-400}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") learning_rate(1e-400)
+chimera.training @t learning_rate(1e-400)
 
 // -----
 

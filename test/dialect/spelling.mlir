@@ -4,16 +4,17 @@
 // RUN: chimera-opt %s | chimera-opt | FileCheck %s
 
 // CHECK: chimera.pipeline @numbers stages(4) micro_batches(200) schedule("gpipe")
-// CHECK-SAME: memory_cap(40000000000) bucket_bytes(1048576) seed(-300)
+// CHECK-SAME: memory_cap(40000000000) bucket_bytes(1048576){{$}}
+// CHECK: chimera.training @numbers_too
 // CHECK-SAME: learning_rate(0.000000e+00) beta1(5.000000e-01) beta2(2.500000e-01)
-// CHECK-SAME: epsilon(1.000000e-05) weight_decay(1.000000e+01)
+// CHECK-SAME: epsilon(1.000000e-05) weight_decay(1.000000e+01) seed(-300){{$}}
 chimera.pipeline @numbers stages(4) micro_batches(2e2) schedule("gpipe")
-    memory_cap(40e9) bucket_bytes(1.048576e6) seed(-3E2)
+    memory_cap(40e9) bucket_bytes(1.048576e6)
+chimera.training @numbers_too seed(-3E2)
     learning_rate(0) beta1(5e-1) beta2(0.25) epsilon(1e-5) weight_decay(1e+1)
 
-// CHECK: chimera.pipeline @small {{.*}} learning_rate(2.000000e-03){{$}}
-chimera.pipeline @small stages(1) micro_batches(1) schedule("gpipe")
-    learning_rate(2.0e-3)
+// CHECK: chimera.training @small learning_rate(2.000000e-03){{$}}
+chimera.training @small learning_rate(2.0e-3)
 
 // CHECK: chimera.model @model gpt2 layers(12) heads(12) width(768) context(1024) vocabulary(50000) dropout(1.000000e-01) tied
 chimera.model @model "gpt2" layers(12) heads(12) width(768) context(1024)

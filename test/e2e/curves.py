@@ -30,9 +30,9 @@ MODELS = {"gpt2": "dropout=0.1", "bert": "tied=True"}
 TYPES = {"float64": ("f64", 1e-10), "float32": ("f32", 1e-3)}
 DESCRIPTION = """
 chimera.model @m exported("{package}")
-chimera.pipeline @p of @m stages({stages}) micro_batches({batches})
-    {schedule} micro_batch_size({samples}) weight_type({type}) seed(7)
-    learning_rate(3.0e-3) {options}
+chimera.training @training seed(7) learning_rate(3.0e-3)
+chimera.pipeline @p of @m with @training stages({stages}) micro_batches({batches})
+    {schedule} micro_batch_size({samples}) weight_type({type}) {options}
 """
 
 

@@ -58,9 +58,9 @@ MORE = [
 ]  # fmt: skip
 DESCRIPTION = """
 chimera.model @m exported("{folder}")
-chimera.pipeline @p of @m stages(2) micro_batches({batches}) schedule("gpipe")
-    micro_batch_size({samples}) weight_type(f64) seed(7) optimizer(sgd)
-    learning_rate(0.5) weight_decay(0.125)
+chimera.training @training seed(7) optimizer(sgd) learning_rate(0.5) weight_decay(0.125)
+chimera.pipeline @p of @m with @training stages(2) micro_batches({batches}) schedule("gpipe")
+    micro_batch_size({samples}) weight_type(f64)
 """
 
 

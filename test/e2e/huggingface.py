@@ -34,9 +34,9 @@ OWN = "gpt2-own"
 NAMES = ROOT / "examples/weights/gpt2-huggingface.json"
 DESCRIPTION = """
 chimera.model @m {model}
-chimera.pipeline @p of @m stages({stages}) micro_batches({batches})
-    schedule("{schedule}") micro_batch_size({samples}) seed({seed}) optimizer(sgd)
-    learning_rate({rate}) weight_decay(0)
+chimera.training @training seed({seed}) optimizer(sgd) learning_rate({rate}) weight_decay(0)
+chimera.pipeline @p of @m with @training stages({stages}) micro_batches({batches})
+    schedule("{schedule}") micro_batch_size({samples})
 """
 
 

@@ -39,8 +39,9 @@ SCHEDULES = {
 }
 DESCRIPTION = """
 chimera.model @m exported("{package}")
-chimera.pipeline @p of @m stages({stages}) micro_batches({batches})
-    schedule({schedule}) micro_batch_size({samples}) learning_rate({rate}) {options}
+chimera.training @training learning_rate({rate})
+chimera.pipeline @p of @m with @training stages({stages}) micro_batches({batches})
+    schedule({schedule}) micro_batch_size({samples}) {options}
 """
 
 

@@ -101,8 +101,9 @@ def convolution(): return make(Convolution)
 """
 DESCRIPTION = """
 chimera.model @m exported("{package}")
-chimera.pipeline @p of @m stages(2) micro_batches({batches}) schedule({schedule})
-    micro_batch_size({samples}) weight_type({type}) seed(7) learning_rate(1.0e-2) {options}
+chimera.training @training seed(7) learning_rate(1.0e-2)
+chimera.pipeline @p of @m with @training stages(2) micro_batches({batches}) schedule({schedule})
+    micro_batch_size({samples}) weight_type({type}) {options}
 """
 
 

@@ -100,9 +100,10 @@ chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
 """
 DESCRIPTION = """
 {model}
-chimera.pipeline @train of @tiny stages({stages}) micro_batches({batches})
+chimera.training @training seed(7) learning_rate(1.0e-2)
+chimera.pipeline @train of @tiny with @training stages({stages}) micro_batches({batches})
     schedule({schedule}) micro_batch_size(2) data_parallel({width})
-    weight_type(f64) seed(7) learning_rate(1.0e-2) {options}
+    weight_type(f64) {options}
 """
 
 

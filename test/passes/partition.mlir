@@ -122,8 +122,8 @@ chimera.pipeline @halving stages(4) micro_batches(4)
 
 // SGD keeps no state.
 // CHECK-LABEL: chimera.pipeline @plain_descent
-// CHECK-SAME: optimizer(sgd)
 // CHECK: chimera.stage 0 {{.*}} optimizer = 0,
-chimera.pipeline @plain_descent of @sgd stages(2) micro_batches(2)
-    schedule("gpipe") optimizer(sgd)
+chimera.training @training optimizer(sgd)
+chimera.pipeline @plain_descent of @sgd with @training stages(2) micro_batches(2)
+    schedule("gpipe")
 chimera.model @sgd gpt2 layers(2) heads(2) width(8) context(16) vocabulary(256)

@@ -24,9 +24,10 @@
 
 chimera.pipeline @sound stages(4) micro_batches(4) schedule("chimera")
 chimera.pipeline @other stages(2) micro_batches(8) schedule("1f1b")
-chimera.pipeline @faulty of @used stages(4) micro_batches(4)
-    schedule("nonesuch", {pipelines = 4}) seed(3) memory_cap(100000)
-    link <latency = 3> recompute(all) learning_rate(0.5) split_backward {
+chimera.training @slowly learning_rate(0.5) seed(3)
+chimera.pipeline @faulty of @used with @slowly stages(4) micro_batches(4)
+    schedule("nonesuch", {pipelines = 4}) memory_cap(100000)
+    link <latency = 3> recompute(all) split_backward {
   chimera.stage 0 layers(0, 6) cost <forward = 1, backward = 2>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }
