@@ -38,7 +38,7 @@ ValueKind kindOf(Type type) {
 namespace {
 
 /// The source locations of one stream, numbered as they come.
-class Places {
+class SourcePlaces {
 public:
   uint32_t find(LocationAttr location) {
     // Ops that are made have names, of few places; most come from where the one
@@ -356,7 +356,7 @@ private:
   WorkerOp worker;
   const Layout &layout;
   uint32_t microBatches; ///< of a step
-  Places places;
+  SourcePlaces places;
   SmallVector<std::pair<uint32_t, AllReduceStartOp>> starts;
   Versions versions;
   std::unique_ptr<program::WorkerT> out;

@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Part.h"
-#include "dialect/Tied.h"
+#include "dialect/Checks.h"
 
 using namespace mlir;
 using namespace chimera;

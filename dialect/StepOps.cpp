@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Part.h"
+#include "dialect/Checks.h"
 #include "dialect/State.h"
-#include "dialect/Tied.h"
 
 using namespace mlir;
 using namespace chimera;

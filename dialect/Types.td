@@ -91,8 +91,6 @@ def Chimera_Message : AnyTypeOf<[Chimera_Activation, Chimera_Gradient],
                                 "an activation or a gradient">;
 def Chimera_Summand : AnyTypeOf<[Chimera_WeightGradient, Chimera_Loss],
                                 "a weight gradient or a loss">;
-def Chimera_State : AnyTypeOf<[Chimera_Weights, Chimera_OptimizerState],
-                              "weights or optimizer state">;
 def Chimera_Transfer : AnyTypeOf<[Chimera_Sending, Chimera_Arriving],
                                  "a transfer in flight">;
 

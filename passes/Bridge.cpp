@@ -12,7 +12,7 @@
 #include "dialect/State.h"
 #include "passes/Described.h"
 #include "passes/Orders.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/TypeSwitch.h"

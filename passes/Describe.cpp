@@ -10,7 +10,7 @@
 #include "dialect/Description.h"
 #include "passes/Bridge.h"
 #include "passes/Described.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 
 using namespace mlir;
 

@@ -11,7 +11,7 @@
 #include "compiler/schedule/Registry.h"
 #include "compiler/schedule/TimeUnit.h"
 #include "dialect/Chimera.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 
 #include <memory>
 #include <optional>

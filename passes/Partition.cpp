@@ -9,7 +9,7 @@
 #include "passes/Described.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/program/Saturated.h"
 
 #include "mlir/IR/Builders.h"

@@ -19,8 +19,6 @@
 
 namespace chimera {
 
-class StepMaker;
-
 /// How many forwards a stage is ahead of its backwards where steps overlap.
 inline int32_t forwardsAhead(const schedule::Problem &problem, int32_t stage) {
   return static_cast<int32_t>(problem.stages.size()) - 1 - stage;
@@ -31,9 +29,6 @@ inline int32_t forwardsAhead(const schedule::Problem &problem, int32_t stage) {
 /// section read.
 int32_t versionRead(const schedule::Problem &problem, int32_t stage,
                     int32_t microBatch);
-
-/// Makes prologue, step and epilogue of a schedule without a flush.
-void unrollSections(StepMaker &make, const schedule::Problem &problem);
 
 /// Looks at the prologue, step and epilogue of a scheduled pipeline, or at
 /// those of each worker. Does nothing for a schedule with a flush. Fails, and

@@ -8,7 +8,7 @@
 #include "passes/StepMaker.h"
 #include "passes/Described.h"
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -57,9 +57,9 @@ bool sumsLosses(AllReduceOp reduce) {
 /// The order of the actions whose results all-reduces sum, as far as it takes
 /// to know each worker's last in each all-reduce. The block would number all of
 /// its ops, of which these are among the last, but for the losses.
-class Places {
+class ContributionOrder {
 public:
-  explicit Places(ArrayRef<AllReduceOp> reduces) {
+  explicit ContributionOrder(ArrayRef<AllReduceOp> reduces) {
     DenseMap<Operation *, SmallVector<unsigned, 2>> reducesOf;
     std::set<std::pair<unsigned, std::optional<uint32_t>>> missing;
     for (unsigned index = 0; index < reduces.size(); ++index)
@@ -72,14 +72,14 @@ public:
     for (int64_t next = INT64_MAX; op && !missing.empty();
          op = op->getPrevNode())
       if (auto found = reducesOf.find(op); found != reducesOf.end()) {
-        places[op] = next--;
+        order[op] = next--;
         for (unsigned index : found->second)
           missing.erase({index, cast<ActionOp>(op).getWorker()});
       }
   }
 
   bool isBefore(Operation *a, Operation *b) const {
-    return places.lookup(a) < places.lookup(b);
+    return order.lookup(a) < order.lookup(b);
   }
   /// Of two, of which the first may be null.
   Operation *later(Operation *a, Operation *b) const {
@@ -87,10 +87,11 @@ public:
   }
 
 private:
-  DenseMap<Operation *, int64_t> places; ///< absent before all others
+  DenseMap<Operation *, int64_t> order; ///< absent before all others
 };
 
-FailureOr<Reduction> reductionOf(AllReduceOp reduce, const Places &places) {
+FailureOr<Reduction> reductionOf(AllReduceOp reduce,
+                                 const ContributionOrder &order) {
   if (sumsLosses(reduce) && !reduce->use_empty())
     return reduce.emitOpError("expected no use of the sum of the losses");
   Reduction result{reduce, {}, {}, {}, nullptr};
@@ -112,8 +113,8 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce, const Places &places) {
       result.parts.push_back(Part{worker, {}, nullptr, {}});
     Part &part = result.parts[known->second];
     part.operands.push_back(index);
-    part.last = places.later(part.last, action);
-    result.last = places.later(result.last, action);
+    part.last = order.later(part.last, action);
+    result.last = order.later(result.last, action);
   }
   return result;
 }
@@ -136,10 +137,10 @@ public:
     // contributes last.
     const bool areOrdered =
         reduces.size() > 1 || policy != AllReducePolicy::Lazy;
-    Places places(areOrdered ? reduces : ArrayRef<AllReduceOp>());
+    ContributionOrder order(areOrdered ? reduces : ArrayRef<AllReduceOp>());
     std::vector<Reduction> reductions;
     for (AllReduceOp reduce : reduces) {
-      FailureOr<Reduction> reduction = reductionOf(reduce, places);
+      FailureOr<Reduction> reduction = reductionOf(reduce, order);
       if (failed(reduction))
         return failure();
       if (failed(checkBuckets(reduce)))
@@ -148,7 +149,7 @@ public:
     }
     // One order for all workers: that in which the sums are complete.
     llvm::stable_sort(reductions, [&](const Reduction &a, const Reduction &b) {
-      return places.isBefore(a.last, b.last);
+      return order.isBefore(a.last, b.last);
     });
     for (Reduction &reduction : reductions)
       start(reduction, reduces.front(), startsNow);

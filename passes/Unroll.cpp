@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Unroll.h"
 #include "passes/Described.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
-#include "passes/Sections.h"
 #include "passes/StepMaker.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 
 using namespace mlir;
 
@@ -23,173 +23,6 @@ namespace {
 
 /// Loads of a bare pipeline: as many bytes as its other values.
 constexpr int64_t kBareTokenBytes = 64;
-
-/// Makes a step that flushes.
-class Unroller {
-public:
-  Unroller(StepMaker &make, const Layout &layout,
-           std::optional<program::Tied> tied, size_t microBatches)
-      : make(make), layout(layout), tied(tied), stages(layout.stages.size()),
-        losses(microBatches) {}
-
-  void run() {
-    auto step = make.builder.create<StepOp>(make.loc);
-    Block &block = step.getBody().emplaceBlock();
-    for (size_t p = 0; p < layout.directions.size(); ++p)
-      for (uint32_t s = 0; s < stages; ++s) {
-        Location loc = make.locationOf(p, s);
-        block.addArgument(make.typesOf(s).weights, loc);
-        block.addArgument(make.typesOf(s).state, loc);
-      }
-    make.builder.setInsertionPointToEnd(&block);
-    for (uint32_t p = 0; p < layout.directions.size(); ++p)
-      unrollPipeline(block, p);
-    split();
-    reduce();
-    make.reduceLosses(losses);
-    SmallVector<Value> results(block.getNumArguments());
-    for (uint32_t s : updateOrder())
-      for (uint32_t p = 0; p < layout.directions.size(); ++p) {
-        unsigned state = stateIndex(p, s);
-        OptimizerStepOp update =
-            make.update(p, s, block.getArgument(state),
-                        block.getArgument(state + 1), joined(p, s));
-        results[state] = update.getNewWeights();
-        results[state + 1] = update.getNewState();
-      }
-    make.builder.create<YieldOp>(make.loc, results);
-  }
-
-private:
-  /// Where the step takes the weights of a replica; its optimizer state is one
-  /// further.
-  unsigned stateIndex(uint32_t p, uint32_t s) const {
-    return 2 * replicaIndex(layout, p, s);
-  }
-
-  /// Stage by stage all forwards, then the backwards with the sums of their
-  /// gradients: what a worker runs lies together in memory.
-  void unrollPipeline(Block &block, uint32_t p) {
-    DirectionOp direction = layout.directions[p];
-    ArrayRef<int32_t> batches = direction.getMicroBatches();
-    SmallVector<int32_t> counts = direction.forwardCounts();
-    uint32_t parts = direction.getBackwardParts();
-    make.setParts(parts);
-    // What each range of micro-batches hands to the next stage.
-    std::vector<Value> inputs(counts.size());
-    // Of each stage, by micro-batch and part.
-    std::vector<std::vector<Value>> stashes(stages);
-    for (uint32_t s = 0; s < stages; ++s) {
-      stashes[s].reserve(batches.size() * parts);
-      uint32_t first = 0;
-      for (auto [i, count] : llvm::enumerate(counts)) {
-        int32_t m = batches[first];
-        ForwardOp forward = make.forward(p, s, m, count, inputs[i],
-                                         block.getArgument(stateIndex(p, s)));
-        inputs[i] = forward.getOutputs().front();
-        llvm::append_range(stashes[s], forward.getStashes());
-        if (s + 1 == stages)
-          llvm::copy(forward.getOutputs(), losses.begin() + m);
-        first += count;
-      }
-    }
-    // What each piece hands to the stage before: at first a loss.
-    std::vector<Value> gradients;
-    for (int32_t m : batches)
-      gradients.insert(gradients.end(), parts, losses[m]);
-    SmallVector<Value> sums(stages);
-    for (uint32_t s = stages; s-- > 0;)
-      for (size_t i = 0; i < gradients.size(); ++i)
-        gradients[i] = make.backward(
-            p, s, batches[i / parts], i % parts, stashes[s][i], gradients[i],
-            block.getArgument(stateIndex(p, s)), sums[s]);
-    for (Value sum : sums)
-      replicas.push_back({sum, Value()});
-  }
-
-  /// The order in which sums are complete: later stages first, but those with
-  /// tied parameters last.
-  SmallVector<uint32_t> updateOrder() const {
-    auto order = llvm::to_vector(llvm::reverse(llvm::seq<uint32_t>(0, stages)));
-    std::ranges::stable_partition(order,
-                                  [&](uint32_t s) { return !tiedPiece(s); });
-    return order;
-  }
-
-  /// The gradient of a replica, or where it has tied parameters that of the
-  /// others, and theirs.
-  struct Gradient {
-    Value rest, tied;
-  };
-
-  Gradient &gradientOf(uint32_t p, uint32_t s) {
-    return replicas[replicaIndex(layout, p, s)];
-  }
-  /// Which of two pieces of the stage's gradient is tied, if it has such.
-  std::optional<unsigned> tiedPiece(uint32_t s) const {
-    return program::tiedPiece(tied ? &*tied : nullptr, stages, s);
-  }
-
-  void split() {
-    for (uint32_t p = 0; p < layout.directions.size(); ++p)
-      for (uint32_t s = 0; s < stages; ++s) {
-        std::optional<unsigned> piece = tiedPiece(s);
-        if (!piece)
-          continue;
-        Gradient &gradient = gradientOf(p, s);
-        auto bytes = static_cast<int64_t>(tied->bytes());
-        int64_t whole = make.typesOf(s).sum.getBytes();
-        ValueRange pieces = make.split(p, s, gradient.rest,
-                                       *piece == 0 ? bytes : whole - bytes);
-        gradient.tied = pieces[*piece];
-        gradient.rest = pieces[1 - *piece];
-      }
-  }
-
-  /// Sums over all replicas. Later stages come first: their gradients are
-  /// complete first.
-  void reduce() {
-    SmallVector<Value *> summands;
-    for (uint32_t s = stages; s-- > 0;) {
-      for (uint32_t p = 0; p < layout.directions.size(); ++p)
-        summands.push_back(&gradientOf(p, s).rest);
-      reduce(s, summands);
-      summands.clear();
-    }
-    if (!tied)
-      return;
-    for (uint32_t p = 0; p < layout.directions.size(); ++p)
-      for (uint32_t s : {0u, stages - 1})
-        summands.push_back(&gradientOf(p, s).tied);
-    reduce(0, summands, stages - 1);
-  }
-
-  void reduce(uint32_t s, ArrayRef<Value *> summands,
-              std::optional<uint32_t> tiedStage = std::nullopt) {
-    SmallVector<Value> values;
-    for (Value *summand : summands)
-      values.push_back(*summand);
-    for (auto [summand, sum] :
-         llvm::zip(summands, make.reduce(s, values, tiedStage)))
-      *summand = sum;
-  }
-
-  Value joined(uint32_t p, uint32_t s) {
-    auto [rest, tiedPart] = gradientOf(p, s);
-    std::optional<unsigned> piece = tiedPiece(s);
-    if (!piece)
-      return rest;
-    return *piece == 0 ? make.join(p, s, {tiedPart, rest})
-                       : make.join(p, s, {rest, tiedPart});
-  }
-
-  StepMaker &make;
-  const Layout &layout;
-  std::optional<program::Tied> tied;
-  uint32_t stages;
-  std::vector<Value> losses;      ///< by micro-batch
-  std::vector<Gradient> replicas; ///< in the order of the states
-};
 
 LogicalResult unroll(PipelineOp pipeline) {
   if (!pipeline.getBody().empty())
@@ -217,7 +50,7 @@ LogicalResult unroll(PipelineOp pipeline) {
     return failure();
   StepMaker make(pipeline, *layout, of->problem, tokenBytes, labelBytes);
   if (of->problem.updates == schedule::Updates::Flush)
-    Unroller(make, *layout, *tied, pipeline.getMicroBatches()).run();
+    unrollStep(make, *layout, of->problem, *tied);
   else
     unrollSections(make, of->problem);
   return success();

@@ -8,6 +8,7 @@
 #include "compiler/schedule/Steps.h"
 #include "passes/Sections.h"
 #include "passes/StepMaker.h"
+#include "passes/Unroll.h"
 
 using namespace mlir;
 

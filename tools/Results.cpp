@@ -8,7 +8,7 @@
 #include "tools/Results.h"
 
 #include "runtime/program/Elsewhere.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/stage/torch/Weights.h"
 
 #include <algorithm>

@@ -125,7 +125,7 @@ std::vector<int64_t> reduceEnds(const Problem &problem,
                                 const Schedule &schedule, const Timing &timing,
                                 const std::vector<StageReduce> &reduces,
                                 const std::vector<int64_t> &times,
-                                Policy policy) {
+                                AllReducePolicy policy) {
   std::vector<int64_t> computed;
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     const std::vector<Action> &actions = schedule.workers[w];
@@ -139,8 +139,8 @@ std::vector<int64_t> reduceEnds(const Problem &problem,
     const StageReduce &reduce = reduces[i];
     int64_t begin = 0;
     for (const StageReduce::Part &part : reduce.parts) {
-      bool now = policy == Policy::Eager ||
-                 (policy == Policy::EagerOpt && part.isIdle);
+      bool now = policy == AllReducePolicy::Eager ||
+                 (policy == AllReducePolicy::EagerOpt && part.isIdle);
       begin = std::max(
           {begin, free[part.worker], now ? part.ready : computed[part.worker]});
     }

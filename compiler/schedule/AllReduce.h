@@ -23,21 +23,22 @@
 namespace chimera::schedule {
 
 /// When a worker starts its part in an all-reduce.
-enum class Policy : uint8_t {
+enum class AllReducePolicy : uint8_t {
   Lazy,     ///< behind its last action
-  EagerOpt, ///< behind the last action that contributes where it is idle for
-            ///< some time between that and its last action, else lazy
   Eager,    ///< behind the last action that contributes
+  EagerOpt, ///< there where it is idle for some time between that and its last
+            ///< action, else lazy
 };
 
 /// All policies, from the one that overlaps least.
 struct NamedPolicy {
   const char *name;
-  Policy policy;
+  AllReducePolicy policy;
 };
-inline constexpr NamedPolicy kPolicies[] = {{"lazy", Policy::Lazy},
-                                            {"eager_opt", Policy::EagerOpt},
-                                            {"eager", Policy::Eager}};
+inline constexpr NamedPolicy kPolicies[] = {
+    {"lazy", AllReducePolicy::Lazy},
+    {"eager_opt", AllReducePolicy::EagerOpt},
+    {"eager", AllReducePolicy::Eager}};
 
 /// The idle time of a worker behind each of its actions, up to the end of its
 /// last one, in the shape of Schedule::workers. Requires that `timing`, of
@@ -99,7 +100,7 @@ std::vector<int64_t> reduceEnds(const Problem &problem,
                                 const Schedule &schedule, const Timing &timing,
                                 const std::vector<StageReduce> &reduces,
                                 const std::vector<int64_t> &times,
-                                Policy policy);
+                                AllReducePolicy policy);
 
 } // namespace chimera::schedule
 

@@ -7,7 +7,7 @@
 
 #include "runtime/proof/Sizes.h"
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/program/Saturated.h"
 #include "runtime/proof/Facts.h"
 

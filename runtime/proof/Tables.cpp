@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/proof/Facts.h"
 
 #include <algorithm>

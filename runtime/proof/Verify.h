@@ -151,7 +151,7 @@ struct Violation {
 /// rounded up; weights, their gradients and optimizer states have what the
 /// stage says; a loss has kLossBytes. All micro-batches have the same bytes of
 /// tokens, and of labels, which the parts of any of them divide. Where there is
-/// a model, it says what those and stages have (Layout.h), and each of its
+/// a model, it says what those and stages have (Layers.h), and each of its
 /// layers is in one stage. A buffer begins at a multiple of 64 bytes
 /// (buffer_alignment) but for pieces of gradients.
 ///

@@ -8,7 +8,7 @@
 #include "runtime/train/Capacity.h"
 
 #include "runtime/interpreter/HandOver.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/system/ControlGroups.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 
 #include "runtime/device/Fold.h"
 #include "runtime/interpreter/Scale.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/program/Pieces.h"
 #include "runtime/train/Tied.h"
 

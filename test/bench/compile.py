@@ -8,7 +8,8 @@
   order, to check it and to simulate it (schedule_pytorch.py), without the start of
   Python and the import of torch: pairs that take turns, and a ratio for each;
 - what an action costs where there are many more stages than micro-batches and the
-  other way round.
+  other way round, in processor time of the compiler itself and in all; what the
+  kernel does for the memory of a large module depends on the machine.
 
     test/bench/compile.py [--tools build/release/bin] [--runs 9]
                           [--python build/venv/bin/python]
@@ -22,6 +23,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -39,13 +41,28 @@ COMPARED = {
     "zb-v": 'stages(32) micro_batches(256) schedule("zb-v") workers(16)',
     "1f1b, split": 'stages(16) micro_batches(256) schedule("1f1b") split_backward',
 }
-WIDE, LONG = (16384, 64), (64, 4096)
+# Stages, micro-batches: of the second as many actions as of the last.
+SHAPES = [(64, 4096), (256, 4096), (16384, 64)]
+FAMILIES = {
+    "1f1b": 'schedule("1f1b")',
+    "1f1b, split": 'schedule("1f1b") split_backward',
+    "gpipe": 'schedule("gpipe")',
+    "chimera": 'schedule("chimera")',
+    "chimera, eager": 'schedule("chimera") all_reduce(eager)',
+    "gems": 'schedule("gems")',
+    "interleaved-1f1b": 'schedule("interleaved-1f1b") workers({half})',
+    "zb-v": 'schedule("zb-v") workers({half})',
+    "1f1b, recomputed": 'schedule("1f1b") recompute(all)',
+}
 
 
 def compile_time(args, source, program):
+    """(processor time of the compiler itself, time in all), in s."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     start = time.perf_counter()
     machine.execute(args.tools / "chimera-compile", source, "-o", program)
-    return time.perf_counter() - start
+    whole = time.perf_counter() - start
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, whole
 
 
 def lines_of(args, source):
@@ -83,10 +100,10 @@ def compare(args, source, program):
         ours, theirs = [], []
         for turn in range(args.runs):
             if turn % 2:
-                ours.append(compile_time(args, source, program))
+                ours.append(compile_time(args, source, program)[1])
             theirs.append(pytorch_time(args, lines))
             if not turn % 2:
-                ours.append(compile_time(args, source, program))
+                ours.append(compile_time(args, source, program)[1])
         ratios = [own / other for own, other in zip(ours, theirs)]
         print(
             f"| {name} | {figure([1e3 * each for each in theirs])} "
@@ -96,25 +113,37 @@ def compare(args, source, program):
     print()
 
 
+def describe(source, stages, batches, clauses):
+    source.write_text(
+        f"chimera.pipeline @p stages({stages}) micro_batches({batches}) "
+        + clauses.format(half=stages // 2)
+        + "\n"
+    )
+
+
 def grow(args, source, program):
     print(
-        "| 1f1b | actions | description → program file, s | µs an action |\n"
-        "|---|---|---|---|"
+        "| 1f1b | actions | description → program file, s | µs an action "
+        "| of these the compiler's own |\n|---|---|---|---|---|"
     )
-    each = {}
-    for stages, batches in (LONG, WIDE):
-        source.write_text(
-            f"chimera.pipeline @p stages({stages}) micro_batches({batches}) "
-            'schedule("1f1b")\n'
-        )
+    for stages, batches in SHAPES:
+        describe(source, stages, batches, FAMILIES["1f1b"])
         actions = 2 * stages * batches
-        times = [compile_time(args, source, program) for _ in range(3)]
-        each[stages] = 1e6 * statistics.median(times) / actions
+        own, whole = zip(*(compile_time(args, source, program) for _ in range(3)))
         print(
-            f"| D={stages}, N={batches} | {actions:,} | {figure(times)} "
-            f"| {each[stages]:.3g} |"
+            f"| S={stages}, N={batches} | {actions:,} | {figure(whole)} "
+            f"| {1e6 * statistics.median(whole) / actions:.3g} "
+            f"| {1e6 * statistics.median(own) / actions:.3g} |",
+            flush=True,
         )
-    print(f"\nAn action of the wider costs {each[WIDE[0]] / each[LONG[0]]:.2f} ×.")
+    print("\n| S=2048, N=64 beside S=64, N=2048 | own | all |\n|---|---|---|")
+    for name, clauses in FAMILIES.items():
+        times = []
+        for size in ((2048, 64), (64, 2048)):
+            describe(source, *size, clauses)
+            times.append(compile_time(args, source, program))
+        own, whole = (wide / long for wide, long in zip(*times))
+        print(f"| {name} | {own:.2f} × | {whole:.2f} × |", flush=True)
 
 
 def main():

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
 

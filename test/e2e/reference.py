@@ -5,7 +5,7 @@
 chimera's code, and compares the outcome with chimera's.
 
 It shares with chimera what is documented and nothing else: the architecture
-(runtime/program/Layout.h), the derivation of random numbers
+(runtime/program/Layers.h), the derivation of random numbers
 (runtime/stage/torch/Random.h) and the choice of text windows (TextData.h). The
 initial weights are read from a file:
 

@@ -14,7 +14,7 @@
 
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/stage/GraphedStage.h"
 #include "runtime/stage/torch/Tensors.h"

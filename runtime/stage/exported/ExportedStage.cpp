@@ -8,7 +8,7 @@
 #include "runtime/stage/exported/ExportedStage.h"
 
 #include "runtime/program/Fields.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/stage/exported/Layer.h"
 #include "runtime/stage/exported/Packing.h"
 #include "runtime/stage/torch/StageWeights.h"

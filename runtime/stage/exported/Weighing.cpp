@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/Fields.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/stage/exported/Executable.h"
 #include "runtime/stage/exported/ExportedStage.h"
 #include "runtime/stage/exported/Layer.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Chooses a kernel. Fused ones are named rather than chosen by
-// scaled_dot_product_attention, so that what they keep is known: Gpt2Layout.cpp
+// scaled_dot_product_attention, so that what they keep is known: Gpt2Layers.cpp
 // counts it. Those of a GPU keep as much as each other.
 //
 //===----------------------------------------------------------------------===//

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What autograd keeps here and in ParameterNodes.cpp is what Gpt2Layout.cpp
+// What autograd keeps here and in ParameterNodes.cpp is what Gpt2Layers.cpp
 // counts, term by term; a test measures it. Change all together.
 //
 //===----------------------------------------------------------------------===//

@@ -14,7 +14,7 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_GPT2_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_GPT2_H
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/ParameterNodes.h"
 #include "runtime/stage/torch/Place.h"
@@ -30,7 +30,7 @@ namespace chimera::runtime {
 class Gpt2 {
 public:
   /// Layers [first, first + count) of the program's model. Throws
-  /// std::invalid_argument if Layout.h refuses it or the range is none of its.
+  /// std::invalid_argument if Layers.h refuses it or the range is none of its.
   Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
        const Place &place = {});
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the nodes keep is what Gpt2Layout.cpp counts, term by term; a test
+// What the nodes keep is what Gpt2Layers.cpp counts, term by term; a test
 // measures it. Change both together.
 //
 //===----------------------------------------------------------------------===//

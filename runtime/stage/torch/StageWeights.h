@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The parameters of a range of a model's layers lie one behind another, as
-// runtime/program/Layout.h orders them, in bytes that somebody else owns; so do
+// runtime/program/Layers.h orders them, in bytes that somebody else owns; so do
 // their gradients, and the optimizer's averages. Behind the parameters there
 // may be a copy of them in another type, with which a stage computes.
 //
@@ -17,7 +17,7 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_STAGEWEIGHTS_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_STAGEWEIGHTS_H
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/InitialValues.h"
 #include "runtime/stage/torch/Place.h"
@@ -31,7 +31,7 @@ namespace chimera::runtime {
 class StageWeights {
 public:
   /// Layers [first, first + count) of the program's model. Throws
-  /// std::invalid_argument if the program has none, Layout.h refuses it, the
+  /// std::invalid_argument if the program has none, Layers.h refuses it, the
   /// range is none of its, or it refuses the optimizer.
   StageWeights(const program::ProgramT &program, uint32_t first, uint32_t count,
                const Place &place);

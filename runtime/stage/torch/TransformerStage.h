@@ -8,7 +8,7 @@
 //
 // Runs a contiguous range of a model's layers with LibTorch's kernels and
 // autograd, in the program's types. Weights and weight gradients are tensors
-// over the caller's bytes, laid out by runtime/program/Layout.h: nothing is
+// over the caller's bytes, laid out by runtime/program/Layers.h: nothing is
 // copied, and gradients accumulate in place.
 //
 // In bfloat16 a stage computes with the copy of the parameters, which each
@@ -39,7 +39,7 @@
 namespace chimera::runtime {
 
 /// Stage `stage` of the program, a StageFactory. Throws std::invalid_argument
-/// where the program has no model, one that Layout.h refuses, a stage whose
+/// where the program has no model, one that Layers.h refuses, a stage whose
 /// layers or bytes are not the model's, tied parameters that are not its, or an
 /// optimizer that it refuses.
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,

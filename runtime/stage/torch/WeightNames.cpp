@@ -8,7 +8,7 @@
 #include "runtime/stage/torch/WeightNames.h"
 
 #include "runtime/program/File.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/program/Printable.h"
 #include "runtime/stage/torch/ShallowJson.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A file of names is a JSON object that maps names of parameters (Layout.h) to
+// A file of names is a JSON object that maps names of parameters (Layers.h) to
 // names of tensors in files of weights:
 //
 //   {"layers.0.token_embedding": "transformer.wte.weight",
@@ -34,7 +34,7 @@
 
 namespace chimera::runtime {
 
-/// Empty if the program has a model that Layout.h accepts, else why there are
+/// Empty if the program has a model that Layers.h accepts, else why there are
 /// no weights to read or write.
 std::string checkHasWeights(const program::ProgramT &program);
 

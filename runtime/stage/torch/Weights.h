@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Parameters (or their gradients) as a safetensors file: tensors named
-// as Layout.h names them, "layers.<n>.<parameter>" or as an exported model's
+// as Layers.h names them, "layers.<n>.<parameter>" or as an exported model's
 // module does, so a file does not depend on stages, workers or schedule. Any
 // safetensors library reads it. A tied model's has no head.weight: its matrix
 // is layers.0.token_embedding. WeightNames.h gives tensors other names, and
@@ -29,14 +29,14 @@ namespace chimera::runtime {
 
 /// Writes the whole model's flat `weights`, layers in order, to `path`: whole
 /// or not at all (writeWhole). False, with the reason in `error`, if there is
-/// no model that Layout.h accepts, the sizes do not fit or the file cannot be
+/// no model that Layers.h accepts, the sizes do not fit or the file cannot be
 /// written.
 bool saveWeights(const program::ProgramT &program, ConstBytes weights,
                  const std::string &path, std::string &error,
                  const WeightNames &names = {},
                  program::Existing existing = program::Existing::Replaced);
 
-/// The size of the file that it writes. Requires a model that Layout.h accepts.
+/// The size of the file that it writes. Requires a model that Layers.h accepts.
 uint64_t weightsFileBytes(const program::ProgramT &program,
                           const WeightNames &names = {});
 

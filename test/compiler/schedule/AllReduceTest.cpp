@@ -188,14 +188,14 @@ TEST(AllReduce, IsInBuckets) {
                          {0, 4}, {1, 1}, {2, 2}, {std::nullopt, 3}}));
 }
 
-std::vector<int64_t> endsOf(const Case &c, Policy policy,
+std::vector<int64_t> endsOf(const Case &c, AllReducePolicy policy,
                             const std::vector<int64_t> &times) {
   Timing timing = simulate(c.problem, c.schedule);
   return reduceEnds(c.problem, c.schedule, timing,
                     stageReduces(c.problem, c.schedule, timing), times, policy);
 }
 
-int64_t unoverlapped(const Case &c, Policy policy,
+int64_t unoverlapped(const Case &c, AllReducePolicy policy,
                      const std::vector<int64_t> &times) {
   return std::ranges::max(endsOf(c, policy, times)) -
          simulate(c.problem, c.schedule).makespan;
@@ -221,15 +221,15 @@ TEST(AllReduce, OverlapsMoreWhereItStartsEarlier) {
             sum += some.emplace_back(1 + 5 * s % 7);
           for (auto [name, policy] : kPolicies)
             EXPECT_EQ(unoverlapped(c, policy, none), 0) << name;
-          std::vector<int64_t> lazy = endsOf(c, Policy::Lazy, some);
-          std::vector<int64_t> opt = endsOf(c, Policy::EagerOpt, some);
-          std::vector<int64_t> eager = endsOf(c, Policy::Eager, some);
+          std::vector<int64_t> lazy = endsOf(c, AllReducePolicy::Lazy, some);
+          std::vector<int64_t> opt = endsOf(c, AllReducePolicy::EagerOpt, some);
+          std::vector<int64_t> eager = endsOf(c, AllReducePolicy::Eager, some);
           for (int32_t w = 0; w < d; ++w) {
             EXPECT_GE(lazy[w], opt[w]) << "worker " << w;
             EXPECT_GE(opt[w], eager[w]) << "worker " << w;
           }
-          EXPECT_GE(unoverlapped(c, Policy::Eager, some), 0);
-          EXPECT_LE(unoverlapped(c, Policy::Lazy, some), sum);
+          EXPECT_GE(unoverlapped(c, AllReducePolicy::Eager, some), 0);
+          EXPECT_LE(unoverlapped(c, AllReducePolicy::Lazy, some), sum);
         }
 }
 
@@ -253,8 +253,9 @@ TEST(AllReduce, LeavesWhatExceedsTheFreeRegions) {
       std::vector<int64_t> times;
       for (const StageReduce &reduce : reduces)
         times.push_back(timeOf(*reduce.stage));
-      std::vector<int64_t> ends = reduceEnds(c.problem, c.schedule, timing,
-                                             reduces, times, Policy::Eager);
+      std::vector<int64_t> ends =
+          reduceEnds(c.problem, c.schedule, timing, reduces, times,
+                     AllReducePolicy::Eager);
       EXPECT_EQ(std::ranges::max(ends) - timing.makespan, expected)
           << "D=" << d << " time " << time;
     }

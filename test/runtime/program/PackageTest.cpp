@@ -7,7 +7,7 @@
 
 #include "runtime/program/Package.h"
 #include "runtime/program/Fields.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "test/runtime/program/SamplePackages.h"
 
 #include <gtest/gtest.h>

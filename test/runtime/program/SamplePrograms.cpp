@@ -7,7 +7,7 @@
 
 #include "test/runtime/program/SamplePrograms.h"
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 
 #include <algorithm>
 #include <map>

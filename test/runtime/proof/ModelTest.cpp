@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "test/runtime/proof/Refused.h"
 
 namespace chimera::program {

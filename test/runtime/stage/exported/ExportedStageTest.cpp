@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/exported/ExportedStage.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "test/runtime/program/SamplePackages.h"
 
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/exported/NativeCode.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/stage/exported/Sha256.h"
 #include "test/runtime/program/SamplePackages.h"
 

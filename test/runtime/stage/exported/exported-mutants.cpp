@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/program/Package.h"
 #include "runtime/stage/exported/ExportedStage.h"
 #include "runtime/stage/torch/Tensors.h"

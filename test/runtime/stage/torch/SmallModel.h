@@ -8,7 +8,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_STAGE_TORCH_SMALLMODEL_H
 #define CHIMERA_TEST_RUNTIME_STAGE_TORCH_SMALLMODEL_H
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"

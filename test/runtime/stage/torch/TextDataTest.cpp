@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/TextData.h"
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 #include "runtime/program/Package.h"
 #include "test/runtime/program/SamplePackages.h"
 #include "test/runtime/stage/torch/SmallModel.h"

@@ -1,11 +1,11 @@
-//===- Gpt2Layout.cpp - What GPT-2's layers hold and cost -----------------===//
+//===- Gpt2Layers.cpp - What GPT-2's layers hold and cost -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Gpt2Layout.h"
+#include "runtime/program/Gpt2Layers.h"
 
 #include "runtime/program/Saturated.h"
 

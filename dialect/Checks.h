@@ -1,19 +1,26 @@
-//===- Tied.h - Gradients of parameters on two stages -----------*- C++ -*-===//
+//===- Checks.h - What ops of several kinds are checked for -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_DIALECT_TIED_H
-#define CHIMERA_DIALECT_TIED_H
+#ifndef CHIMERA_DIALECT_CHECKS_H
+#define CHIMERA_DIALECT_CHECKS_H
 
 #include "dialect/Chimera.h"
 
 namespace chimera {
 
-/// What an all-reduce and its starts have in common: where it sums values of
-/// type `summed` for two stages, these give gradients in turn.
+/// Fails, with a diagnostic, where `part` is not below `parts`.
+mlir::LogicalResult verifyPart(mlir::Operation *op, uint32_t part,
+                               uint32_t parts);
+
+/// Of an op that sums `contributions` of the type `summed` and may name a tied
+/// stage. Fails, with a diagnostic, where these are losses, the tied stage is
+/// not a later one, or the contributions are not of both stages in turn. What
+/// an all-reduce and its starts have in common: where it sums values of type
+/// `summed` for two stages, these give gradients in turn.
 template <typename Op>
 mlir::LogicalResult verifyTied(Op op, size_t contributions, mlir::Type summed) {
   if (!op.getTied())
@@ -31,4 +38,4 @@ mlir::LogicalResult verifyTied(Op op, size_t contributions, mlir::Type summed) {
 
 } // namespace chimera
 
-#endif // CHIMERA_DIALECT_TIED_H
+#endif // CHIMERA_DIALECT_CHECKS_H

@@ -1,4 +1,4 @@
-//===- Layout.h - What a model's layers hold and cost -----------*- C++ -*-===//
+//===- Layers.h - What a model's layers hold and cost -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,8 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_PROGRAM_LAYOUT_H
-#define CHIMERA_RUNTIME_PROGRAM_LAYOUT_H
+#ifndef CHIMERA_RUNTIME_PROGRAM_LAYERS_H
+#define CHIMERA_RUNTIME_PROGRAM_LAYERS_H
 
 #include "runtime/program/Package.h"
 #include "runtime/program/Program.h"
@@ -189,4 +189,4 @@ int64_t boundaryBytes(const ModelT &model, Types types, uint32_t microBatchSize,
 
 } // namespace chimera::program
 
-#endif // CHIMERA_RUNTIME_PROGRAM_LAYOUT_H
+#endif // CHIMERA_RUNTIME_PROGRAM_LAYERS_H

@@ -1,13 +1,13 @@
-//===- Layout.cpp - What a model's layers hold and cost -------------------===//
+//===- Layers.cpp - What a model's layers hold and cost -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 
-#include "runtime/program/Gpt2Layout.h"
+#include "runtime/program/Gpt2Layers.h"
 #include "runtime/program/Saturated.h"
 
 #include <algorithm>

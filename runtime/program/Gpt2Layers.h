@@ -1,19 +1,19 @@
-//===- Gpt2Layout.h - What GPT-2's layers hold and cost ---------*- C++ -*-===//
+//===- Gpt2Layers.h - What GPT-2's layers hold and cost ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Of Layout.h, which asks it for models of the architecture "gpt2". The runtime
+// Of Layers.h, which asks it for models of the architecture "gpt2". The runtime
 // computes them (runtime/stage/torch/Gpt2.h).
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_PROGRAM_GPT2LAYOUT_H
-#define CHIMERA_RUNTIME_PROGRAM_GPT2LAYOUT_H
+#ifndef CHIMERA_RUNTIME_PROGRAM_GPT2LAYERS_H
+#define CHIMERA_RUNTIME_PROGRAM_GPT2LAYERS_H
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 
 namespace chimera::program {
 
@@ -24,4 +24,4 @@ LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
 
 } // namespace chimera::program
 
-#endif // CHIMERA_RUNTIME_PROGRAM_GPT2LAYOUT_H
+#endif // CHIMERA_RUNTIME_PROGRAM_GPT2LAYERS_H

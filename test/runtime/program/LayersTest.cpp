@@ -1,4 +1,4 @@
-//===- LayoutTest.cpp - What a model's layers hold and cost ---------------===//
+//===- LayersTest.cpp - What a model's layers hold and cost ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Layout.h"
+#include "runtime/program/Layers.h"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ ModelT small() {
   return model;
 }
 
-TEST(LayoutTest, countsTheParametersOfGpt2) {
+TEST(LayersTest, countsTheParametersOfGpt2) {
   ModelT model = small();
   model.layers = 12;
   model.heads = 12;
@@ -50,7 +50,7 @@ TEST(LayoutTest, countsTheParametersOfGpt2) {
   EXPECT_EQ(parameterCount(model, 0, layerCount(model)), kTied);
 }
 
-TEST(LayoutTest, countsSlicesThatAddUp) {
+TEST(LayersTest, countsSlicesThatAddUp) {
   ModelT model = small();
   EXPECT_EQ(layerCount(model), 6u);
   EXPECT_EQ(parameterCount(model, 0, 2) + parameterCount(model, 2, 4),
@@ -58,7 +58,7 @@ TEST(LayoutTest, countsSlicesThatAddUp) {
   EXPECT_EQ(parameterCount(model, 3, 0), 0);
 }
 
-TEST(LayoutTest, namesAreUniqueInALayer) {
+TEST(LayersTest, namesAreUniqueInALayer) {
   ModelT model = small();
   for (uint32_t layer = 0; layer < layerCount(model); ++layer) {
     std::set<std::string> names;
@@ -69,7 +69,7 @@ TEST(LayoutTest, namesAreUniqueInALayer) {
 
 // What stages hold of a model, whatever its sizes: each layer's parameters in
 // order, and a tied matrix once where one stage has both of its uses.
-TEST(LayoutTest, laysStagesOut) {
+TEST(LayersTest, laysStagesOut) {
   for (bool tied : {false, true})
     for (uint32_t vocabulary : {1, 7, 256}) {
       ModelT model = small();
@@ -104,7 +104,7 @@ TEST(LayoutTest, laysStagesOut) {
     }
 }
 
-TEST(LayoutTest, findsTiedParameters) {
+TEST(LayersTest, findsTiedParameters) {
   for (Types types : {kFloat32, kFloat64, kMixed})
     for (uint32_t vocabulary : {1, 7, 256})
       for (uint32_t lastCount : {1, 2, 5}) {
@@ -134,7 +134,7 @@ TEST(LayoutTest, findsTiedParameters) {
   EXPECT_FALSE(tiedParameters(model, kFloat64, layerCount(model)));
 }
 
-TEST(LayoutTest, startsResidualProjectionsSmaller) {
+TEST(LayersTest, startsResidualProjectionsSmaller) {
   ModelT model = small();
   int projections = 0;
   for (const Parameter &parameter : layerParameters(model, 1)) {
@@ -148,7 +148,7 @@ TEST(LayoutTest, startsResidualProjectionsSmaller) {
   EXPECT_EQ(projections, 2);
 }
 
-TEST(LayoutTest, costsFollowTheModel) {
+TEST(LayersTest, costsFollowTheModel) {
   ModelT model = small();
   LayerCost embedding = layerCost(model, kFloat32, 8, 0);
   LayerCost block = layerCost(model, kFloat32, 8, 1);
@@ -167,14 +167,14 @@ TEST(LayoutTest, costsFollowTheModel) {
   EXPECT_GT(layerCost(model, kFloat32, 8, 1).stashBytes, block.stashBytes);
 }
 
-TEST(LayoutTest, sizesBoundaryAndTokens) {
+TEST(LayersTest, sizesBoundaryAndTokens) {
   ModelT model = small();
   EXPECT_EQ(boundaryBytes(model, kFloat64, 3, 1), 3 * 64 * 128 * 8);
   EXPECT_EQ(inputBytes(model, 3), 3 * 64 * 8);
   EXPECT_EQ(labelBytes(model, 3), 3 * 64 * 8);
 }
 
-TEST(LayoutTest, halvesActivationsOfBFloat16) {
+TEST(LayersTest, halvesActivationsOfBFloat16) {
   const ModelT model = small();
   EXPECT_EQ(2 * boundaryBytes(model, kMixed, 3, 1),
             boundaryBytes(model, kFloat32, 3, 1));
@@ -189,14 +189,14 @@ TEST(LayoutTest, halvesActivationsOfBFloat16) {
             2 * m * 128 * 2);
 }
 
-TEST(LayoutTest, countsTheCopyOfParameters) {
+TEST(LayersTest, countsTheCopyOfParameters) {
   EXPECT_EQ(parameterBytes(kMixed, 100), 400);
   EXPECT_EQ(copyBytes(kMixed, 100), 200);
   EXPECT_EQ(parameterBytes(kFloat64, 100), 800);
   EXPECT_EQ(copyBytes(kFloat64, 100), 0);
 }
 
-TEST(LayoutTest, knowsTheTypesThatModelsTrainIn) {
+TEST(LayersTest, knowsTheTypesThatModelsTrainIn) {
   for (Types types : {kFloat32, kFloat64, kMixed})
     EXPECT_EQ(checkTypes(types), "");
   EXPECT_EQ(checkTypes({DataType::BFloat16, DataType::BFloat16}),
@@ -207,17 +207,17 @@ TEST(LayoutTest, knowsTheTypesThatModelsTrainIn) {
     EXPECT_NE(checkTypes(types), "");
 }
 
-TEST(LayoutTest, acceptsAModelThatTrains) {
+TEST(LayersTest, acceptsAModelThatTrains) {
   EXPECT_EQ(checkModel(small()), "");
 }
 
-TEST(LayoutTest, refusesAnUnknownArchitecture) {
+TEST(LayersTest, refusesAnUnknownArchitecture) {
   ModelT model = small();
   model.architecture = "llama";
   EXPECT_EQ(checkModel(model), "expected architecture 'gpt2', got 'llama'");
 }
 
-TEST(LayoutTest, refusesAZeroSize) {
+TEST(LayersTest, refusesAZeroSize) {
   for (uint32_t ModelT::*size :
        {&ModelT::layers, &ModelT::heads, &ModelT::width, &ModelT::context,
         &ModelT::vocabulary}) {
@@ -227,14 +227,14 @@ TEST(LayoutTest, refusesAZeroSize) {
   }
 }
 
-TEST(LayoutTest, refusesAWidthThatTheHeadsDoNotDivide) {
+TEST(LayersTest, refusesAWidthThatTheHeadsDoNotDivide) {
   ModelT model = small();
   model.heads = 3;
   EXPECT_EQ(checkModel(model), "expected a width that the heads divide, got "
                                "width 128 and 3 heads");
 }
 
-TEST(LayoutTest, refusesADropoutOutsideItsRange) {
+TEST(LayersTest, refusesADropoutOutsideItsRange) {
   for (double dropout : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
     ModelT model = small();
     model.dropout = dropout;
@@ -243,7 +243,7 @@ TEST(LayoutTest, refusesADropoutOutsideItsRange) {
   }
 }
 
-TEST(LayoutTest, boundsLayers) {
+TEST(LayersTest, boundsLayers) {
   ModelT model = small();
   model.layers = 1 << 14;
   EXPECT_EQ(checkModel(model), "");
@@ -252,7 +252,7 @@ TEST(LayoutTest, boundsLayers) {
             "expected layers between 1 and 16384, got 16385");
 }
 
-TEST(LayoutTest, saturatesInsteadOfOverflowing) {
+TEST(LayersTest, saturatesInsteadOfOverflowing) {
   ModelT model = small();
   model.heads = model.width = model.context = model.vocabulary = 1 << 20;
   model.layers = 1 << 14;

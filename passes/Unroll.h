@@ -1,0 +1,28 @@
+//===- Unroll.h - The two ways to unroll a step -----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_UNROLL_H
+#define CHIMERA_PASSES_UNROLL_H
+
+#include "passes/Bridge.h"
+
+namespace chimera {
+
+class StepMaker;
+
+/// Makes the step of a schedule with a flush. With `tied`, what first and last
+/// stage share is reduced over the replicas of both.
+void unrollStep(StepMaker &make, const Layout &layout,
+                const schedule::Problem &problem,
+                std::optional<program::Tied> tied);
+
+/// Makes prologue, step and epilogue of a schedule without a flush.
+void unrollSections(StepMaker &make, const schedule::Problem &problem);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_UNROLL_H
