@@ -161,7 +161,7 @@ void emitLayout(const Layout &layout, program::ProgramT &out) {
   }
   for (DirectionOp direction : layout.directions) {
     auto pipeline = std::make_unique<program::PipelineT>();
-    pipeline->direction = direction.getWay() == Direction::Up
+    pipeline->direction = direction.getWay() == Way::Up
                               ? program::Direction::Up
                               : program::Direction::Down;
     pipeline->workers.assign(direction.getPlacement().begin(),

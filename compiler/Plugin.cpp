@@ -10,7 +10,7 @@
 // and none of MLIR's, whose symbols it finds in the tool: a second copy would
 // bring a second set of TypeIDs, under which no op is what it is.
 
-#include "compiler/Pipelines.h"
+#include "compiler/PassPipelines.h"
 #include "dialect/Chimera.h"
 
 #include "mlir/Tools/Plugins/DialectPlugin.h"

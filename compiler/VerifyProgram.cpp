@@ -109,10 +109,6 @@ struct VerifyProgramPass
 
 } // namespace
 
-std::unique_ptr<Pass> createVerifyProgramPass() {
-  return std::make_unique<VerifyProgramPass>();
-}
-
 void registerVerifyProgramPass() { PassRegistration<VerifyProgramPass>(); }
 
 } // namespace chimera

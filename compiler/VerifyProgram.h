@@ -24,9 +24,8 @@ namespace chimera {
 mlir::LogicalResult verifyProgram(mlir::ModuleOp module,
                                   const program::ProgramT &program);
 
-/// The pass `chimera-verify-program`: does so for allocated IR, whoever wrote
-/// it, and changes nothing.
-std::unique_ptr<mlir::Pass> createVerifyProgramPass();
+/// Registers the pass `chimera-verify-program`, which does so for allocated IR,
+/// whoever wrote it, and changes nothing.
 void registerVerifyProgramPass();
 
 } // namespace chimera

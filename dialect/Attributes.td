@@ -96,7 +96,7 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
   let genVerifyDecl = 1;
 }
 
-def Chimera_Direction : I32EnumAttr<"Direction", "way of a pipeline", [
+def Chimera_Way : I32EnumAttr<"Way", "way of a direction", [
     I32EnumAttrCase<"Down", 0, "down">,
     I32EnumAttrCase<"Up", 1, "up">]> {
   let cppNamespace = "::chimera";

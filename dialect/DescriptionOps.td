@@ -266,7 +266,7 @@ def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
   }];
   let arguments = (ins
     Chimera_Index:$index,
-    Chimera_Direction:$way,
+    Chimera_Way:$way,
     DenseI32ArrayAttr:$placement,
     DenseI32ArrayAttr:$micro_batches,
     OptionalAttr<DenseI32ArrayAttr>:$forwards,
@@ -303,8 +303,9 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
     Recomputes are those of the words, or, where no worker has one, those that
     the pipeline's `recompute` asks for.
 
-    The order is followed once all actions are there, by `chimera-schedule`, which
-    removes it; `chimera-write-order` writes that of a scheduled pipeline.
+    The order is followed once all actions are there, by `chimera-schedule` and,
+    where it has recomputes, by `chimera-recompute`, which then remove it;
+    `chimera-write-order` writes that of a scheduled pipeline.
 
     Invalid where the pipeline has another order for that worker, or no such
     worker. The words are looked at by `chimera-partition`, and whether they are a

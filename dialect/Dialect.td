@@ -24,8 +24,8 @@ def Chimera_Dialect : Dialect {
     The phases, each a form of the same module:
 
     - *described*: `chimera.model` and `chimera.pipeline`;
-    - *partitioned*: the pipeline holds `chimera.stage` and
-      `chimera.direction` ops;
+    - *partitioned*: the pipeline holds `chimera.stage`, `chimera.direction` and
+      `chimera.order` ops;
     - *unrolled*: and one `chimera.step` with every action of a step;
     - *scheduled*: the step's block is in execution order, each action names
       its worker;

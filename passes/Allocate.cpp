@@ -45,14 +45,14 @@ struct Allocate : impl::AllocatePassBase<Allocate> {
           return LogicalResult(allocated);
         })))
       return failure();
-    fit &= succeeded(holdCap(pipeline, workers, all));
+    fit &= succeeded(checkCap(pipeline, workers, all));
     return success();
   }
 
   /// Refuses a pipeline with one line, whatever the number of workers that take
   /// more than its cap.
-  static LogicalResult holdCap(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
-                               ArrayRef<Allocated> all) {
+  static LogicalResult checkCap(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
+                                ArrayRef<Allocated> all) {
     std::optional<uint64_t> cap = pipeline.getMemoryCap();
     auto exceeds = [&](const Allocated &allocated) {
       return static_cast<uint64_t>(allocated.bytes()) > *cap;

@@ -175,7 +175,7 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
 
 static schedule::Pipeline pipelineOf(DirectionOp direction) {
   schedule::Pipeline laid;
-  laid.up = direction.getWay() == Direction::Up;
+  laid.up = direction.getWay() == Way::Up;
   laid.workers.assign(direction.getPlacement().begin(),
                       direction.getPlacement().end());
   laid.microBatches.assign(direction.getMicroBatches().begin(),
@@ -367,7 +367,7 @@ LogicalResult reportOnActions(ArrayRef<SectionOp> sections,
   });
 }
 
-LogicalResult holdCaps(PipelineOp pipeline, const ScheduledProblem &of) {
+LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of) {
   std::optional<schedule::CapExcess> excess =
       schedule::capExcess(of.problem, of.schedule);
   if (!excess)

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one place where IR becomes a schedule::Problem and a schedule::Schedule.
+// Where IR becomes a schedule::Problem and a schedule::Schedule. An order that
+// is given as text is read in Orders.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,8 +79,8 @@ mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
 
 /// What a pipeline is to do, and its order: that of its chimera.order ops where
 /// it has some, else that of its actions. Recomputation is part of the problem
-/// where the order has any: before chimera-recompute, and where all of it could
-/// be left out, it has none.
+/// where the order has any: before chimera-recompute it has what a given order
+/// says, and where all of it could be left out none.
 struct ScheduledProblem {
   schedule::Problem problem;
   schedule::Schedule schedule;
@@ -109,7 +110,7 @@ reportOnActions(llvm::ArrayRef<SectionOp> sections,
 /// Fails, with one diagnostic, where workers hold more than the caps of the
 /// problem already by the schedule library's model, which is less than what
 /// their programs hold. Requires verifySchedule.
-mlir::LogicalResult holdCaps(PipelineOp pipeline, const ScheduledProblem &of);
+mlir::LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of);
 
 /// Fails, with a diagnostic, where the times are too large to add up or the
 /// order is not valid.

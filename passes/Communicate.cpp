@@ -291,7 +291,7 @@ LogicalResult communicate(PipelineOp pipeline, bool isOneStream) {
 
 /// Refuses each pipeline whose workers hold more than their caps, before work
 /// is put into it.
-LogicalResult holdCaps(ModuleOp module) {
+LogicalResult checkCaps(ModuleOp module) {
   bool fit = true;
   for (auto pipeline : module.getOps<PipelineOp>()) {
     if (!pipeline.getMemoryCap())
@@ -300,7 +300,7 @@ LogicalResult holdCaps(ModuleOp module) {
     if (failed(of) || failed(verifySchedule(pipeline, *of)))
       return failure();
     of->problem.memoryCaps = capsOf(pipeline);
-    fit &= succeeded(holdCaps(pipeline, *of));
+    fit &= succeeded(checkCaps(pipeline, *of));
   }
   return success(fit);
 }
@@ -309,7 +309,7 @@ struct Communicate : impl::CommunicatePassBase<Communicate> {
   using CommunicatePassBase::CommunicatePassBase;
 
   void runOnOperation() override {
-    if (failed(holdCaps(getOperation())))
+    if (failed(checkCaps(getOperation())))
       return signalPassFailure();
     for (auto pipeline : getOperation().getOps<PipelineOp>())
       if (failed(communicate(

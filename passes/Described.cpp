@@ -142,9 +142,7 @@ std::optional<std::string> optionText(Attribute value) {
   return std::nullopt;
 }
 
-/// What the pipeline asks of its scheme before its stages are known.
-static schedule::Request sizesOf(PipelineOp pipeline,
-                                 schedule::Options options) {
+schedule::Request requestOf(PipelineOp pipeline, schedule::Options options) {
   schedule::Request request;
   request.workers = static_cast<int32_t>(pipeline.workerCount());
   request.stages.resize(pipeline.getStages());
@@ -189,7 +187,7 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
       if (!error.empty())
         return refuse(error);
     }
-  std::string error = choice.scheme->check(sizesOf(pipeline, choice.options));
+  std::string error = choice.scheme->check(requestOf(pipeline, choice.options));
   if (!error.empty())
     return refuse(error);
   return choice;

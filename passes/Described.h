@@ -61,6 +61,10 @@ struct SchemeChoice {
   schedule::Options options;
 };
 
+/// What the pipeline asks of its scheme before its stages are known: all of
+/// unit cost.
+schedule::Request requestOf(PipelineOp pipeline, schedule::Options options);
+
 /// The word for a pipeline's order in reports and programs: the schedule that
 /// it names, or that the order is given.
 llvm::StringRef scheduleNameOf(PipelineOp pipeline);

@@ -23,7 +23,8 @@ namespace chimera {
 
 namespace {
 
-/// What a bare stage is: unit times, and room for eight 64-bit words a value.
+/// The bytes of a bare stage's values: eight 64-bit words. Its optimizer state
+/// has twice as many.
 constexpr int64_t kBareBytes = 64;
 
 /// Cuts `costs` into `parts` contiguous, non-empty ranges whose largest sum is
@@ -188,8 +189,7 @@ void makeDirections(PipelineOp pipeline,
       parts = builder.getI32IntegerAttr(direction.backwardParts);
     builder.create<DirectionOp>(
         pipeline.getLoc(), builder.getI32IntegerAttr(index),
-        DirectionAttr::get(builder.getContext(),
-                           direction.up ? Direction::Up : Direction::Down),
+        WayAttr::get(builder.getContext(), direction.up ? Way::Up : Way::Down),
         numbers(direction.workers), numbers(direction.microBatches),
         direction.forwards.empty() ? DenseI32ArrayAttr()
                                    : numbers(direction.forwards),
@@ -268,13 +268,10 @@ FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
   FailureOr<schedule::Workload> work = workloadOf(pipeline, *stages);
   if (failed(work))
     return failure();
-  schedule::Request request;
+  schedule::Request request = requestOf(pipeline, choice->options);
   static_cast<schedule::Workload &>(request) = std::move(*work);
   request.recompute = recomputeOf(pipeline);
   request.memoryCaps = capsOf(pipeline);
-  request.microBatches = static_cast<int32_t>(pipeline.getMicroBatches());
-  request.splitBackward = pipeline.getSplitBackward();
-  request.options = choice->options;
   schedule::Made made = schedule::makePlan(*choice->scheme, request);
   if (!made.plan)
     return pipeline.emitOpError("schedule \"")

@@ -48,7 +48,7 @@ def UnrollPass : ChimeraPass<"chimera-unroll"> {
   let summary = "Write one training step as a dataflow graph";
   let description = [{
     partitioned → unrolled. Makes a `chimera.step` with every load, forward,
-    backward (or its two halves), accumulation, all-reduce and optimizer step.
+    backward (or its two halves), all-reduce and optimizer step.
     A gradient with one replica needs no all-reduce and gets none. That of a
     tied embedding is cut out of the gradients of the first and the last stage
     and reduced over the replicas of both. The order of the block means nothing
@@ -64,11 +64,12 @@ def SchedulePass : ChimeraPass<"chimera-schedule"> {
   let summary = "Order the actions and name their workers";
   let description = [{
     unrolled → scheduled. Verifies the order of actions on every worker, that of
-    the `chimera.order` ops, which it then removes, and reorders the step's block by the simulated start of
+    the `chimera.order` ops, and reorders the step's block by the simulated start of
     each action; sums of gradients are threaded anew in that order. Loads stand
     before the action that needs them, and an update for each micro-batch behind
     the action that completes its gradient. Prologue and epilogue are ordered by
-    their parts of the schedule.
+    their parts of the schedule. The orders are removed, unless they have
+    recomputes, which chimera-recompute makes before it removes them.
   }];
 }
 
@@ -187,8 +188,8 @@ def PlaceMessagesPass : ChimeraPass<"chimera-place-messages"> {
     behind them, whatever the workers.
 
     Fails where a given window is too small for a message that overtakes others,
-    where posts are in groups already, and where a window is given for one of
-    these two.
+    where a window is given for one of these two, and, for other models of
+    messages, where posts are in groups already.
   }];
   let options = [messagesOption];
 }
@@ -227,10 +228,11 @@ def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
     its own pipeline and micro-batches, the sum of its replica and the weights
     that the step takes for it. No two actions add to one sum. The whole gradient
     of every replica is reduced, over all copies, before its one optimizer step;
-    the losses are summed once, in the order of micro-batches. Where steps overlap, sections read and hand on the
-    versions of weights, stashes and activations that the schedule states, and
-    update in its order. Reports violations at the op that is wrong, up to twenty
-    of a kind and how many more.
+    the losses are summed once, in the order of micro-batches. Where steps
+    overlap, sections read and hand on the versions of weights, stashes and
+    activations that the schedule states, and update in its order. Reports
+    violations at the op that is wrong, of the order up to twenty and how many
+    more.
   }];
 }
 
@@ -239,8 +241,9 @@ def VerifySynchronisedPass : ChimeraPass<"chimera-verify-synchronised"> {
   let description = [{
     Every op but the step's terminator names its worker, no op uses a value of
     another worker, every transfer is waited for once, and the k-th send and the
-    k-th receive of every channel agree in type and label. Reports every
-    violation.
+    k-th receive of every channel agree in type and label; where steps overlap,
+    what sections read and hand on is checked as in `chimera-verify-scheduled`.
+    Reports every violation, of a channel the first that does not agree.
   }];
 }
 
@@ -327,8 +330,9 @@ def ReportPass : ChimeraPass<"chimera-report"> {
     makespan, both bubbles with their ratios, the activations and bytes that
     workers hold, lower bounds of the makespan and the gap to the highest. A
     closed form stands beside what was simulated wherever its conditions hold:
-    equal stages, whole backwards, messages that take no time, the order that
-    the scheme itself gives, and those printed with it.
+    an order of the scheme that the pipeline names, equal stages, backwards that
+    are all whole or all split, messages that take no time, and those printed
+    with it.
 
     The bubble is makespan less load, its ratio the idle time of
     all workers over workers times makespan. The bubble inside a worker's span

@@ -77,7 +77,7 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
     // Caps come last: the timeline also shows what exceeds them.
     if (failed(writeDocument(module, kPass, output.getValue(),
                              chosen->render(timelines))) ||
-        failed(holdCaps(*pipelines, *timed)))
+        failed(checkCaps(*pipelines, *timed)))
       return signalPassFailure();
     markAllAnalysesPreserved();
   }

@@ -49,7 +49,7 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
     // Caps come last: the report also compares what exceeds them.
     if (failed(writeDocument(module, kPass, output.getValue(),
                              chosen->render(reports))) ||
-        failed(holdCaps(*pipelines, *timed)))
+        failed(checkCaps(*pipelines, *timed)))
       return signalPassFailure();
     markAllAnalysesPreserved();
   }

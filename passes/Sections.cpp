@@ -15,10 +15,11 @@ using namespace mlir;
 
 namespace chimera {
 
-int32_t versionRead(const schedule::Problem &problem, int32_t stage,
-                    int32_t microBatch) {
-  // In a step before which there have been updates: in the first ones all read
-  // the version that they start from.
+int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
+                         int32_t microBatch) {
+  // In a step before which there have been updates of all stages: in the first
+  // ones all read the version that they start from. No stage is more than a
+  // step ahead (schedule::check).
   int64_t first = 2 * static_cast<int64_t>(problem.microBatches());
   return static_cast<int32_t>(
       schedule::weightVersion(problem, stage, first + microBatch) -
@@ -154,7 +155,7 @@ private:
       return;
     auto s = static_cast<int32_t>(action.getStage());
     auto m = static_cast<int32_t>(action.getMicroBatch());
-    auto index = static_cast<size_t>(versionRead(problem, s, m));
+    auto index = static_cast<size_t>(versionInSection(problem, s, m));
     for (Value operand : op.getOperands())
       if (isa<WeightsType>(operand.getType()) &&
           (index >= replica->weights.size() ||

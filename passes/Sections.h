@@ -27,8 +27,8 @@ inline int32_t forwardsAhead(const schedule::Problem &problem, int32_t stage) {
 /// Which of the versions that a section takes, oldest first, and then of those
 /// that it makes, the actions of `stage` on micro-batch `microBatch` of the
 /// section read.
-int32_t versionRead(const schedule::Problem &problem, int32_t stage,
-                    int32_t microBatch);
+int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
+                         int32_t microBatch);
 
 /// Looks at the prologue, step and epilogue of a scheduled pipeline, or at
 /// those of each worker. Does nothing for a schedule with a flush. Fails, and

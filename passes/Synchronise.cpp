@@ -411,8 +411,8 @@ LogicalResult synchronise(PipelineOp pipeline, bool isOneStream) {
   bool flushes = !stepsOverlap(*sections);
   AllReducePolicy policy = pipeline.getAllReduce();
   llvm::DenseSet<Operation *> beforeIdleTime;
-  // Where steps overlap, the last backward of a stage is its worker's last
-  // action of the section.
+  // Where steps overlap, the last backward of a worker's only stage is its last
+  // action of the section; with several stages eager_opt is lazy all the same.
   if (policy == AllReducePolicy::EagerOpt && flushes) {
     FailureOr<llvm::DenseSet<Operation *>> found =
         actionsBeforeIdleTime(pipeline, sections->front().getBody().front());

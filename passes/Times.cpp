@@ -260,11 +260,11 @@ timedSchedules(ArrayRef<PipelineOp> pipelines, const Times &times) {
   return all;
 }
 
-LogicalResult holdCaps(ArrayRef<PipelineOp> pipelines,
-                       ArrayRef<TimedSchedule> timed) {
+LogicalResult checkCaps(ArrayRef<PipelineOp> pipelines,
+                        ArrayRef<TimedSchedule> timed) {
   bool hold = true;
   for (auto [pipeline, of] : llvm::zip_equal(pipelines, timed))
-    hold &= succeeded(holdCaps(pipeline, of));
+    hold &= succeeded(checkCaps(pipeline, of));
   return success(hold);
 }
 

@@ -119,10 +119,10 @@ struct TimedSchedule : ScheduledProblem {
 mlir::FailureOr<std::vector<TimedSchedule>>
 timedSchedules(llvm::ArrayRef<PipelineOp> pipelines, const Times &times);
 
-/// holdCaps for each of `pipelines`. Fails after all of them where it fails for
-/// any.
-mlir::LogicalResult holdCaps(llvm::ArrayRef<PipelineOp> pipelines,
-                             llvm::ArrayRef<TimedSchedule> timed);
+/// checkCaps for each of `pipelines`. Fails after all of them where it fails
+/// for any.
+mlir::LogicalResult checkCaps(llvm::ArrayRef<PipelineOp> pipelines,
+                              llvm::ArrayRef<TimedSchedule> timed);
 
 } // namespace chimera
 

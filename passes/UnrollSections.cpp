@@ -152,7 +152,7 @@ private:
   }
 
   Value weightsFor(int32_t s, int32_t m) {
-    return flights[s].weights[versionRead(problem, s, m)];
+    return flights[s].weights[versionInSection(problem, s, m)];
   }
 
   /// The backward of a stage and, where each micro-batch has one, its update.

@@ -7,7 +7,7 @@
 
 #include "compiler/Emit.h"
 #include "compiler/MadeOps.h"
-#include "compiler/Pipelines.h"
+#include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"

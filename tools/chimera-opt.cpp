@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/MadeOps.h"
-#include "compiler/Pipelines.h"
+#include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
 #include "compiler/schedule/Registry.h"
 #include "dialect/Chimera.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Pipelines.h"
+#include "compiler/PassPipelines.h"
 #include "compiler/Reduce.h"
 #include "compiler/Source.h"
 #include "dialect/Chimera.h"

@@ -12,9 +12,9 @@
 //   F0 R0 B0               a recompute
 //   2F0 2B0                on stage 2, where the worker has several stages of
 //                          the micro-batch's pipeline
-//   F0-1 B0.0 B0.1         one forward of two micro-batches, a backward in
-//   parts F0 . F1 .3 B0          idle slots: one, and three (.0: none); all
-//   actions
+//   F0-1                   one forward of two micro-batches
+//   B0.0 B0.1              a backward in two parts
+//   F0 . F1 .3 B0          idle slots: one, and three (.0: none); all actions
 //                          then take one slot
 //   F0 F1 | F2 B0 | B1 B2  prologue, step and epilogue where steps overlap; the
 //                          epilogue numbers micro-batches from 0, the others

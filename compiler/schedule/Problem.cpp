@@ -260,6 +260,14 @@ static std::string checkSteps(const Problem &problem) {
   if (!pipeline.forwards.empty() || pipeline.backwardParts != 1)
     return "expected forwards and backwards of one micro-batch where steps "
            "overlap";
+  // Stage s is S-1-s forwards ahead of its backwards, and a step's backwards
+  // are all of its own micro-batches.
+  if (std::ssize(pipeline.microBatches) < std::ssize(problem.stages) - 1)
+    return "expected at least " + std::to_string(problem.stages.size() - 1) +
+           " micro-batches a step where steps overlap, which the first stage "
+           "is "
+           "ahead, got " +
+           std::to_string(pipeline.microBatches.size());
   return {};
 }
 

@@ -228,8 +228,8 @@ inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
 /// one worker in [0, workers) for every stage, a pipeline without
 /// micro-batches, a micro-batch that is not in exactly one pipeline, forwards
 /// that do not cover a pipeline's micro-batches in ranges of consecutive
-/// numbers, recomputation for some stages only, steps that do not go with the
-/// updates.
+/// numbers, recomputation that is not said of each stage, steps that do not go
+/// with the updates, or too few micro-batches for steps that overlap.
 std::string check(const Problem &problem);
 
 } // namespace chimera::schedule

@@ -233,3 +233,15 @@ chimera.pipeline @p stages(2) micro_batches(2)
 // Another schedule than its updates.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected updates(flush), which is what schedule "1f1b" does, or none, got each_step
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") updates(each_step)
+
+// -----
+
+// A step that is too short for what is in flight.
+// CHECK: 'chimera.pipeline' op expected at least 3 micro-batches a step where steps overlap, which the first stage is ahead, got 1
+chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
+  chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0]
+  chimera.order 0 "F0 | F1 B0 | B0"
+  chimera.order 1 "F0 | F1 B0 | B0"
+  chimera.order 2 "F0 | F1 B0 | B0"
+  chimera.order 3 "| F0 B0 | F0 B0"
+}

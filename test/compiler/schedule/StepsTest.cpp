@@ -252,6 +252,11 @@ TEST(Steps, AreChecked) {
     EXPECT_EQ(check(covered), "expected forwards and backwards of one "
                               "micro-batch where steps overlap");
   }
+  problem = makeCase("pipedream", 4, 4).problem;
+  problem.pipelines[0].microBatches = {0, 1};
+  EXPECT_EQ(check(problem),
+            "expected at least 3 micro-batches a step where steps overlap, "
+            "which the first stage is ahead, got 2");
   problem = makeCase("chimera", 2, 2).problem;
   problem.updates = Updates::EachStep;
   problem.steps = 2;

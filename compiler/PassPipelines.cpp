@@ -1,11 +1,12 @@
-//===- Pipelines.cpp - The path from description to program ---------------===//
+//===- PassPipelines.cpp - The path from description to program
+//---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Pipelines.h"
+#include "compiler/PassPipelines.h"
 
 #include "compiler/VerifyProgram.h"
 #include "passes/Passes.h"
@@ -75,10 +76,10 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
     manager.addPass(createProjectPass());
 
   // Still projected. Where receives are posted and what is grouped is decided
-  // on final streams: what a worker has to itself. It moves posts only, behind
-  // their channel's waits; after project, since on the global order a window
-  // would have to be followed per worker anyway, and before allocate, since a
-  // receive has its buffer from its post on.
+  // on final streams: what a worker has to itself. It moves posts, behind
+  // their channel's waits, and what waits for sends; after project, since on
+  // the global order a window would have to be followed per worker anyway, and
+  // before allocate, since a receive has its buffer from its post on.
   if (leadsTo(Phase::Allocated))
     manager.addPass(createPlaceMessagesPass({messages}));
 

@@ -1,12 +1,13 @@
-//===- Pipelines.h - The path from description to program -------*- C++ -*-===//
+//===- PassPipelines.h - The path from description to program -------*- C++
+//-*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_COMPILER_PIPELINES_H
-#define CHIMERA_COMPILER_PIPELINES_H
+#ifndef CHIMERA_COMPILER_PASSPIPELINES_H
+#define CHIMERA_COMPILER_PASSPIPELINES_H
 
 #include "compiler/Phase.h"
 #include "runtime/program/Program.h"
@@ -32,4 +33,4 @@ void registerPipelines();
 
 } // namespace chimera
 
-#endif // CHIMERA_COMPILER_PIPELINES_H
+#endif // CHIMERA_COMPILER_PASSPIPELINES_H
