@@ -206,6 +206,9 @@ LogicalResult PipelineOp::verify() {
           "pipeline");
     if (auto section = dyn_cast<SectionOp>(op))
       sections.push_back(section);
+    if (isa<OrderOp>(op) && !getBody().front().getOps<WorkerOp>().empty())
+      return op.emitOpError(
+          "expected no order beside the workers that have it");
   }
   return verifyOrder(sections);
 }

@@ -97,9 +97,9 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
     return std::optional<program::Tied>();
   if (updatesOf(pipeline) != schedule::Updates::Flush)
     return pipeline.emitOpError("expected a schedule with a flush for a tied "
-                                "model, got \"")
-           << scheduleNameOf(pipeline)
-           << "\": without one, first and last stage update their copies of "
+                                "model, got updates(")
+           << stringifyUpdates(pipeline.getUpdates())
+           << "): without one, first and last stage update their copies of "
               "the embedding at different times";
   StageOp first = layout.stages.front(), last = layout.stages.back();
   if (failed(checkModelStage(first, **model)) ||
@@ -295,12 +295,23 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   return schedule;
 }
 
+/// True if an action of the pipeline has a worker.
+static bool isScheduled(PipelineOp pipeline) {
+  Block &body = pipeline.getBody().front();
+  if (!body.getOps<WorkerOp>().empty())
+    return true;
+  for (auto section : body.getOps<SectionOp>())
+    for (auto action : section.getBody().getOps<ActionOp>())
+      return action.getWorker().has_value();
+  return false;
+}
+
 FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
   FailureOr<schedule::Problem> problem = problemOf(pipeline);
   if (failed(problem))
     return failure();
   schedule::Schedule schedule;
-  if (hasOrders(pipeline)) {
+  if (hasOrders(pipeline) && !isScheduled(pipeline)) {
     FailureOr<Orders> orders = readOrders(pipeline, *problem);
     if (failed(orders))
       return failure();

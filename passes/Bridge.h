@@ -77,10 +77,10 @@ schedule::Action actionOf(ActionOp op);
 /// and their bodies. Fails, with a diagnostic, where an action names no worker.
 mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
 
-/// What a pipeline is to do, and its order: that of its chimera.order ops where
-/// it has some, else that of its actions. Recomputation is part of the problem
-/// where the order has any: before chimera-recompute it has what a given order
-/// says, and where all of it could be left out none.
+/// What a pipeline is to do, and its order: that of its actions, or, where
+/// these have no worker yet, of its chimera.order ops. Recomputation is part of
+/// the problem where the order has any: before chimera-recompute it has what a
+/// given order says, and where all of it could be left out none.
 struct ScheduledProblem {
   schedule::Problem problem;
   schedule::Schedule schedule;

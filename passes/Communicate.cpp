@@ -8,6 +8,7 @@
 #include "passes/ActionTimes.h"
 #include "passes/Bridge.h"
 #include "passes/Described.h"
+#include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
 
@@ -261,7 +262,7 @@ void postWhenReady(Block &block, const ActionTimes &times) {
 
 LogicalResult communicate(PipelineOp pipeline, bool isOneStream) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
-  if (failed(sections))
+  if (failed(sections) || failed(refuseOrders(pipeline)))
     return failure();
   bool overlaps = stepsOverlap(*sections);
   FailureOr<Layout> layout;

@@ -97,6 +97,14 @@ void writeOrders(PipelineOp pipeline, const schedule::Problem &problem,
     builder.create<OrderOp>(loc, worker, text.write(schedule, worker));
 }
 
+LogicalResult refuseOrders(PipelineOp pipeline) {
+  for (auto line : pipeline.getBody().front().getOps<OrderOp>())
+    return line.emitOpError("expected no order beside a scheduled step, which "
+                            "has its own: run chimera-recompute where it has "
+                            "recomputes, else delete it");
+  return success();
+}
+
 void eraseOrders(PipelineOp pipeline) {
   for (auto line :
        llvm::make_early_inc_range(pipeline.getBody().front().getOps<OrderOp>()))

@@ -48,6 +48,10 @@ void writeOrders(PipelineOp pipeline, const schedule::Problem &problem,
 
 void eraseOrders(PipelineOp pipeline);
 
+/// Fails, with a diagnostic, where the pipeline still has orders: beside a step
+/// that is scheduled they say the same, or something else.
+mlir::LogicalResult refuseOrders(PipelineOp pipeline);
+
 } // namespace chimera
 
 #endif // CHIMERA_PASSES_ORDERS_H

@@ -302,8 +302,8 @@ struct Partition : impl::PartitionPassBase<Partition> {
       if (!isa<StageOp>(op) && !(isGiven && isa<DirectionOp, OrderOp>(op)))
         return op.emitOpError("expected a described pipeline, which has stages "
                               "at most, or directions and orders in place of "
-                              "its schedule: this one has been partitioned "
-                              "already");
+                              "schedule(NAME): this one has been partitioned "
+                              "already, or says both");
     FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
     if (failed(model))
       return failure();

@@ -237,6 +237,8 @@ LogicalResult recompute(PipelineOp pipeline) {
     if (failed(orders))
       return failure();
     given = std::move(orders->schedule);
+    if (given->workers == schedule::removeRecompute(*given).workers)
+      return refuseOrders(pipeline);
     eraseOrders(pipeline);
   }
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);

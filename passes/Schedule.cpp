@@ -187,6 +187,33 @@ private:
   std::vector<Value> sums; ///< so far, of each replica; null where none is
 };
 
+/// Where steps overlap, what sections hand on rests on all early recomputes
+/// being there, each straight before its backward.
+std::vector<schedule::Violation>
+misplacedRecomputes(const schedule::Problem &problem,
+                    const schedule::Schedule &schedule) {
+  std::vector<schedule::Violation> violations;
+  if (problem.updates == schedule::Updates::Flush || problem.recompute.empty())
+    return violations;
+  schedule::Schedule usual =
+      schedule::insertRecompute(problem, schedule::removeRecompute(schedule));
+  for (auto [w, row] : llvm::enumerate(schedule.workers)) {
+    const std::vector<schedule::Action> &expected = usual.workers[w];
+    size_t i = 0;
+    while (i < row.size() && i < expected.size() && row[i] == expected[i])
+      ++i;
+    if (i < expected.size())
+      violations.push_back(
+          {schedule::Violation::Constraint::Order,
+           "expected every recompute straight before its backward, where steps "
+           "overlap: " +
+               schedule::describe(expected[i]) + " here",
+           static_cast<int32_t>(w),
+           static_cast<int32_t>(std::min(i, row.size() - 1))});
+  }
+  return violations;
+}
+
 struct Schedule : impl::SchedulePassBase<Schedule> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
@@ -211,6 +238,8 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
       return pipeline.emitOpError(error);
     std::vector<schedule::Violation> violations =
         schedule::verify(problem, schedule);
+    if (violations.empty())
+      violations = misplacedRecomputes(problem, schedule);
     if (!violations.empty())
       return report(*readOrders(pipeline, problem), violations);
     // chimera-recompute inserts them.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Operands.h"
+#include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"
 
@@ -184,7 +185,7 @@ LogicalResult verify(PipelineOp pipeline) {
   if (failed(of))
     return failure();
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
-  if (failed(sections))
+  if (failed(sections) || failed(refuseOrders(pipeline)))
     return failure();
   FailureOr<Layout> layout = layoutOf(pipeline);
   FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);

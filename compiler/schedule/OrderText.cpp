@@ -111,6 +111,8 @@ private:
       if (order.overlaps)
         return fail(word, "expected no idle slots where steps overlap");
       slot += isDigit(next()) ? number() : 1;
+      if (slot > INT32_MAX)
+        fail(word, "expected less than 2^31 slots");
       line.saysSlots = true;
       return;
     }
@@ -170,8 +172,11 @@ private:
                                      })
               : held.size() != 1) {
       std::string stages;
-      for (const OrderText::Replica &replica : held)
+      for (const OrderText::Replica &replica :
+           held.first(std::min<size_t>(held.size(), 8)))
         stages += (stages.empty() ? "" : ", ") + std::to_string(replica.second);
+      if (held.size() > 8)
+        stages += ", …";
       std::string what = std::string(1, nameOfKind(action.kind)) +
                          std::to_string(action.microBatch % microBatches);
       fail(word,

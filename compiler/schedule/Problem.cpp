@@ -268,6 +268,11 @@ static std::string checkSteps(const Problem &problem) {
            "is "
            "ahead, got " +
            std::to_string(pipeline.microBatches.size());
+  for (int32_t w = 0; w < problem.workers; ++w)
+    if (std::ranges::find(pipeline.workers, w) == pipeline.workers.end())
+      return "expected a stage on each worker where steps overlap, got none on "
+             "worker " +
+             std::to_string(w);
   return {};
 }
 

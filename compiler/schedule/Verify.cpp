@@ -344,6 +344,7 @@ private:
     if (!fits)
       return report(Constraint::Period,
                     "expected a body in the order of each worker");
+    const size_t before = violations.size();
     enum Section : uint8_t { kPrologue, kBody, kEpilogue };
     std::vector<Section> sections(idAt.size(), kPrologue); // of each position
     for (size_t w = 0; w < schedule.workers.size(); ++w) {
@@ -383,6 +384,26 @@ private:
                      ", which it needs");
         return true;
       });
+    });
+    // What versions of weights are kept and what sections hand on rests on it.
+    if (violations.size() > before)
+      return;
+    forEachKnown([&](size_t w, const Action &action, int64_t id) {
+      bool isFirst = sections[positionOf[id]] == kPrologue;
+      int32_t ahead = stages - 1 - action.stage;
+      if (isFirst && action.kind != Kind::Forward)
+        report(Constraint::Period, positionOf[id],
+               onWorker(w) + "expected forwards alone before the body, got " +
+                   describe(action));
+      else if (action.kind == Kind::Forward &&
+               isFirst != (action.microBatch < ahead))
+        report(Constraint::Period, positionOf[id],
+               onWorker(w) + "expected " + std::to_string(ahead) +
+                   (ahead == 1 ? " forward" : " forwards") + " of stage " +
+                   std::to_string(action.stage) +
+                   " before the body, which it is "
+                   "ahead of its backwards, got " +
+                   describe(action) + (isFirst ? " there" : " behind it"));
     });
   }
 

@@ -54,6 +54,7 @@ void Interpreter::findEvaluated() {
 
 void Interpreter::evaluate() {
   beginEvaluation();
+  leaveSections(); // of a rank that has nothing to evaluate
   while (next())
     advance();
   finish();

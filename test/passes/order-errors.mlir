@@ -245,3 +245,50 @@ chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
   chimera.order 2 "F0 | F1 B0 | B0"
   chimera.order 3 "| F0 B0 | F0 B0"
 }
+
+// -----
+
+// More forwards before the body than the stage is ahead of its backwards.
+// CHECK: 'chimera.order' op worker 0: expected 0 forwards of stage 0 before the body, which it is ahead of its backwards, got forward of pipeline 0, stage 0, micro-batch 0 there
+chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 | B0 F1 | B0"
+}
+
+// -----
+
+// A worker without a stage where steps overlap.
+// CHECK: 'chimera.pipeline' op expected a stage on each worker where steps overlap, got none on worker 0
+chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
+  chimera.direction 0 down on [1, 1] micro_batches [0, 1]
+  chimera.order 0 "| |"
+  chimera.order 1 "0F0 | 1F0 0F1 1B0 0B0 0F2 1F1 1B1 0B1 | 1F0 0F1 1B0 0B0 1F1 1B1 0B1"
+}
+
+// -----
+
+// A recompute that is missing where steps overlap.
+// CHECK: 'chimera.order' op expected every recompute straight before its backward, where steps overlap: backward of pipeline 0, stage 0, micro-batch 1 here
+chimera.pipeline @p stages(2) micro_batches(1) updates(each_step) recompute(all) {
+  chimera.direction 0 down on [0, 1] micro_batches [0]
+  chimera.order 0 "F0 | B0 F1 | R0 B0"
+  chimera.order 1 "| F0 B0 | F0 B0"
+}
+
+// -----
+
+// Slots beyond what can be read again.
+// CHECK: 'chimera.order' op expected less than 2^31 slots
+chimera.pipeline @p stages(1) micro_batches(1) {
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 ".2147483647 .2147483647 F0 B0"
+}
+
+// -----
+
+// A schedule's name and an order.
+// CHECK: 'chimera.direction' op expected a described pipeline, which has stages at most, or directions and orders in place of schedule(NAME): this one has been partitioned already, or says both
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0 B0"
+}

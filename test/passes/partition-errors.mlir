@@ -232,7 +232,7 @@ chimera.pipeline @p stages(2) micro_batches(4)
 // -----
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
-// expected-error@below {{expected a schedule with a flush for a tied model, got "pipedream": without one, first and last stage update their copies of the embedding at different times}}
+// expected-error@below {{expected a schedule with a flush for a tied model, got updates(each_micro_batch): without one, first and last stage update their copies of the embedding at different times}}
 chimera.pipeline @p of @m stages(2) micro_batches(4) schedule("pipedream")
 
 // -----

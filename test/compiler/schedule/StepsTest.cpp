@@ -257,6 +257,10 @@ TEST(Steps, AreChecked) {
   EXPECT_EQ(check(problem),
             "expected at least 3 micro-batches a step where steps overlap, "
             "which the first stage is ahead, got 2");
+  problem = makeCase("pipedream", 2, 2).problem;
+  problem.pipelines[0].workers = {1, 1};
+  EXPECT_EQ(check(problem), "expected a stage on each worker where steps "
+                            "overlap, got none on worker 0");
   problem = makeCase("chimera", 2, 2).problem;
   problem.updates = Updates::EachStep;
   problem.steps = 2;
@@ -318,6 +322,17 @@ TEST(VerifySteps, Period) {
             "body or in it, got 1 there\n"
             "expected backward of pipeline 0, stage 0, micro-batch 0 before "
             "the body or in it, got 1 there\n");
+  // One forward more than the stage is ahead.
+  c = makeCase("pipedream", 1, 1);
+  c.schedule.workers[0] = {{Kind::Forward, 0, 0, 0},
+                           {Kind::Backward, 0, 0, 0},
+                           {Kind::Forward, 0, 0, 1},
+                           {Kind::Backward, 0, 0, 1}};
+  c.schedule.bodies = {{1, 3}};
+  EXPECT_EQ(violations(c, Period),
+            "worker 0: expected 0 forwards of stage 0 before the body, which "
+            "it is ahead of its backwards, got forward of pipeline 0, stage 0, "
+            "micro-batch 0 there\n");
   c = makeCase("pipedream", 2, 2);
   c.problem.steps = 3;
   EXPECT_EQ(violations(c, Period), "expected no bodies for 3 steps: two have "
