@@ -328,7 +328,12 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
     `stage` $stage (`tied` $tied^)? `width` $width `(` $summands `)` attr-dict
     `:` functional-type($summands, $sums)
   }];
-  let extraClassDeclaration = Chimera_StageOfContribution;
+  let extraClassDeclaration = Chimera_StageOfContribution # [{
+    /// True if it sums losses, else gradients.
+    bool sumsLosses() {
+      return ::mlir::isa<LossType>(getSummands().front().getType());
+    }
+  }];
   let hasVerifier = 1;
 }
 

@@ -126,21 +126,18 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
 /// its losses to one all-reduce, as operands.
 static LogicalResult verifySize(PipelineOp pipeline,
                                 const schedule::Problem &problem) {
-  int64_t parts = 1;
   std::map<int32_t, size_t> losses; // of each worker
-  for (const schedule::Pipeline &laid : problem.pipelines) {
-    parts = std::max<int64_t>(parts, laid.backwardParts);
+  for (const schedule::Pipeline &laid : problem.pipelines)
     losses[laid.workers.back()] += laid.microBatches.size();
-  }
   for (auto [worker, count] : losses)
     if (count > UINT16_MAX)
       return pipeline.emitOpError("expected at most ")
              << UINT16_MAX
              << " micro-batches whose losses one worker makes, got " << count
              << " on worker " << worker;
-  return pipeline.verifyActions(problem.steps, parts,
-                                pipeline.getSplitBackward() ||
-                                    problem.splits.any());
+  return pipeline.verifyActions(
+      problem.steps, schedule::mostParts(problem.pipelines),
+      pipeline.getSplitBackward() || problem.splits.any());
 }
 
 FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,

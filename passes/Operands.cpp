@@ -257,7 +257,7 @@ private:
 
   /// The losses of all micro-batches in their order, in which they are folded.
   void verifyLosses(AllReduceOp reduce) {
-    if (!isa<LossType>(reduce.getSummands().front().getType()))
+    if (!reduce.sumsLosses())
       return;
     if (reduction && ++found <= kMost)
       refuseSecond(reduce, reduction, "one all-reduce of the losses");

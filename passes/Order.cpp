@@ -36,8 +36,7 @@ bool standsAmongActions(Operation &op, schedule::Updates updates) {
   if (updates != schedule::Updates::EachMicroBatch)
     return false;
   auto reduce = dyn_cast<AllReduceOp>(op);
-  return isa<OptimizerStepOp>(op) ||
-         (reduce && !isa<LossType>(reduce.getSummands().front().getType()));
+  return isa<OptimizerStepOp>(op) || (reduce && !reduce.sumsLosses());
 }
 
 SmallVector<Operation *, 2> updateOf(Value sum) {

@@ -197,14 +197,6 @@ void makeDirections(PipelineOp pipeline,
   }
 }
 
-/// The most parts of a micro-batch that a backward is cut into.
-int64_t partsOf(const std::vector<schedule::Pipeline> &laid) {
-  int32_t parts = 1;
-  for (const schedule::Pipeline &direction : laid)
-    parts = std::max(parts, direction.backwardParts);
-  return parts;
-}
-
 /// A part holds whole samples, and its gradient whole bytes.
 LogicalResult checkParts(PipelineOp pipeline, int64_t parts) {
   if (pipeline.getModel() && pipeline.getMicroBatchSize() % parts != 0)
@@ -329,7 +321,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
       plan = std::move(*made);
       pipeline.setUpdates(static_cast<Updates>(plan->updates));
       makeDirections(pipeline, plan->pipelines);
-      parts = partsOf(plan->pipelines);
+      parts = schedule::mostParts(plan->pipelines);
       // No part of a backward takes no time.
       if (parts > 1 && failed(makeStages()))
         return failure();

@@ -50,10 +50,6 @@ ActionOp makerOf(Value summand) {
   return summand.getDefiningOp<ActionOp>();
 }
 
-bool sumsLosses(AllReduceOp reduce) {
-  return isa<LossType>(reduce.getSummands().front().getType());
-}
-
 /// The order of the actions whose results all-reduces sum, as far as it takes
 /// to know each worker's last in each all-reduce. The block would number all of
 /// its ops, of which these are among the last, but for the losses.
@@ -92,7 +88,7 @@ private:
 
 FailureOr<Reduction> reductionOf(AllReduceOp reduce,
                                  const ContributionOrder &order) {
-  if (sumsLosses(reduce) && !reduce->use_empty())
+  if (reduce.sumsLosses() && !reduce->use_empty())
     return reduce.emitOpError("expected no use of the sum of the losses");
   Reduction result{reduce, {}, {}, {}, nullptr};
   DenseMap<uint32_t, size_t> partOf; // of each worker
@@ -104,7 +100,7 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
     uint32_t worker = *action.getWorker();
     result.workers.push_back(worker);
     // The losses of micro-batches that one forward covers are its results.
-    result.keys.push_back(sumsLosses(reduce)
+    result.keys.push_back(reduce.sumsLosses()
                               ? action.getMicroBatch() +
                                     cast<OpResult>(summand).getResultNumber()
                               : action.getPipeline());
@@ -163,7 +159,7 @@ public:
 private:
   LogicalResult checkBuckets(AllReduceOp reduce) const {
     constexpr int64_t kMost = UINT16_MAX;
-    if (sumsLosses(reduce))
+    if (reduce.sumsLosses())
       return success();
     int64_t bytes =
         cast<SizedType>(reduce.getSummands().front().getType()).getBytes();
@@ -182,7 +178,7 @@ private:
     auto sharesSum = [&](const Part &part) {
       return part.operands.size() > 1 && !reduce.getTied();
     };
-    if (sumsLosses(reduce) || llvm::any_of(reduction.parts, sharesSum))
+    if (reduce.sumsLosses() || llvm::any_of(reduction.parts, sharesSum))
       return {whole};
     auto [count, each, last] =
         schedule::bucketsOf(cast<SizedType>(whole).getBytes(), bucketBytes);
@@ -309,7 +305,7 @@ private:
     OpBuilder builder(reduce.getContext());
     for (Part &part : reduction.parts) {
       Operation *first = nullptr;
-      if (!sumsLosses(reduce))
+      if (!reduce.sumsLosses())
         for (unsigned index : part.operands)
           for (Operation *user : reduce.getSums()[index].getUsers())
             if (!first || user->isBeforeInBlock(first))
@@ -325,7 +321,7 @@ private:
                                 start.getTransfer(), workerOf(builder, part),
                                 DenseI32ArrayAttr())
                 .getValue());
-      if (sumsLosses(reduce))
+      if (reduce.sumsLosses())
         continue;
       // Joined last, the first leaves the sums to the others until then.
       for (size_t k = part.operands.size(); k-- > 0;)

@@ -159,14 +159,6 @@ int64_t Times::wholeBackward() const {
   return backward > 0 ? backward : multiply(2, forward);
 }
 
-/// The most parts of a backward.
-static int64_t mostParts(const schedule::Problem &problem) {
-  int64_t parts = 1;
-  for (const schedule::Pipeline &pipeline : problem.pipelines)
-    parts = std::max<int64_t>(parts, pipeline.backwardParts);
-  return parts;
-}
-
 int64_t Times::refinement(const schedule::Problem &problem) const {
   if (perUnit == 1 || source->stages)
     return 1;
@@ -176,7 +168,7 @@ int64_t Times::refinement(const schedule::Problem &problem) const {
     parts &= -parts;
     factor = std::max(factor, parts / std::gcd(parts, time));
   };
-  int64_t parts = mostParts(problem);
+  int64_t parts = schedule::mostParts(problem.pipelines);
   bool isSplit = problem.splits.any();
   bool halves = isSplit && weightGradient == 0;
   cutInto(halves ? 2 * parts : parts, wholeBackward());
@@ -198,7 +190,7 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
   }
   if (areUnset()) {
     // Every action takes one unit, and so does each part of one.
-    int64_t parts = mostParts(problem);
+    int64_t parts = schedule::mostParts(problem.pipelines);
     for (schedule::StageCost &cost : problem.stages)
       cost = {1, parts, parts, parts, parts};
     return;

@@ -23,8 +23,7 @@ class Walk {
 public:
   Walk(const Problem &problem, std::span<const Action> order)
       : problem(problem), order(order) {
-    for (const Pipeline &pipeline : problem.pipelines)
-      parts = std::max(parts, pipeline.backwardParts);
+    parts = mostParts(problem.pipelines);
     inPieces =
         parts > 1 || std::ranges::any_of(problem.recompute, [](auto how) {
           return how != Recompute::None;

@@ -20,6 +20,13 @@ int32_t Problem::microBatches() const {
   return static_cast<int32_t>(count);
 }
 
+int32_t mostParts(const std::vector<Pipeline> &pipelines) {
+  int32_t parts = 1;
+  for (const Pipeline &pipeline : pipelines)
+    parts = std::max(parts, pipeline.backwardParts);
+  return parts;
+}
+
 bool Splits::any() const {
   return cells.empty() ? uniform
                        : std::ranges::find(cells, true) != cells.end();
@@ -78,9 +85,7 @@ static int64_t allMicroBatches(const Problem &problem) {
 /// True if the problem's times, one after another with a message behind each,
 /// are below kMost: no schedule's makespan overflows.
 static bool timesFit(const Problem &problem) {
-  int64_t parts = 1;
-  for (const Pipeline &pipeline : problem.pipelines)
-    parts = std::max<int64_t>(parts, pipeline.backwardParts);
+  int64_t parts = mostParts(problem.pipelines);
   std::vector<int64_t> times;
   for (size_t s = 0; s < problem.stages.size(); ++s) {
     const StageCost &cost = problem.stages[s];

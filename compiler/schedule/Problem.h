@@ -120,6 +120,9 @@ struct Pipeline {
   bool operator==(const Pipeline &) const = default;
 };
 
+/// The most parts that a backward of any of them is cut into.
+int32_t mostParts(const std::vector<Pipeline> &pipelines);
+
 /// What is to run and on what, whoever decides where and in which order.
 struct Workload {
   int32_t workers = 0;

@@ -50,12 +50,11 @@ ActionIds::ActionIds(const Problem &problem)
       microBatches(problem.microBatches() * problem.steps),
       splits(problem.splits), isSplit(splits.any()),
       isMixed(isSplit && splits.anyWhole()), covers(microBatches) {
-  int32_t parts = 1;
+  const int32_t parts = mostParts(problem.pipelines);
   int64_t pieces = 0;
   for (size_t p = 0; p < problem.pipelines.size(); ++p) {
     const Pipeline &pipeline = problem.pipelines[p];
     auto own = static_cast<uint8_t>(pipeline.backwardParts);
-    parts = std::max(parts, pipeline.backwardParts);
     for (int32_t step = 0; step < problem.steps; ++step) {
       size_t range = 0;
       int32_t left = 0, first = 0, count = 1;

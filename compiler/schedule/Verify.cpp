@@ -8,7 +8,7 @@
 #include "compiler/schedule/Verify.h"
 
 #include "compiler/schedule/Memory.h"
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/PlacedActions.h"
 
 #include <algorithm>
 
@@ -18,19 +18,9 @@ namespace {
 
 using Constraint = Violation::Constraint;
 
-/// The actions are numbered as they stand, one worker after another: their
-/// *position*.
-class Verifier {
+class Verifier : private PlacedActions {
 public:
-  Verifier(const Problem &problem, const Schedule &schedule)
-      : problem(problem), schedule(schedule), ids(problem),
-        stages(static_cast<int32_t>(problem.stages.size())),
-        positionOf(ids.count(), kNowhere) {
-    first.push_back(0);
-    for (const std::vector<Action> &order : schedule.workers)
-      first.push_back(first.back() + std::ssize(order));
-    idAt.assign(first.back(), kNoAction);
-  }
+  using PlacedActions::PlacedActions;
 
   std::vector<Violation> run() {
     checkActions();
@@ -44,32 +34,12 @@ public:
     if (schedule.hasSlots())
       checkSlots();
     checkMemory();
-    if (problem.updates != Updates::Flush) {
-      checkPeriod();
-      checkVersions();
-    }
+    if (problem.updates != Updates::Flush)
+      return verifySteps(std::move(*this));
     return std::move(violations);
   }
 
 private:
-  static constexpr int64_t kNowhere = -1;
-  static constexpr int64_t kNoAction = -1;
-
-  void report(Constraint constraint, std::string message) {
-    violations.push_back({constraint, std::move(message)});
-  }
-  /// About the action at `position`.
-  void report(Constraint constraint, int64_t position, std::string message) {
-    size_t w = workerAt(position);
-    violations.push_back({constraint, std::move(message),
-                          static_cast<int32_t>(w),
-                          static_cast<int32_t>(position - first[w])});
-  }
-  static std::string onWorker(size_t worker) {
-    return "worker " + std::to_string(worker) + ": ";
-  }
-  std::string describeId(int64_t id) const { return describe(ids.action(id)); }
-
   void checkActions() {
     if (schedule.workers.size() != static_cast<size_t>(problem.workers))
       report(Constraint::Placement,
@@ -137,44 +107,6 @@ private:
         violations.push_back({Constraint::Missing,
                               describeId(id) + " is missing",
                               static_cast<int32_t>(placeOf(ids.action(id)))});
-  }
-
-  /// Calls `visit(worker, action, id)` for each action that the problem knows,
-  /// where it stands first.
-  template <typename Visit> void forEachKnown(Visit visit) const {
-    for (size_t w = 0; w < schedule.workers.size(); ++w)
-      for (size_t i = 0; i < schedule.workers[w].size(); ++i)
-        if (int64_t id = idAt[first[w] + i]; id != kNoAction)
-          visit(w, schedule.workers[w][i], id);
-  }
-
-  /// Calls `visit(id)` for each action that `action`, number `own`, depends on,
-  /// until one gives false; gives false then too. The simulator has a reading
-  /// of this rule of its own, on purpose: what one of them gets wrong the other
-  /// shows, so neither calls the other's.
-  template <typename Visit>
-  bool forEachNeed(const Action &action, int64_t own, Visit visit) const {
-    using Ids = ActionIds;
-    int32_t s = action.stage, m = action.microBatch, part = action.part;
-    auto gradient = [&](int64_t backward) {
-      return s + 1 == stages || visit(ids.onward(backward, 1));
-    };
-    switch (action.kind) {
-    case Kind::Forward:
-      return s == 0 || visit(ids.onward(own, -1));
-    case Kind::Backward:
-    case Kind::InputGradient:
-      return visit(ids.at(Ids::kForward, s, m)) && gradient(own) &&
-             (problem.recomputeOf(s) == Recompute::None ||
-              visit(ids.at(Ids::kRecompute, s, m, part)));
-    case Kind::WeightGradient:
-      return visit(ids.at(Ids::kBackward, s, m, part));
-    case Kind::Recompute:
-      return visit(ids.at(Ids::kForward, s, m)) &&
-             (problem.recomputeOf(s) != Recompute::Fused ||
-              gradient(ids.at(Ids::kBackward, s, m, part)));
-    }
-    return true;
   }
 
   /// True if the action `id` stands behind `position` on the worker that holds
@@ -280,11 +212,6 @@ private:
                    " never gets to");
   }
 
-  size_t workerAt(int64_t position) const {
-    return std::upper_bound(first.begin(), first.end(), position) -
-           first.begin() - 1;
-  }
-
   /// Slots ascend on each worker and a dependency never points to its own or a
   /// later slot.
   void checkSlots() {
@@ -323,150 +250,6 @@ private:
       }
   }
 
-  /// Of two steps, the body runs one of each pair of actions that differ by a
-  /// step, so that each is run once however many bodies there are; and no
-  /// section needs what a later one runs, so that sections follow each other
-  /// without waiting in a circle.
-  void checkPeriod() {
-    if (problem.steps != 2) {
-      if (!schedule.bodies.empty())
-        report(Constraint::Period, "expected no bodies for " +
-                                       std::to_string(problem.steps) +
-                                       " steps: two have them");
-      return;
-    }
-    bool fits = schedule.bodies.size() == schedule.workers.size();
-    for (size_t w = 0; fits && w < schedule.workers.size(); ++w) {
-      auto [begin, end] = schedule.bodies[w];
-      fits = begin >= 0 && begin <= end &&
-             end <= static_cast<int64_t>(schedule.workers[w].size());
-    }
-    if (!fits)
-      return report(Constraint::Period,
-                    "expected a body in the order of each worker");
-    const size_t before = violations.size();
-    enum Section : uint8_t { kPrologue, kBody, kEpilogue };
-    std::vector<Section> sections(idAt.size(), kPrologue); // of each position
-    for (size_t w = 0; w < schedule.workers.size(); ++w) {
-      auto begin = sections.begin() + first[w];
-      std::fill(begin + schedule.bodies[w].begin,
-                begin + schedule.bodies[w].end, kBody);
-      std::fill(begin + schedule.bodies[w].end, sections.begin() + first[w + 1],
-                kEpilogue);
-    }
-    forEachKnown([&](size_t, const Action &action, int64_t id) {
-      Action later = action;
-      later.microBatch += problem.microBatches();
-      std::optional<int64_t> next = ids.find(later);
-      // What is missing is another violation, or may be.
-      if (!next || positionOf[*next] == kNowhere)
-        return;
-      Section here = sections[positionOf[id]];
-      Section there = sections[positionOf[*next]];
-      if ((here == kBody) == (there == kBody))
-        report(Constraint::Period, positionOf[id],
-               "expected the body to run " + describe(action) + " or " +
-                   std::to_string(later.microBatch) + ", got " +
-                   (here == kBody ? "both" : "neither"));
-      else if (here == kEpilogue || there == kPrologue)
-        report(Constraint::Period, positionOf[id],
-               "expected " + describe(action) +
-                   " before the body or in it, got " +
-                   std::to_string(later.microBatch) + " there");
-    });
-    forEachKnown([&](size_t w, const Action &action, int64_t id) {
-      forEachNeed(action, id, [&](int64_t need) {
-        if (positionOf[need] != kNowhere &&
-            sections[positionOf[need]] > sections[positionOf[id]])
-          report(Constraint::Period, positionOf[id],
-                 onWorker(w) + describe(action) +
-                     " stands in a section before that of " + describeId(need) +
-                     ", which it needs");
-        return true;
-      });
-    });
-    // What versions of weights are kept and what sections hand on rests on it.
-    if (violations.size() > before)
-      return;
-    forEachKnown([&](size_t w, const Action &action, int64_t id) {
-      bool isFirst = sections[positionOf[id]] == kPrologue;
-      int32_t ahead = stages - 1 - action.stage;
-      if (isFirst && action.kind != Kind::Forward)
-        report(Constraint::Period, positionOf[id],
-               onWorker(w) + "expected forwards alone before the body, got " +
-                   describe(action));
-      else if (action.kind == Kind::Forward &&
-               isFirst != (action.microBatch < ahead))
-        report(Constraint::Period, positionOf[id],
-               onWorker(w) + "expected " + std::to_string(ahead) +
-                   (ahead == 1 ? " forward" : " forwards") + " of stage " +
-                   std::to_string(action.stage) +
-                   " before the body, which it is "
-                   "ahead of its backwards, got " +
-                   describe(action) + (isFirst ? " there" : " behind it"));
-    });
-  }
-
-  /// Runs each stage's updates as its worker does: after each micro-batch's
-  /// last gradient, or after a step's.
-  void checkVersions() {
-    struct Replica {
-      int64_t updates = 0;
-      std::vector<bool> done = {}; ///< micro-batches whose gradients are there
-      int64_t inOrder = 0;         ///< all before this are done
-    };
-    int64_t each =
-        problem.updates == Updates::EachStep ? problem.microBatches() : 1;
-    for (size_t w = 0; w < schedule.workers.size(); ++w) {
-      std::vector<Replica> replicas(stages);
-      for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
-        int64_t position = first[w] + static_cast<int64_t>(i);
-        if (idAt[position] == kNoAction)
-          continue;
-        const Action &action = schedule.workers[w][i];
-        Replica &replica = replicas[action.stage];
-        if (action.kind == Kind::Forward)
-          checkVersion(w, position, action, replica.updates);
-        if (action.kind != Kind::Backward &&
-            action.kind != Kind::WeightGradient)
-          continue;
-        replica.done.resize(static_cast<size_t>(problem.microBatches()) *
-                            problem.steps);
-        if (each == 1 && action.microBatch != replica.inOrder)
-          report(Constraint::Versions, position,
-                 onWorker(w) + "expected the update of micro-batch " +
-                     std::to_string(replica.inOrder) + " on stage " +
-                     std::to_string(action.stage) + " next, got that of " +
-                     std::to_string(action.microBatch));
-        replica.done[action.microBatch] = true;
-        while (replica.inOrder < std::ssize(replica.done) &&
-               replica.done[replica.inOrder])
-          ++replica.inOrder;
-        replica.updates =
-            each == 1 ? replica.updates + 1 : replica.inOrder / each;
-        int64_t oldest = weightVersion(problem, action.stage, replica.inOrder);
-        int64_t most = weightVersions(problem, action.stage);
-        if (replica.updates - oldest + 1 > most)
-          report(Constraint::Versions, position,
-                 onWorker(w) + "expected at most " + std::to_string(most) +
-                     " versions of stage " + std::to_string(action.stage) +
-                     ", got " + std::to_string(replica.updates - oldest + 1) +
-                     " behind " + describe(action));
-      }
-    }
-  }
-
-  void checkVersion(size_t worker, int64_t position, const Action &forward,
-                    int64_t updates) {
-    int64_t version = weightVersion(problem, forward.stage, forward.microBatch);
-    if (updates < version)
-      report(Constraint::Versions, position,
-             onWorker(worker) + describe(forward) +
-                 " reads the weights after " + std::to_string(version) +
-                 " updates, but only " + std::to_string(updates) +
-                 " stand before it");
-  }
-
   void checkMemory() {
     size_t workers =
         std::min(problem.memoryCaps.size(), schedule.workers.size());
@@ -494,20 +277,9 @@ private:
     }
   }
 
-  const Problem &problem;
-  const Schedule &schedule;
-  ActionIds ids;
-  int32_t stages;
-  /// Position of each action, kNowhere where it stands nowhere.
-  std::vector<int64_t> positionOf;
-  /// The action at each position, kNoAction where it is unknown or a repeat.
-  std::vector<int64_t> idAt;
   /// Actions of the problem that stand somewhere, and how many of those have
   /// to.
   int64_t placed = 0, required = 0;
-  /// Position of each worker's first action, and the number of positions.
-  std::vector<int64_t> first;
-  std::vector<Violation> violations;
 };
 
 } // namespace

@@ -1,0 +1,118 @@
+//===- PlacedActions.h - Where an order's actions stand ---------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the checks of a schedule share: which action stands where, what each
+// needs, and the violations that are found.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_PLACEDACTIONS_H
+#define CHIMERA_COMPILER_SCHEDULE_PLACEDACTIONS_H
+
+#include "compiler/schedule/Verify.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+
+/// The actions are numbered as they stand, one worker after another: their
+/// *position*.
+struct PlacedActions {
+  using Constraint = Violation::Constraint;
+
+  static constexpr int64_t kNowhere = -1;
+  static constexpr int64_t kNoAction = -1;
+
+  PlacedActions(const Problem &problem, const Schedule &schedule)
+      : problem(problem), schedule(schedule), ids(problem),
+        stages(static_cast<int32_t>(problem.stages.size())),
+        positionOf(ids.count(), kNowhere) {
+    first.push_back(0);
+    for (const std::vector<Action> &order : schedule.workers)
+      first.push_back(first.back() + std::ssize(order));
+    idAt.assign(first.back(), kNoAction);
+  }
+
+  void report(Constraint constraint, std::string message) {
+    violations.push_back({constraint, std::move(message)});
+  }
+  /// About the action at `position`.
+  void report(Constraint constraint, int64_t position, std::string message) {
+    size_t w = workerAt(position);
+    violations.push_back({constraint, std::move(message),
+                          static_cast<int32_t>(w),
+                          static_cast<int32_t>(position - first[w])});
+  }
+  static std::string onWorker(size_t worker) {
+    return "worker " + std::to_string(worker) + ": ";
+  }
+  std::string describeId(int64_t id) const { return describe(ids.action(id)); }
+
+  size_t workerAt(int64_t position) const {
+    return std::upper_bound(first.begin(), first.end(), position) -
+           first.begin() - 1;
+  }
+
+  /// Calls `visit(worker, action, id)` for each action that the problem knows,
+  /// where it stands first.
+  template <typename Visit> void forEachKnown(Visit visit) const {
+    for (size_t w = 0; w < schedule.workers.size(); ++w)
+      for (size_t i = 0; i < schedule.workers[w].size(); ++i)
+        if (int64_t id = idAt[first[w] + i]; id != kNoAction)
+          visit(w, schedule.workers[w][i], id);
+  }
+
+  /// Calls `visit(id)` for each action that `action`, number `own`, depends on,
+  /// until one gives false; gives false then too. The simulator has a reading
+  /// of this rule of its own, on purpose: what one of them gets wrong the other
+  /// shows, so neither calls the other's.
+  template <typename Visit>
+  bool forEachNeed(const Action &action, int64_t own, Visit visit) const {
+    using Ids = ActionIds;
+    int32_t s = action.stage, m = action.microBatch, part = action.part;
+    auto gradient = [&](int64_t backward) {
+      return s + 1 == stages || visit(ids.onward(backward, 1));
+    };
+    switch (action.kind) {
+    case Kind::Forward:
+      return s == 0 || visit(ids.onward(own, -1));
+    case Kind::Backward:
+    case Kind::InputGradient:
+      return visit(ids.at(Ids::kForward, s, m)) && gradient(own) &&
+             (problem.recomputeOf(s) == Recompute::None ||
+              visit(ids.at(Ids::kRecompute, s, m, part)));
+    case Kind::WeightGradient:
+      return visit(ids.at(Ids::kBackward, s, m, part));
+    case Kind::Recompute:
+      return visit(ids.at(Ids::kForward, s, m)) &&
+             (problem.recomputeOf(s) != Recompute::Fused ||
+              gradient(ids.at(Ids::kBackward, s, m, part)));
+    }
+    return true;
+  }
+
+  const Problem &problem;
+  const Schedule &schedule;
+  ActionIds ids;
+  int32_t stages;
+  /// Position of each action, kNowhere where it stands nowhere.
+  std::vector<int64_t> positionOf;
+  /// The action at each position, kNoAction where it is unknown or a repeat.
+  std::vector<int64_t> idAt;
+  /// Position of each worker's first action, and the number of positions.
+  std::vector<int64_t> first;
+  std::vector<Violation> violations;
+};
+
+/// The violations so far, and those of what holds of steps that overlap alone:
+/// that bodies repeat, what stands before them, and which versions of weights
+/// are read. Requires that it is known where each action stands.
+std::vector<Violation> verifySteps(PlacedActions &&actions);
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_PLACEDACTIONS_H
