@@ -24,8 +24,8 @@ text=${1:-$work/fortunes.txt}
 
 cat >"$work/train.mlir" <<'MLIR'
 chimera.model @bert exported("package")
-chimera.training @training learning_rate(1.0e-3)
-chimera.pipeline @train of @bert with @training stages(4) micro_batches(4) schedule("chimera")
+chimera.training @adamw learning_rate(1.0e-3)
+chimera.pipeline @train of @bert with @adamw stages(4) micro_batches(4) schedule("chimera")
     micro_batch_size(8)
 MLIR
 "$bin/chimera-compile" "$work/train.mlir" --timeline -o "$work/train.chimera"

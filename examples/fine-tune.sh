@@ -22,8 +22,8 @@ trap 'rm -rf "$work"' EXIT
   "source=$model" "context=${CONTEXT:-128}" samples=2 --no-values -o "$work/package"
 cat >"$work/train.mlir" <<MLIR
 chimera.model @tuned exported("package")
-chimera.training @training learning_rate(5.0e-5)
-chimera.pipeline @train of @tuned with @training stages(${RANKS:-4}) micro_batches(4)
+chimera.training @adamw learning_rate(5.0e-5)
+chimera.pipeline @train of @tuned with @adamw stages(${RANKS:-4}) micro_batches(4)
     schedule("chimera") micro_batch_size(2)
 MLIR
 "$bin/chimera-compile" "$work/train.mlir" -o "$work/train.chimera"

@@ -2,6 +2,6 @@
 // copies of the model, one laid down the workers and one up.
 chimera.model @small gpt2 layers(4) heads(4) width(128) context(128)
     vocabulary(256)
-chimera.training @training learning_rate(2.0e-3)
-chimera.pipeline @train of @small with @training stages(4) micro_batches(4)
+chimera.training @adamw learning_rate(2.0e-3)
+chimera.pipeline @train of @small with @adamw stages(4) micro_batches(4)
     schedule("chimera") micro_batch_size(8)
