@@ -78,7 +78,9 @@ private:
       error = TextError{place, std::move(message)};
   }
   void failWord() {
-    size_t end = std::min(text.find_first_of(" \t", word), text.size());
+    constexpr size_t kMost = 40; // of a word that may be the whole line
+    size_t end =
+        std::min({text.find_first_of(" \t", word), text.size(), word + kMost});
     fail(word,
          "expected a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
          "(a range), B0.1 (a part), .3 (idle slots) or |, got " +
@@ -130,9 +132,9 @@ private:
     else if (take('.'))
       part = number();
     // The range ends where the forward's number, as it stands here, says.
-    std::optional<int32_t> count;
+    std::optional<int64_t> count;
     if (last)
-      count = *last - action.microBatch + 1;
+      count = int64_t{*last} - action.microBatch + 1;
     if (error || !place(action, stage) || !cover(action, count, part))
       return;
     line.actions.push_back(action);
@@ -202,7 +204,7 @@ private:
   }
 
   /// Takes the range of a forward or the part of another action.
-  bool cover(Action &action, std::optional<int32_t> given,
+  bool cover(Action &action, std::optional<int64_t> given,
              std::optional<int32_t> part) {
     int32_t own = action.microBatch % microBatches;
     std::string name = nameOfKind(action.kind) + std::to_string(own);

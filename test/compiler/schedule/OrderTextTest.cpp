@@ -118,6 +118,8 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
   refuse(c, 0, "F0 1F1", 3,
          "expected a stage that worker 0 has of pipeline 0 (0), got 1");
   refuse(c, 0, "F0 .2147483647 .2", 3, "expected less than 2^31 slots");
+  refuse(c, 0, "F0-2147483647", 0, "expected F0 alone");
+  refuse(c, 0, std::string(100, 'F'), 0, "got " + std::string(40, 'F'));
   refuse(c, 0, "F0-1", 0, "expected F0 alone");
   refuse(c, 0, "F0 B0.0", 3, "expected B0 alone");
   refuse(c, 0, "F0 B0-1", 3, "expected B0 alone");
