@@ -29,6 +29,7 @@ ValueKind kindOf(Type type) {
       .Case([](ActivationType) { return ValueKind::Activation; })
       .Case([](GradientType) { return ValueKind::Gradient; })
       .Case([](StashType) { return ValueKind::Stash; })
+      .Case([](WeightStashType) { return ValueKind::WeightStash; })
       .Case([](LossType) { return ValueKind::Loss; })
       .Case([](WeightsType) { return ValueKind::Weights; })
       .Case([](WeightGradientType) { return ValueKind::WeightGradient; })
@@ -208,7 +209,8 @@ private:
           return ofAction(o, Opcode::Backward, o.getNewSum().getType());
         })
         .Case([](InputGradientOp o) {
-          return ofAction(o, Opcode::InputGradient, o.getRest().getType());
+          return ofAction(o, Opcode::InputGradient,
+                          o.getWeightStash().getType());
         })
         .Case([](WeightGradientOp o) {
           return ofAction(o, Opcode::WeightGradient, o.getNewSum().getType());

@@ -50,8 +50,8 @@ template <size_t N> struct Fields {
 constexpr Fields<5> kCostFields = {
     {"forward", "backward", "input_gradient", "weight_gradient", "recompute"},
     2};
-constexpr Fields<5> kBytesFields = {
-    {"weights", "optimizer", "stash", "boundary", "copy"}, 4};
+constexpr Fields<6> kBytesFields = {
+    {"weights", "optimizer", "stash", "boundary", "copy", "weight_stash"}, 4};
 constexpr Fields<6> kLinkFields = {{"latency", "latency_per_mib", "send",
                                     "send_per_mib", "receive",
                                     "receive_per_mib"},
@@ -75,16 +75,16 @@ void CostAttr::print(AsmPrinter &printer) const {
 
 Attribute BytesAttr::parse(AsmParser &parser, Type) {
   SMLoc at = parser.getCurrentLocation();
-  int64_t v[5] = {};
+  int64_t v[6] = {};
   if (kBytesFields.parse(parser, v))
     return {};
   return parser.getChecked<BytesAttr>(at, parser.getContext(), v[0], v[1], v[2],
-                                      v[3], v[4]);
+                                      v[3], v[4], v[5]);
 }
 
 void BytesAttr::print(AsmPrinter &printer) const {
   kBytesFields.print(printer, {getWeights(), getOptimizer(), getStash(),
-                               getBoundary(), getCopy()});
+                               getBoundary(), getCopy(), getWeightStash()});
 }
 
 Attribute LinkAttr::parse(AsmParser &parser, Type) {
@@ -134,13 +134,17 @@ int64_t CostAttr::recomputeTime() const {
 
 LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 int64_t weights, int64_t optimizer,
-                                int64_t stash, int64_t boundary, int64_t copy) {
+                                int64_t stash, int64_t boundary, int64_t copy,
+                                int64_t weightStash) {
   if (weights < 1 || optimizer < 0 || stash < 1 || boundary < 1)
     return emitError()
            << "expected positive sizes, and an optimizer state of at "
               "least 0, got weights "
            << weights << ", optimizer " << optimizer << ", stash " << stash
            << " and boundary " << boundary;
+  if (weightStash < 0)
+    return emitError() << "expected a positive size, got weight_stash "
+                       << weightStash;
   if (copy < 0 || copy >= weights)
     return emitError() << "expected a copy that is a part of the weights' "
                        << weights << " bytes, got " << copy;

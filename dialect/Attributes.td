@@ -44,10 +44,14 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
   let mnemonic = "bytes";
   let summary = "sizes of a stage's values";
   let description = [{
-    `weights` and `optimizer` of one replica; `stash` and `boundary` (the
-    activation that the stage sends on) of one micro-batch. Of the weights, the
-    last `copy` are a copy of the parameters before them, of another type, that
-    the stage computes with: it has no gradient. 0 unless given.
+    `weights` and `optimizer` of one replica; the others of one micro-batch:
+    `stash`, what a forward keeps for the backward, `boundary`, the activation
+    that the stage sends on, and `weight_stash`, what the input-gradient half of
+    a backward keeps for the other half (layers' inputs and their outputs'
+    gradients, so that neither stash bounds the other; as much as the `stash`
+    unless given). Of the weights, the last `copy` are a copy of the parameters
+    before them, of another type, that the stage computes with: it has no
+    gradient. 0 unless given.
 
     An optimizer may keep no state.
 
@@ -61,12 +65,17 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
     "int64_t":$optimizer,
     "int64_t":$stash,
     "int64_t":$boundary,
-    DefaultValuedParameter<"int64_t", "0">:$copy);
+    DefaultValuedParameter<"int64_t", "0">:$copy,
+    DefaultValuedParameter<"int64_t", "0">:$weight_stash);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Of one replica.
     int64_t getGradient() const { return getWeights() - getCopy(); }
+    /// Given, or the stash's.
+    int64_t weightStashBytes() const {
+      return getWeightStash() > 0 ? getWeightStash() : getStash();
+    }
   }];
 }
 

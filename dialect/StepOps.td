@@ -247,9 +247,11 @@ def Chimera_BackwardOp : Chimera_PieceOp<"backward"> {
 def Chimera_InputGradientOp : Chimera_PieceOp<"input_gradient"> {
   let summary = "the input-gradient half of a backward";
   let description = [{
-    Consumes the forward's stash and yields the one that the weight gradient
-    needs and, but on stage 0, the gradient of the stage's input (Qi et al.,
-    "Zero Bubble Pipeline Parallelism", ICLR'24, call the halves B and W).
+    Consumes the forward's stash and yields what the weight gradient needs and,
+    but on stage 0, the gradient of the stage's input (Qi et al., "Zero Bubble
+    Pipeline Parallelism", ICLR'24, call the halves B and W). It frees what it
+    has used while it makes what it keeps: a worker is taken to hold the larger
+    of both stashes meanwhile.
 
     Invalid where stage 0 yields an input gradient or another stage does not,
     and where the part is not below the number of parts.
@@ -259,13 +261,13 @@ def Chimera_InputGradientOp : Chimera_PieceOp<"input_gradient"> {
     %s1, %dx = chimera.input_gradient pipeline 0 stage 1 micro_batch 0 on 1
         (%s, %dy, %w) :
         (!chimera.stash<64>, !chimera.gradient<64>, !chimera.weights<64>) ->
-        (!chimera.stash<64>, !chimera.gradient<64>)
+        (!chimera.weight_stash<96>, !chimera.gradient<64>)
     ```
   }];
   let arguments = !con((ins Chimera_Stash:$stash,
                             Chimera_OutputGradient:$output_gradient,
                             Chimera_Weights:$weights), action);
-  let results = (outs Chimera_Stash:$rest,
+  let results = (outs Chimera_WeightStash:$weight_stash,
                       Optional<Chimera_Gradient>:$input_gradient);
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
 }
@@ -273,7 +275,7 @@ def Chimera_InputGradientOp : Chimera_PieceOp<"input_gradient"> {
 def Chimera_WeightGradientOp : Chimera_PieceOp<"weight_gradient"> {
   let summary = "the weight-gradient half of a backward";
   let description = [{
-    Consumes the input gradient's stash and adds the micro-batch's weight
+    Consumes what the input gradient kept and adds the micro-batch's weight
     gradient to the sum so far, or begins a sum with it.
 
     Invalid where the sum's type changes, and where the part is not below the
@@ -283,11 +285,12 @@ def Chimera_WeightGradientOp : Chimera_PieceOp<"weight_gradient"> {
     ```mlir
     %g1 = chimera.weight_gradient pipeline 0 stage 1 micro_batch 0 on 1
         (%s1, %w, %g0) :
-        (!chimera.stash<64>, !chimera.weights<64>,
+        (!chimera.weight_stash<96>, !chimera.weights<64>,
          !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
     ```
   }];
-  let arguments = !con((ins Chimera_Stash:$stash, Chimera_Weights:$weights,
+  let arguments = !con((ins Chimera_WeightStash:$weight_stash,
+                            Chimera_Weights:$weights,
                             Optional<Chimera_WeightGradient>:$sum), action);
   let results = (outs Chimera_WeightGradient:$new_sum);
   let assemblyFormat = actionHead # "`(` operands `)`" # types;

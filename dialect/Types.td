@@ -50,6 +50,9 @@ def Chimera_Gradient
 def Chimera_Stash
     : Chimera_SizedType<"Stash", "stash",
                         "what a forward saves for a backward">;
+def Chimera_WeightStash
+    : Chimera_SizedType<"WeightStash", "weight_stash",
+                        "what an input gradient saves for its weight gradient">;
 def Chimera_Loss
     : Chimera_SizedType<"Loss", "loss", "a micro-batch's mean loss">;
 def Chimera_Weights

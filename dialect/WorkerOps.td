@@ -69,7 +69,7 @@ def Chimera_BufferOp : Chimera_Op<"buffer", [HasParent<"WorkerOp">]> {
   let summary = "a place in a worker's memory";
   let description = [{
     Buffer `index` holds values of one type. Bytes begin at `offset` of the
-    worker's arena; a stash is opaque and has no offset.
+    worker's arena; a stash of either type is opaque and has no offset.
 
     Invalid where a stash has an offset or another value has none, where the
     type has no size, and where an instruction stands before it.

@@ -33,6 +33,17 @@ Value carried(Value transfer) {
 
 int64_t bytesOf(Type type) { return cast<SizedType>(type).getBytes(); }
 
+bool isStash(Type type) { return isa<StashType, WeightStashType>(type); }
+
+/// Of what lives at `op` what counts once: an input gradient frees the stash as
+/// it makes the weight stash.
+int64_t replacedAt(Operation *op) {
+  auto first = dyn_cast<InputGradientOp>(op);
+  return first ? std::min(bytesOf(first.getStash().getType()),
+                          bytesOf(first.getWeightStash().getType()))
+               : 0;
+}
+
 class Allocator {
 public:
   explicit Allocator(WorkerOp worker)
@@ -81,11 +92,12 @@ public:
         }
         if (failed(allocate(instructions[i], static_cast<int32_t>(i))))
           return failure();
-        if (live > peak) {
-          peak = live;
+        const int64_t replaced = replacedAt(instructions[i]);
+        if (live - replaced > peak) {
+          peak = live - replaced;
           peakAt = static_cast<int32_t>(i);
         }
-        mostStashes = std::max(mostStashes, liveStashes);
+        mostStashes = std::max(mostStashes, liveStashes - replaced);
         for (int32_t buffer : releases[i])
           close(buffer, static_cast<int32_t>(i));
       }
@@ -262,7 +274,7 @@ private:
   /// Adds a value of `type` to those that live, or takes it away.
   void count(Type type, int64_t sign) {
     live += sign * bytesOf(type);
-    if (isa<StashType>(type))
+    if (isStash(type))
       liveStashes += sign * bytesOf(type);
   }
 
@@ -277,7 +289,7 @@ private:
   /// places with nothing else, so that they can change hands (HandOver.h).
   /// Stashes lie in no arena: their offsets tell them apart and nothing else.
   Heap &heapFor(Type type) {
-    return isa<StashType>(type)                      ? stashes
+    return isStash(type)                             ? stashes
            : isa<ActivationType, GradientType>(type) ? messages
                                                      : arena;
   }
@@ -381,9 +393,8 @@ private:
     for (auto [index, buffer] : llvm::enumerate(buffers))
       builder.create<BufferOp>(
           worker.getLoc(), static_cast<uint32_t>(index), buffer.type,
-          isa<StashType>(buffer.type)
-              ? IntegerAttr()
-              : builder.getI64IntegerAttr(offsetOf(buffer)));
+          isStash(buffer.type) ? IntegerAttr()
+                               : builder.getI64IntegerAttr(offsetOf(buffer)));
     worker.setArenaBytes(arena.size() + messages.size());
     worker.setPeakBytes(peak);
     worker.setPeakInstruction(peakAt);

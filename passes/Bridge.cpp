@@ -153,8 +153,8 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
                            cost.recomputeTime()});
     BytesAttr bytes = stage.getBytes();
     work.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
-                          bytes.getStash(), bytes.getBoundary(),
-                          bytes.getCopy()});
+                          bytes.getStash(), bytes.weightStashBytes(),
+                          bytes.getBoundary(), bytes.getCopy()});
   }
   FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, layout);
   if (failed(tied))

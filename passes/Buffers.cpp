@@ -30,12 +30,6 @@ void forEachInstruction(Block &section, function_ref<void(Operation *)> visit) {
 
 OpOperand *updatedOperand(OpResult result) {
   Operation *op = result.getOwner();
-  // What the weight gradient needs takes the place of what the forward left.
-  if (auto first = dyn_cast<InputGradientOp>(op))
-    return result == first.getRest() &&
-                   result.getType() == first.getStash().getType()
-               ? &first.getStashMutable()
-               : nullptr;
   if (auto action = dyn_cast<ActionOp>(op))
     return result.getResultNumber() == 0 ? action.getSumOperand() : nullptr;
   if (isa<OptimizerStepOp>(op))

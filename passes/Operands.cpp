@@ -23,7 +23,7 @@ enum class Role : uint8_t {
   Activation,
   Loss,
   Stash,
-  Rest, ///< the stash that an input gradient leaves to the weight gradient
+  WeightStash,
   Gradient,
   Sum,
   Weights,
@@ -47,7 +47,7 @@ const Words &wordsOf(Role role) {
       {"the activation of ", "", true},
       {"the loss of ", "", true},
       {"the stash of ", "", true},
-      {"what the input gradient leaves of the stash of ", "", true},
+      {"the weight stash of ", "", true},
       {"the input gradient of ", "", true},
       {"the sum so far of ", "", false},
       {"the weights of ", " that the step takes", false},
@@ -151,7 +151,8 @@ private:
   /// follows them.
   static bool isHandedOn(Role role) {
     return role == Role::Activation || role == Role::Stash ||
-           role == Role::Rest || role == Role::Weights || role == Role::State;
+           role == Role::WeightStash || role == Role::Weights ||
+           role == Role::State;
   }
 
   void expect(Operation *op, Value value, const Label &expected) {
@@ -186,16 +187,19 @@ private:
         })
         .Case([&](RecomputeOp op) { verifyForward(op); })
         .Case([&](BackwardOp op) {
-          verifyStashAndWeights(op, Role::Stash);
+          verifyStash(op, op.getStash(), Role::Stash);
+          verifyWeights(op);
           verifyGradient(op);
           verifySum(op);
         })
         .Case([&](InputGradientOp op) {
-          verifyStashAndWeights(op, Role::Stash);
+          verifyStash(op, op.getStash(), Role::Stash);
+          verifyWeights(op);
           verifyGradient(op);
         })
         .Case([&](WeightGradientOp op) {
-          verifyStashAndWeights(op, Role::Rest);
+          verifyStash(op, op.getWeightStash(), Role::WeightStash);
+          verifyWeights(op);
           verifySum(op);
         });
   }
@@ -222,9 +226,8 @@ private:
            {Role::Weights, op.getPipeline(), op.getStage()});
   }
 
-  template <typename Op> void verifyStashAndWeights(Op op, Role role) {
-    expect(op, op.getStash(), labelOf(role, ActionOp(op), op.getStage()));
-    verifyWeights(op);
+  void verifyStash(ActionOp op, Value stash, Role role) {
+    expect(op, stash, labelOf(role, op, op.getStage()));
   }
 
   template <typename Op> void verifyGradient(Op op) {
@@ -322,9 +325,10 @@ private:
         .Case([&](ActionOp op) {
           if (op.getNewSum() == value)
             return Label{Role::Sum, op.getPipeline(), op.getStage()};
-          Role role = isa<RecomputeOp>(op)                     ? Role::Stash
-                      : isa<InputGradientOp>(op) && index == 0 ? Role::Rest
-                                                               : Role::Gradient;
+          Role role = isa<StashType>(value.getType()) ? Role::Stash
+                      : isa<WeightStashType>(value.getType())
+                          ? Role::WeightStash
+                          : Role::Gradient;
           return labelOf(role, op, op.getStage());
         })
         .Default([](Operation *) { return Label(); });

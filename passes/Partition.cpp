@@ -74,7 +74,8 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
   auto cost = CostAttr::get(builder.getContext(), 1, parts, parts, parts,
                             parts > 1 ? parts : 0);
   auto bytes = BytesAttr::get(builder.getContext(), kBareBytes, 2 * kBareBytes,
-                              kBareBytes, kBareBytes, /*copy=*/0);
+                              kBareBytes, kBareBytes, /*copy=*/0,
+                              /*weight_stash=*/0);
   for (uint32_t s = 0; s < pipeline.getStages(); ++s)
     builder.create<StageOp>(pipeline.getLoc(), s, IntegerAttr(), IntegerAttr(),
                             cost, bytes);
@@ -114,7 +115,8 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
     const program::LayerCost &cost = costs.back();
     times.push_back(
         program::saturatedSum({cost.forwardFlops, backwardFlops(cost)}));
-    total = program::saturatedSum({total, times.back(), cost.stashBytes});
+    total = program::saturatedSum(
+        {total, times.back(), cost.stashBytes, cost.weightStashBytes});
   }
   int64_t boundary = 0;
   for (uint32_t layer = 0; layer < layers; ++layer)
@@ -127,12 +129,13 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
   uint32_t first = 0;
   SmallVector<uint32_t> ends = balancedCuts(times, stages);
   for (uint32_t s = 0; s < stages; ++s) {
-    int64_t forward = 0, input = 0, weight = 0, stash = 0;
+    int64_t forward = 0, input = 0, weight = 0, stash = 0, weightStash = 0;
     for (uint32_t layer = first; layer < ends[s]; ++layer) {
       forward += costs[layer].forwardFlops;
       input += costs[layer].inputGradientFlops;
       weight += costs[layer].weightGradientFlops;
       stash += costs[layer].stashBytes;
+      weightStash += costs[layer].weightStashBytes;
     }
     int64_t elements = program::parameterCount(model, first, ends[s] - first);
     int64_t parameterBytes = program::parameterBytes(types, elements);
@@ -141,7 +144,8 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
         builder.getContext(), parameterBytes + copy,
         program::optimizerBytes(optimizerOf(pipeline), parameterBytes),
         std::max<int64_t>(stash, 1),
-        program::boundaryBytes(model, types, batch, ends[s] - 1), copy);
+        program::boundaryBytes(model, types, batch, ends[s] - 1), copy,
+        std::max<int64_t>(weightStash, 1));
     // An embedding is a copy and has next to no operations, but takes time, of
     // each part of a micro-batch too.
     auto positive = [&](int64_t cost) { return std::max(cost, parts); };

@@ -89,6 +89,7 @@ void StepMaker::setParts(uint32_t count) {
     pieces.push_back(
         {parts > 1 ? builder.getI32IntegerAttr(parts) : IntegerAttr(),
          StashType::get(context, part(bytes.getStash())),
+         WeightStashType::get(context, part(bytes.weightStashBytes())),
          GradientType::get(context, part(bytes.getBoundary()))});
   }
 }
@@ -151,11 +152,11 @@ Value StepMaker::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
     return whole.getInputGradient();
   }
   auto first = builder.create<InputGradientOp>(
-      place, pieces[s].stash, before, stash, gradient, weights, numbers[p],
-      numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
-      DenseI32ArrayAttr());
+      place, pieces[s].weightStash, before, stash, gradient, weights,
+      numbers[p], numbers[s], numbers[m], part, parts, IntegerAttr(),
+      IntegerAttr(), DenseI32ArrayAttr());
   auto second = builder.create<WeightGradientOp>(
-      place, types[s].sum, first.getRest(), weights, sum, numbers[p],
+      place, types[s].sum, first.getWeightStash(), weights, sum, numbers[p],
       numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
       DenseI32ArrayAttr());
   sum = second.getNewSum();

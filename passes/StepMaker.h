@@ -81,7 +81,7 @@ private:
   /// What the backwards of a pipeline make and read.
   struct PieceTypes {
     mlir::IntegerAttr parts; ///< null for one
-    mlir::Type stash, gradient;
+    mlir::Type stash, weightStash, gradient;
   };
 
   /// The same, named after the micro-batch too.

@@ -70,23 +70,39 @@ public:
   /// The time of one chain alone.
   int64_t length() const { return end; }
 
-  /// Bytes times time that the stash on `stage` takes at least, of all chains:
-  /// from the start of the forward to the end of the last action. Where it is
+  /// Bytes times time that the stashes on `stage` take at least, of all chains,
+  /// if `bytes` are its sizes: the stash from the start of the forward to the
+  /// end of the backward or input gradient, then the weight stash. Where it is
   /// recomputed, from the start of that, unless that may be left out and
   /// keeping it is less.
-  Wide stashTime(int32_t stage) const {
+  Wide stashTime(int32_t stage, const StageBytes &bytes) const {
     const Link &link = problem.link;
-    int64_t last = leastPiece(leastBothHalves(stage));
-    int64_t time =
-        backwardAt[stage] + transfer(link.receive, stage, leastPart()) + last -
+    const int64_t way =
+        backwardAt[stage] + transfer(link.receive, stage, leastPart()) -
         forwardAt[stage] - transfer(link.receive, stage - 1, whole());
-    if (problem.recomputeOf(stage) == Recompute::Fused)
-      time = last;
-    else if (problem.recomputeOf(stage) == Recompute::Early)
-      time = std::min(time,
-                      last + leastPiece(problem.cost(Kind::Recompute, stage)));
-    return static_cast<Wide>(problem.bytesOf(stage).stash) * time * batches *
-           count;
+    auto held = [&](bool isSplit) {
+      int64_t last = leastPiece(backwardTime(stage, isSplit));
+      int64_t time = way + last;
+      if (problem.recomputeOf(stage) == Recompute::Fused)
+        time = last;
+      else if (problem.recomputeOf(stage) == Recompute::Early)
+        time = std::min(
+            time, last + leastPiece(problem.cost(Kind::Recompute, stage)));
+      int64_t after =
+          isSplit ? leastPiece(problem.cost(Kind::WeightGradient, stage)) : 0;
+      return static_cast<Wide>(bytes.stash) * time +
+             static_cast<Wide>(bytes.weightStash) * after;
+    };
+    return held(false) * (batches * count - splits[stage]) +
+           held(true) * splits[stage];
+  }
+  /// The same, of each the lesser of both stashes where the backward is split.
+  Wide leastStashTime(int32_t stage) const {
+    StageBytes bytes = problem.bytesOf(stage);
+    if (anySplit(stage))
+      bytes.stash = bytes.weightStash =
+          std::min(bytes.stash, bytes.weightStash);
+    return stashTime(stage, bytes);
   }
 
   void appendClasses(std::vector<Class> &classes) const {
@@ -181,20 +197,11 @@ private:
   }
   bool anySplit(int32_t s) const { return splits[s] > 0; }
   bool anyWhole(int32_t s) const { return splits[s] < batches * count; }
-  /// The least of those that there are; with the weight gradient; and of weight
-  /// gradients that follow.
+  /// The least of those that there are, and of weight gradients that follow.
   int64_t leastBackwardTime(int32_t s) const {
     return anySplit(s) && anyWhole(s)
                ? std::min(backwardTime(s, false), backwardTime(s, true))
                : backwardTime(s, anySplit(s));
-  }
-  int64_t leastBothHalves(int32_t s) const {
-    int64_t whole = backwardTime(s, false);
-    int64_t halves =
-        backwardTime(s, true) + problem.cost(Kind::WeightGradient, s);
-    return anySplit(s) && anyWhole(s) ? std::min(whole, halves)
-           : anySplit(s)              ? halves
-                                      : whole;
   }
   int64_t weightGradient(int32_t s) const {
     return anyWhole(s) ? 0 : problem.cost(Kind::WeightGradient, s);
@@ -305,8 +312,15 @@ std::vector<int64_t> smallestSums(const Problem &problem) {
   return sums;
 }
 
-/// Little's law, in __int128: bytes times time is more than 64 bits hold.
-Bound memory(const Problem &problem, const std::vector<Wide> &held) {
+/// What stashes take of a worker, bytes times time: more than 64 bits hold.
+struct Held {
+  Wide all = 0;
+  Wide least = 0; ///< of a split backward only the lesser of both stashes
+};
+
+/// Little's law. An input gradient may release some of its stash before there
+/// is a gradient sum.
+Bound memory(const Problem &problem, const std::vector<Held> &held) {
   Bound bound{"LB4",
               "T >= max over workers of sum of stash · residency over its "
               "micro-batches and stages / (cap - resident bytes - smallest "
@@ -314,14 +328,21 @@ Bound memory(const Problem &problem, const std::vector<Wide> &held) {
               "memory caps above those bytes",
               "a stash is held for at least its micro-batch's way to the last "
               "stage and back, or from its recompute on; when one is next "
-              "released, all that are held stand beside a gradient sum"};
+              "released, all that are held stand beside a gradient sum; where "
+              "a backward is split, the lesser of its stashes does, or both "
+              "without the sum"};
   std::vector<int64_t> resident = residentBytes(problem);
   std::vector<int64_t> sums = smallestSums(problem);
   for (size_t w = 0; w < problem.memoryCaps.size(); ++w) {
-    int64_t room = problem.memoryCaps[w] - resident[w] - sums[w];
-    if (room > 0)
-      bound.time = static_cast<int64_t>(std::max<Wide>(
-          bound.time, std::min<Wide>((held[w] + room - 1) / room, INT64_MAX)));
+    auto raise = [&](Wide bytesTime, int64_t room) {
+      if (room > 0)
+        bound.time = static_cast<int64_t>(std::max<Wide>(
+            bound.time,
+            std::min<Wide>((bytesTime + room - 1) / room, INT64_MAX)));
+    };
+    int64_t room = problem.memoryCaps[w] - resident[w];
+    raise(held[w].least, room - sums[w]);
+    raise(held[w].all, room);
   }
   return bound;
 }
@@ -344,14 +365,16 @@ Bound messages(const Channels &channels) {
 std::vector<Bound> bounds(const Problem &problem) {
   std::vector<Chain> chains;
   std::vector<Class> all;
-  std::vector<Wide> held(problem.workers, 0);
+  std::vector<Held> held(problem.workers);
   Channels channels;
   for (const Pipeline &pipeline : problem.pipelines)
     for (const Chain &chain : chainsOf(problem, pipeline)) {
       chain.appendClasses(all);
       for (size_t s = 0; s < pipeline.workers.size(); ++s) {
         auto stage = static_cast<int32_t>(s);
-        held[pipeline.workers[s]] += chain.stashTime(stage);
+        Held &ofWorker = held[pipeline.workers[s]];
+        ofWorker.all += chain.stashTime(stage, problem.bytesOf(stage));
+        ofWorker.least += chain.leastStashTime(stage);
         if (s + 1 == pipeline.workers.size() ||
             pipeline.workers[s] == pipeline.workers[s + 1])
           continue;

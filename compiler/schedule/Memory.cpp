@@ -39,6 +39,7 @@ public:
     for (size_t i = 0; i < order.size(); ++i) {
       const Action &action = order[i];
       Sizes size = sizesOf(action.stage);
+      // What it holds more while it runs, and less behind it.
       int64_t passing = 0, release = 0;
       int32_t less = 0;
       switch (action.kind) {
@@ -57,13 +58,17 @@ public:
         activations += holdsOneMore(action);
         break;
       case Kind::InputGradient:
-        passing = piece(action, size.passing);
+        // The larger of both stashes counts.
+        release = piece(action, size.stash) - piece(action, size.weightStash);
+        passing = piece(action, size.passing) + std::max<int64_t>(-release, 0);
         break;
       case Kind::Backward:
         passing = piece(action, size.passing);
-        [[fallthrough]];
-      case Kind::WeightGradient:
         release = piece(action, size.stash) + addToSum(action, bytes);
+        less = action.parts == 1 || --held[keyOf(action)] == 0;
+        break;
+      case Kind::WeightGradient:
+        release = piece(action, size.weightStash) + addToSum(action, bytes);
         less = action.parts == 1 || --held[keyOf(action)] == 0;
         break;
       }
@@ -74,16 +79,16 @@ public:
   }
 
 private:
-  /// Bytes of a stage: its stash, what its forward reads, and what its forward
-  /// or backward reads and gives.
+  /// Bytes of a stage: its stashes, what its forward reads, and what its
+  /// forward or backward reads and gives.
   struct Sizes {
-    int64_t stash = 0, input = 0, passing = 0;
+    int64_t stash = 0, weightStash = 0, input = 0, passing = 0;
   };
 
   Sizes sizesOf(int32_t stage) const {
     if (problem.bytes.empty())
       return {};
-    Sizes sizes{problem.bytes[stage].stash};
+    Sizes sizes{problem.bytes[stage].stash, problem.bytes[stage].weightStash};
     sizes.input = stage == 0 ? 0 : problem.bytes[stage - 1].boundary;
     sizes.passing = sizes.input;
     if (stage + 1 < std::ssize(problem.bytes))

@@ -14,8 +14,11 @@
 //   at the end of the step where there is a flush, else not before the end of
 //   the last backward in it;
 // - the stash of a micro-batch on a stage from the start of its forward to the
-//   end of its backward, or of its weight gradient where the backward is split;
-//   of a part of a micro-batch, where backwards come in parts, its share;
+//   end of its backward, or of its input gradient where the backward is split,
+//   and the weight stash from the start of that to the end of the weight
+//   gradient; of a part of a micro-batch, where backwards come in parts, their
+//   share. While the input gradient runs, the larger of both counts: it frees
+//   the one as it makes the other;
 // - where it is recomputed, from the start of the forward to the end of the
 //   recompute only what the forward read, a boundary of the stage before, and
 //   the stash from the start of the recompute;

@@ -110,7 +110,8 @@ static bool bytesFit(const Problem &problem) {
   std::vector<int64_t> sizes;
   for (const StageBytes &bytes : problem.bytes)
     sizes.insert(sizes.end(), {bytes.weights, bytes.weights, bytes.optimizer,
-                               bytes.stash, bytes.boundary, bytes.boundary});
+                               std::max(bytes.stash, bytes.weightStash),
+                               bytes.boundary, bytes.boundary});
   // No more versions than stages, or two.
   return fits(sizes, allMicroBatches(problem) + 2 +
                          static_cast<int64_t>(problem.pipelines.size()) +
@@ -146,8 +147,8 @@ static std::string checkSizes(const Problem &problem) {
            std::to_string(problem.bytes.size());
   for (size_t s = 0; s < problem.bytes.size(); ++s) {
     const StageBytes &bytes = problem.bytes[s];
-    int64_t least =
-        std::min({bytes.weights, bytes.optimizer, bytes.stash, bytes.boundary});
+    int64_t least = std::min({bytes.weights, bytes.optimizer, bytes.stash,
+                              bytes.weightStash, bytes.boundary});
     if (least < 0)
       return "expected bytes of at least 0 on stage " + std::to_string(s) +
              ", got " + std::to_string(least);

@@ -75,6 +75,8 @@ struct StageBytes {
   int64_t weights = 0;   ///< of one replica
   int64_t optimizer = 0; ///< optimizer state of one replica
   int64_t stash = 0;     ///< what a forward keeps for its backward
+  /// What an input gradient keeps for its weight gradient.
+  int64_t weightStash = 0;
   /// What the stage gives to the next for one micro-batch, and what comes back
   /// for it as a gradient.
   int64_t boundary = 0;

@@ -48,7 +48,7 @@ chimera::runtime::arenaBytesInUse(const program::WorkerT &worker) {
       always += static_cast<int64_t>(worker.buffers[buffer].bytes());
     }
   for (size_t b = 0; b < counted.size(); ++b)
-    if (worker.buffers[b].kind() == program::ValueKind::Stash)
+    if (program::isStash(worker.buffers[b].kind()))
       counted[b] = false;
 
   auto end = [&](uint32_t buffer) {

@@ -18,7 +18,7 @@ using program::Opcode;
 
 namespace {
 bool isInArena(const program::Buffer &buffer) {
-  return buffer.kind() != program::ValueKind::Stash;
+  return !program::isStash(buffer.kind());
 }
 
 /// An instruction that uses something in a block. An update counts as a read

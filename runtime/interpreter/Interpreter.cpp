@@ -186,7 +186,7 @@ void Interpreter::rehearse() {
   for (const program::State &state : worker.states)
     isState[state.weights()] = isState[state.optimizer_state()] = true;
   for (uint32_t buffer = 0; buffer < worker.buffers.size(); ++buffer)
-    if (!isState[buffer] && worker.buffers[buffer].kind() != ValueKind::Stash)
+    if (!isState[buffer] && !program::isStash(worker.buffers[buffer].kind()))
       compute->zero(bytesOf(buffer));
   for (uint32_t i = 0; i < worker.body_end; ++i) {
     const Instruction &instruction = worker.instructions[i];

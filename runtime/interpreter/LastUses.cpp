@@ -14,7 +14,7 @@ using namespace chimera::runtime;
 
 LastUses::LastUses(const program::WorkerT &worker) {
   auto isInArena = [](const program::Buffer &buffer) {
-    return buffer.kind() != program::ValueKind::Stash;
+    return !program::isStash(buffer.kind());
   };
   std::vector<uint64_t> cuts;
   for (const program::Buffer &buffer : worker.buffers)

@@ -218,6 +218,7 @@ Json dump(const Stage &stage) {
           {"weights_bytes", stage.weights_bytes()},
           {"optimizer_bytes", stage.optimizer_bytes()},
           {"stash_bytes", stage.stash_bytes()},
+          {"weight_stash_bytes", stage.weight_stash_bytes()},
           {"boundary_bytes", stage.boundary_bytes()},
           {"copy_bytes", stage.copy_bytes()}};
 }

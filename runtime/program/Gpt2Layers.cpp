@@ -74,6 +74,29 @@ int64_t headStash(const ModelT &model, int64_t m, int64_t e) {
                        saturatedProduct({m, 8}), s});
 }
 
+// What each layer keeps from the input gradient to the weight gradient: of each
+// linear layer its input and its output's gradient, of each norm, whose output
+// is made again, its input and statistics.
+
+int64_t embeddingWeightStash(const ModelT &model, int64_t m, int64_t e) {
+  return saturatedSum(
+      {saturatedProduct({m, 8}), saturatedProduct({m, model.width, e})});
+}
+
+int64_t blockWeightStash(const ModelT &model, int64_t m, int64_t e) {
+  // Inputs: two norms', the projection's, 4 of the MLP's projection. Gradients:
+  // 3 of queries, keys and values, 4 in the MLP, one of each projection.
+  return saturatedSum(
+      {saturatedProduct({2 + 1 + 4 + 3 + 4 + 2, m, model.width, e}),
+       saturatedProduct({4, m, statisticBytes(e)})});
+}
+
+int64_t headWeightStash(const ModelT &model, int64_t m, int64_t e) {
+  return saturatedSum({saturatedProduct({m, model.width, e}),
+                       saturatedProduct({m, model.vocabulary, e}),
+                       saturatedProduct({2, m, statisticBytes(e)})});
+}
+
 } // namespace
 
 std::vector<Parameter> gpt2Parameters(const ModelT &model, uint32_t layer) {
@@ -107,21 +130,24 @@ LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
   // Matrix products dominate, at two flops a multiply-add; of the rest only the
   // embedding, which has none, counts its additions. A backward makes two
   // products for each of the forward's: to the input and to the weight.
-  int64_t forward, stash;
+  int64_t forward, stash, weightStash;
   if (layer == 0) {
     forward = saturatedProduct({m, c});
     stash = embeddingStash(model, m);
+    weightStash = embeddingWeightStash(model, m, e);
   } else if (layer == model.layers + 1) {
     forward = saturatedProduct({2, m, c, model.vocabulary});
     stash = headStash(model, m, e);
+    weightStash = headWeightStash(model, m, e);
   } else {
     // Queries, keys, values and projection 4C², MLP 8C²; scores and mix TC each
     // (the causal half that need not be computed is counted).
     forward = saturatedSum({saturatedProduct({24, m, c, c}),
                             saturatedProduct({4, m, model.context, c})});
     stash = blockStash(model, m, e);
+    weightStash = blockWeightStash(model, m, e);
   }
-  return {forward, forward, forward, stash};
+  return {forward, forward, forward, stash, weightStash};
 }
 
 } // namespace chimera::program

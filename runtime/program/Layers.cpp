@@ -335,7 +335,8 @@ LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
     return {static_cast<int64_t>(graphs.forward_flops),
             static_cast<int64_t>(graphs.input_gradient_flops),
             static_cast<int64_t>(graphs.weight_gradient_flops),
-            program::stashBytes(graphs)};
+            program::stashBytes(graphs),
+            static_cast<int64_t>(graphs.kept_bytes)};
   }
   return gpt2Cost(model, types, microBatchSize, layer);
 }

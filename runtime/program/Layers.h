@@ -55,6 +55,7 @@ struct LayerCost {
   int64_t inputGradientFlops;
   int64_t weightGradientFlops;
   int64_t stashBytes;
+  int64_t weightStashBytes;
 };
 
 /// The types of a model's values, by what these are for.
@@ -154,7 +155,8 @@ std::string checkStages(const ProgramT &program);
 
 /// Costs of `layer` for one micro-batch of `microBatchSize` sequences. The
 /// stash is what the runtime keeps from the forward to the backward besides the
-/// weights; a test holds it against what is measured.
+/// weights, the weight stash what it keeps between the halves of a split
+/// backward; tests hold them against what is measured.
 LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
                     uint32_t layer);
 

@@ -33,8 +33,9 @@ constexpr const char *kOpcodeNames[] = {"load",
 static_assert(std::size(kOpcodeNames) == size_t(Opcode::MAX) + 1);
 
 constexpr const char *kKindNames[] = {
-    "tokens", "labels",  "activation",      "gradient",       "stash",
-    "loss",   "weights", "weight gradient", "optimizer state"};
+    "tokens",          "labels",         "activation", "gradient",
+    "stash",           "weight stash",   "loss",       "weights",
+    "weight gradient", "optimizer state"};
 static_assert(std::size(kKindNames) == size_t(ValueKind::MAX) + 1);
 
 constexpr const char *kModelNames[] = {"rendezvous", "buffered",

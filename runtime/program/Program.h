@@ -63,6 +63,12 @@ std::string counted(uint64_t count, const std::string &singular);
 uint64_t versionRead(const ProgramT &program, uint32_t stage, uint64_t step,
                      uint64_t microBatch);
 
+/// Whether values of a kind are opaque: they lie in no arena but are a stage's
+/// own.
+inline bool isStash(ValueKind kind) {
+  return kind == ValueKind::Stash || kind == ValueKind::WeightStash;
+}
+
 /// Bytes of a stage's parameters, with which its weights begin, and of their
 /// gradient.
 inline uint64_t gradientBytes(const Stage &stage) {

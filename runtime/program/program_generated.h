@@ -62,21 +62,23 @@ enum class ValueKind : uint8_t {
   Activation = 2,
   Gradient = 3,
   Stash = 4,
-  Loss = 5,
-  Weights = 6,
-  WeightGradient = 7,
-  OptimizerState = 8,
+  WeightStash = 5,
+  Loss = 6,
+  Weights = 7,
+  WeightGradient = 8,
+  OptimizerState = 9,
   MIN = Tokens,
   MAX = OptimizerState
 };
 
-inline const ValueKind (&EnumValuesValueKind())[9] {
+inline const ValueKind (&EnumValuesValueKind())[10] {
   static const ValueKind values[] = {
     ValueKind::Tokens,
     ValueKind::Labels,
     ValueKind::Activation,
     ValueKind::Gradient,
     ValueKind::Stash,
+    ValueKind::WeightStash,
     ValueKind::Loss,
     ValueKind::Weights,
     ValueKind::WeightGradient,
@@ -86,12 +88,13 @@ inline const ValueKind (&EnumValuesValueKind())[9] {
 }
 
 inline const char * const *EnumNamesValueKind() {
-  static const char * const names[10] = {
+  static const char * const names[11] = {
     "Tokens",
     "Labels",
     "Activation",
     "Gradient",
     "Stash",
+    "WeightStash",
     "Loss",
     "Weights",
     "WeightGradient",
@@ -296,6 +299,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
   uint64_t weights_bytes_;
   uint64_t optimizer_bytes_;
   uint64_t stash_bytes_;
+  uint64_t weight_stash_bytes_;
   uint64_t boundary_bytes_;
   uint64_t copy_bytes_;
 
@@ -312,10 +316,11 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
         weights_bytes_(0),
         optimizer_bytes_(0),
         stash_bytes_(0),
+        weight_stash_bytes_(0),
         boundary_bytes_(0),
         copy_bytes_(0) {
   }
-  Stage(uint32_t _first_layer, uint32_t _layers, int64_t _forward, int64_t _backward, int64_t _input_gradient, int64_t _weight_gradient, int64_t _recompute, uint64_t _weights_bytes, uint64_t _optimizer_bytes, uint64_t _stash_bytes, uint64_t _boundary_bytes, uint64_t _copy_bytes)
+  Stage(uint32_t _first_layer, uint32_t _layers, int64_t _forward, int64_t _backward, int64_t _input_gradient, int64_t _weight_gradient, int64_t _recompute, uint64_t _weights_bytes, uint64_t _optimizer_bytes, uint64_t _stash_bytes, uint64_t _weight_stash_bytes, uint64_t _boundary_bytes, uint64_t _copy_bytes)
       : first_layer_(flatbuffers::EndianScalar(_first_layer)),
         layers_(flatbuffers::EndianScalar(_layers)),
         forward_(flatbuffers::EndianScalar(_forward)),
@@ -326,6 +331,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
         weights_bytes_(flatbuffers::EndianScalar(_weights_bytes)),
         optimizer_bytes_(flatbuffers::EndianScalar(_optimizer_bytes)),
         stash_bytes_(flatbuffers::EndianScalar(_stash_bytes)),
+        weight_stash_bytes_(flatbuffers::EndianScalar(_weight_stash_bytes)),
         boundary_bytes_(flatbuffers::EndianScalar(_boundary_bytes)),
         copy_bytes_(flatbuffers::EndianScalar(_copy_bytes)) {
   }
@@ -389,6 +395,12 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
   void mutate_stash_bytes(uint64_t _stash_bytes) {
     flatbuffers::WriteScalar(&stash_bytes_, _stash_bytes);
   }
+  uint64_t weight_stash_bytes() const {
+    return flatbuffers::EndianScalar(weight_stash_bytes_);
+  }
+  void mutate_weight_stash_bytes(uint64_t _weight_stash_bytes) {
+    flatbuffers::WriteScalar(&weight_stash_bytes_, _weight_stash_bytes);
+  }
   uint64_t boundary_bytes() const {
     return flatbuffers::EndianScalar(boundary_bytes_);
   }
@@ -402,7 +414,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
     flatbuffers::WriteScalar(&copy_bytes_, _copy_bytes);
   }
 };
-FLATBUFFERS_STRUCT_END(Stage, 88);
+FLATBUFFERS_STRUCT_END(Stage, 96);
 
 struct Stage::Traits {
   using type = Stage;

@@ -93,7 +93,7 @@ private:
   }
 
   bool isStash(uint32_t buffer) const {
-    return worker.buffers[buffer].kind() == ValueKind::Stash;
+    return program::isStash(worker.buffers[buffer].kind());
   }
 
   void fail(const std::string &message, uint32_t buffer) {
@@ -157,6 +157,9 @@ private:
       ++slots[buffer].readers;
       return;
     }
+    case Opcode::InputGradient:
+      return replaceStash(operandsOf(worker, instruction),
+                          resultsOf(worker, instruction));
     case Opcode::Split:
     case Opcode::Join:
       return cut(operandsOf(worker, instruction),
@@ -184,6 +187,23 @@ private:
       for (uint32_t buffer : resultsOf(worker, instruction))
         write(buffer);
     }
+  }
+
+  /// The larger of both stashes counts, since an input gradient frees the one
+  /// as it makes the other: the lesser one ends an instruction earlier, or
+  /// begins one later.
+  void replaceStash(std::span<const uint32_t> in,
+                    std::span<const uint32_t> out) {
+    for (uint32_t buffer : in)
+      read(buffer);
+    for (uint32_t buffer : out)
+      write(buffer);
+    const uint32_t stash = in[0], kept = out[0];
+    if (worker.buffers[stash].bytes() <= worker.buffers[kept].bytes())
+      slots[stash].lastUse = position - 1;
+    else
+      slots[kept].birth = position + 1;
+    close(stash);
   }
 
   /// Ends the operands one instruction earlier, since the results take their

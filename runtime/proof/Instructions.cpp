@@ -253,7 +253,7 @@ private:
                   ", got " + text(instruction.target()));
     if (instruction.target() == w)
       return fail("expected another worker as peer, got itself");
-    if (instruction.kind() == ValueKind::Stash)
+    if (isStash(instruction.kind()))
       return fail("a stash cannot be sent");
     if (!verifyReplica(instruction) || !verifyMessageLabel(instruction) ||
         !verifyCounts(instruction, sends, !sends))
@@ -416,7 +416,7 @@ private:
     uint32_t to = resultsOf(*worker, instruction)[0];
     if (!verifyPair(from, to) || !verifyKind(instruction, from))
       return;
-    if (kindOf(from) == ValueKind::Stash)
+    if (isStash(kindOf(from)))
       fail("a stash cannot be copied");
     else if (from == to)
       fail("expected a copy apart from its original, got buffer " + text(to) +

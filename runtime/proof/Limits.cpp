@@ -116,6 +116,7 @@ private:
            text(stage.copy_bytes()));
     verifyBytes(name, "optimizer state", stage.optimizer_bytes());
     verifyBytes(name, "stash", stage.stash_bytes());
+    verifyBytes(name, "weight stash", stage.weight_stash_bytes());
     verifyBytes(name, "boundary", stage.boundary_bytes());
     for (int64_t cost :
          {stage.forward(), stage.backward(), stage.input_gradient(),
@@ -158,7 +159,7 @@ private:
       };
       if (buffer.kind() > ValueKind::MAX)
         failHere("unknown kind " + text(uint64_t(buffer.kind())));
-      else if (buffer.kind() == ValueKind::Stash)
+      else if (isStash(buffer.kind()))
         // The sum ends at the first size that is too large, so it cannot
         // overflow.
         stashes = std::min(kMaxBytes + 1,

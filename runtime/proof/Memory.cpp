@@ -30,7 +30,7 @@ Footprint footprintOf(const Unrolled &unrolled,
   if (worker.memory_cap != 0) {
     stashChange.resize(positions + 1);
     for (const Interval &interval : intervals)
-      if (worker.buffers[interval.buffer].kind() == ValueKind::Stash) {
+      if (isStash(worker.buffers[interval.buffer].kind())) {
         uint64_t bytes = worker.buffers[interval.buffer].bytes();
         stashChange[interval.birth] += bytes;
         stashChange[interval.death + 1] -= bytes;

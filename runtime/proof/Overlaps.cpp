@@ -64,8 +64,7 @@ std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report) {
     return permuted;
   std::vector<uint32_t> order;
   for (uint32_t b = 0; b < worker.buffers.size(); ++b)
-    if (worker.buffers[b].kind() != ValueKind::Stash &&
-        worker.buffers[b].bytes() > 0)
+    if (!isStash(worker.buffers[b].kind()) && worker.buffers[b].bytes() > 0)
       order.push_back(b);
   std::ranges::sort(order, {},
                     [&](uint32_t b) { return worker.buffers[b].offset(); });
@@ -124,7 +123,7 @@ void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
   std::vector<bool> entered(intervals.size());
   for (uint32_t n = 0; n < intervals.size(); ++n) {
     const Buffer &buffer = worker.buffers[intervals[n].buffer];
-    if (buffer.kind() == ValueKind::Stash || buffer.bytes() == 0 ||
+    if (isStash(buffer.kind()) || buffer.bytes() == 0 ||
         permuted[intervals[n].buffer])
       continue;
     nextBorn[n] = bornAt[intervals[n].birth];

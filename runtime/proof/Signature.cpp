@@ -48,12 +48,12 @@ Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum) {
     signature.operand(Kind::Stash);
     signature.operand(last ? Kind::Loss : Kind::Gradient);
     signature.operand(Kind::Weights);
-    signature.result(Kind::Stash);
+    signature.result(Kind::WeightStash);
     if (!first)
       signature.result(Kind::Gradient);
     break;
   case Opcode::WeightGradient:
-    signature.operand(Kind::Stash);
+    signature.operand(Kind::WeightStash);
     signature.operand(Kind::Weights);
     addsToSum();
     break;

@@ -86,9 +86,7 @@ std::string faultOfPlaces(const WorkerT &worker, const Instruction &instruction,
              " in place in buffer " + std::to_string(expected) +
              ", got buffer " + std::to_string(result);
     }
-    // A stash is a handle, so a result may replace an operand in its buffer.
-    bool isStash = worker.buffers[result].kind() == ValueKind::Stash;
-    if (hasTwice || (!isStash && isOperand(result)))
+    if (hasTwice || isOperand(result))
       return "expected a result apart from its other buffers, got buffer " +
              std::to_string(result) + " twice";
   }

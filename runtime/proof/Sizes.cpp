@@ -61,10 +61,13 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
     expected = sizes.boundary_bytes() / parts();
     break;
   case ValueKind::Stash:
+  case ValueKind::WeightStash: {
+    uint64_t whole = kind == ValueKind::Stash ? sizes.stash_bytes()
+                                              : sizes.weight_stash_bytes();
     // The share of one part, rounded up.
-    expected =
-        sizes.stash_bytes() / parts() + (sizes.stash_bytes() % parts() != 0);
+    expected = whole / parts() + (whole % parts() != 0);
     break;
+  }
   case ValueKind::Weights:
     expected = sizes.weights_bytes();
     break;

@@ -25,11 +25,6 @@ using Value = uint64_t;
 /// The buffer holds a value of another kind, or of a step that is over.
 constexpr Value kUnknown = UINT64_MAX;
 
-/// The kind of a stash that an input gradient leaves for its weight gradient.
-/// The file does not tell it from other stashes.
-constexpr auto kRest =
-    static_cast<ValueKind>(static_cast<int>(ValueKind::MAX) + 1);
-
 class ValuesVerifier {
 public:
   ValuesVerifier(const ProgramT &program, const Facts &facts, uint32_t w,
@@ -124,10 +119,10 @@ private:
       return noteGradient(instruction, out);
     case Opcode::InputGradient:
       verifyGradient(instruction, in);
-      values[out[0]] = pieceOf(kRest, s, instruction);
+      values[out[0]] = pieceOf(ValueKind::WeightStash, s, instruction);
       return noteGradient(instruction, out);
     case Opcode::WeightGradient:
-      expect(in[0], pieceOf(kRest, s, instruction));
+      expect(in[0], pieceOf(ValueKind::WeightStash, s, instruction));
       values[out[0]] = kUnknown;
       return;
     case Opcode::AllReduceStart:
@@ -221,11 +216,8 @@ private:
     uint64_t stage = value / 2 / pieces.count() % stages;
     auto kind = static_cast<ValueKind>(value / 2 / pieces.count() / stages);
     uint32_t m = pieces.microBatchOf(piece);
-    std::string name = kind == kRest
-                           ? "what the input gradient left"
-                           : "the " + std::string(program::nameOf(kind));
-    bool isPiece = kind == kRest || kind == ValueKind::Stash ||
-                   kind == ValueKind::Gradient;
+    std::string name = std::string("the ") + program::nameOf(kind);
+    bool isPiece = isStash(kind) || kind == ValueKind::Gradient;
     if (isPiece || kind == ValueKind::Activation)
       name += " of stage " + text(stage);
     else

@@ -103,8 +103,8 @@ struct Violation {
 /// Values: a forward and its recomputes read the same, what was loaded for
 /// their micro-batches or what the stage before made of them; a backward reads
 /// the stash of its piece and the gradient that the next stage made of it, or
-/// the loss of its micro-batch; a weight gradient what its input gradient left;
-/// a message carries what its label says, and the losses are summed by
+/// the loss of its micro-batch; a weight gradient the weight stash of its
+/// piece; a message carries what its label says, and the losses are summed by
 /// micro-batch: all of them, in every step, where a communicator is for them.
 /// All are of the step that the label names.
 ///
@@ -147,13 +147,13 @@ struct Violation {
 /// none.
 ///
 /// Sizes: buffers of activations and gradients have as many boundaries as their
-/// label names, or that part of one; a stash has that part of its stage's,
-/// rounded up; weights, their gradients and optimizer states have what the
-/// stage says; a loss has kLossBytes. All micro-batches have the same bytes of
-/// tokens, and of labels, which the parts of any of them divide. Where there is
-/// a model, it says what those and stages have (Layers.h), and each of its
-/// layers is in one stage. A buffer begins at a multiple of 64 bytes
-/// (buffer_alignment) but for pieces of gradients.
+/// label names, or that part of one; stashes and weight stashes have that part
+/// of their stage's, rounded up; weights, their gradients and optimizer states
+/// have what the stage says; a loss has kLossBytes. All micro-batches have the
+/// same bytes of tokens, and of labels, which the parts of any of them divide.
+/// Where there is a model, it says what those and stages have (Layers.h), and
+/// each of its layers is in one stage. A buffer begins at a multiple of 64
+/// bytes (buffer_alignment) but for pieces of gradients.
 ///
 /// The bytes that a worker holds at an instruction are those of
 /// - both buffers of each of its states, always;
@@ -162,7 +162,8 @@ struct Violation {
 ///   included. A transfer or all-reduce uses its buffers from its post or start
 ///   to its wait. A value that replaces an operand in place continues it; one
 ///   that nothing uses counts where it is written. What a split or a join takes
-///   counts up to the instruction before it.
+///   counts up to the instruction before it. At an input gradient the larger of
+///   its stash and its weight stash counts.
 /// A rename moves values, and with them what is counted, and is no use of them
 /// but of one that it moves to a state's buffer; what it moves out of a state's
 /// buffer counts from the next instruction on. `peak_bytes` must be the most of

@@ -83,9 +83,11 @@ std::pair<Problem, Schedule> generate(const Case &what, int32_t workers,
                                  .inputGradient = 20,
                                  .weightGradient = 20,
                                  .recompute = 20});
-  request.bytes.assign(
-      stages,
-      {.weights = 4000, .optimizer = 8000, .stash = 400, .boundary = 100});
+  request.bytes.assign(stages, {.weights = 4000,
+                                .optimizer = 8000,
+                                .stash = 400,
+                                .weightStash = 400,
+                                .boundary = 100});
   request.link = {1, 1, 100};
   request.memoryCaps.assign(workers, int64_t{1} << 40);
   request.recompute.assign(stages, what.recompute);

@@ -66,7 +66,7 @@ program::ProgramT describe(const Sizes &sizes) {
         program::typesOf(program),
         program::parameterCount(*program.model, first, count)));
     program.stages.emplace_back(first, count, 1, 2, 1, 1, 1, bytes, 2 * bytes,
-                                0, boundary, 0);
+                                0, 0, boundary, 0);
     first += count;
   }
   return program;

@@ -41,11 +41,11 @@ chimera.training @plainly learning_rate(1.0e-3) seed(1)
 
 // CHECK-LABEL: chimera.pipeline @types
 // CHECK-SAME: schedule("gpipe") activation_type(bf16) {
-// CHECK-NEXT: bytes <weights = 9, optimizer = 12, stash = 1, boundary = 1, copy = 3>
+// CHECK-NEXT: bytes <weights = 9, optimizer = 12, stash = 1, boundary = 1, copy = 3, weight_stash = 2>
 chimera.pipeline @types stages(1) micro_batches(1) schedule("gpipe")
     activation_type("bf16") weight_type(f32) {
   chimera.stage 0 cost <forward = 1, backward = 1>
-      bytes <copy = 3, weights = 9, optimizer = 12, stash = 1, boundary = 1>
+      bytes <copy = 3, weights = 9, optimizer = 12, stash = 1, weight_stash = 2, boundary = 1>
 }
 
 // What is recomputed: all stages, however they are written, or some.

@@ -326,21 +326,21 @@ chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
 %s, %y, %w = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>)
 // expected-error@below {{expected a part below 2, got 2}}
 %0 = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 part 2 of 2 (%s, %y, %w) :
-    (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) -> !chimera.stash<1>
+    (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) -> !chimera.weight_stash<1>
 
 // -----
 
-%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+%s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
 // expected-error@below {{expected a part below 1, got 1}}
 %0 = "chimera.weight_gradient"(%s, %w, %g) {pipeline = 0 : i32, stage = 0 : i32, micro_batch = 0 : i32, part = 1 : i32} :
-    (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
 
 // -----
 
-%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+%s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
 // expected-error@below {{attribute 'parts' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive whose maximum value is 255}}
 %0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 part 0 of 256 (%s, %w, %g) :
-    (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
 
 // -----
 
@@ -380,7 +380,7 @@ chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
 // expected-error@below {{expected no input gradient on stage 0}}
 %0:2 = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 (%s, %y, %w) :
     (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) ->
-    (!chimera.stash<1>, !chimera.gradient<1>)
+    (!chimera.weight_stash<1>, !chimera.gradient<1>)
 
 // -----
 
@@ -388,14 +388,14 @@ chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
 // expected-error@below {{expected an input gradient on a stage after 0}}
 %0 = chimera.input_gradient pipeline 0 stage 1 micro_batch 0 (%s, %y, %w) :
     (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) ->
-    !chimera.stash<1>
+    !chimera.weight_stash<1>
 
 // -----
 
-%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+%s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
 // expected-error@below {{expected the sum to keep its type}}
 %0 = chimera.weight_gradient pipeline 0 stage 1 micro_batch 0 (%s, %w, %g) :
-    (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) ->
+    (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) ->
     !chimera.weight_gradient<2>
 
 // -----

@@ -31,18 +31,18 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
         buffers [7, 8] (%s1, %e, %w1) :
         (!chimera.stash<16>, !chimera.loss<4>, !chimera.weights<32>) ->
         (!chimera.weight_gradient<32>, !chimera.gradient<8>)
-    // CHECK-NEXT: %[[S2:.*]] = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 slot 11 on 0 buffers [1](%[[S0]], %[[DY]], %[[W0]]) : (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>) -> !chimera.stash<16>
+    // CHECK-NEXT: %[[S2:.*]] = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 slot 11 on 0 buffers [1](%[[S0]], %[[DY]], %[[W0]]) : (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>) -> !chimera.weight_stash<24>
     %s2 = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 slot 11 on 0
         buffers [1] (%s0, %dy, %w0) :
         (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>) ->
-        !chimera.stash<16>
-    // CHECK-NEXT: %[[G0:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0(%[[S2]], %[[W0]]) : (!chimera.stash<16>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
+        !chimera.weight_stash<24>
+    // CHECK-NEXT: %[[G0:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0(%[[S2]], %[[W0]]) : (!chimera.weight_stash<24>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
     %g0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s2, %w0) :
-        (!chimera.stash<16>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
-    // CHECK-NEXT: %[[R0:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 slot 12 on 0 buffers [2](%[[S2]], %[[W0]], %[[G0]]) : (!chimera.stash<16>, !chimera.weights<64>, !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
+        (!chimera.weight_stash<24>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
+    // CHECK-NEXT: %[[R0:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 slot 12 on 0 buffers [2](%[[S2]], %[[W0]], %[[G0]]) : (!chimera.weight_stash<24>, !chimera.weights<64>, !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
     %r0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 slot 12 on 0
         buffers [2] (%s2, %w0, %g0) :
-        (!chimera.stash<16>, !chimera.weights<64>,
+        (!chimera.weight_stash<24>, !chimera.weights<64>,
          !chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
     // CHECK-NEXT: %[[A:.*]]:2 = chimera.all_reduce stage 0 width 3(%[[R0]], %[[G0]]) {note = "kept"} : (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>) -> (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>)
     %a:2 = chimera.all_reduce stage 0 width 3 (%r0, %g0) {note = "kept"} :
@@ -106,7 +106,7 @@ chimera.pipeline @ranges stages(2) micro_batches(8) schedule("gpipe") {
     %i:2 = chimera.input_gradient pipeline 0 stage 1 micro_batch 5 on 1
         (%r, %e#1, %w1) :
         (!chimera.stash<16>, !chimera.loss<4>, !chimera.weights<32>) ->
-        (!chimera.stash<16>, !chimera.gradient<8>)
+        (!chimera.weight_stash<16>, !chimera.gradient<8>)
     %g1 = "chimera.backward"(%s#1, %i#1, %w0) {pipeline = 0 : i32,
         stage = 0 : i32, micro_batch = 5 : i32, parts = 2 : i32, worker = 0 : i32} :
         (!chimera.stash<16>, !chimera.gradient<8>, !chimera.weights<64>) ->
@@ -155,8 +155,16 @@ chimera.pipeline @overlapping stages(2) micro_batches(2) schedule("gpipe") {
        %o: !chimera.optimizer_state<128>, %s: !chimera.stash<8>,
        %x: !chimera.weights<32>, %p: !chimera.optimizer_state<96>,
        %a: !chimera.activation<24>):
-    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 1 (%s, %v) :
-        (!chimera.stash<8>, !chimera.weights<64>) -> !chimera.weight_gradient<64>
+    %l = chimera.load pipeline 0 stage 1 micro_batch 1 : !chimera.labels<24>
+    %e, %z = chimera.forward pipeline 0 stage 1 micro_batch 1 (%a, %x, %l) :
+        (!chimera.activation<24>, !chimera.weights<32>, !chimera.labels<24>) ->
+        (!chimera.loss<8>, !chimera.stash<8>)
+    %h, %d = chimera.backward pipeline 0 stage 1 micro_batch 1 (%z, %e, %x) :
+        (!chimera.stash<8>, !chimera.loss<8>, !chimera.weights<32>) ->
+        (!chimera.weight_gradient<32>, !chimera.gradient<24>)
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 1 (%s, %d, %v) :
+        (!chimera.stash<8>, !chimera.gradient<24>, !chimera.weights<64>) ->
+        !chimera.weight_gradient<64>
     %w1, %o1 = chimera.optimizer_step pipeline 0 stage 0 micro_batch 1 on 0
         (%w, %o, %g) : !chimera.weights<64>, !chimera.optimizer_state<128>,
         !chimera.weight_gradient<64>

@@ -28,6 +28,11 @@
 // -----
 
 // expected-error@below {{expected a positive number of bytes, got 0}}
+"t"() {t = !chimera.weight_stash<0>} : () -> ()
+
+// -----
+
+// expected-error@below {{expected a positive number of bytes, got 0}}
 "t"() {t = !chimera.loss<0>} : () -> ()
 
 // -----
@@ -110,3 +115,8 @@
 
 // expected-error@below {{expected positive sizes, and an optimizer state of at least 0, got weights 1, optimizer 1, stash 1 and boundary -1}}
 "t"() {t = #chimera.bytes<weights = 1, optimizer = 1, stash = 1, boundary = -1>} : () -> ()
+
+// -----
+
+// expected-error@below {{expected a positive size, got weight_stash -1}}
+"t"() {t = #chimera.bytes<weights = 1, optimizer = 1, stash = 1, boundary = 1, weight_stash = -1>} : () -> ()

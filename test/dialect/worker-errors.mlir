@@ -175,6 +175,16 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [] {
+    // expected-error@below {{expected no offset for a stash}}
+    chimera.buffer 0 : !chimera.weight_stash<1> at 0
+    chimera.yield
+  }
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  chimera.worker 0 holds [] {
     // expected-error@below {{expected an offset for anything but a stash}}
     chimera.buffer 0 : !chimera.loss<1>
     chimera.yield

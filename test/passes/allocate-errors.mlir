@@ -29,10 +29,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
-    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 (%t, %w) :
-        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
-    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
-        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected an instruction of a projected worker}}
     %r = chimera.all_reduce stage 0 width 1 (%g) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
@@ -81,15 +82,18 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
-    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w) :
-        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    %g0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
-        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %r = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_stash<1>
+    %g0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w) :
+        (!chimera.weight_stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected operand 2, which it updates in place, to be needed no further}}
-    %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w, %g0) :
-        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
-    %g2 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 1 (%s, %w, %g0) :
-        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w, %g0) :
+        (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+    %g2 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 1 (%r, %w, %g0) :
+        (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -101,10 +105,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
-    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 (%t, %w) :
-        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
-    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
-        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
     %nw, %no = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
@@ -119,10 +124,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
-    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 (%t, %w) :
-        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
-    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
-        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
     %r = chimera.all_reduce_start stage 0 width 1 workers [0, 1] keys [0, 1] (%g) :
         (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
@@ -140,10 +146,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<16>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
-    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 (%t, %w) :
-        (!chimera.tokens<1>, !chimera.weights<16>) -> !chimera.stash<1>
-    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w) :
-        (!chimera.stash<1>, !chimera.weights<16>) -> !chimera.weight_gradient<16>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<16>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<16>) -> !chimera.weight_gradient<16>
     // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
     %b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<16>) ->
         (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>)

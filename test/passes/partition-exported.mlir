@@ -8,9 +8,9 @@
 // matrix, and keeps log-probabilities of 5 classes.
 // CHECK-LABEL: chimera.pipeline @two
 // CHECK: chimera.stage 0 layers(0, 3) cost <forward = 96, backward = 123, input_gradient = 48, weight_gradient = 75>
-// CHECK-SAME: bytes <weights = 108, optimizer = 216, stash = 256, boundary = 96>
+// CHECK-SAME: bytes <weights = 108, optimizer = 216, stash = 256, boundary = 96, weight_stash = 544>
 // CHECK: chimera.stage 1 layers(3, 4)
-// CHECK-SAME: bytes <weights = 80, optimizer = 160, stash = 324, boundary = 96>
+// CHECK-SAME: bytes <weights = 80, optimizer = 160, stash = 324, boundary = 96, weight_stash = 256>
 chimera.model @m exported("Inputs/exported")
 chimera.pipeline @two of @m stages(2) micro_batches(2) schedule("1f1b") micro_batch_size(4)
 

@@ -43,8 +43,8 @@ chimera.pipeline @gpipe stages(1) micro_batches(2) schedule("gpipe")
 // head 2 * 64 + 256 * 64.
 // CHECK-LABEL: chimera.pipeline @model
 // CHECK-SAME: time_unit(flop) {
-// CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 3278848, backward = 6557696> bytes <weights = 269568, optimizer = 539136, {{.*}}, boundary = 8192>
-// CHECK-NEXT: chimera.stage 1 layers(2, 3) cost <forward = 3276800, backward = 6553600> bytes <weights = 199936, optimizer = 399872, {{.*}}, boundary = 8192>
+// CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 3278848, backward = 6557696> bytes <weights = 269568, optimizer = 539136, {{.*}}, boundary = 8192, weight_stash = 140032>
+// CHECK-NEXT: chimera.stage 1 layers(2, 3) cost <forward = 3276800, backward = 6553600> bytes <weights = 199936, optimizer = 399872, {{.*}}, boundary = 8192, weight_stash = 131584>
 // CHECK-NEXT: chimera.stage 2 layers(3, 4) cost <forward = 3276800, backward = 6553600>
 // CHECK-NEXT: chimera.stage 3 layers(4, 6) cost <forward = 4325376, backward = 8650752> bytes <weights = 265984
 chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
@@ -55,7 +55,7 @@ chimera.pipeline @model of @gpt stages(4) micro_batches(4) schedule("chimera")
 
 // Values of float64 are twice as wide.
 // CHECK-LABEL: chimera.pipeline @wide
-// CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1870848, optimizer = 3741696, {{.*}}, boundary = 16384>
+// CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1870848, optimizer = 3741696, {{.*}}, boundary = 16384, weight_stash = {{[0-9]+}}>
 chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
 chimera.pipeline @wide of @gpt stages(1) micro_batches(1) schedule("gpipe")
     micro_batch_size(2) weight_type(f64)
@@ -65,7 +65,7 @@ chimera.pipeline @wide of @gpt stages(1) micro_batches(1) schedule("gpipe")
 // Beside activations of bfloat16, weights hold a copy of the parameters, which
 // has neither gradient nor state.
 // CHECK-LABEL: chimera.pipeline @mixed
-// CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1403136, optimizer = 1870848, {{.*}}, boundary = 4096, copy = 467712>
+// CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1403136, optimizer = 1870848, {{.*}}, boundary = 4096, copy = 467712, weight_stash = {{[0-9]+}}>
 chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
 chimera.pipeline @mixed of @gpt stages(1) micro_batches(1) schedule("gpipe")
     micro_batch_size(2) activation_type(bf16)

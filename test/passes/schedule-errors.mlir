@@ -77,7 +77,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.loss<1>, !chimera.stash<1>)
     // expected-error@below {{expected each action of the step once}}
     %r = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 (%se, %e, %w) :
-        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.stash<1>
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_stash<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }

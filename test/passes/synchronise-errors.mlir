@@ -18,11 +18,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // By an action that is placed nowhere.
-%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+%s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w, %g) :
-        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+        (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
     %r = chimera.all_reduce stage 0 width 1 (%h) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield
@@ -32,11 +32,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // By another all-reduce.
-%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
+%s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 on 0 (%s, %w, %g) :
-        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
+        (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %r = chimera.all_reduce stage 0 width 1 (%h) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
     %q = chimera.all_reduce stage 0 width 1 (%r) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
@@ -60,11 +60,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // More buckets than an instruction has results.
-%s, %w, %g = "values"() : () -> (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>)
+%s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>)
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") bucket_bytes(15) {
   chimera.step {
     %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 on 0 (%s, %w, %g) :
-        (!chimera.stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>) -> !chimera.weight_gradient<524288>
+        (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>) -> !chimera.weight_gradient<524288>
     // expected-error@below {{expected at most 65535 buckets of a gradient, got more of 524288 bytes: raise bucket_bytes}}
     %r = chimera.all_reduce stage 0 width 2 (%h) : (!chimera.weight_gradient<524288>) -> !chimera.weight_gradient<524288>
     chimera.yield

@@ -34,7 +34,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     // expected-error@below {{expected a worker below 1, got 9}}
     %r = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 on 9 (%s, %y, %w) :
-        (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) -> !chimera.stash<1>
+        (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) -> !chimera.weight_stash<1>
     chimera.yield
   }
 }

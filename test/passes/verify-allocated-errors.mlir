@@ -214,11 +214,14 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 4 : !chimera.labels<1> at 128
     chimera.buffer 5 : !chimera.tokens<1> at 256
     chimera.buffer 6 : !chimera.stash<1>
+    chimera.buffer 7 : !chimera.labels<1> at 320
+    chimera.buffer 8 : !chimera.loss<1> at 384
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [5] : !chimera.tokens<1>
-    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 buffers [6] (%t, %w) :
-        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
-    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 buffers [2] (%s, %w) :
-        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
+    %n = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [7] : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 buffers [8, 6] (%t, %w, %n) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 buffers [2] (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %r = chimera.all_reduce_start stage 0 width 1 workers [0, 0] keys [0, 1] buffers [3] (%g, %g) :
         (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [4] : !chimera.labels<1>
@@ -260,11 +263,14 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 4 : !chimera.weight_gradient<8> at 136
     chimera.buffer 5 : !chimera.tokens<1> at 256
     chimera.buffer 6 : !chimera.stash<1>
+    chimera.buffer 7 : !chimera.labels<1> at 320
+    chimera.buffer 8 : !chimera.loss<1> at 384
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [5] : !chimera.tokens<1>
-    %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 buffers [6] (%t, %w) :
-        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
-    %g = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 buffers [2] (%s, %w) :
-        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<16>
+    %n = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [7] : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 buffers [8, 6] (%t, %w, %n) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %g = chimera.backward pipeline 0 stage 0 micro_batch 0 buffers [2] (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<16>
     // expected-error@below {{expected piece 0 at 128, in the place of the whole, got 136}}
     // expected-error@below {{expected piece 1 at 136, in the place of the whole, got 128}}
     %b:2 = chimera.split pipeline 0 stage 0 buffers [4, 3] (%g) : (!chimera.weight_gradient<16>) ->

@@ -37,13 +37,12 @@
 // further itself.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") split_backward' | chimera-opt --chimera-to-scheduled -o %t
 // RUN: sed -e '/input_gradient pipeline 0 stage 1 micro_batch 1 /s/(%%stash_6,/(%%stash_3,/' \
-// RUN:     -e '/weight_gradient pipeline 0 stage 1 micro_batch 1 /{s/(%%rest_7,/(%%stash_6,/; s/%%3)/%%4)/}' \
-// RUN:     -e '/weight_gradient pipeline 0 stage 0 micro_batch 1 /s/(%%rest_9,/(%%rest_4,/' %t \
+// RUN:     -e '/weight_gradient pipeline 0 stage 1 micro_batch 1 /{s/%%3)/%%4)/}' \
+// RUN:     -e '/weight_gradient pipeline 0 stage 0 micro_batch 1 /s/(%%weight_stash_9,/(%%weight_stash_4,/' %t \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=HALVES --implicit-check-not=error:
 // HALVES: error: 'chimera.input_gradient' op expected the stash of pipeline 0, stage 1, micro-batch 1, got the stash of pipeline 0, stage 1, micro-batch 0
-// HALVES: error: 'chimera.weight_gradient' op expected what the input gradient leaves of the stash of pipeline 0, stage 1, micro-batch 1, got the stash of pipeline 0, stage 1, micro-batch 1
 // HALVES: error: 'chimera.weight_gradient' op expected the sum so far of pipeline 0, stage 1, got the sum so far of pipeline 0, stage 0
-// HALVES: error: 'chimera.weight_gradient' op expected what the input gradient leaves of the stash of pipeline 0, stage 0, micro-batch 1, got what the input gradient leaves of the stash of pipeline 0, stage 0, micro-batch 0
+// HALVES: error: 'chimera.weight_gradient' op expected the weight stash of pipeline 0, stage 0, micro-batch 1, got the weight stash of pipeline 0, stage 0, micro-batch 0
 // HALVES: error: 'chimera.weight_gradient' op expected a sum of its own to add to
 // HALVES: note: this one has it already
 // HALVES: error: 'chimera.weight_gradient' op expected a use of its sum

@@ -145,10 +145,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 0 : !chimera.weights<1> at 0
     chimera.buffer 1 : !chimera.optimizer_state<1> at 64
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [3] : !chimera.tokens<1>
-    %q = chimera.recompute pipeline 0 stage 0 micro_batch 0 buffers [4] (%t, %w) :
-        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
-    %z = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 buffers [2] (%q, %w) :
-        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [5] : !chimera.labels<1>
+    %e, %q = chimera.forward pipeline 0 stage 0 micro_batch 0 buffers [6, 4] (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.backward pipeline 0 stage 0 micro_batch 0 buffers [2] (%q, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected width 1, the pipeline's data_parallel, got 2}}
     %r = chimera.all_reduce_start stage 0 width 2 workers [0] keys [0] buffers [2] (%z) :
         (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
@@ -168,10 +169,11 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 0 : !chimera.weights<1> at 0
     chimera.buffer 1 : !chimera.optimizer_state<1> at 64
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [3] : !chimera.tokens<1>
-    %q = chimera.recompute pipeline 0 stage 0 micro_batch 0 buffers [4] (%t, %w) :
-        (!chimera.tokens<1>, !chimera.weights<1>) -> !chimera.stash<1>
-    %z = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 buffers [2] (%q, %w) :
-        (!chimera.stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [5] : !chimera.labels<1>
+    %e, %q = chimera.forward pipeline 0 stage 0 micro_batch 0 buffers [6, 4] (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.backward pipeline 0 stage 0 micro_batch 0 buffers [2] (%q, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %r = chimera.all_reduce_start stage 0 width 1 workers [0] keys [0] buffers [2] (%z) :
         (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
     // expected-error@below {{expected the contributions that other starts of stage 0 list}}

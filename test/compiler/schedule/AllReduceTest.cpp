@@ -101,7 +101,7 @@ TEST(AllReduce, SumsWhatIsTiedOnce) {
     for (int32_t d = 2; d <= 8; d += 2) {
       SCOPED_TRACE(std::string(scheme) + " D=" + std::to_string(d));
       Case c = makeCase(scheme, d, d);
-      c.problem.bytes.assign(d, {100, 200, 10, 10});
+      c.problem.bytes.assign(d, {100, 200, 10, 10, 10});
       Timing timing = simulate(c.problem, c.schedule);
       std::vector<StageReduce> untied =
           stageReduces(c.problem, c.schedule, timing);
@@ -174,7 +174,7 @@ TEST(AllReduce, CutsGradientsIntoBuckets) {
 /// All stages but what a worker has several replicas of.
 TEST(AllReduce, IsInBuckets) {
   Case c = makeCase("chimera", 3, 3);
-  c.problem.bytes.assign(3, {100, 0, 0, 0});
+  c.problem.bytes.assign(3, {100, 0, 0, 0, 0});
   c.problem.bytes[2].weights = 60;
   c.problem.tiedBytes = 40;
   c.problem.bucketBytes = 17;

@@ -134,19 +134,33 @@ TEST(Bounds, CriticalPath) {
 TEST(Bounds, Memory) {
   Case c = makeCase("1f1b", 4, 32, {1, 2, 1, 1});
   EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
-  c.problem.bytes.assign(4, {5, 1, 10, 0});
+  c.problem.bytes.assign(4, {5, 1, 10, 10, 0});
   c.problem.memoryCaps.assign(4, 11 + 30);
   EXPECT_EQ(timeOf(c.problem, "LB4"), 32 * 4 * 3 / 3);
   EXPECT_STREQ(best(bounds(c.problem)).name, "LB4");
   // No room at all says nothing.
-  c.problem.memoryCaps.assign(4, 11);
+  c.problem.memoryCaps.assign(4, 6);
   EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
   // Bytes times time beyond 64 bits.
-  c.problem.bytes.assign(4, {0, 0, int64_t{1} << 50, 0});
+  c.problem.bytes.assign(4, {0, 0, int64_t{1} << 50, int64_t{1} << 50, 0});
   c.problem.memoryCaps.assign(4, 1);
   c.problem.stages.assign(4, {int64_t{1} << 40, int64_t{1} << 40, 1, 1});
   ASSERT_EQ(check(c.problem), "");
   EXPECT_EQ(timeOf(c.problem, "LB4"), INT64_MAX);
+}
+
+/// An input gradient may release a part of a stash before there is a gradient
+/// sum: then either the lesser stash stands beside it or both without it.
+TEST(Bounds, MemoryOfBothStashes) {
+  Case c = makeCase("1f1b", 1, 4, {1, 2, 1, 1}, true);
+  c.problem.bytes = {{5, 1, 10, 4, 0}};
+  c.problem.memoryCaps = {6 + 15};
+  EXPECT_EQ(timeOf(c.problem, "LB4"), (4 * (10 * 2 + 4) + 14) / 15);
+  c.problem.memoryCaps = {6 + 6};
+  EXPECT_EQ(timeOf(c.problem, "LB4"), 4 * 4 * 3 / 1);
+  c.problem.bytes[0].weightStash = 30;
+  c.problem.memoryCaps = {6 + 30};
+  EXPECT_EQ(timeOf(c.problem, "LB4"), (4 * (10 * 2 + 30) + 29) / 30);
 }
 
 /// On a V each worker holds a micro-batch's two stashes for (2D+1) (f+i) + 2w.
@@ -156,7 +170,7 @@ TEST(Bounds, MemoryOnAV) {
   problem.stages.assign(8, {1, 2, 1, 1});
   problem.splits = true;
   problem.pipelines = {{false, {0, 1, 2, 3, 3, 2, 1, 0}, {0, 1, 2, 3}}};
-  problem.bytes.assign(8, {0, 0, 1, 0});
+  problem.bytes.assign(8, {0, 0, 1, 1, 0});
   problem.memoryCaps.assign(4, 1);
   EXPECT_EQ(timeOf(problem, "LB4"), 4 * (9 * 2 + 2));
 }
@@ -164,13 +178,13 @@ TEST(Bounds, MemoryOnAV) {
 /// LB5: what one channel carries; the simulator's links do better.
 TEST(Bounds, Messages) {
   Case c = makeCase("gpipe", 3, 10);
-  c.problem.bytes = {{0, 0, 0, 100}, {0, 0, 0, 300}, {0, 0, 0, 999}};
+  c.problem.bytes = {{0, 0, 0, 0, 100}, {0, 0, 0, 0, 300}, {0, 0, 0, 0, 999}};
   c.problem.link = {1000, 1, 2};
   EXPECT_EQ(timeOf(c.problem, "LB5"), 10 * 150);
   // Down and up share a channel: 0 to 1 carries activations of one and
   // gradients of the other.
   Case both = makeCase("chimera", 2, 10);
-  both.problem.bytes = {{0, 0, 0, 7}, {}};
+  both.problem.bytes = {{0, 0, 0, 0, 7}, {}};
   both.problem.link = {0, 1, 1};
   EXPECT_EQ(timeOf(both.problem, "LB5"), 70);
   EXPECT_FALSE(bounds(c.problem)[4].simulated);

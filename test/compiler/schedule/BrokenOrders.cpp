@@ -211,7 +211,7 @@ const Broken kBroken[] = {
     {"TooMuchMemoryAndTooLittleOrder",
      [] {
        Case c = line();
-       c.problem.bytes = {{1, 0, 10, 0}, {1, 0, 10, 0}};
+       c.problem.bytes = {{1, 0, 10, 10, 0}, {1, 0, 10, 10, 0}};
        c.problem.memoryCaps = {21, 12};
        std::swap(c.schedule.workers[1][1], c.schedule.workers[1][2]);
        std::swap(c.schedule.workers[1][0], c.schedule.workers[1][1]);
@@ -222,7 +222,7 @@ const Broken kBroken[] = {
     {"RepeatsAndUnknownOnesHoldNoMemory",
      [] {
        Case c = line();
-       c.problem.bytes = {{1, 0, 10, 0}, {1, 0, 10, 0}};
+       c.problem.bytes = {{1, 0, 10, 10, 0}, {1, 0, 10, 10, 0}};
        c.problem.memoryCaps = {22, 22};
        c.schedule.workers[0].insert(c.schedule.workers[0].begin() + 1, 2,
                                     {Kind::Forward, 0, 0, 0});

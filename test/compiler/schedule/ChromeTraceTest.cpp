@@ -221,7 +221,7 @@ TEST(ChromeTrace, TellsTheMessagesOfTimelinesApart) {
 TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
   Case c = makeCase("1f1b", 2, 2, {1, 2, 1, 1});
   EXPECT_TRUE(events(trace(c), "C").empty());
-  c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
+  c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
   auto ofWorker = [](const json &document, const std::string &name) {
     std::vector<std::pair<double, int64_t>> samples;
     for (const json &event : events(document, "C"))
@@ -242,7 +242,7 @@ TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
             (std::pair<double, int64_t>(0, 1115)));
   // In slots an action ends a slot later, whatever it costs.
   c = makeCase("chimera", 2, 2, {5, 7, 1, 1});
-  c.problem.bytes.assign(2, {1, 1, 8, 2});
+  c.problem.bytes.assign(2, {1, 1, 8, 8, 2});
   json document = trace(c, {}, true);
   double last = 0;
   for (const json &event : events(document, "X"))

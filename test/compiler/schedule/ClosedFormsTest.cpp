@@ -158,7 +158,7 @@ TEST_P(EvenD, HoldsAStageOfEveryPipeline) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
     Case c = makeCase("chimera", d, 2 * d, {1, 2, 1, 1}, false, choice);
-    c.problem.bytes.assign(d, {100, 7, 0, 0});
+    c.problem.bytes.assign(d, {100, 7, 0, 0, 0});
     for (int32_t w = 0; w < d; ++w)
       EXPECT_EQ(residentBytes(c.problem)[w], pipelinesOf(choice) * 107);
   }

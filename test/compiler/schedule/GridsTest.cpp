@@ -358,7 +358,7 @@ TEST(Grids, ZeroBubbleV) {
   EXPECT_EQ(timing.internalBubble(), 0);
   EXPECT_EQ(timing.peakActivations, std::vector<int32_t>(4, 8));
   // With sizes and a cap on them: a stash of 1 a chunk, 8 at once.
-  grid.problem.bytes.assign(8, {0, 0, 1, 0});
+  grid.problem.bytes.assign(8, {0, 0, 1, 1, 0});
   grid.problem.memoryCaps.assign(4, 8);
   EXPECT_EQ(messages(verify(grid.problem, grid.schedule)), "");
   grid.problem.memoryCaps.assign(4, 7);

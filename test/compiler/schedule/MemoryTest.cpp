@@ -17,7 +17,7 @@ namespace {
 /// 1000 of boundary; stage 1: 20, 0, 200, nobody reads its boundary.
 Case sized(bool split = false) {
   Case c = makeCase("1f1b", 2, 2, {1, 2, 1, 1}, split);
-  c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
+  c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
   return c;
 }
 
@@ -27,7 +27,7 @@ TEST(Memory, CountsWhatAWorkerAlwaysHolds) {
   EXPECT_EQ(residentBytes(c.problem)[1], 20);
   // Chimera: both stages on both workers.
   c = makeCase("chimera", 2, 2);
-  c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
+  c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
   EXPECT_EQ(residentBytes(c.problem)[0], 35);
   EXPECT_EQ(residentBytes(c.problem)[1], 35);
 }
@@ -55,30 +55,37 @@ TEST(Memory, GoesUpAndDownOverTime) {
                 {0, 20}, {1, 1220}, {2, 1240}, {4, 1240}, {5, 1240}, {7, 40}}));
 }
 
-/// The stash goes with the weight gradient, which passes nothing on.
-TEST(Memory, KeepsTheStashForTheWeightGradient) {
-  Case c = sized(true);
-  Timing timing = simulate(c.problem, c.schedule);
-  std::vector<std::pair<int64_t, int64_t>> samples;
-  for (MemorySample sample :
-       memoryOverTime(c.problem, c.schedule, timing, 1, 20))
-    samples.push_back({sample.time, sample.bytes});
-  // F0 1-2, I0 2-3, W0 3-4, F1 4-5, I1 5-6, W1 6-7.
-  EXPECT_EQ(samples, (std::vector<std::pair<int64_t, int64_t>>{{0, 20},
-                                                               {1, 1220},
-                                                               {2, 1220},
-                                                               {3, 240},
-                                                               {4, 1240},
-                                                               {5, 1240},
-                                                               {6, 240},
-                                                               {7, 40}}));
+/// What the input gradient keeps goes with the weight gradient, which passes
+/// nothing on. While the former runs, the larger of both stashes counts.
+TEST(Memory, KeepsAWeightStashForTheWeightGradient) {
+  for (int64_t kept : {200, 250, 30}) {
+    Case c = sized(true);
+    c.problem.bytes[1].weightStash = kept;
+    Timing timing = simulate(c.problem, c.schedule);
+    std::vector<std::pair<int64_t, int64_t>> samples;
+    for (MemorySample sample :
+         memoryOverTime(c.problem, c.schedule, timing, 1, 20))
+      samples.push_back({sample.time, sample.bytes});
+    int64_t larger = std::max<int64_t>(kept, 200);
+    // F0 1-2, I0 2-3, W0 3-4, F1 4-5, I1 5-6, W1 6-7.
+    EXPECT_EQ(samples,
+              (std::vector<std::pair<int64_t, int64_t>>{{0, 20},
+                                                        {1, 1220},
+                                                        {2, 1020 + larger},
+                                                        {3, 40 + kept},
+                                                        {4, 1240},
+                                                        {5, 1040 + larger},
+                                                        {6, 40 + kept},
+                                                        {7, 40}}));
+    EXPECT_EQ(timing.peakBytes[1], 1040 + larger);
+  }
 }
 
 /// Without a flush a sum goes at its update, here after each micro-batch.
 TEST(Memory, HoldsASumUntilItsUpdate) {
   for (bool each : {true, false}) {
     Case c = makeCase(each ? "pipedream" : "pipedream-2bw", 1, 2);
-    c.problem.bytes = {{10, 5, 100, 1000}};
+    c.problem.bytes = {{10, 5, 100, 100, 1000}};
     int64_t resident = residentBytes(c.problem)[0];
     std::vector<int64_t> bytes;
     Timing timing = simulate(c.problem, c.schedule);

@@ -88,7 +88,7 @@ TEST(Pieces, TakeTheirShareOfTheTime) {
 TEST(Pieces, HaveMessagesOfTheirSize) {
   Case c = doubling(2, 4);
   c.problem.link = {10, 1, 2};
-  c.problem.bytes.assign(2, {0, 0, 0, 7});
+  c.problem.bytes.assign(2, {0, 0, 0, 0, 7});
   EXPECT_EQ(c.problem.transfer(c.problem.link, 0), 14);
   EXPECT_EQ(c.problem.transfer(c.problem.link, 0, {Kind::Forward, 0, 0, 0, 2}),
             17);
@@ -104,7 +104,7 @@ TEST(Pieces, HaveMessagesOfTheirSize) {
 /// with its second half.
 TEST(Pieces, FreeTheirShareOfTheBytes) {
   Case c = halving(2, 2);
-  c.problem.bytes.assign(2, {0, 0, 10, 0});
+  c.problem.bytes.assign(2, {0, 0, 10, 10, 0});
   std::vector<Action> order = {
       {Kind::Forward, 0, 0, 0},           {Kind::Backward, 0, 0, 0, 1, 0, 2},
       {Kind::Forward, 1, 1, 1},           {Kind::Backward, 0, 0, 0, 1, 1, 2},

@@ -93,7 +93,7 @@ TEST(Problem, NeedsBytesOfEveryStage) {
 TEST(Problem, RefusesNegativeBytes) {
   for (int64_t StageBytes::*field :
        {&StageBytes::weights, &StageBytes::optimizer, &StageBytes::stash,
-        &StageBytes::boundary}) {
+        &StageBytes::weightStash, &StageBytes::boundary}) {
     Problem problem = sound();
     problem.bytes.resize(4);
     problem.bytes[3].*field = -2;
@@ -103,11 +103,14 @@ TEST(Problem, RefusesNegativeBytes) {
 }
 
 TEST(Problem, RefusesBytesThatDoNotFit) {
-  Problem problem = sound();
-  problem.bytes.resize(4);
-  problem.bytes[0].stash = int64_t{1} << 60;
-  EXPECT_EQ(check(problem),
-            "expected bytes that sum to less than 2^62 over the step");
+  for (int64_t StageBytes::*field :
+       {&StageBytes::stash, &StageBytes::weightStash}) {
+    Problem problem = sound();
+    problem.bytes.resize(4);
+    problem.bytes[0].*field = int64_t{1} << 60;
+    EXPECT_EQ(check(problem),
+              "expected bytes that sum to less than 2^62 over the step");
+  }
 }
 
 TEST(Problem, RefusesMessagesThatTakeTooLong) {

@@ -109,7 +109,7 @@ void expectChimera(const Case &c, const Timing &timing) {
 /// Peaks as caps are kept, and the makespan is not below what they allow; one
 /// less is not kept.
 void expectCapsKept(Case c) {
-  c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 1, 0});
+  c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 1, 1, 0});
   Timing timing = simulate(c.problem, c.schedule);
   ASSERT_TRUE(std::equal(timing.peakBytes.begin(), timing.peakBytes.end(),
                          timing.peakActivations.begin()));
@@ -205,7 +205,7 @@ void expectCriticalPath(const Case &c, const Timing &timing) {
 /// nothing ends sooner where one of their times is longer.
 TEST_P(EverySchedule, IsSoundWithMessages) {
   forEachCase(GetParam() <= 8 ? 2 : 8, [&](Case c) {
-    c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 8});
+    c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 0, 8});
     replan(c, random() % 2 == 0);
     if (random() % 3 == 0) {
       c.problem.recompute.assign(c.problem.stages.size(),

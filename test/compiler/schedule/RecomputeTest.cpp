@@ -159,7 +159,7 @@ TEST(Recompute, StandsBeforeInputGradients) {
 /// the 200 from when that starts. Stage 0 reads nothing that counts.
 TEST(Recompute, HoldsOnlyInputsUntilItRuns) {
   Case c = withRecompute(makeCase("gpipe", 2, 2), Recompute::Fused);
-  c.problem.bytes = {{10, 5, 100, 1000}, {20, 0, 200, 7777}};
+  c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{1, 1}));
   // F passes 1000 to the next stage, B reads 1000 with 100 of stash.
@@ -181,7 +181,7 @@ TEST(Recompute, HoldsOnlyInputsUntilItRuns) {
 /// A forward whose recompute is left out keeps its stash.
 TEST(Recompute, HoldsTheStashWhereItIsLeftOut) {
   Case c = withRecompute(makeCase("1f1b", 2, 2), Recompute::Early);
-  c.problem.bytes = {{0, 0, 100, 0}, {0, 0, 200, 0}};
+  c.problem.bytes = {{0, 0, 100, 100, 0}, {0, 0, 200, 200, 0}};
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.peakBytes, (std::vector<int64_t>{100, 200}));
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{1, 1}));

@@ -171,7 +171,7 @@ TEST(Report, PassesOnTheSchemesNote) {
 /// What recomputation costs and saves, beside the same order without it.
 TEST(Report, ComparesRecomputesWithNone) {
   Case c = makeCase("chimera", 4, 4, {1, 2, 1, 1});
-  c.problem.bytes.assign(4, {10, 0, 100, 1});
+  c.problem.bytes.assign(4, {10, 0, 100, 100, 1});
   EXPECT_FALSE(report(c).kept);
   Timing without = simulate(c.problem, c.schedule);
   for (auto [how, word, makespan, noted] :
@@ -209,7 +209,7 @@ TEST(Report, ComparesRecomputesWithNone) {
 /// Which window the simulator chooses, or what a given one costs.
 TEST(Report, HasTheReceiveWindow) {
   Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
-  c.problem.bytes.assign(2, {1, 1, 1, 8});
+  c.problem.bytes.assign(2, {1, 1, 1, 1, 8});
   nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["receive_window"], 1);
   EXPECT_EQ(object["receive_window_bytes"], (std::vector<int>{8, 8}));
@@ -253,7 +253,7 @@ TEST(Report, HasTheReceiveWindow) {
 /// A bucket of a gradient has a latency of its own.
 TEST(Report, HasBuckets) {
   Case c = makeCase("chimera", 4, 8);
-  c.problem.bytes.assign(4, {64, 0, 0, 0});
+  c.problem.bytes.assign(4, {64, 0, 0, 0, 0});
   c.problem.link.alpha = 1000;
   nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 2000)));
@@ -275,7 +275,7 @@ TEST(Report, HasBuckets) {
   EXPECT_EQ(object["all_reduce_tied"], 4000);
   // Where one of two pipelines' middle stages is, nothing is sent.
   c = makeCase("chimera", 3, 3);
-  c.problem.bytes.assign(3, {64, 0, 0, 0});
+  c.problem.bytes.assign(3, {64, 0, 0, 0, 0});
   c.problem.link.alpha = 1000;
   c.problem.bucketBytes = 8;
   object = nlohmann::json::parse(render("json", report(c)))[0];
@@ -293,7 +293,7 @@ TEST(Report, HasMessagesAndCaps) {
   for (const char *name : names)
     EXPECT_TRUE(object[name].empty()) << name;
   c.problem.link = {{1, 2, 8}, {0, 3, 8}, {5, 0, 1}};
-  c.problem.bytes.assign(2, {1, 1, 1, 8});
+  c.problem.bytes.assign(2, {1, 1, 1, 1, 8});
   c.problem.memoryCaps = {100, 200};
   object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["p2p"], 1);
@@ -310,7 +310,7 @@ TEST(Report, HasMessagesAndCaps) {
 /// A schedule above its caps is reported, marked, and bounded by no cap.
 TEST(Report, MarksWhatExceedsItsCaps) {
   Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
-  c.problem.bytes.assign(2, {1, 1, 100, 8});
+  c.problem.bytes.assign(2, {1, 1, 100, 100, 8});
   c.problem.memoryCaps = {500, 500};
   nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_TRUE(object["over_memory_cap"].is_null());
@@ -389,7 +389,7 @@ TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
   c.problem.stages[1].forward = 7;
   c.problem.link = {{1, 3, kMebibyte}};
   c.problem.link.receive.alpha = 2;
-  c.problem.bytes.assign(2, {64, 1, 1, 8});
+  c.problem.bytes.assign(2, {64, 1, 1, 1, 8});
   Report r = makeReport("p", c.scheme, c.choice.options, 2, c.problem,
                         c.schedule, {findTimeUnit("us"), 10});
   nlohmann::json object = nlohmann::json::parse(render("json", r))[0];

@@ -85,7 +85,7 @@ TEST(Simulate, SendsBehindTheActionThatMakesIt) {
 /// By its bytes: 4 over the first boundary, 1 over the second.
 TEST(Simulate, OccupiesWorkersForEveryByte) {
   Case c = makeCase("gpipe", 3, 1);
-  c.problem.bytes = {{0, 0, 0, 4}, {0, 0, 0, 1}, {0, 0, 0, 9}};
+  c.problem.bytes = {{0, 0, 0, 0, 4}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 9}};
   c.problem.link.send = {0, 1, 2};
   c.problem.link.receive = {1, 1, 1};
   Timing timing = simulate(c.problem, c.schedule);
@@ -171,7 +171,7 @@ TEST(Simulate, StopsWhereWorkersWaitForEachOther) {
 ///   P2            F0 at 9  B0 at 10
 TEST(Simulate, ChargesTheBoundaryOfEachEdge) {
   Case c = makeCase("gpipe", 3, 1);
-  c.problem.bytes = {{0, 0, 0, 4}, {0, 0, 0, 1}, {0, 0, 0, 9}};
+  c.problem.bytes = {{0, 0, 0, 0, 4}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 9}};
   c.problem.link = {1, 1, 1};
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.starts,

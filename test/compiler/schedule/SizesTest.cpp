@@ -20,7 +20,7 @@ double timeOf(const Scheme &scheme, int32_t workers, int32_t microBatches) {
   std::clock_t begin = std::clock();
   Case c = makeCase(scheme.name, workers, microBatches, {}, false,
                     choices(scheme, 4).back());
-  c.problem.bytes.assign(c.problem.stages.size(), {1, 1, 1, 1});
+  c.problem.bytes.assign(c.problem.stages.size(), {1, 1, 1, 1, 1});
   c.problem.memoryCaps.assign(workers, INT32_MAX);
   EXPECT_TRUE(verify(c.problem, c.schedule).empty());
   EXPECT_TRUE(simulate(c.problem, c.schedule).complete);

@@ -213,7 +213,7 @@ TEST(Steps, HoldTheVersionsAndActivationsOfTable2) {
   for (const char *name : kSchemes)
     for (int32_t d : {1, 2, 4, 8}) {
       Case c = makeCase(name, d, 2 * d, {1, 2, 1, 1});
-      c.problem.bytes.assign(d, {100, 7, 0, 0});
+      c.problem.bytes.assign(d, {100, 7, 0, 0, 0});
       Timing timing = simulate(c.problem, c.schedule);
       for (int32_t w = 0; w < d; ++w) {
         EXPECT_EQ(timing.peakActivations[w], d - w);

@@ -119,7 +119,7 @@ TEST(Verify, OrderOfStagesOnOneWorker) {
 
 TEST(Verify, Memory) {
   Case c = makeCase("1f1b", 2, 2);
-  c.problem.bytes = {{1, 0, 10, 0}, {1, 0, 10, 0}};
+  c.problem.bytes = {{1, 0, 10, 10, 0}, {1, 0, 10, 10, 0}};
   c.problem.memoryCaps = {22, 12};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
   c.problem.memoryCaps = {21, 1};

@@ -64,7 +64,7 @@ TEST(Windows, AreSmallWhereMessagesTakeNoTime) {
 /// P0 sends F0 and then F1, P1 runs them the other way round.
 TEST(Windows, MustHoldWhatIsOvertaken) {
   Case c = makeCase("gpipe", 2, 3);
-  c.problem.bytes.assign(2, {0, 0, 0, 10});
+  c.problem.bytes.assign(2, {0, 0, 0, 0, 10});
   std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
               c.schedule.workers[1].begin() + 3);
   ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
@@ -85,7 +85,7 @@ TEST(Windows, HoldTheLargestMessage) {
   for (auto [how, bytes] :
        {std::pair(Concatenation::Doubling, 14), {Concatenation::Halving, 7}}) {
     Case c = makeCase("chimera", 2, 4, {2, 2, 2, 2, 2}, false, choose(2, how));
-    c.problem.bytes.assign(2, {0, 0, 0, 7});
+    c.problem.bytes.assign(2, {0, 0, 0, 0, 7});
     EXPECT_EQ(Windows(c.problem, c.schedule).bytes(1, false),
               (std::vector<int64_t>{bytes, bytes}));
   }
@@ -119,7 +119,7 @@ TEST_P(EveryWindow, FallsToNone) {
         Case c = makeCase(scheme.name, d, n, {}, random() % 2, choice);
         for (StageCost &cost : c.problem.stages)
           cost = {time(4), time(6), time(4), time(4), time(4)};
-        c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, time(0)});
+        c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 0, time(0)});
         c.problem.link = {{time(0), time(0), 3},
                           {time(0), time(0), 7},
                           {time(0), time(0), 7}};

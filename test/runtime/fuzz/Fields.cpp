@@ -131,7 +131,7 @@ void layOut(WorkerT &worker) {
   constexpr uint64_t kStep = program::kBufferAlignment;
   worker.arena_bytes = 0;
   for (program::Buffer &buffer : worker.buffers) {
-    if (buffer.kind() == ValueKind::Stash)
+    if (program::isStash(buffer.kind()))
       continue;
     buffer.mutate_offset(worker.arena_bytes);
     worker.arena_bytes += (buffer.bytes() + kStep - 1) / kStep * kStep;
@@ -142,9 +142,10 @@ void layOut(WorkerT &worker) {
 /// made of other stages.
 void changeSize(ProgramT &program, Random &random) {
   static constexpr ValueKind kKinds[] = {
-      ValueKind::Weights,    ValueKind::OptimizerState, ValueKind::Stash,
-      ValueKind::Activation, ValueKind::Tokens,         ValueKind::Labels,
-      ValueKind::Loss};
+      ValueKind::Weights,    ValueKind::OptimizerState,
+      ValueKind::Stash,      ValueKind::WeightStash,
+      ValueKind::Activation, ValueKind::Tokens,
+      ValueKind::Labels,     ValueKind::Loss};
   static constexpr uint64_t kSizes[] = {
       0,   1,    3,       7,          8,
       9,   24,   63,      64,         65,
@@ -157,6 +158,7 @@ void changeSize(ProgramT &program, Random &random) {
     old = changed == ValueKind::Weights          ? stage.weights_bytes()
           : changed == ValueKind::OptimizerState ? stage.optimizer_bytes()
           : changed == ValueKind::Stash          ? stage.stash_bytes()
+          : changed == ValueKind::WeightStash    ? stage.weight_stash_bytes()
                                                  : stage.boundary_bytes();
   }
   for (program::Stage &stage : program.stages) {
@@ -166,6 +168,8 @@ void changeSize(ProgramT &program, Random &random) {
       stage.mutate_optimizer_bytes(replace(stage.optimizer_bytes()));
     if (changed == ValueKind::Stash)
       stage.mutate_stash_bytes(replace(stage.stash_bytes()));
+    if (changed == ValueKind::WeightStash)
+      stage.mutate_weight_stash_bytes(replace(stage.weight_stash_bytes()));
     if (changed == ValueKind::Activation)
       stage.mutate_boundary_bytes(replace(stage.boundary_bytes()));
   }

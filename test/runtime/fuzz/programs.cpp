@@ -66,7 +66,7 @@ uint64_t allocatedBy(const ProgramT &program, const program::WorkerT &worker) {
   for (size_t b = 0; b < worker.buffers.size(); ++b) {
     const program::Buffer &buffer = worker.buffers[b];
     Blocks::Place place = blocks.places[b];
-    if (buffer.kind() != program::ValueKind::Stash &&
+    if (!program::isStash(buffer.kind()) &&
         place.offset + buffer.bytes() > blocks.bytes[place.block])
       fail("buffer " + std::to_string(b) + " is not in its block");
   }

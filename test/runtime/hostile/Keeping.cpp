@@ -108,13 +108,13 @@ bool spreadBuffers(ProgramT &program, Random &random) {
     std::swap(order[b - 1], order[random.below(b)]);
     uint32_t buffer = order[b - 1];
     if (whole[buffer] != buffer ||
-        worker.buffers[buffer].kind() == program::ValueKind::Stash)
+        program::isStash(worker.buffers[buffer].kind()))
       continue;
     now[buffer] = end;
     end += (size[buffer] + 63) / 64 * 64 + 64 * random.below(2);
   }
   for (size_t b = 0; b < whole.size(); ++b)
-    if (worker.buffers[b].kind() != program::ValueKind::Stash)
+    if (!program::isStash(worker.buffers[b].kind()))
       worker.buffers[b].mutate_offset(
           now[whole[b]] + worker.buffers[b].offset() - begin[whole[b]]);
   worker.arena_bytes = end;

@@ -119,7 +119,7 @@ private:
     auto useOf = [&](uint32_t buffer, uint32_t first, uint32_t last,
                      bool writes, size_t position) {
       const program::Buffer &place = worker.buffers[places[buffer]];
-      bool isStash = place.kind() == program::ValueKind::Stash;
+      bool isStash = program::isStash(place.kind());
       return Use{rank,
                  first,
                  last,

@@ -69,7 +69,7 @@ std::vector<Touch> touchesOf(const WorkerT &worker,
   for (uint32_t buffer : program::operandsOf(worker, of))
     // Using a stash empties it.
     touches.push_back(
-        {buffer, worker.buffers[buffer].kind() == program::ValueKind::Stash});
+        {buffer, program::isStash(worker.buffers[buffer].kind())});
   for (uint32_t buffer : program::resultsOf(worker, of))
     touches.push_back({buffer, true});
   return touches;
@@ -79,8 +79,7 @@ bool overlap(const WorkerT &worker, uint32_t a, uint32_t b) {
   if (a == b)
     return true;
   const program::Buffer &left = worker.buffers[a], &right = worker.buffers[b];
-  if (left.kind() == program::ValueKind::Stash ||
-      right.kind() == program::ValueKind::Stash)
+  if (program::isStash(left.kind()) || program::isStash(right.kind()))
     return false;
   return left.offset() < right.offset() + right.bytes() &&
          right.offset() < left.offset() + left.bytes();

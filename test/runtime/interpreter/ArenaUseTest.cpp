@@ -54,7 +54,8 @@ TEST(ArenaUse, WithStashesItIsThePeakThatProgramsState) {
                         .doubledForwards = split,
                         .backwardParts = split ? 2u : 1u,
                         .recompute = SampleOptions::Recompute::AllButFirst,
-                        .stashBytes = 0});
+                        .stashBytes = 0,
+                        .weightStashBytes = 0});
     for (const auto &worker : program.workers) {
       std::vector<uint64_t> inUse = runtime::arenaBytesInUse(*worker);
       EXPECT_EQ(*std::max_element(inUse.begin(), inUse.end()),

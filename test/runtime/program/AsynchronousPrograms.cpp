@@ -102,7 +102,7 @@ private:
   uint32_t newBuffer(uint32_t s, ValueKind kind, uint64_t bytes) {
     WorkerT &stream = worker(s);
     uint64_t offset = 0;
-    if (kind != ValueKind::Stash) {
+    if (!isStash(kind)) {
       offset = stream.arena_bytes;
       stream.arena_bytes = (offset + bytes + 63) / 64 * 64;
     }
@@ -137,11 +137,23 @@ private:
     stages[s].lives.push_back({buffer, now(s), now(s)});
   }
   void use(uint32_t s, uint32_t buffer) {
+    if (Life *life = lifeOf(s, buffer))
+      life->last = now(s);
+  }
+  Life *lifeOf(uint32_t s, uint32_t buffer) {
     auto &lives = stages[s].lives;
     auto life = std::find_if(lives.rbegin(), lives.rend(),
                              [&](Life each) { return each.buffer == buffer; });
-    if (life != lives.rend())
-      life->last = now(s);
+    return life == lives.rend() ? nullptr : &*life;
+  }
+
+  /// Of the stashes of an input gradient the larger counts.
+  void replaceStash(uint32_t s, uint32_t stash, uint32_t kept) {
+    const auto &buffers = worker(s).buffers;
+    if (buffers[stash].bytes() <= buffers[kept].bytes())
+      lifeOf(s, stash)->last = now(s) - 1;
+    else
+      lifeOf(s, kept)->first = now(s) + 1;
   }
 
   /// Appends an instruction and returns its index.
@@ -155,6 +167,8 @@ private:
     for (uint32_t buffer : results)
       if (std::ranges::find(operands, buffer) == operands.end())
         define(s, buffer);
+    if (opcode == Opcode::InputGradient)
+      replaceStash(s, operands[0], results[0]);
     auto first = static_cast<uint32_t>(stream.operands.size());
     stream.operands.insert(stream.operands.end(), operands.begin(),
                            operands.end());
@@ -330,7 +344,8 @@ private:
       outgoing.push_back(
           newBuffer(s, ValueKind::Gradient, options.boundaryBytes));
     if (options.splitBackward) {
-      Buffers results = {newBuffer(s, ValueKind::Stash, options.stashBytes)};
+      Buffers results = {
+          newBuffer(s, ValueKind::WeightStash, options.weightStashBytes)};
       results.insert(results.end(), outgoing.begin(), outgoing.end());
       append(s, Opcode::InputGradient, ValueKind::Stash, s, m, 1, 0,
              {flight.stash, incoming, flight.weights}, results, age);

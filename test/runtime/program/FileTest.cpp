@@ -142,9 +142,9 @@ TEST_F(File, ForeignFileIsRefused) {
 
 TEST_F(File, OtherMajorVersionIsRefused) {
   std::vector<std::byte> bytes = serialize(samplePipeline());
-  bytes[8] = std::byte(5);
+  bytes[8] = std::byte(6);
   EXPECT_EQ(refusalOf(bytes),
-            "version 5.0: this reader understands major version 4");
+            "version 6.0: this reader understands major version 5");
 }
 
 TEST_F(File, OtherMinorVersionIsAccepted) {
@@ -256,8 +256,8 @@ TEST_F(File, NoMoreIsReadThanTheHeaderAnnounces) {
   ASSERT_LT(bytes.size(), 60000u); // a pipe has room for it
   bytes.push_back(std::byte(0));
   EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "appended"));
-  bytes[8] = std::byte(5);
-  EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "version 4"));
+  bytes[8] = std::byte(6);
+  EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "version 6"));
 }
 
 TEST_F(File, EndlessFileIsRefused) {

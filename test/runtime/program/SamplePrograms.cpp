@@ -81,10 +81,10 @@ private:
     program.data_parallel = options.dataParallel;
     program.files = {"sample.mlir"};
     for (uint32_t s = 0; s < stages; ++s) {
-      program.stages.emplace_back(s, 1, 1, 2, 1, 1, 1,
-                                  options.weightsBytes + 8 * s,
-                                  options.optimizerBytes + 16 * s,
-                                  options.stashBytes, options.boundaryBytes, 0);
+      program.stages.emplace_back(
+          s, 1, 1, 2, 1, 1, 1, options.weightsBytes + 8 * s,
+          options.optimizerBytes + 16 * s, options.stashBytes,
+          options.weightStashBytes, options.boundaryBytes, 0);
       // Instructions of stage s come from line s+1.
       program.locations.emplace_back(0, s + 1, 3);
     }
@@ -179,7 +179,7 @@ private:
   uint32_t newBuffer(uint32_t worker, ValueKind kind, uint64_t bytes) {
     WorkerT &stream = *program.workers[worker];
     uint64_t offset = 0;
-    if (kind != ValueKind::Stash) {
+    if (!isStash(kind)) {
       offset = stream.arena_bytes;
       stream.arena_bytes = (offset + bytes + 63) / 64 * 64;
     }
@@ -357,7 +357,9 @@ private:
       outgoing.push_back(
           newBuffer(worker, ValueKind::Gradient, boundaryBytes(place)));
     if (options.splitBackward) {
-      uint32_t kept = newStash(worker);
+      uint32_t kept =
+          newBuffer(worker, ValueKind::WeightStash,
+                    options.weightStashBytes / options.backwardParts);
       Buffers results = {kept};
       results.insert(results.end(), outgoing.begin(), outgoing.end());
       compute(Opcode::InputGradient, ValueKind::Gradient, place,
@@ -448,8 +450,18 @@ private:
              start.index, {}, {});
   }
 
+  /// Bytes of the lesser stash of an input gradient, 0 at another instruction.
+  static uint64_t replacedAt(const WorkerT &worker, uint32_t i) {
+    const Instruction &instruction = worker.instructions[i];
+    if (instruction.opcode() != Opcode::InputGradient)
+      return 0;
+    return std::min(worker.buffers[operandsOf(worker, instruction)[0]].bytes(),
+                    worker.buffers[resultsOf(worker, instruction)[0]].bytes());
+  }
+
   /// Sections and memory. Every buffer holds one value, so it is live from the
-  /// first instruction that names it to the last, waits included.
+  /// first instruction that names it to the last, waits included; of the
+  /// stashes of an input gradient the larger.
   static void finish(WorkerT &worker) {
     worker.body_begin = 0;
     worker.body_end = static_cast<uint32_t>(worker.instructions.size());
@@ -479,8 +491,9 @@ private:
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < worker.body_end; ++i) {
       bytes += born[i] - died[i];
-      if (bytes > worker.peak_bytes) {
-        worker.peak_bytes = bytes;
+      const uint64_t now = bytes - replacedAt(worker, i);
+      if (now > worker.peak_bytes) {
+        worker.peak_bytes = now;
         worker.peak_instruction = i;
       }
     }

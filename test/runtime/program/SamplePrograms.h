@@ -56,7 +56,7 @@ struct SampleOptions {
   /// 16*s more of optimizer state, so that stages cannot be confused.
   uint64_t tokenBytes = 32;
   uint64_t boundaryBytes = 64;
-  uint64_t stashBytes = 512;
+  uint64_t stashBytes = 512, weightStashBytes = 640;
   uint64_t weightsBytes = 128;
   uint64_t optimizerBytes = 256;
   /// Whether the program is that of a GPT-2 of as many layers, a layer on each

@@ -24,7 +24,7 @@ const Refusal kCases[] = {
      }},
     {"UnknownKind", Rule::Structure, "unknown opcode or kind",
      [](ProgramT &p) {
-       worker(p, 0).instructions[0].mutate_kind(ValueKind(9));
+       worker(p, 0).instructions[0].mutate_kind(ValueKind(10));
      }},
     {"NoSuchLocation", Rule::Structure, "expected a location below 4, got 4",
      [](ProgramT &p) { worker(p, 0).instructions[0].mutate_location(4); }},
@@ -238,20 +238,25 @@ INSTANTIATE_TEST_SUITE_P(Constraints, VerifyInstructions,
 
 /// Every buffer of a stash, whoever makes it, has the bytes that its stage says
 /// of what it is for.
-void expectStashes(const SampleOptions &options, uint64_t bytes) {
+void expectStashes(const SampleOptions &options) {
   ProgramT program = samplePipeline(options);
   EXPECT_TRUE(verifyProgram(program).empty());
   uint32_t stashes = 0;
   for (uint32_t w = 0; w < program.workers.size(); ++w)
     for (Buffer &buffer : worker(program, w).buffers) {
-      if (buffer.kind() != ValueKind::Stash)
+      if (!isStash(buffer.kind()))
         continue;
       ++stashes;
+      const uint64_t bytes =
+          (buffer.kind() == ValueKind::Stash ? options.stashBytes
+                                             : options.weightStashBytes) /
+          options.backwardParts;
       for (uint64_t other : {bytes - 1, bytes + 1}) {
         buffer.mutate_bytes(other);
         expectRefused(program, Rule::Structure,
-                      "expected " + std::to_string(bytes) +
-                          " bytes of stash, got " + std::to_string(other));
+                      "expected " + std::to_string(bytes) + " bytes of " +
+                          nameOf(buffer.kind()) + ", got " +
+                          std::to_string(other));
       }
       buffer.mutate_bytes(bytes);
     }
@@ -267,12 +272,11 @@ TEST(Stashes, HaveTheBytesOfTheirStage) {
                      .microBatches = 3,
                      .splitBackward = split,
                      .doubledForwards = true,
-                     .recompute = recompute},
-                    512);
+                     .recompute = recompute});
 }
 
 TEST(Stashes, OfPartsHaveTheirShare) {
-  expectStashes({.workers = 2, .microBatches = 2, .backwardParts = 4}, 128);
+  expectStashes({.workers = 2, .microBatches = 2, .backwardParts = 4});
 }
 
 TEST(Stashes, OfPartsAreRoundedUp) {

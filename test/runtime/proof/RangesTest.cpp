@@ -109,8 +109,8 @@ const Case kCases[] = {
        Stage &s = p.stages[1];
        s = Stage(s.first_layer(), s.layers(), s.forward(), s.backward(),
                  s.input_gradient(), s.weight_gradient(), s.recompute(),
-                 s.weights_bytes(), s.optimizer_bytes(), s.stash_bytes(), 63,
-                 s.copy_bytes());
+                 s.weights_bytes(), s.optimizer_bytes(), s.stash_bytes(),
+                 s.weight_stash_bytes(), 63, s.copy_bytes());
      }},
 
     // Labels.
@@ -234,9 +234,10 @@ const Case kCases[] = {
        swapOperands(p, 0, find(p, 0, Opcode::Backward, 0),
                     find(p, 0, Opcode::Backward, 1), 0);
      }},
-    {"RestOfAnotherInputGradient", Rule::Values,
-     "expected what the input gradient left of stage 0 micro-batch 0 part 0, "
-     "got what the input gradient left of stage 0 micro-batch 0 part 1",
+    {"WeightStashOfAnotherPart", Rule::Values,
+     "expected the weight stash of stage 0 micro-batch 0 part 0, got the "
+     "weight "
+     "stash of stage 0 micro-batch 0 part 1",
      [](ProgramT &p) {
        move(p, 0, indexOf(p, 0, Opcode::WeightGradient),
             indexOf(p, 0, Opcode::WeightGradient, 1));

@@ -44,7 +44,7 @@ TEST(SyntheticStage, TakesItsCostsInTime) {
 // Three units in two parts are one and two.
 TEST(SyntheticStage, APartTakesItsShareOfTheUnits) {
   program::ProgramT program = program::samplePipeline();
-  program.stages[1] = program::Stage(1, 1, 3, 2, 1, 1, 5, 0, 0, 0, 0, 0);
+  program.stages[1] = program::Stage(1, 1, 3, 2, 1, 1, 5, 0, 0, 0, 0, 0, 0);
   auto stage = makeSyntheticStages(100e6)(program, 1);
   auto timed = [&](uint32_t part, uint32_t parts, Wanted wanted) {
     auto begin = std::chrono::steady_clock::now();
