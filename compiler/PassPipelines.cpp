@@ -18,30 +18,70 @@ using namespace mlir;
 namespace chimera {
 
 void addBoundaryVerifier(OpPassManager &manager, Phase phase) {
-  if (phase == Phase::Scheduled)
-    manager.addPass(createVerifyScheduledPass());
-  else if (phase == Phase::Synchronised)
-    manager.addPass(createVerifySynchronisedPass());
-  else if (phase == Phase::Allocated)
-    manager.addPass(createVerifyAllocatedPass());
+  switch (phase) {
+  case Phase::Described:
+    return;
+  case Phase::Partitioned:
+    return manager.addPass(createVerifyPartitionedPass());
+  case Phase::Unrolled:
+    return manager.addPass(createVerifyUnrolledPass());
+  case Phase::Scheduled:
+    return manager.addPass(createVerifyScheduledPass());
+  case Phase::Communicated:
+    return manager.addPass(createVerifyCommunicatedPass());
+  case Phase::Synchronised:
+    return manager.addPass(createVerifySynchronisedPass());
+  case Phase::Projected:
+    return manager.addPass(createVerifyProjectedPass());
+  case Phase::Allocated:
+    return manager.addPass(createVerifyAllocatedPass());
+  }
+}
+
+/// What runs on the workers of all pipelines.
+static OpPassManager &onWorkers(OpPassManager &manager) {
+  return manager.nest<PipelineOp>().nest<WorkerOp>();
+}
+
+/// projected → projected: where receives are posted and what is grouped.
+static void placeMessages(OpPassManager &manager,
+                          program::MessageModel messages) {
+  // How far ahead, tried with the passes that follow on copies where workers
+  // have caps.
+  manager.addPass(createChooseWindowPass({messages}));
+  onWorkers(manager).addPass(createPlaceMessagesPass({messages}));
+}
+
+/// projected → allocated.
+static void allocate(OpPassManager &manager) {
+  onWorkers(manager).addPass(createAllocatePass());
+  manager.addPass(createCheckMemoryPass());
 }
 
 void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
                    program::MessageModel messages) {
   auto leadsTo = [&](Phase phase) { return from < phase && phase <= to; };
+  auto reached = [&](Phase phase) {
+    if (checked)
+      addBoundaryVerifier(manager, phase);
+  };
 
   // described → partitioned. Stages get their costs and sizes, then the
   // pipeline its plan, of a scheme or as it is given: the placement, when
   // weights change, and each worker's order as text. Behind this no phase asks
   // a scheme.
-  if (leadsTo(Phase::Partitioned))
+  if (leadsTo(Phase::Partitioned)) {
     manager.addPass(createPartitionPass());
+    reached(Phase::Partitioned);
+  }
 
   // → unrolled. Every action of a step as a dataflow graph. All-reduces and
   // optimizer steps are here already: what depends on what is settled before
   // anything is ordered.
-  if (leadsTo(Phase::Unrolled))
+  if (leadsTo(Phase::Unrolled)) {
     manager.addPass(createUnrollPass());
+    reached(Phase::Unrolled);
+  }
 
   // → scheduled. The workers' orders are verified and become one order of the
   // block. From here on that is a legal global execution, and every later phase
@@ -52,28 +92,31 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
     // forward recomputes nothing; must come before communicate, since a
     // recompute changes who uses a value last and where a gradient is awaited.
     manager.addPass(createRecomputePass());
-    if (checked)
-      addBoundaryVerifier(manager, Phase::Scheduled);
+    reached(Phase::Scheduled);
   }
 
   // → communicated. Must see the global order: all posts come from one walk
   // over it, which is why both ends of a channel agree and nothing can wait in
   // a cycle. Must come before project, so that workers share no value and
   // project can move ops instead of copying them.
-  if (leadsTo(Phase::Communicated))
+  if (leadsTo(Phase::Communicated)) {
     manager.addPass(createCommunicatePass({messages}));
+    reached(Phase::Communicated);
+  }
 
   // → synchronised. After communicate, so that no post stands behind the waits
   // of an all-reduce: the lazy policy puts those last.
   if (leadsTo(Phase::Synchronised)) {
     manager.addPass(createSynchronisePass({messages}));
-    if (checked)
-      addBoundaryVerifier(manager, Phase::Synchronised);
+    reached(Phase::Synchronised);
   }
 
-  // → projected. Decides nothing.
-  if (leadsTo(Phase::Projected))
+  // → projected. Decides nothing. From here on a pass may run on each worker
+  // by itself.
+  if (leadsTo(Phase::Projected)) {
     manager.addPass(createProjectPass());
+    reached(Phase::Projected);
+  }
 
   // Still projected. Where receives are posted and what is grouped is decided
   // on final streams: what a worker has to itself. It moves posts, behind
@@ -81,14 +124,13 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   // the global order a window would have to be followed per worker anyway, and
   // before allocate, since a receive has its buffer from its post on.
   if (leadsTo(Phase::Allocated))
-    manager.addPass(createPlaceMessagesPass({messages}));
+    placeMessages(manager, messages);
 
   // → allocated. Last, since buffers follow from the final order of each
   // worker.
   if (leadsTo(Phase::Allocated)) {
-    manager.addPass(createAllocatePass());
-    if (checked)
-      addBoundaryVerifier(manager, Phase::Allocated);
+    allocate(manager);
+    reached(Phase::Allocated);
   }
 }
 
@@ -111,6 +153,14 @@ static void registerPipeline(const Twine &name, const Twine &summary,
       [](function_ref<void(const mlir::detail::PassOptions &)>) {});
 }
 
+/// As the passes have it that place messages.
+struct MessagesOption : PassPipelineOptions<MessagesOption> {
+  Option<program::MessageModel> messages{
+      *this, "messages",
+      llvm::cl::desc("The semantics of messages for which they are placed"),
+      llvm::cl::init(program::MessageModel::Rendezvous), messageModels()};
+};
+
 void registerPipelines() {
   registerChimeraPasses();
   registerVerifyProgramPass();
@@ -122,6 +172,16 @@ void registerPipelines() {
                        buildPipeline(manager, Phase::Described, phase,
                                      /*checked=*/true);
                      });
+
+  // As one works by hand.
+  PassPipelineRegistration<MessagesOption>(
+      "chimera-place-messages",
+      "Choose a window and post receives in it, or group what crosses",
+      [](OpPassManager &manager, const MessagesOption &option) {
+        placeMessages(manager, option.messages);
+      });
+  registerPipeline("chimera-allocate",
+                   "Give every value of each worker a place in memory", allocate);
 
   registerPipeline(
       "chimera-timeline",

@@ -17,18 +17,18 @@
 namespace chimera {
 
 /// Adds the passes that take a module from one phase to a later one. With
-/// `checked`, each boundary that has a verifier pass runs it. Messages are
+/// `checked`, the verifier of each boundary runs. Messages are
 /// placed so that they cannot wait for each other in a cycle under `messages`.
 void buildPipeline(
     mlir::OpPassManager &manager, Phase from, Phase to, bool checked,
     program::MessageModel messages = program::MessageModel::Rendezvous);
 
-/// Adds the pass that verifies what a module of `phase` has to be, if that
-/// phase has one. Phases without one check what they need themselves.
+/// Adds the pass that verifies what a module of `phase` has to be: of any but a
+/// described one, which partition checks.
 void addBoundaryVerifier(mlir::OpPassManager &manager, Phase phase);
 
-/// Registers all passes, and the pipelines `chimera-to-<phase>` (checked) and
-/// `chimera-timeline`.
+/// Registers all passes, and the pipelines `chimera-to-<phase>` (checked),
+/// `chimera-place-messages`, `chimera-allocate` and `chimera-timeline`.
 void registerPipelines();
 
 } // namespace chimera

@@ -88,7 +88,7 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
 }
 
 def Chimera_PipelineOp : Chimera_Op<"pipeline", [
-    Symbol, NoTerminator, SingleBlock, NoRegionArguments,
+    Symbol, IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a training step to be pipelined, and what became of it";
   let description = [{

@@ -19,10 +19,13 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     connect workers. `holds` lists the (pipeline, stage) replicas that it keeps,
     pair by pair; the block's arguments are their weights and optimizer states.
 
+    `window` is how many receives of a channel it has outstanding where no
+    message overtakes another.
+
     After `allocate` the block begins with the worker's buffers, the op states
     `arguments`, the buffer of each block argument, and what the worker needs:
-    the arena of all buffers, the peak of live bytes and the instruction (counted
-    from 0) that reaches it. A peak that is stated is verified with the program,
+    the arena of all buffers, the most bytes of stashes at a time, the peak of
+    live bytes and the instruction (counted from 0) that reaches it. A peak that is stated is verified with the program,
     one that is left out is computed for it.
 
     Where steps overlap the worker has a prologue and an epilogue around its
@@ -47,14 +50,17 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     DenseI32ArrayAttr:$holds,
     OptionalAttr<DenseI32ArrayAttr>:$arguments,
     OptionalAttr<DenseI32ArrayAttr>:$carried,
+    OptionalAttr<Chimera_Positive>:$receive_window,
     OptionalAttr<Chimera_Size>:$arena_bytes,
+    OptionalAttr<Chimera_Size>:$stash_bytes,
     OptionalAttr<Chimera_Size>:$peak_bytes,
     OptionalAttr<Chimera_Index>:$peak_instruction);
   let regions = (region MaxSizedRegion<1>:$prologue, SizedRegion<1>:$body,
                         MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
-    $index `holds` $holds (`arguments` $arguments^)? (`carried` $carried^)?
-    (`arena` $arena_bytes^)? (`peak` $peak_bytes^ `at` $peak_instruction)?
+    $index `holds` $holds (`window` $receive_window^)?
+    (`arguments` $arguments^)? (`carried` $carried^)?
+    (`arena` $arena_bytes^)? (`stashes` $stash_bytes^)? (`peak` $peak_bytes^ `at` $peak_instruction)?
     attr-dict-with-keyword (`prologue` $prologue^ `step`)? $body
     (`epilogue` $epilogue^)?
   }];

@@ -7,19 +7,17 @@
 
 #include "passes/ActionTimes.h"
 
-#include "compiler/schedule/Simulate.h"
-#include "passes/Bridge.h"
-
 using namespace mlir;
 
 namespace chimera {
 
-FailureOr<ActionTimes> ActionTimes::of(PipelineOp pipeline) {
-  FailureOr<ScheduledProblem> scheduled = scheduledProblemOf(pipeline);
-  if (failed(scheduled) || failed(verifySchedule(pipeline, *scheduled)))
+FailureOr<ActionTimes> ActionTimes::of(PipelineOp pipeline,
+                                       ScheduleAnalysis &analysis) {
+  const ScheduledProblem *of = analysis.verified();
+  if (!of)
     return failure();
-  const auto &[problem, schedule] = *scheduled;
-  schedule::Timing timing = schedule::simulate(problem, schedule);
+  const auto &[problem, schedule] = *of;
+  const schedule::Timing &timing = analysis.timing();
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_PASSES_ACTIONTIMES_H
 #define CHIMERA_PASSES_ACTIONTIMES_H
 
-#include "dialect/Chimera.h"
+#include "passes/ScheduleAnalysis.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -19,7 +19,8 @@ namespace chimera {
 class ActionTimes {
 public:
   /// Fails, with a diagnostic, where the schedule is not valid.
-  static mlir::FailureOr<ActionTimes> of(PipelineOp pipeline);
+  static mlir::FailureOr<ActionTimes> of(PipelineOp pipeline,
+                                         ScheduleAnalysis &analysis);
 
   int64_t startOf(ActionOp action) const { return times.at(action).first; }
   int64_t endOf(ActionOp action) const { return times.at(action).second; }

@@ -329,6 +329,8 @@ FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
           return action.kind == schedule::Kind::Recompute;
         }))
       problem->recompute = recomputeOf(pipeline);
+  if (std::string error = schedule::check(*problem); !error.empty())
+    return pipeline.emitOpError(error);
   return ScheduledProblem{std::move(*problem), std::move(schedule)};
 }
 
@@ -376,19 +378,21 @@ LogicalResult reportOnActions(ArrayRef<SectionOp> sections,
 }
 
 LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of) {
+  schedule::Problem problem = of.problem;
+  problem.memoryCaps = capsOf(pipeline);
   std::optional<schedule::CapExcess> excess =
-      schedule::capExcess(of.problem, of.schedule);
+      schedule::capExcess(problem, of.schedule);
   if (!excess)
     return success();
   return pipeline.emitOpError("expected workers of at most ")
-         << of.problem.memoryCaps[excess->worker] << " bytes (memory_cap), got "
+         << problem.memoryCaps[excess->worker] << " bytes (memory_cap), got "
          << schedule::describe(*excess, of.schedule);
 }
 
 LogicalResult verifySchedule(PipelineOp pipeline, const ScheduledProblem &of) {
   if (std::string error = schedule::check(of.problem); !error.empty())
     return pipeline.emitOpError(error);
-  return report(pipeline, "expected a valid schedule: ",
+  return report(pipeline, kInvalid,
                 schedule::verify(of.problem, of.schedule));
 }
 

@@ -86,7 +86,8 @@ struct ScheduledProblem {
   schedule::Schedule schedule;
 };
 
-/// Fails, with a diagnostic, where problemOf, readOrders or scheduleOf does.
+/// Fails, with a diagnostic, where problemOf, readOrders or scheduleOf does or
+/// the schedule library refuses the problem.
 mlir::FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline);
 
 /// Reports the violations, up to twenty and how many more, each in the error
@@ -107,10 +108,13 @@ mlir::LogicalResult
 reportOnActions(llvm::ArrayRef<SectionOp> sections,
                 llvm::ArrayRef<schedule::Violation> violations);
 
-/// Fails, with one diagnostic, where workers hold more than the caps of the
-/// problem already by the schedule library's model, which is less than what
-/// their programs hold. Requires verifySchedule.
+/// Fails, with one diagnostic, where workers hold more than the pipeline's caps
+/// already by the schedule library's model, which is less than what their
+/// programs hold. Requires verifySchedule.
 mlir::LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of);
+
+/// What errors of an order begin with that is not valid.
+inline constexpr char kInvalid[] = "expected a valid schedule: ";
 
 /// Fails, with a diagnostic, where the times are too large to add up or the
 /// order is not valid.

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/ActionTimes.h"
-#include "passes/Bridge.h"
 #include "passes/Described.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
@@ -260,7 +259,8 @@ void postWhenReady(Block &block, const ActionTimes &times) {
   postBefore(place, INT64_MAX);
 }
 
-LogicalResult communicate(PipelineOp pipeline, bool isOneStream) {
+LogicalResult communicate(PipelineOp pipeline, ScheduleAnalysis &analysis,
+                          bool isOneStream) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections) || failed(refuseOrders(pipeline)))
     return failure();
@@ -282,7 +282,7 @@ LogicalResult communicate(PipelineOp pipeline, bool isOneStream) {
   }
   if (!isOneStream)
     return success();
-  FailureOr<ActionTimes> times = ActionTimes::of(pipeline);
+  FailureOr<ActionTimes> times = ActionTimes::of(pipeline, analysis);
   if (failed(times))
     return failure();
   for (SectionOp section : *sections)
@@ -290,32 +290,34 @@ LogicalResult communicate(PipelineOp pipeline, bool isOneStream) {
   return success();
 }
 
-/// Refuses each pipeline whose workers hold more than their caps, before work
-/// is put into it.
-LogicalResult checkCaps(ModuleOp module) {
-  bool fit = true;
-  for (auto pipeline : module.getOps<PipelineOp>()) {
-    if (!pipeline.getMemoryCap())
-      continue;
-    FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
-    if (failed(of) || failed(verifySchedule(pipeline, *of)))
-      return failure();
-    of->problem.memoryCaps = capsOf(pipeline);
-    fit &= succeeded(checkCaps(pipeline, *of));
-  }
-  return success(fit);
-}
-
 struct Communicate : impl::CommunicatePassBase<Communicate> {
   using CommunicatePassBase::CommunicatePassBase;
 
   void runOnOperation() override {
-    if (failed(checkCaps(getOperation())))
+    if (failed(checkAllCaps()))
       return signalPassFailure();
     for (auto pipeline : getOperation().getOps<PipelineOp>())
       if (failed(communicate(
-              pipeline, messages == program::MessageModel::StreamPerDevice)))
+              pipeline, getChildAnalysis<ScheduleAnalysis>(pipeline),
+              messages == program::MessageModel::StreamPerDevice)))
         return signalPassFailure();
+    markAnalysesPreserved<ScheduleAnalysis>();
+  }
+
+  /// Refuses each pipeline whose workers hold more than their caps, before work
+  /// is put into it.
+  LogicalResult checkAllCaps() {
+    bool fit = true;
+    for (auto pipeline : getOperation().getOps<PipelineOp>()) {
+      if (!pipeline.getMemoryCap())
+        continue;
+      const ScheduledProblem *of =
+          getChildAnalysis<ScheduleAnalysis>(pipeline).verified();
+      if (!of)
+        return failure();
+      fit &= succeeded(checkCaps(pipeline, *of));
+    }
+    return success(fit);
   }
 };
 

@@ -14,6 +14,11 @@ class ChimeraPass<string name> : Pass<name, "::mlir::ModuleOp"> {
   let dependentDialects = ["::chimera::ChimeraDialect"];
 }
 
+/// On each worker of a projected pipeline by itself.
+class WorkerPass<string name> : Pass<name, "::chimera::WorkerOp"> {
+  let dependentDialects = ["::chimera::ChimeraDialect"];
+}
+
 def messagesOption
     : Option<"messages", "messages", "::chimera::program::MessageModel",
              "::chimera::program::MessageModel::Rendezvous",
@@ -159,50 +164,60 @@ def ProjectPass : ChimeraPass<"chimera-project"> {
   }];
 }
 
-def PlaceMessagesPass : ChimeraPass<"chimera-place-messages"> {
-  let summary = "Post receives in windows, or group what crosses";
+def ChooseWindowPass : ChimeraPass<"chimera-choose-window"> {
+  let summary = "Choose how far ahead each worker posts receives";
   let description = [{
-    projected → projected. On each channel a worker has at most
-    `receive_window` receives outstanding: the first are posted where the section
-    begins, each other right behind the wait for the message a window before it.
-    The order of a channel is kept. Waits for receives stay right before the
-    action that needs them. Those for sends stay behind the action that uses what
-    was sent, in the global order, and move behind the next action of their own
-    worker where they stand before it, so that a message is not waited for at
-    once. Whatever the window, the global order so remains a legal run with
-    rendezvous sends.
-
-    Unless the pipeline states a window, it is the smallest with which the
-    simulator, with the stages' costs and the `link` of the pipeline, ends as soon
-    as with any: 1 where messages take no time on their way. A channel whose
-    messages overtake each other gets as large a window as that needs. Where the
-    arena and stashes of workers would take more than their `memory_cap`, by
-    chimera-allocate on a copy of them, it is the same among those that fit, and 1
-    if none does.
+    projected → projected. Gives each worker its `window`: how many receives of a
+    channel it has outstanding. Unless the pipeline states a `receive_window`, it
+    is the smallest with which the simulator, with the stages' costs and the
+    `link` of the pipeline, ends as soon as with any: 1 where messages take no
+    time on their way. Where the arena and stashes of workers would take more than
+    their `memory_cap`, tried by the two passes that follow on copies of them, it
+    is the same among those that fit, and 1 if none does.
 
     For `stream-per-pair` and `stream-per-device`, under which messages of both
-    directions take effect one after another, receives stay where they are, next
-    to their sends in the global order. Of posts that stand side by side some
-    become one `chimera.group`, so that none of them waits for another: those to
-    and from the same worker, or for `stream-per-device` sends and the receive
-    behind them, whatever the workers.
+    directions take effect one after another, there is no window.
 
     Fails where a given window is too small for a message that overtakes others,
-    where a window is given for one of these two, and, for other models of
-    messages, where posts are in groups already.
+    and where one is given for one of these two.
   }];
   let options = [messagesOption];
 }
 
-def AllocatePass : ChimeraPass<"chimera-allocate"> {
+def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
+  let summary = "Post receives in windows, or group what crosses";
+  let description = [{
+    projected → projected. On each channel the worker has at most as many receives
+    outstanding as its `window` says (1 where it has none): the first are posted
+    where the section begins, each other right behind the wait for the message a
+    window before it. A channel whose messages overtake each other gets as large a
+    window as that needs. The order of a channel is kept. Waits for receives stay
+    right before the action that needs them. Those for sends stay behind the
+    action that uses what was sent, in the global order, and move behind the next
+    action of their own worker where they stand before it, so that a message is
+    not waited for at once. Whatever the window, the global order so remains a
+    legal run with rendezvous sends.
+
+    For `stream-per-pair` and `stream-per-device` receives stay where they are,
+    next to their sends in the global order. Of posts that stand side by side some
+    become one `chimera.group`, so that none of them waits for another: those to
+    and from the same worker, or for `stream-per-device` sends and the receive
+    behind them, whatever the workers.
+
+    Fails, for other models of messages, where posts are in groups already.
+  }];
+  let options = [messagesOption];
+}
+
+def AllocatePass : WorkerPass<"chimera-allocate-worker"> {
   let summary = "Give every value a place in memory";
   let description = [{
     projected → allocated. Gives each value the first gap of the worker's arena
     that it fits while it lives; values of one type in one place share a buffer.
     An action that updates a sum, weights or optimizer state updates them in
     place; a transfer owns its buffer from post to wait, at both ends. States the
-    arena of each worker, which a run allocates, and the peak of what lives in it
-    and of stashes.
+    arena of the worker, which a run allocates, the most bytes of stashes at a
+    time, and the peak of what lives in the arena and of stashes.
 
     Where steps overlap, versions of weights and whatever else sections hand on
     have places that they share with nothing, so that values can change places at
@@ -210,14 +225,41 @@ def AllocatePass : ChimeraPass<"chimera-allocate"> {
     still read.
 
     Fails where a value would be updated in place while its old value is still
-    needed, and, for each pipeline with one diagnostic, where arena and most
-    bytes of stashes at a time are together more than the `memory_cap`.
+    needed.
+  }];
+}
+
+def CheckMemoryPass : ChimeraPass<"chimera-check-memory"> {
+  let summary = "Check that what workers take fits their caps";
+  let description = [{
+    allocated → allocated. Fails, for each pipeline with one diagnostic, where
+    arena and most bytes of stashes at a time of a worker are together more than
+    the `memory_cap`.
   }];
 }
 
 //===----------------------------------------------------------------------===//
 // What must hold at the boundaries
 //===----------------------------------------------------------------------===//
+
+def VerifyPartitionedPass : ChimeraPass<"chimera-verify-partitioned"> {
+  let summary = "Check that pipelines have their stages and their plan";
+  let description = [{
+    A pipeline has stages, directions that place each of them and share out the
+    micro-batches, and an order for each worker that can be read, of actions that
+    there are; nothing else. Whether an order is valid is for `chimera-schedule`
+    to say.
+  }];
+}
+
+def VerifyUnrolledPass : ChimeraPass<"chimera-verify-unrolled"> {
+  let summary = "Check that the step has all its actions";
+  let description = [{
+    The step, or the prologue, step and epilogue, has each action once that the
+    directions ask for, with the backwards whole or split as the orders say, and
+    none on a worker yet. As a graph it is what `chimera-verify-scheduled` checks.
+  }];
+}
 
 def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
   let summary = "Check that the step is a valid schedule";
@@ -236,14 +278,33 @@ def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
   }];
 }
 
+def VerifyCommunicatedPass : ChimeraPass<"chimera-verify-communicated"> {
+  let summary = "Check that workers share channels and all-reduces alone";
+  let description = [{
+    What `chimera-verify-synchronised` checks, but for the all-reduces, whose
+    operands and results are of all workers.
+  }];
+}
+
 def VerifySynchronisedPass : ChimeraPass<"chimera-verify-synchronised"> {
   let summary = "Check that workers share nothing but channels";
   let description = [{
     Every op but the step's terminator names its worker, no op uses a value of
     another worker, every transfer is waited for once, and the k-th send and the
-    k-th receive of every channel agree in type and label; where steps overlap,
+    k-th receive of every channel agree in type and label and the send stands
+    before the receive's wait: the order is a legal run. Where steps overlap,
     what sections read and hand on is checked as in `chimera-verify-scheduled`.
     Reports every violation, of a channel the first that does not agree.
+  }];
+}
+
+def VerifyProjectedPass : ChimeraPass<"chimera-verify-projected"> {
+  let summary = "Check that each worker has its stages and its actions";
+  let description = [{
+    There is each worker, with the replicas that the directions place on it; no
+    op inside names one, and none is left outside. Channels agree as in
+    `chimera-verify-synchronised`, and the workers' orders of actions are a valid
+    schedule. Reports every violation, of the order on the pipeline.
   }];
 }
 

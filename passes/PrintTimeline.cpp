@@ -57,7 +57,9 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
     if (!chosen || failed(times) || width < 0 || failed(pipelines))
       return signalPassFailure();
     FailureOr<std::vector<TimedSchedule>> timed =
-        timedSchedules(*pipelines, *times);
+        timedSchedules(*pipelines, *times, [&](PipelineOp pipeline) -> auto & {
+          return getChildAnalysis<ScheduleAnalysis>(pipeline);
+        });
     if (failed(timed))
       return signalPassFailure();
     size_t lineWidth = width > 0 ? static_cast<size_t>(width)

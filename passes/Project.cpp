@@ -8,6 +8,7 @@
 #include "dialect/State.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
+#include "passes/ScheduleAnalysis.h"
 #include "passes/Prefetch.h"
 
 #include "mlir/IR/Builders.h"
@@ -61,7 +62,9 @@ private:
       workers.push_back(builder.create<WorkerOp>(
           pipeline.getLoc(), builder.getI32IntegerAttr(w),
           builder.getDenseI32ArrayAttr(holds[w]), DenseI32ArrayAttr(),
-          DenseI32ArrayAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr()));
+          DenseI32ArrayAttr(), /*receive_window=*/IntegerAttr(),
+          /*arena_bytes=*/IntegerAttr(), /*stash_bytes=*/IntegerAttr(),
+          /*peak_bytes=*/IntegerAttr(), /*peak_instruction=*/IntegerAttr()));
   }
 
   /// What the replicas of `worker` hand on, by position.
@@ -177,6 +180,7 @@ struct Project : impl::ProjectPassBase<Project> {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
       if (failed(project(pipeline)))
         return signalPassFailure();
+    markAnalysesPreserved<ScheduleAnalysis>();
   }
 };
 

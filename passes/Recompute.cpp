@@ -279,9 +279,14 @@ LogicalResult recompute(PipelineOp pipeline) {
 
 struct Recompute : impl::RecomputePassBase<Recompute> {
   void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
+    bool any = false;
+    for (auto pipeline : getOperation().getOps<PipelineOp>()) {
+      any |= !recomputeOf(pipeline).empty();
       if (failed(recompute(pipeline)))
         return signalPassFailure();
+    }
+    if (!any)
+      markAllAnalysesPreserved();
   }
 };
 

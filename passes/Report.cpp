@@ -39,7 +39,9 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
     if (!chosen || failed(times) || failed(pipelines))
       return signalPassFailure();
     FailureOr<std::vector<TimedSchedule>> timed =
-        timedSchedules(*pipelines, *times);
+        timedSchedules(*pipelines, *times, [&](PipelineOp pipeline) -> auto & {
+          return getChildAnalysis<ScheduleAnalysis>(pipeline);
+        });
     if (failed(timed))
       return signalPassFailure();
     std::vector<schedule::Report> reports;

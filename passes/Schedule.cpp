@@ -11,6 +11,7 @@
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
+#include "passes/ScheduleAnalysis.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -216,12 +217,18 @@ misplacedRecomputes(const schedule::Problem &problem,
 
 struct Schedule : impl::SchedulePassBase<Schedule> {
   void runOnOperation() override {
+    bool recomputes = false;
     for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(run(pipeline)))
+      if (failed(run(pipeline, getChildAnalysis<ScheduleAnalysis>(pipeline),
+                     recomputes)))
         return signalPassFailure();
+    if (!recomputes)
+      markAnalysesPreserved<ScheduleAnalysis>();
   }
 
-  LogicalResult run(PipelineOp pipeline) {
+  /// Sets `anyRecomputes` where the order says what is recomputed.
+  static LogicalResult run(PipelineOp pipeline, ScheduleAnalysis &analysis,
+                           bool &anyRecomputes) {
     FailureOr<Layout> layout = layoutOf(pipeline);
     if (failed(layout))
       return failure();
@@ -230,37 +237,44 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
       return failure();
     if (failed(requireOrders(pipeline)))
       return failure();
-    FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
-    if (failed(of))
+    const ScheduledProblem *of = analysis.get();
+    if (!of)
       return failure();
-    auto &[problem, schedule] = *of;
-    if (std::string error = schedule::check(problem); !error.empty())
-      return pipeline.emitOpError(error);
-    std::vector<schedule::Violation> violations =
-        schedule::verify(problem, schedule);
+    std::vector<schedule::Violation> violations = analysis.violations();
     if (violations.empty())
-      violations = misplacedRecomputes(problem, schedule);
+      violations = misplacedRecomputes(of->problem, of->schedule);
     if (!violations.empty())
-      return report(*readOrders(pipeline, problem), violations);
-    // chimera-recompute inserts them.
-    bool recomputes = !problem.recompute.empty();
-    if (recomputes)
-      schedule = schedule::removeRecompute(schedule);
-    else
+      return report(*readOrders(pipeline, of->problem), violations);
+    if (of->problem.recompute.empty()) {
       eraseOrders(pipeline);
-    problem.recompute.clear();
-    std::vector<std::vector<schedule::Turn>> orders = splitOrder(
-        schedule::inOrderOfStarts(schedule::simulate(problem, schedule)),
-        schedule);
-    if (orders.size() != sections->size())
-      return sections->front()->emitOpError("expected ")
+      return reorder(*layout, *sections, pipeline, *of, analysis.timing());
+    }
+    // chimera-recompute inserts them.
+    anyRecomputes = true;
+    ScheduledProblem without{of->problem,
+                             schedule::removeRecompute(of->schedule)};
+    without.problem.recompute.clear();
+    return reorder(*layout, *sections, pipeline, without,
+                   schedule::simulate(without.problem, without.schedule));
+  }
+
+  static LogicalResult reorder(const Layout &layout,
+                               ArrayRef<SectionOp> sections,
+                               PipelineOp pipeline, const ScheduledProblem &of,
+                               const schedule::Timing &timing) {
+    const auto &[problem, schedule] = of;
+    std::vector<std::vector<schedule::Turn>> orders =
+        splitOrder(schedule::inOrderOfStarts(timing), schedule);
+    if (orders.size() != sections.size())
+      return SectionOp(sections.front())->emitOpError("expected ")
              << (orders.size() > 1 ? "a prologue, a step and an epilogue"
                                    : "a step alone")
              << ", as updates(" << stringifyUpdates(pipeline.getUpdates())
              << ") says: run chimera-unroll first";
-    for (auto [section, order] : llvm::zip(*sections, orders)) {
+    for (auto [section, order] : llvm::zip(sections, orders)) {
       int32_t offset = isa<EpilogueOp>(section) ? problem.microBatches() : 0;
-      Reorder reorder(*layout, problem, section.getBody().front(), offset);
+      Reorder reorder(layout, problem, SectionOp(section).getBody().front(),
+                      offset);
       if (failed(reorder.collect(schedule, order)))
         return failure();
       reorder.apply(schedule, order);

@@ -333,21 +333,27 @@ LogicalResult verifySections(PipelineOp pipeline) {
   if (updatesOf(pipeline) == schedule::Updates::Flush)
     return success();
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
-  if (failed(of))
-    return failure();
-  auto count = static_cast<int32_t>(of->problem.stages.size());
+  return success(succeeded(of) &&
+                 succeeded(verifySections(pipeline, of->problem)));
+}
+
+LogicalResult verifySections(PipelineOp pipeline,
+                             const schedule::Problem &problem) {
+  if (problem.updates == schedule::Updates::Flush)
+    return success();
+  auto count = static_cast<int32_t>(problem.stages.size());
   Block &body = pipeline.getBody().front();
   SmallVector<Block *, 3> blocks;
   for (auto section : body.getOps<SectionOp>())
     blocks.push_back(&section.getBody().front());
   if (!blocks.empty())
-    return verifySections(of->problem, blocks,
+    return verifySections(problem, blocks,
                           llvm::to_vector(llvm::seq<int32_t>(0, count)));
   LogicalResult result = success();
   for (auto worker : body.getOps<WorkerOp>()) {
     FailureOr<SmallVector<int32_t>> stages = stagesOf(worker, count);
     if (failed(stages) ||
-        failed(verifySections(of->problem, worker.getSections(), *stages)))
+        failed(verifySections(problem, worker.getSections(), *stages)))
       result = failure();
   }
   return result;

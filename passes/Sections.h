@@ -44,6 +44,10 @@ int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
 /// Which actions there are is the schedule library's to check.
 mlir::LogicalResult verifySections(PipelineOp pipeline);
 
+/// The same of a problem that is at hand.
+mlir::LogicalResult verifySections(PipelineOp pipeline,
+                                   const schedule::Problem &problem);
+
 } // namespace chimera
 
 #endif // CHIMERA_PASSES_SECTIONS_H

@@ -7,7 +7,6 @@
 
 #include "compiler/schedule/AllReduce.h"
 #include "passes/ActionTimes.h"
-#include "passes/Bridge.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -384,12 +383,12 @@ SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block, bool behindActions) {
 /// The actions of a step with a flush behind which their worker is idle for
 /// some time before its last one.
 FailureOr<llvm::DenseSet<Operation *>>
-actionsBeforeIdleTime(PipelineOp pipeline, Block &step) {
-  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
-  if (failed(of) || failed(verifySchedule(pipeline, *of)))
+actionsBeforeIdleTime(Block &step, ScheduleAnalysis &analysis) {
+  const ScheduledProblem *of = analysis.verified();
+  if (!of)
     return failure();
-  std::vector<std::vector<int64_t>> idle = schedule::idleBehind(
-      of->problem, of->schedule, schedule::simulate(of->problem, of->schedule));
+  std::vector<std::vector<int64_t>> idle =
+      schedule::idleBehind(of->problem, of->schedule, analysis.timing());
   std::vector<size_t> next(idle.size());
   llvm::DenseSet<Operation *> result;
   for (auto action : step.getOps<ActionOp>()) {
@@ -400,7 +399,8 @@ actionsBeforeIdleTime(PipelineOp pipeline, Block &step) {
   return result;
 }
 
-LogicalResult synchronise(PipelineOp pipeline, bool isOneStream) {
+LogicalResult synchronise(PipelineOp pipeline, ScheduleAnalysis &analysis,
+                          bool isOneStream) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
@@ -411,7 +411,7 @@ LogicalResult synchronise(PipelineOp pipeline, bool isOneStream) {
   // action of the section; with several stages eager_opt is lazy all the same.
   if (policy == AllReducePolicy::EagerOpt && flushes) {
     FailureOr<llvm::DenseSet<Operation *>> found =
-        actionsBeforeIdleTime(pipeline, sections->front().getBody().front());
+        actionsBeforeIdleTime(sections->front().getBody().front(), analysis);
     if (failed(found))
       return failure();
     beforeIdleTime = std::move(*found);
@@ -422,7 +422,7 @@ LogicalResult synchronise(PipelineOp pipeline, bool isOneStream) {
   // Behind all actions all members start in one place anyway.
   std::optional<ActionTimes> times;
   if (isOneStream && policy != AllReducePolicy::Lazy) {
-    FailureOr<ActionTimes> found = ActionTimes::of(pipeline);
+    FailureOr<ActionTimes> found = ActionTimes::of(pipeline, analysis);
     if (failed(found))
       return failure();
     times = std::move(*found);
@@ -442,8 +442,10 @@ struct Synchronise : impl::SynchronisePassBase<Synchronise> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
       if (failed(synchronise(
-              pipeline, messages == program::MessageModel::StreamPerDevice)))
+              pipeline, getChildAnalysis<ScheduleAnalysis>(pipeline),
+              messages == program::MessageModel::StreamPerDevice)))
         return signalPassFailure();
+    markAnalysesPreserved<ScheduleAnalysis>();
   }
 };
 

@@ -229,22 +229,27 @@ FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
 }
 
 static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
-                                              const Times &times) {
-  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
-  if (failed(of))
+                                              const Times &times,
+                                              ScheduleAnalysis &analysis) {
+  const ScheduledProblem *of = analysis.get();
+  if (!of)
     return failure();
-  FailureOr<schedule::TimeScale> scale = times.apply(pipeline, of->problem);
-  if (failed(scale) || failed(verifySchedule(pipeline, *of)))
+  TimedSchedule timed{*of, {}};
+  FailureOr<schedule::TimeScale> scale = times.apply(pipeline, timed.problem);
+  if (failed(scale) || failed(verifySchedule(pipeline, timed)))
     return failure();
-  of->problem.memoryCaps = capsOf(pipeline);
-  return TimedSchedule{std::move(*of), *scale};
+  timed.problem.memoryCaps = capsOf(pipeline);
+  timed.scale = *scale;
+  return timed;
 }
 
 FailureOr<std::vector<TimedSchedule>>
-timedSchedules(ArrayRef<PipelineOp> pipelines, const Times &times) {
+timedSchedules(ArrayRef<PipelineOp> pipelines, const Times &times,
+               function_ref<ScheduleAnalysis &(PipelineOp)> analysisOf) {
   std::vector<TimedSchedule> all;
   for (PipelineOp pipeline : pipelines) {
-    FailureOr<TimedSchedule> timed = timedSchedule(pipeline, times);
+    FailureOr<TimedSchedule> timed =
+        timedSchedule(pipeline, times, analysisOf(pipeline));
     if (failed(timed))
       return failure();
     all.push_back(std::move(*timed));

@@ -10,8 +10,8 @@
 
 #include "compiler/schedule/TimeUnit.h"
 #include "dialect/Decimal.h"
-#include "passes/Bridge.h"
 #include "passes/Reporting.h"
+#include "passes/ScheduleAnalysis.h"
 
 #include <utility>
 #include <vector>
@@ -117,7 +117,8 @@ struct TimedSchedule : ScheduledProblem {
 /// The same for each of `pipelines`. Fails, with a diagnostic, where one is not
 /// scheduled, its times are too large to add up, or its schedule is not valid.
 mlir::FailureOr<std::vector<TimedSchedule>>
-timedSchedules(llvm::ArrayRef<PipelineOp> pipelines, const Times &times);
+timedSchedules(llvm::ArrayRef<PipelineOp> pipelines, const Times &times,
+               llvm::function_ref<ScheduleAnalysis &(PipelineOp)> analysisOf);
 
 /// checkCaps for each of `pipelines`. Fails after all of them where it fails
 /// for any.

@@ -9,6 +9,7 @@
 #include "passes/Described.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
+#include "passes/ScheduleAnalysis.h"
 #include "passes/StepMaker.h"
 #include "runtime/program/Layers.h"
 
@@ -24,7 +25,7 @@ namespace {
 /// Loads of a bare pipeline: as many bytes as its other values.
 constexpr int64_t kBareTokenBytes = 64;
 
-LogicalResult unroll(PipelineOp pipeline) {
+LogicalResult unroll(PipelineOp pipeline, ScheduleAnalysis &analysis) {
   if (!pipeline.getBody().empty())
     for (Operation &op : pipeline.getBody().front())
       if (isa<SectionOp, WorkerOp>(op))
@@ -33,8 +34,8 @@ LogicalResult unroll(PipelineOp pipeline) {
   FailureOr<Layout> layout = layoutOf(pipeline);
   if (failed(layout) || failed(requireOrders(pipeline)))
     return failure();
-  FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
-  if (failed(of))
+  const ScheduledProblem *of = analysis.get();
+  if (!of)
     return failure();
   FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
   if (failed(model))
@@ -59,8 +60,10 @@ LogicalResult unroll(PipelineOp pipeline) {
 struct Unroll : impl::UnrollPassBase<Unroll> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(unroll(pipeline)))
+      if (failed(
+              unroll(pipeline, getChildAnalysis<ScheduleAnalysis>(pipeline))))
         return signalPassFailure();
+    markAnalysesPreserved<ScheduleAnalysis>();
   }
 };
 

@@ -5,12 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Operands.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
-#include "passes/Sections.h"
-
-#include "llvm/ADT/TypeSwitch.h"
+#include "passes/StepGraph.h"
 
 using namespace mlir;
 
@@ -21,165 +18,6 @@ namespace chimera {
 
 namespace {
 
-/// True if `value` is the whole sum of a replica's weight gradients: made by
-/// one of its actions and added to no further.
-bool isSumOf(Value value, uint32_t pipeline, uint32_t stage) {
-  auto action = value.getDefiningOp<ActionOp>();
-  if (!action || action.getNewSum() != value ||
-      action.getPipeline() != pipeline || action.getStage() != stage)
-    return false;
-  return llvm::none_of(value.getUses(), [](OpOperand &use) {
-    auto user = dyn_cast<ActionOp>(use.getOwner());
-    return user && user.getSumOperand() == &use;
-  });
-}
-
-template <typename Op> bool isOf(Op op, uint32_t pipeline, uint32_t stage) {
-  return op.getPipeline() == pipeline && op.getStage() == stage;
-}
-
-/// What sums gradients, and what takes the sums.
-class ReductionVerifier {
-public:
-  ReductionVerifier(PipelineOp pipeline, const Layout &layout,
-                    std::optional<program::Tied> tied)
-      : layout(layout), tied(tied), width(pipeline.getDataParallel()),
-        replicated(layout.directions.size() * width > 1) {}
-
-  LogicalResult verify(Block &section) const {
-    LogicalResult result = success();
-    for (Operation &op : section) {
-      LogicalResult good =
-          llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-              .Case([&](ActionOp action) {
-                return action.getNewSum()
-                           ? verifyUsed(action, action.getNewSum())
-                           : success();
-              })
-              .Case([&](AllReduceOp reduce) { return verifyReduce(reduce); })
-              .Case<SplitOp, JoinOp>([&](Operation *op) {
-                return verifyUsed(op, op->getResults());
-              })
-              .Case([&](OptimizerStepOp op) { return verifyUpdate(op); })
-              .Default(success());
-      if (failed(good))
-        result = failure();
-    }
-    return result;
-  }
-
-private:
-  /// No gradient is lost: each sum is added to, reduced, split, joined or used
-  /// by an update, and so is what becomes of it. As an update takes one sum, a
-  /// replica cannot have two of them.
-  static LogicalResult verifyUsed(Operation *op, ValueRange sums) {
-    if (llvm::none_of(sums, [](Value sum) { return sum.use_empty(); }))
-      return success();
-    return op->emitOpError("expected a use of its sum");
-  }
-
-  /// The all-reduce takes the whole sum of each pipeline, or what of it goes
-  /// together, from all copies.
-  LogicalResult verifyReduce(AllReduceOp reduce) const {
-    if (reduce.getWidth() != width)
-      return reduce.emitOpError("expected width ")
-             << width << ", the pipeline's data_parallel, "
-             << "got " << reduce.getWidth();
-    if (isa<LossType>(reduce.getSummands().front().getType()))
-      return success();
-    bool ofTied = reduce.getTied().has_value();
-    if (ofTied && (!tied || reduce.getStage() != 0 ||
-                   *reduce.getTied() + 1 != layout.stages.size()))
-      return reduce.emitOpError("expected the first and the last stage of a "
-                                "tied model, got stages ")
-             << reduce.getStage() << " and " << *reduce.getTied();
-    size_t each = ofTied ? 2 : 1;
-    if (reduce.getSummands().size() != each * layout.directions.size())
-      return reduce.emitOpError("expected ")
-             << (ofTied ? "two summands" : "a summand") << " of each of "
-             << layout.directions.size() << " pipelines, got "
-             << reduce.getSummands().size();
-    for (auto [i, summand] : llvm::enumerate(reduce.getSummands())) {
-      uint32_t p = i / each, s = reduce.getStageOf(i);
-      if (!isSummandOf(summand, p, s, ofTied))
-        return reduce.emitOpError("expected summand ")
-               << i << " to be the whole sum of pipeline " << p << ", stage "
-               << s
-               << (ofTied         ? ", of its tied parameters"
-                   : tiedPiece(s) ? ", but of its tied parameters"
-                                  : "");
-    }
-    return verifyUsed(reduce, reduce.getResults());
-  }
-
-  /// Each optimizer step takes a gradient that every replica's sum has entered.
-  LogicalResult verifyUpdate(OptimizerStepOp update) const {
-    Value gradient = update.getGradient();
-    uint32_t s = update.getStage();
-    std::optional<unsigned> piece = tiedPiece(s);
-    if (!piece)
-      return verifySum(update, gradient, replicated, false);
-    auto join = gradient.getDefiningOp<JoinOp>();
-    if (!join || join.getPieces().size() != 2 ||
-        !isOf(join, update.getPipeline(), s))
-      return update.emitOpError("expected the gradient of the tied parameters "
-                                "joined with that of the others");
-    return success(
-        succeeded(verifySum(update, join.getPieces()[*piece], true, true)) &&
-        succeeded(verifySum(update, join.getPieces()[1 - *piece], replicated,
-                            false)));
-  }
-
-  /// Which of two pieces of the stage's gradient is tied, if it has such.
-  std::optional<unsigned> tiedPiece(uint32_t stage) const {
-    return program::tiedPiece(tied ? &*tied : nullptr, layout.stages.size(),
-                              stage);
-  }
-
-  /// True if `value` is what of the whole sum of a replica an all-reduce takes:
-  /// where it has tied parameters theirs or, if not `ofTied`, that of the
-  /// others; else all of it.
-  bool isSummandOf(Value value, uint32_t pipeline, uint32_t stage,
-                   bool ofTied) const {
-    std::optional<unsigned> piece = tiedPiece(stage);
-    if (!piece)
-      return isSumOf(value, pipeline, stage);
-    auto split = value.getDefiningOp<SplitOp>();
-    if (!split || split.getPieces().size() != 2 ||
-        !isOf(split, pipeline, stage) ||
-        !isSumOf(split.getGradient(), pipeline, stage))
-      return false;
-    auto type = cast<WeightGradientType>(split.getPieces()[*piece].getType());
-    return type.getBytes() == static_cast<int64_t>(tied->bytes()) &&
-           value == split.getPieces()[ofTied ? *piece : 1 - *piece];
-  }
-
-  /// `sum` is what `update` takes or a piece of it, reduced if it has to be.
-  LogicalResult verifySum(OptimizerStepOp update, Value sum, bool isReduced,
-                          bool ofTied) const {
-    uint32_t p = update.getPipeline(), s = update.getStage();
-    auto reduce = sum.getDefiningOp<AllReduceOp>();
-    if (isReduced && !reduce)
-      return update.emitOpError("expected a reduced gradient, got that of one "
-                                "replica");
-    bool own = isSummandOf(sum, p, s, ofTied);
-    if (reduce) {
-      unsigned index = cast<OpResult>(sum).getResultNumber();
-      own = reduce.getTied().has_value() == ofTied &&
-            reduce.getStageOf(index) == s && index / (ofTied ? 2 : 1) == p;
-    }
-    if (!own)
-      return update.emitOpError("expected the gradient of pipeline ")
-             << p << ", stage " << s;
-    return success();
-  }
-
-  const Layout &layout;
-  std::optional<program::Tied> tied;
-  uint32_t width;
-  bool replicated;
-};
-
 LogicalResult verify(PipelineOp pipeline) {
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
   if (failed(of))
@@ -187,23 +25,10 @@ LogicalResult verify(PipelineOp pipeline) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections) || failed(refuseOrders(pipeline)))
     return failure();
-  FailureOr<Layout> layout = layoutOf(pipeline);
-  FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
-  if (failed(tied))
-    return failure();
-  LogicalResult result = success();
-  if (failed(verifyOperands(of->problem, *layout, *sections)))
-    result = failure();
-  ReductionVerifier reductions(pipeline, *layout, *tied);
-  for (SectionOp section : *sections)
-    if (failed(reductions.verify(section.getBody().front())))
-      result = failure();
-  if (failed(verifySections(pipeline)))
-    result = failure();
-  if (failed(reportOnActions(*sections,
-                             schedule::verify(of->problem, of->schedule))))
-    return failure();
-  return result;
+  LogicalResult graph = verifyStepGraph(pipeline, of->problem, *sections);
+  LogicalResult order = reportOnActions(
+      *sections, schedule::verify(of->problem, of->schedule));
+  return success(succeeded(graph) && succeeded(order));
 }
 
 struct VerifyScheduled : impl::VerifyScheduledPassBase<VerifyScheduled> {
@@ -211,6 +36,7 @@ struct VerifyScheduled : impl::VerifyScheduledPassBase<VerifyScheduled> {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
       if (failed(verify(pipeline)))
         signalPassFailure();
+    markAllAnalysesPreserved();
   }
 };
 

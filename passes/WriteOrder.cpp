@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Bridge.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
+#include "passes/ScheduleAnalysis.h"
 
 using namespace mlir;
 
@@ -21,13 +21,14 @@ namespace {
 struct WriteOrder : impl::WriteOrderPassBase<WriteOrder> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(write(pipeline)))
+      if (failed(
+              write(pipeline, getChildAnalysis<ScheduleAnalysis>(pipeline))))
         return signalPassFailure();
   }
 
-  static LogicalResult write(PipelineOp pipeline) {
-    FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
-    if (failed(of) || failed(verifySchedule(pipeline, *of)))
+  static LogicalResult write(PipelineOp pipeline, ScheduleAnalysis &analysis) {
+    const ScheduledProblem *of = analysis.verified();
+    if (!of)
       return failure();
     for (Operation &op : llvm::make_early_inc_range(pipeline.getBody().front()))
       if (!isa<StageOp, DirectionOp>(op))

@@ -36,7 +36,6 @@ OPTIONS = (
     ("1.0e-1", f"{BF16} split_backward"),
 )
 EXPORTED = (
-    ("gpt2", "layers=4 heads=4 width=64 context=64"),
     ("llama", "layers=4 heads=4 groups=2 width=64 context=64"),
     ("convolution", "layers=4 width=64 context=64"),
 )
@@ -117,7 +116,7 @@ def main():
             for model, arguments in EXPORTED:
                 package = checks.folder / model
                 export(options.python, package, model, f"{arguments} samples=4")
-                for more in ("", "split_backward", "split_backward recompute(all)"):
+                for more in ("", "split_backward"):
                     checks.measure(
                         f"exported {model} {more or 'whole'}",
                         DESCRIPTION.format(

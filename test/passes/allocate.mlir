@@ -6,7 +6,7 @@
 // Most bytes live at instruction 5, the second forward: weights 64 and state
 // 128, tokens and labels 64 each, two losses of 8, two stashes of 64.
 // CHECK-LABEL: chimera.pipeline @one
-// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 448 peak 464 at 5 {
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 448 stashes {{[0-9]+}} peak 464 at 5 {
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: chimera.buffer 0 : !chimera.weights<64> at 0
 // CHECK-NEXT: chimera.buffer 1 : !chimera.optimizer_state<128> at 64

@@ -6,9 +6,9 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 // -----
 
 // The consumer of what a placed action makes is placed nowhere.
-%t, %w = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>)
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+    %t, %w = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>)
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) ->
         (!chimera.activation<1>, !chimera.stash<1>)
@@ -23,9 +23,9 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 // -----
 
 // A stash cannot travel: its backward stands on another worker.
-%t, %w, %d, %g = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>, !chimera.gradient<1>, !chimera.weight_gradient<1>)
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+    %t, %w, %d, %g = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>, !chimera.gradient<1>, !chimera.weight_gradient<1>)
     // expected-error@below {{expected only activations and gradients used on another worker, got '!chimera.stash<1>' on worker 1}}
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) ->

@@ -12,11 +12,11 @@
 // CHECK-NEXT: chimera.forward pipeline 0 stage 2 micro_batch 0 on 1(%[[A]],
 // CHECK-NEXT: chimera.wait %[[P]] on 0
 // CHECK-NEXT: chimera.yield
-%t = "tokens"() : () -> !chimera.tokens<1>
-%l = "labels"() : () -> !chimera.labels<1>
-%w = "weights"() : () -> !chimera.weights<1>
 chimera.pipeline @p stages(3) micro_batches(1) schedule("gpipe") {
   chimera.step {
+    %t = "tokens"() : () -> !chimera.tokens<1>
+    %l = "labels"() : () -> !chimera.labels<1>
+    %w = "weights"() : () -> !chimera.weights<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) ->
         (!chimera.activation<1>, !chimera.stash<1>)

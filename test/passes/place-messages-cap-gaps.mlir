@@ -3,7 +3,7 @@
 // fast, so the cap leaves the last, which is larger than what no cap chooses.
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s
-// CHECK: chimera.worker 0 {{.*}} arena 5824 peak
+// CHECK: chimera.worker 0 {{.*}} arena 5824 stashes
 
 chimera.pipeline @p stages(4) micro_batches(4) schedule("gems")
     link <latency = 9> memory_cap(9500) {

@@ -9,7 +9,7 @@
 // RUN: sed 's|CAP|5568|' %s | chimera-opt --chimera-to-allocated | FileCheck %s -DARENA=5056
 // RUN: sed 's|CAP|5632|' %s | chimera-opt --chimera-to-allocated | FileCheck %s -DARENA=5120
 // RUN: sed 's|CAP|5696|' %s | chimera-opt --chimera-to-allocated | FileCheck %s -DARENA=5184
-// CHECK: chimera.worker 1 {{.*}} arena [[ARENA]] peak
+// CHECK: chimera.worker 1 {{.*}} arena [[ARENA]] stashes
 
 chimera.pipeline @p stages(3) micro_batches(8) schedule("gpipe")
     link <latency = 7> memory_cap(CAP) {

@@ -3,10 +3,10 @@
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s --check-prefix=TWO
 // RUN: sed '/^chimera/s|$| memory_cap(1024)|' %s | chimera-opt --chimera-to-allocated | FileCheck %s --check-prefix=TWO
-// TWO: chimera.worker 3 {{.*}} arena 960 peak
+// TWO: chimera.worker 3 {{.*}} arena 960 stashes
 // RUN: sed '/^chimera/s|$| memory_cap(1023)|' %s | chimera-opt --chimera-to-allocated | FileCheck %s --check-prefix=ONE
 // RUN: sed '/^chimera/s|$| memory_cap(960)|' %s | chimera-opt --chimera-to-allocated | FileCheck %s --check-prefix=ONE
-// ONE: chimera.worker 3 {{.*}} arena 896 peak
+// ONE: chimera.worker 3 {{.*}} arena 896 stashes
 // RUN: sed '/^chimera/s|$| memory_cap(960)|' %s > %t.one.mlir
 // RUN: chimera-compile %t.one.mlir -o %t.one
 

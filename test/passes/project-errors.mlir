@@ -43,7 +43,6 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 // -----
 
 // No op of a worker.
-%g = "gradient"() : () -> !chimera.weight_gradient<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -54,6 +53,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   ^bb0(%w0: !chimera.weights<1>, %o0: !chimera.optimizer_state<1>,
        %w1: !chimera.weights<1>, %o1: !chimera.optimizer_state<1>):
     // expected-error@below {{expected an op that names its worker: run chimera-synchronise first}}
+    %g = "gradient"() : () -> !chimera.weight_gradient<1>
     %r = chimera.all_reduce stage 0 width 2 (%g) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield %w0, %o0, %w1, %o1 : !chimera.weights<1>,
         !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>

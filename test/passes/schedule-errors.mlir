@@ -136,7 +136,6 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-%z = "gradient"() : () -> !chimera.weight_gradient<1>
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -144,6 +143,13 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.order 0 "F0 B0"
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
+    %l = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.labels<1>
+    %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 (%t, %w, %l) :
+        (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) ->
+        (!chimera.loss<1>, !chimera.stash<1>)
+    %z = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
+        (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected a pipeline below 1 and a stage below 1}}
     %a:2 = chimera.optimizer_step pipeline 9 stage 0 (%w, %o, %z) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>

@@ -6,9 +6,9 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 // -----
 
 // What is summed is made by no action.
-%g = "gradient"() : () -> !chimera.weight_gradient<1>
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
+    %g = "gradient"() : () -> !chimera.weight_gradient<1>
     // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
     %r = chimera.all_reduce stage 0 width 1 (%g) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield
@@ -18,9 +18,9 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // By an action that is placed nowhere.
-%s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
+    %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
     %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w, %g) :
         (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
@@ -32,9 +32,9 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // By another all-reduce.
-%s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
+    %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
     %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 on 0 (%s, %w, %g) :
         (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %r = chimera.all_reduce stage 0 width 1 (%h) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
@@ -47,9 +47,9 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // The sum of the losses is reported, not used.
-%e = "values"() : () -> !chimera.loss<1>
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
+    %e = "values"() : () -> !chimera.loss<1>
     // expected-error@below {{expected no use of the sum of the losses}}
     %r = chimera.all_reduce stage 0 width 1 (%e) : (!chimera.loss<1>) -> !chimera.loss<1>
     %q = chimera.all_reduce stage 0 width 1 (%r) : (!chimera.loss<1>) -> !chimera.loss<1>
@@ -60,9 +60,9 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // More buckets than an instruction has results.
-%s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>)
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") bucket_bytes(15) {
   chimera.step {
+    %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>)
     %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 on 0 (%s, %w, %g) :
         (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>) -> !chimera.weight_gradient<524288>
     // expected-error@below {{expected at most 65535 buckets of a gradient, got more of 524288 bytes: raise bucket_bytes}}

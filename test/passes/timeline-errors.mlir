@@ -26,12 +26,12 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 // A worker that the pipeline does not have.
-%s, %y, %w = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>)
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.step {
+    %s, %y, %w = "values"() : () -> (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>)
     // expected-error@below {{expected a worker below 1, got 9}}
     %r = chimera.input_gradient pipeline 0 stage 0 micro_batch 0 on 9 (%s, %y, %w) :
         (!chimera.stash<1>, !chimera.gradient<1>, !chimera.weights<1>) -> !chimera.weight_stash<1>

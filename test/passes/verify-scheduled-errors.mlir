@@ -408,13 +408,13 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 // -----
 
 // A gradient from nowhere, and one that is lost.
-%z = "gradient"() : () -> !chimera.weight_gradient<1>
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %z = "gradient"() : () -> !chimera.weight_gradient<1>
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :

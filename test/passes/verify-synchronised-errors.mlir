@@ -8,14 +8,17 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 // -----
 
 // What is right passes.
-%y = "value"() : () -> !chimera.activation<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -42,23 +45,23 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 // -----
 
 // A value that was not sent.
-%w = "weights"() : () -> !chimera.weights<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     // expected-error@below {{expected values of worker 1, got one of worker 0}}
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 1 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    chimera.yield
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 // In a group.
-%w = "weights"() : () -> !chimera.weights<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
@@ -70,118 +73,139 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     } : !chimera.sending
     %x = chimera.wait %q on 0 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %g on 1 : !chimera.sending
-    chimera.yield
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 // A transfer that another worker waits for.
-%y = "value"() : () -> !chimera.activation<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     // expected-error@below {{expected values of worker 0, got one of worker 1}}
     %x = chimera.wait %q on 0 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 // Never waited for, and twice.
-%y = "value"() : () -> !chimera.activation<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     // expected-error@below {{expected its transfer to be waited for once, got 0 uses}}
     %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
     // expected-error@below {{expected its transfer to be waited for once, got 2 uses}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 // The second send meets the first receive: labels cross.
-%y = "value"() : () -> !chimera.activation<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     // expected-note@below {{it meets this one on worker 1}}
     %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
     %r = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 1 on 1 : !chimera.arriving<!chimera.activation<1>>
     // expected-error@below {{expected the receive that it meets to have its type and label}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.activation<1>
-    %s = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
+    %u = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     %z = chimera.wait %r on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.wait %s on 0 : !chimera.sending
-    chimera.yield
+    chimera.wait %u on 0 : !chimera.sending
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 // Another stage.
-%y = "value"() : () -> !chimera.activation<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     // expected-note@below {{it meets this one on worker 1}}
     %q = chimera.post_receive from 0 pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
     // expected-error@below {{expected the receive that it meets to have its type and label}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 // Another pipeline.
-%y = "value"() : () -> !chimera.activation<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     // expected-note@below {{it meets this one on worker 1}}
     %q = chimera.post_receive from 0 pipeline 1 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
     // expected-error@below {{expected the receive that it meets to have its type and label}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 // Another type.
-%y = "value"() : () -> !chimera.activation<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     // expected-note@below {{it meets this one on worker 1}}
     %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<2>>
     // expected-error@below {{expected the receive that it meets to have its type and label}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<2>> -> !chimera.activation<2>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
-%y = "value"() : () -> !chimera.activation<1>
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+    %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
+    %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
+        (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     // expected-error@below {{expected a receive on worker 1 that it meets, found none}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield
+    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 

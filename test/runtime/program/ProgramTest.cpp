@@ -92,7 +92,7 @@ TEST(Program, NamesAreDistinctAndUnknownPastTheEnd) {
     names.insert(nameOf(kind));
   EXPECT_EQ(names.size(), std::size(EnumValuesValueKind()));
   EXPECT_STREQ(nameOf(Opcode(size_t(Opcode::MAX) + 1)), "unknown");
-  EXPECT_STREQ(nameOf(ValueKind(9)), "unknown");
+  EXPECT_STREQ(nameOf(ValueKind(size_t(ValueKind::MAX) + 1)), "unknown");
   EXPECT_STREQ(nameOf(ValueKind::WeightGradient), "weight gradient");
 }
 

@@ -24,7 +24,8 @@ const Refusal kCases[] = {
      }},
     {"UnknownKind", Rule::Structure, "unknown opcode or kind",
      [](ProgramT &p) {
-       worker(p, 0).instructions[0].mutate_kind(ValueKind(10));
+       worker(p, 0).instructions[0].mutate_kind(
+           ValueKind(size_t(ValueKind::MAX) + 1));
      }},
     {"NoSuchLocation", Rule::Structure, "expected a location below 4, got 4",
      [](ProgramT &p) { worker(p, 0).instructions[0].mutate_location(4); }},

@@ -1,0 +1,79 @@
+//===- Channels.cpp - What is sent and received ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Channels.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+void Channels::note(Operation &op, uint32_t worker) {
+  if (auto group = dyn_cast<GroupOp>(op))
+    for (Operation &post : group.getPosts().front().without_terminator())
+      note(post, worker);
+  else if (auto send = dyn_cast<PostSendOp>(op))
+    channels[{worker, send.getPeer()}].sends.push_back(send);
+  else if (auto receive = dyn_cast<PostReceiveOp>(op))
+    channels[{receive.getPeer(), worker}].receives.push_back(receive);
+}
+
+static bool agree(PostSendOp send, PostReceiveOp receive) {
+  return receive.getTransfer().getType().getValue() ==
+             send.getValue().getType() &&
+         send.getPipeline() == receive.getPipeline() &&
+         send.getStage() == receive.getStage() &&
+         send.getMicroBatch() == receive.getMicroBatch() &&
+         send.getCount() == receive.getCount() &&
+         send.getPart() == receive.getPart() &&
+         send.getParts() == receive.getParts();
+}
+
+/// True if a wait for the receive stands before the send in its block.
+static bool isAwaitedBefore(PostSendOp send, PostReceiveOp receive) {
+  return llvm::any_of(receive->getUsers(), [&](Operation *wait) {
+    return wait->getBlock() == send->getBlock() && wait->isBeforeInBlock(send);
+  });
+}
+
+LogicalResult Channels::verify() const {
+  LogicalResult result = success();
+  for (const auto &[channel, posts] : channels) {
+    const auto &[from, to] = channel;
+    const auto &[sends, receives] = posts;
+    bool differs = false;
+    for (auto [k, receive] : llvm::enumerate(receives)) {
+      if (k == sends.size())
+        break;
+      PostSendOp send = sends[k];
+      const bool isLate = isAwaitedBefore(send, receive);
+      if (agree(send, receive) && !isLate)
+        continue;
+      send.emitOpError(isLate ? "expected to stand before the wait of the "
+                                "receive that it meets"
+                              : "expected the receive that it meets to have "
+                                "its type and label")
+              .attachNote(receive->getLoc())
+          << "it meets this one on worker " << to;
+      differs = true;
+      break;
+    }
+    if (!differs && sends.size() > receives.size())
+      PostSendOp(sends[receives.size()])
+              .emitOpError("expected a receive on worker ")
+          << to << " that it meets, found none";
+    else if (!differs && receives.size() > sends.size())
+      PostReceiveOp(receives[sends.size()])
+              .emitOpError("expected a send on worker ")
+          << from << " that it meets, found none";
+    else if (!differs)
+      continue;
+    result = failure();
+  }
+  return result;
+}
+
+} // namespace chimera

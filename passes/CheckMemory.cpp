@@ -1,0 +1,63 @@
+//===- CheckMemory.cpp - Whether workers fit their caps -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Memory.h"
+#include "passes/Passes.h"
+#include "passes/Workers.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+#define GEN_PASS_DEF_CHECKMEMORYPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// What a worker takes, its arena and the most bytes of stashes.
+uint64_t bytesOf(WorkerOp worker) {
+  return *worker.getArenaBytes() + worker.getStashBytes().value_or(0);
+}
+
+struct CheckMemory : impl::CheckMemoryPassBase<CheckMemory> {
+  void runOnOperation() override {
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(check(pipeline)))
+        signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+  /// Refuses a pipeline with one line, whatever the number of workers that take
+  /// more than its cap.
+  static LogicalResult check(PipelineOp pipeline) {
+    SmallVector<WorkerOp> workers = workersOf(pipeline);
+    if (workers.empty())
+      return pipeline.emitOpError(
+          "expected workers: run chimera-project first");
+    for (WorkerOp worker : workers)
+      if (!worker.getArenaBytes())
+        return worker.emitOpError(
+            "expected an arena: run chimera-allocate first");
+    std::optional<uint64_t> cap = pipeline.getMemoryCap();
+    auto exceeds = [&](WorkerOp worker) { return bytesOf(worker) > *cap; };
+    if (!cap || llvm::none_of(workers, exceeds))
+      return success();
+    WorkerOp most = *std::max_element(
+        workers.begin(), workers.end(),
+        [](WorkerOp a, WorkerOp b) { return bytesOf(a) < bytesOf(b); });
+    InFlightDiagnostic error =
+        pipeline.emitOpError("expected workers of at most ")
+        << *cap << " bytes (memory_cap), got " << bytesOf(most)
+        << " on worker " << most.getIndex() << ": an arena of "
+        << *most.getArenaBytes() << " and stashes of "
+        << most.getStashBytes().value_or(0);
+    return error << schedule::othersAbove(llvm::count_if(workers, exceeds) - 1);
+  }
+};
+
+} // namespace
+} // namespace chimera

@@ -1,0 +1,201 @@
+//===- ChooseWindow.cpp - How far ahead receives are posted ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Windows.h"
+#include "passes/Allocator.h"
+#include "passes/Passes.h"
+#include "passes/Posts.h"
+#include "passes/ScheduleAnalysis.h"
+#include "passes/Workers.h"
+
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+#define GEN_PASS_DEF_CHOOSEWINDOWPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// What workers take with windows that are not given, held against a cap. Only
+/// its allocated stream says what a worker takes, so copies are allocated.
+class Cap {
+public:
+  Cap(ArrayRef<WorkerOp> workers, uint64_t bytes)
+      : workers(workers), bytes(bytes) {}
+
+  /// The first of `windows` with which no worker takes more than the cap, 0
+  /// where there is none.
+  FailureOr<int32_t> firstThatFits(ArrayRef<int32_t> windows) {
+    for (int32_t window : windows) {
+      FailureOr<bool> isEnough = fits(window);
+      if (failed(isEnough))
+        return failure();
+      if (*isEnough)
+        return window;
+    }
+    return 0;
+  }
+
+  /// The largest window of at most `most` with which workers would take no more
+  /// than the cap if their arenas had no gaps, 0 where there is none. Gaps are
+  /// larger or smaller by chance, but without them a larger window never takes
+  /// less: it posts receives earlier. So no larger one fits.
+  FailureOr<int32_t> largestWithoutGaps(int32_t most) {
+    int32_t below = 0, above = most + 1;
+    for (int32_t next = most; below + 1 < above;
+         next = below + (above - below) / 2) {
+      FailureOr<std::vector<Allocated>> all = allocated(next);
+      if (failed(all))
+        return failure();
+      bool isTooLarge = llvm::any_of(*all, [&](const Allocated &taken) {
+        return exceeds(taken.withoutGaps);
+      });
+      (isTooLarge ? above : below) = next;
+    }
+    return below;
+  }
+
+private:
+  FailureOr<bool> fits(int32_t window) {
+    // The one that was too large may well be again.
+    if (tight) {
+      FailureOr<Allocated> first = allocated(tight, window);
+      if (failed(first))
+        return failure();
+      if (exceeds(first->bytes()))
+        return false;
+    }
+    FailureOr<std::vector<Allocated>> all = allocated(window);
+    if (failed(all))
+      return failure();
+    for (auto [worker, taken] : llvm::zip(workers, *all))
+      if (exceeds(taken.bytes())) {
+        tight = worker;
+        return false;
+      }
+    return true;
+  }
+
+  bool exceeds(int64_t taken) const {
+    return static_cast<uint64_t>(taken) > bytes;
+  }
+
+  static FailureOr<Allocated> allocated(WorkerOp worker, int32_t window) {
+    OwningOpRef<WorkerOp> copy = worker.clone();
+    if (failed(postInWindow(*copy, window)))
+      return failure();
+    return allocate(*copy);
+  }
+
+  FailureOr<std::vector<Allocated>> allocated(int32_t window) const {
+    std::vector<Allocated> all(workers.size());
+    if (failed(forEachWorker(
+            workers.front()->getContext(), workers.size(), [&](size_t w) {
+              FailureOr<Allocated> taken = allocated(workers[w], window);
+              if (succeeded(taken))
+                all[w] = *taken;
+              return LogicalResult(taken);
+            })))
+      return failure();
+    return all;
+  }
+
+  SmallVector<WorkerOp> workers;
+  uint64_t bytes;
+  WorkerOp tight;
+};
+
+/// The smallest of the fastest windows with which no worker takes more than
+/// the cap, and 1 where there is none, which chimera-check-memory refuses.
+FailureOr<int32_t> fastestWithin(Cap cap, const schedule::Windows &windows) {
+  // The fastest are this one and all above it.
+  int32_t fastest = windows.choose();
+  FailureOr<int32_t> found = cap.firstThatFits(fastest);
+  if (failed(found) || *found != 0)
+    return found;
+  FailureOr<int32_t> most = cap.largestWithoutGaps(windows.messages());
+  if (failed(most))
+    return failure();
+  SmallVector<int32_t> others;
+  for (int32_t window = fastest + 1; window <= *most; ++window)
+    others.push_back(window);
+  for (int32_t window = std::min(fastest - 1, *most); window > 0; --window)
+    others.push_back(window);
+  found = cap.firstThatFits(others);
+  if (failed(found) || *found >= fastest)
+    return found;
+  if (*found == 0)
+    return 1;
+  return cap.firstThatFits(
+      llvm::to_vector(llvm::seq_inclusive(windows.choose(*found), *found)));
+}
+
+/// The described window, which all workers must be able to do with, or the one
+/// that the simulator chooses.
+FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
+                            ScheduleAnalysis &analysis) {
+  if (std::optional<uint64_t> given = pipeline.getReceiveWindow()) {
+    auto window = static_cast<int32_t>(*given);
+    if (failed(forEachWorker(pipeline.getContext(), workers.size(),
+                             [&](size_t w) {
+                               return checkWindow(workers[w], window);
+                             })))
+      return failure();
+    return window;
+  }
+  // Where messages take no time on their way there is nothing to choose.
+  LinkAttr link = pipeline.getLinkAttr();
+  if (!link || (link.getLatency() == 0 && link.getLatencyPerMib() == 0))
+    return 1;
+  const ScheduledProblem *of = analysis.verified();
+  if (!of)
+    return failure();
+  schedule::Windows windows(of->problem, of->schedule);
+  std::optional<uint64_t> cap = pipeline.getMemoryCap();
+  return cap ? fastestWithin(Cap(workers, *cap), windows) : windows.choose();
+}
+
+struct ChooseWindow : impl::ChooseWindowPassBase<ChooseWindow> {
+  using ChooseWindowPassBase::ChooseWindowPassBase;
+
+  void runOnOperation() override {
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(run(pipeline)))
+        return signalPassFailure();
+    markAnalysesPreserved<ScheduleAnalysis>();
+  }
+
+  LogicalResult run(PipelineOp pipeline) {
+    SmallVector<WorkerOp> workers = workersOf(pipeline);
+    if (workers.empty())
+      return pipeline.emitOpError(
+          "expected workers: run chimera-project first");
+    if (messages == program::MessageModel::StreamPerDevice ||
+        messages == program::MessageModel::StreamPerPair) {
+      if (pipeline.getReceiveWindow())
+        return pipeline.emitOpError("expected no receive_window for ")
+               << program::nameOf(messages)
+               << " messages, which both ends must post in one order";
+      return success();
+    }
+    FailureOr<int32_t> window = windowOf(
+        pipeline, workers, getChildAnalysis<ScheduleAnalysis>(pipeline));
+    if (failed(window))
+      return failure();
+    for (WorkerOp worker : workers)
+      if (*window > 1)
+        worker.setReceiveWindow(static_cast<uint64_t>(*window));
+    return success();
+  }
+};
+
+} // namespace
+} // namespace chimera

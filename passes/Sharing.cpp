@@ -1,0 +1,113 @@
+//===- Sharing.cpp - What workers share -----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Sharing.h"
+
+#include "passes/Channels.h"
+#include "passes/Sections.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+namespace {
+
+class Verifier {
+public:
+  /// `takenOn` and `leftOn` are the workers that have what the section takes
+  /// and yields; none are known for a step alone.
+  Verifier(Block &section, ArrayRef<uint32_t> takenOn,
+           ArrayRef<uint32_t> leftOn, bool isReduced)
+      : section(section), takenOn(takenOn), leftOn(leftOn),
+        isReduced(isReduced) {}
+
+  LogicalResult run() {
+    for (Operation &op : section.without_terminator())
+      visit(op);
+    for (auto [i, worker] : llvm::enumerate(leftOn))
+      visitOperand(section.back(), section.back().getOperand(i), worker);
+    return success(succeeded(channels.verify()) && !failed);
+  }
+
+private:
+  InFlightDiagnostic report(Operation *op, const Twine &message) {
+    failed = true;
+    return op->emitOpError(message);
+  }
+
+  void visit(Operation &op) {
+    if (!isReduced && isa<AllReduceOp>(op))
+      return;
+    auto placed = dyn_cast<PlacedOp>(op);
+    if (!placed || !placed.getWorker()) {
+      report(&op, "expected an op that names its worker");
+      return;
+    }
+    uint32_t worker = *placed.getWorker();
+    visitOperands(op, worker);
+    for (Value result : op.getResults())
+      if (isa<SendingType, ArrivingType>(result.getType()) &&
+          !result.hasOneUse())
+        report(&op, "expected its transfer to be waited for once, got ")
+            << llvm::range_size(result.getUses()) << " uses";
+    channels.note(op, worker);
+    if (auto group = dyn_cast<GroupOp>(op))
+      for (Operation &inner : group.getPosts().front().without_terminator())
+        visitOperands(inner, worker);
+  }
+
+  void visitOperands(Operation &op, uint32_t worker) {
+    for (Value operand : op.getOperands())
+      visitOperand(op, operand, worker);
+  }
+
+  void visitOperand(Operation &op, Value operand, uint32_t worker) {
+    std::optional<uint32_t> home;
+    if (auto producer = dyn_cast_or_null<PlacedOp>(operand.getDefiningOp()))
+      home = producer.getWorker();
+    else if (auto argument = dyn_cast<BlockArgument>(operand);
+             argument && !takenOn.empty())
+      home = takenOn[argument.getArgNumber()];
+    if (home && home != worker)
+      report(&op, "expected values of worker ")
+          << worker << ", got one of worker " << *home;
+  }
+
+  Block &section;
+  ArrayRef<uint32_t> takenOn, leftOn;
+  bool isReduced;
+  bool failed = false;
+  Channels channels;
+};
+
+} // namespace
+
+LogicalResult verifySharing(PipelineOp pipeline, bool isReduced) {
+  FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
+  if (failed(sections))
+    return failure();
+  FailureOr<Layout> layout;
+  if (stepsOverlap(*sections)) {
+    layout = layoutOf(pipeline);
+    if (failed(layout) || failed(verifyReplicas(*sections, *layout)))
+      return failure();
+  }
+  LogicalResult result = success();
+  for (SectionOp section : *sections) {
+    Block &block = section.getBody().front();
+    SmallVector<uint32_t> takenOn, leftOn;
+    if (succeeded(layout)) {
+      takenOn = homesOf(block.getArgumentTypes(), *layout);
+      leftOn = homesOf(block.back().getOperandTypes(), *layout);
+    }
+    if (failed(Verifier(block, takenOn, leftOn, isReduced).run()))
+      result = failure();
+  }
+  return success(succeeded(result) && succeeded(verifySections(pipeline)));
+}
+
+} // namespace chimera

@@ -1,0 +1,24 @@
+//===- Sharing.h - What workers share ---------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_SHARING_H
+#define CHIMERA_PASSES_SHARING_H
+
+#include "passes/Bridge.h"
+
+namespace chimera {
+
+/// Checks that the workers of a pipeline that is not projected yet share
+/// nothing but channels and, unless it `isReduced`, the all-reduces: every op
+/// names its worker and uses no value of another one, every transfer is waited
+/// for once, channels agree, and what verifySections checks. Fails, and reports
+/// all.
+mlir::LogicalResult verifySharing(PipelineOp pipeline, bool isReduced);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_SHARING_H

@@ -1,0 +1,30 @@
+//===- VerifyCommunicated.cpp - Workers share channels and all-reduces ----===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/Sharing.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+#define GEN_PASS_DEF_VERIFYCOMMUNICATEDPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct VerifyCommunicated : impl::VerifyCommunicatedPassBase<VerifyCommunicated> {
+  void runOnOperation() override {
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(verifySharing(pipeline, /*isReduced=*/false)))
+        signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+} // namespace chimera

@@ -1,0 +1,42 @@
+//===- VerifyPartitioned.cpp - A pipeline has its stages and its plan -----===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Orders.h"
+#include "passes/Passes.h"
+#include "passes/Bridge.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+#define GEN_PASS_DEF_VERIFYPARTITIONEDPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+LogicalResult verify(PipelineOp pipeline) {
+  if (!pipeline.getBody().empty())
+    for (Operation &op : pipeline.getBody().front())
+      if (!isa<StageOp, DirectionOp, OrderOp>(op))
+        return op.emitOpError("expected a partitioned pipeline, which has "
+                              "stages, directions and orders only");
+  if (failed(layoutOf(pipeline)) || failed(requireOrders(pipeline)))
+    return failure();
+  return LogicalResult(scheduledProblemOf(pipeline));
+}
+
+struct VerifyPartitioned : impl::VerifyPartitionedPassBase<VerifyPartitioned> {
+  void runOnOperation() override {
+    for (auto pipeline : getOperation().getOps<PipelineOp>())
+      if (failed(verify(pipeline)))
+        signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+} // namespace chimera
