@@ -1,0 +1,17 @@
+// What the memory of workers is checked on.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled | not chimera-opt --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=WORKERS
+// WORKERS: error: 'chimera.pipeline' op expected workers: run chimera-project first
+// RUN: chimera-opt %s --chimera-to-projected | not chimera-opt --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=ARENA
+// ARENA: error: 'chimera.worker' op expected an arena: run chimera-allocate first
+//
+// The passes on workers alone do not look at the cap.
+// RUN: chimera-opt %s --chimera-to-projected -o %t
+// RUN: sed 's/memory_cap(1024)/memory_cap(600)/' %t | chimera-opt --pass-pipeline='builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages,chimera-allocate-worker)))' -o %t.allocated
+// RUN: FileCheck %s < %t.allocated
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 448 stashes 128 peak 576 at
+// CHECK: chimera.worker 1 holds [0, 1] arguments [0, 1] arena 576 stashes 64 peak
+// RUN: not chimera-opt %t.allocated --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=CAP
+// CAP: error: 'chimera.pipeline' op expected workers of at most 600 bytes (memory_cap), got 640 on worker 1: an arena of 576 and stashes of 64
+// RUN: sed 's/memory_cap(600)/memory_cap(640)/' %t.allocated | chimera-opt --chimera-check-memory -o /dev/null
+chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") memory_cap(1024)
