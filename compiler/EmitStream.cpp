@@ -7,9 +7,8 @@
 
 #include "compiler/EmitStream.h"
 
-#include "dialect/State.h"
+#include "dialect/HandedOn.h"
 #include "passes/Buffers.h"
-#include "passes/Workers.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -75,8 +74,8 @@ public:
   void enter(Block &section) {
     versions.clear();
     newest.clear();
-    SmallVector<Carried> replicas = *carriedBy(section.getArgumentTypes());
-    for (const Carried &replica : replicas) {
+    SmallVector<HandedOn> replicas = *handedOnBy(section.getArgumentTypes());
+    for (const HandedOn &replica : replicas) {
       for (unsigned k = 0; k < replica.versions; ++k)
         versions[section.getArgument(replica.first + k)] = {
             static_cast<uint32_t>(newest.size()), k};
@@ -119,7 +118,7 @@ public:
 
   FailureOr<Stream> run() {
     bool overlaps = !worker.getPrologue().empty();
-    if (!worker.getArguments() || (overlaps && !worker.getCarried()) ||
+    if (!worker.getArguments() || (overlaps && !worker.getHandedOn()) ||
         !worker.getArenaBytes()) {
       return worker.emitOpError("expected an allocated worker: run "
                                 "chimera-allocate first");

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Description.h"
+#include "dialect/DescriptionInterface.h"
 #include "dialect/Spelling.h"
 
 #include "mlir/IR/Builders.h"

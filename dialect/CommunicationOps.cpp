@@ -23,10 +23,10 @@ template <typename Op> static LogicalResult verifyPost(Op op) {
 LogicalResult PostSendOp::verify() { return verifyPost(*this); }
 
 LogicalResult PostReceiveOp::verify() {
-  Type carried = getTransfer().getType().getValue();
-  if (!isa<ActivationType, GradientType>(carried))
+  Type brought = getTransfer().getType().getValue();
+  if (!isa<ActivationType, GradientType>(brought))
     return emitOpError("expected an activation or a gradient to arrive, got ")
-           << carried;
+           << brought;
   return verifyPost(*this);
 }
 
@@ -56,16 +56,16 @@ LogicalResult AllReduceStartOp::verify() {
   if (getWorkers().size() != getKeys().size())
     return emitOpError("expected a key for each contribution, got ")
            << getKeys().size() << " keys for " << getWorkers().size();
-  Type carried = getTransfer().getType().getValue();
-  if (!isa<WeightGradientType, LossType>(carried))
+  Type brought = getTransfer().getType().getValue();
+  if (!isa<WeightGradientType, LossType>(brought))
     return emitOpError("expected a weight gradient or a loss to arrive, got ")
-           << carried;
+           << brought;
   if (getBucket() >= getBuckets())
     return emitOpError("expected a bucket below ")
            << getBuckets() << ", got " << getBucket();
-  if (getBuckets() > 1 && isa<LossType>(carried))
+  if (getBuckets() > 1 && isa<LossType>(brought))
     return emitOpError("expected losses in one bucket, got ") << getBuckets();
-  if (failed(verifyTied(*this, getKeys().size(), carried)))
+  if (failed(verifyTied(*this, getKeys().size(), brought)))
     return failure();
   for (size_t i = 0; getTied() && i < getKeys().size(); i += 2)
     if (getKeys()[i] != getKeys()[i + 1])
@@ -73,9 +73,9 @@ LogicalResult AllReduceStartOp::verify() {
                          "keys ")
              << getKeys()[i] << " and " << getKeys()[i + 1];
   for (Type type : getContributions().getTypes())
-    if (type != carried)
+    if (type != brought)
       return emitOpError("expected contributions of type ")
-             << carried << ", got " << type;
+             << brought << ", got " << type;
   if (getWorker()) {
     auto own = static_cast<size_t>(
         llvm::count(getWorkers(), static_cast<int32_t>(*getWorker())));

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Description.h"
-#include "dialect/State.h"
+#include "dialect/DescriptionInterface.h"
+#include "dialect/HandedOn.h"
 
 #include "mlir/IR/Builders.h"
 

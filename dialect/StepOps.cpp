@@ -6,21 +6,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Checks.h"
-#include "dialect/State.h"
+#include "dialect/HandedOn.h"
 
 using namespace mlir;
 using namespace chimera;
 
 LogicalResult PrologueOp::verify() {
-  return verifySection(*this, getBody().front(), Section::Prologue);
+  return verifySection(*this, getBody().front(), SectionKind::Prologue);
 }
 
 LogicalResult StepOp::verify() {
-  return verifySection(*this, getBody().front(), Section::Step);
+  return verifySection(*this, getBody().front(), SectionKind::Step);
 }
 
 LogicalResult EpilogueOp::verify() {
-  return verifySection(*this, getBody().front(), Section::Epilogue);
+  return verifySection(*this, getBody().front(), SectionKind::Epilogue);
 }
 
 /// Stage 0 has no input gradient to give, every other stage has one.

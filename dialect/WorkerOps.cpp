@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/State.h"
+#include "dialect/HandedOn.h"
 
 using namespace mlir;
 using namespace chimera;
@@ -32,8 +32,8 @@ LogicalResult WorkerOp::verify() {
   if (getPrologue().empty() != getEpilogue().empty())
     return emitOpError("expected a prologue and an epilogue or neither");
   SmallVector<Block *, 3> sections = getSections();
-  constexpr Section kAll[] = {Section::Prologue, Section::Step,
-                              Section::Epilogue};
+  constexpr SectionKind kAll[] = {SectionKind::Prologue, SectionKind::Step,
+                                  SectionKind::Epilogue};
   for (auto [section, block] : llvm::zip(
            ArrayRef(kAll).drop_front(sections.size() == 1 ? 1 : 0), sections))
     if (failed(verifySection(*this, *block, section)))
@@ -49,10 +49,10 @@ LogicalResult WorkerOp::verify() {
   if (failed(verifyBuffers(*this, getArguments(), first)))
     return failure();
   if (sections.size() > 1) {
-    if (failed(verifyBuffers(*this, getCarried(), *sections[1])))
+    if (failed(verifyBuffers(*this, getHandedOn(), *sections[1])))
       return failure();
-  } else if (getCarried()) {
-    return emitOpError("expected nothing carried without a prologue");
+  } else if (getHandedOn()) {
+    return emitOpError("expected nothing handed on without a prologue");
   }
   if (getPeakBytes().has_value() != getPeakInstruction().has_value())
     return emitOpError("expected a peak and its instruction or neither");

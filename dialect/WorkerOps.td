@@ -30,11 +30,11 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
 
     Where steps overlap the worker has a prologue and an epilogue around its
     step, as the pipeline had. Then the states are the prologue's arguments;
-    `carried` are the buffers of what the step and the epilogue take. Buffers
+    `handed_on` are the buffers of what the step and the epilogue take. Buffers
     are declared in the first region.
 
     Invalid where a section is not what it is in a pipeline, where the arguments
-    are not those of each replica, where `arguments` or `carried` do not name a
+    are not those of each replica, where `arguments` or `handed_on` do not name a
     buffer for each, and where a peak has no instruction.
 
     Example:
@@ -49,7 +49,7 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     Chimera_Index:$index,
     DenseI32ArrayAttr:$holds,
     OptionalAttr<DenseI32ArrayAttr>:$arguments,
-    OptionalAttr<DenseI32ArrayAttr>:$carried,
+    OptionalAttr<DenseI32ArrayAttr>:$handed_on,
     OptionalAttr<Chimera_Positive>:$receive_window,
     OptionalAttr<Chimera_Size>:$arena_bytes,
     OptionalAttr<Chimera_Size>:$stash_bytes,
@@ -59,7 +59,7 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
                         MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     $index `holds` $holds (`window` $receive_window^)?
-    (`arguments` $arguments^)? (`carried` $carried^)?
+    (`arguments` $arguments^)? (`handed_on` $handed_on^)?
     (`arena` $arena_bytes^)? (`stashes` $stash_bytes^)? (`peak` $peak_bytes^ `at` $peak_instruction)?
     attr-dict-with-keyword (`prologue` $prologue^ `step`)? $body
     (`epilogue` $epilogue^)?

@@ -7,7 +7,7 @@
 
 #include "passes/Allocator.h"
 
-#include "dialect/State.h"
+#include "dialect/HandedOn.h"
 #include "passes/Buffers.h"
 #include "passes/Heap.h"
 #include "passes/Prefetch.h"
@@ -24,7 +24,7 @@ namespace chimera {
 namespace {
 
 /// The value that a transfer carries to this worker: what its wait yields.
-Value carried(Value transfer) {
+Value broughtBy(Value transfer) {
   for (OpOperand &use : transfer.getUses())
     if (auto wait = dyn_cast<WaitOp>(use.getOwner()))
       return wait.getValue();
@@ -136,22 +136,24 @@ private:
   /// section (Opcode::Rename), so what is handed on has places of its own; the
   /// prologue's arguments lie where the newest of the step's lie.
   void placeArguments() {
-    SmallVector<int32_t> arguments, carried;
+    SmallVector<int32_t> arguments, handedOn;
     for (Type type : sections.front()->getArgumentTypes())
       arguments.push_back(add(type, heapFor(type).append(bytesOf(type))));
     worker.setArguments(arguments);
     if (!overlaps)
       return;
-    SmallVector<Carried> replicas = *carriedBy(sections[1]->getArgumentTypes());
+    SmallVector<HandedOn> replicas =
+        *handedOnBy(sections[1]->getArgumentTypes());
     for (auto [r, replica] : llvm::enumerate(replicas))
       for (unsigned k = replica.first; k < replica.end(); ++k) {
         Type type = sections[1]->getArgument(k).getType();
-        carried.push_back(k == replica.newestWeights() ? arguments[2 * r]
-                          : k == replica.state()
-                              ? arguments[2 * r + 1]
-                              : add(type, heapFor(type).append(bytesOf(type))));
+        handedOn.push_back(
+            k == replica.newestWeights() ? arguments[2 * r]
+            : k == replica.state()
+                ? arguments[2 * r + 1]
+                : add(type, heapFor(type).append(bytesOf(type))));
       }
-    worker.setCarried(carried);
+    worker.setHandedOn(handedOn);
     for (auto [index, buffer] : llvm::enumerate(buffers)) {
       buffer.dedicated = true;
       pool.push_back(static_cast<int32_t>(index));
@@ -177,7 +179,7 @@ private:
   /// Where the section's terminator has `value`, or what a transfer brings.
   std::optional<unsigned> yieldedAs(Value value) {
     if (isa<ArrivingType>(value.getType()))
-      value = carried(groupResult(value));
+      value = broughtBy(groupResult(value));
     if (value)
       for (OpOperand &use : value.getUses())
         if (use.getOwner()->getParentOp() == worker &&
@@ -239,7 +241,7 @@ private:
   int32_t endOf(Value value, int32_t made) {
     int32_t end = lastUse(value, made);
     if (isa<ArrivingType>(value.getType()))
-      if (Value arrived = carried(groupResult(value)))
+      if (Value arrived = broughtBy(groupResult(value)))
         end = lastUse(arrived, end);
     return end;
   }

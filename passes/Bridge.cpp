@@ -9,7 +9,7 @@
 
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/OrderText.h"
-#include "dialect/State.h"
+#include "dialect/HandedOn.h"
 #include "passes/Described.h"
 #include "passes/Orders.h"
 #include "runtime/program/Layers.h"
@@ -95,7 +95,7 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
     return failure();
   if (!*model || !program::isTied(**model) || layout.stages.size() == 1)
     return std::optional<program::Tied>();
-  if (updatesOf(pipeline) != schedule::Updates::Flush)
+  if (schedule::stepsOverlap(updatesOf(pipeline)))
     return pipeline.emitOpError("expected a schedule with a flush for a tied "
                                 "model, got updates(")
            << stringifyUpdates(pipeline.getUpdates())
@@ -193,7 +193,7 @@ FailureOr<schedule::Problem> problemOf(PipelineOp pipeline) {
   schedule::Problem problem;
   static_cast<schedule::Workload &>(problem) = std::move(*work);
   problem.updates = updatesOf(pipeline);
-  if (problem.updates != schedule::Updates::Flush)
+  if (schedule::stepsOverlap(problem.updates))
     problem.steps = 2;
   for (DirectionOp direction : layout->directions)
     problem.pipelines.push_back(pipelineOf(direction));
@@ -392,8 +392,7 @@ LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of) {
 LogicalResult verifySchedule(PipelineOp pipeline, const ScheduledProblem &of) {
   if (std::string error = schedule::check(of.problem); !error.empty())
     return pipeline.emitOpError(error);
-  return report(pipeline, kInvalid,
-                schedule::verify(of.problem, of.schedule));
+  return report(pipeline, kInvalid, schedule::verify(of.problem, of.schedule));
 }
 
 LogicalResult verifyReplicas(ArrayRef<SectionOp> sections,
@@ -403,11 +402,11 @@ LogicalResult verifyReplicas(ArrayRef<SectionOp> sections,
     Block &block = section.getBody().front();
     for (TypeRange types : {TypeRange(block.getArgumentTypes()),
                             TypeRange(block.back().getOperandTypes())}) {
-      std::optional<SmallVector<Carried>> carried = carriedBy(types);
-      if (!carried || carried->size() != replicas)
+      std::optional<SmallVector<HandedOn>> handedOn = handedOnBy(types);
+      if (!handedOn || handedOn->size() != replicas)
         return section->emitOpError("expected weights and optimizer state of ")
                << replicas << " replicas as arguments, got "
-               << (carried ? carried->size() : 0);
+               << (handedOn ? handedOn->size() : 0);
     }
   }
   return success();
@@ -416,7 +415,7 @@ LogicalResult verifyReplicas(ArrayRef<SectionOp> sections,
 SmallVector<uint32_t> homesOf(TypeRange types, const Layout &layout) {
   SmallVector<uint32_t> homes;
   size_t stages = layout.stages.size();
-  for (auto [index, replica] : llvm::enumerate(*carriedBy(types)))
+  for (auto [index, replica] : llvm::enumerate(*handedOnBy(types)))
     homes.resize(replica.end(),
                  layout.workerOf(index / stages, index % stages));
   return homes;

@@ -13,8 +13,8 @@
 #ifndef CHIMERA_PASSES_BRIDGE_H
 #define CHIMERA_PASSES_BRIDGE_H
 
-#include "compiler/schedule/Registry.h"
-#include "compiler/schedule/Timeline.h"
+#include "compiler/schedule/Problem.h"
+#include "compiler/schedule/Schedule.h"
 #include "compiler/schedule/Verify.h"
 #include "dialect/Chimera.h"
 #include "runtime/program/Program.h"
@@ -136,7 +136,7 @@ mlir::LogicalResult verifyReplicas(llvm::ArrayRef<SectionOp> sections,
 llvm::SmallVector<uint32_t> homesOf(mlir::TypeRange types,
                                     const Layout &layout);
 
-/// True if micro-batches of two steps are in flight at a time.
+/// The same as schedule::stepsOverlap says of their pipeline.
 inline bool stepsOverlap(llvm::ArrayRef<SectionOp> sections) {
   return sections.size() > 1;
 }

@@ -53,7 +53,7 @@ static bool isFirst(WorkerOp worker, Block &section) {
 std::optional<ArrayRef<int32_t>> yieldedTo(WorkerOp worker, Block &section) {
   bool last =
       worker.getEpilogue().empty() || &section == &worker.getEpilogue().front();
-  return last ? worker.getArguments() : worker.getCarried();
+  return last ? worker.getArguments() : worker.getHandedOn();
 }
 
 std::optional<Renames> renames(WorkerOp worker, Block &section) {
@@ -98,7 +98,7 @@ std::optional<int32_t> bufferOf(WorkerOp worker, Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     std::optional<ArrayRef<int32_t>> buffers =
         isFirst(worker, *argument.getOwner()) ? worker.getArguments()
-                                              : worker.getCarried();
+                                              : worker.getHandedOn();
     if (!buffers)
       return std::nullopt;
     return (*buffers)[argument.getArgNumber()];

@@ -273,7 +273,7 @@ FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
     return pipeline.emitOpError("schedule \"")
            << choice->scheme->name << "\": " << made.reason;
   if (schedule::Updates given = updatesOf(pipeline);
-      given != schedule::Updates::Flush && given != made.plan->updates)
+      schedule::stepsOverlap(given) && given != made.plan->updates)
     return pipeline.emitOpError("expected updates(")
            << stringifyUpdates(static_cast<Updates>(made.plan->updates))
            << "), which is what schedule \"" << choice->scheme->name

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/Timeline.h"
 #include "passes/Passes.h"
 #include "passes/Times.h"
 #include "passes/Title.h"
@@ -56,8 +57,8 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
     FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
     if (!chosen || failed(times) || width < 0 || failed(pipelines))
       return signalPassFailure();
-    FailureOr<std::vector<TimedSchedule>> timed =
-        timedSchedules(*pipelines, *times, [&](PipelineOp pipeline) -> auto & {
+    FailureOr<std::vector<TimedSchedule>> timed = timedSchedules(
+        *pipelines, *times, [&](PipelineOp pipeline) -> auto & {
           return getChildAnalysis<ScheduleAnalysis>(pipeline);
         });
     if (failed(timed))

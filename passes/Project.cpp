@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/State.h"
+#include "dialect/HandedOn.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
-#include "passes/ScheduleAnalysis.h"
 #include "passes/Prefetch.h"
+#include "passes/ScheduleAnalysis.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -48,8 +48,8 @@ public:
 
 private:
   /// What each replica hands on at an end of a section.
-  static SmallVector<Carried> replicasOf(TypeRange types) {
-    return *carriedBy(types);
+  static SmallVector<HandedOn> replicasOf(TypeRange types) {
+    return *handedOnBy(types);
   }
 
   void makeWorkers() {
@@ -69,11 +69,11 @@ private:
 
   /// What the replicas of `worker` hand on, by position.
   SmallVector<unsigned> positions(WorkerOp worker,
-                                  ArrayRef<Carried> replicas) const {
+                                  ArrayRef<HandedOn> replicas) const {
     SmallVector<unsigned> result;
     ArrayRef<int32_t> holds = worker.getHolds();
     for (size_t i = 0; i < holds.size(); i += 2) {
-      const Carried &replica =
+      const HandedOn &replica =
           replicas[replicaIndex(layout, holds[i], holds[i + 1])];
       for (unsigned k = replica.first; k < replica.end(); ++k)
         result.push_back(k);
@@ -84,8 +84,8 @@ private:
   /// Moves the ops of a section to the workers' region of that number.
   LogicalResult split(Block &block, size_t region) {
     auto yield = cast<YieldOp>(block.back());
-    SmallVector<Carried> taken = replicasOf(block.getArgumentTypes());
-    SmallVector<Carried> left = replicasOf(yield.getOperandTypes());
+    SmallVector<HandedOn> taken = replicasOf(block.getArgumentTypes());
+    SmallVector<HandedOn> left = replicasOf(yield.getOperandTypes());
     homes.clear();
     for (WorkerOp worker : workers) {
       Block &home = worker->getRegion(region).emplaceBlock();

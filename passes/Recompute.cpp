@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Recompute.h"
-#include "dialect/State.h"
+#include "dialect/HandedOn.h"
 #include "passes/Described.h"
-#include "passes/Order.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
+#include "passes/Reordering.h"
 #include "passes/Sections.h"
 
 #include "mlir/IR/Builders.h"
@@ -173,8 +173,8 @@ private:
   /// holds, so that stashes in flight are forwards'.
   void handOnInputs(Block &block) {
     Operation *yield = block.getTerminator();
-    SmallVector<Carried> taken = *carriedBy(block.getArgumentTypes());
-    SmallVector<Carried> left = *carriedBy(yield->getOperandTypes());
+    SmallVector<HandedOn> taken = *handedOnBy(block.getArgumentTypes());
+    SmallVector<HandedOn> left = *handedOnBy(yield->getOperandTypes());
     llvm::BitVector loaded(block.getNumArguments());
     SmallVector<Value> yielded;
     for (auto [stage, from, to] : llvm::enumerate(taken, left)) {

@@ -7,13 +7,12 @@
 
 #include "compiler/schedule/Recompute.h"
 #include "passes/Bridge.h"
-#include "passes/Order.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
+#include "passes/Reordering.h"
 #include "passes/ScheduleAnalysis.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -194,7 +193,7 @@ std::vector<schedule::Violation>
 misplacedRecomputes(const schedule::Problem &problem,
                     const schedule::Schedule &schedule) {
   std::vector<schedule::Violation> violations;
-  if (problem.updates == schedule::Updates::Flush || problem.recompute.empty())
+  if (!schedule::stepsOverlap(problem.updates) || problem.recompute.empty())
     return violations;
   schedule::Schedule usual =
       schedule::insertRecompute(problem, schedule::removeRecompute(schedule));

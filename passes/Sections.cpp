@@ -8,7 +8,7 @@
 #include "passes/Sections.h"
 
 #include "compiler/schedule/Steps.h"
-#include "dialect/State.h"
+#include "dialect/HandedOn.h"
 #include "passes/Described.h"
 
 using namespace mlir;
@@ -42,15 +42,15 @@ Operation *transferOf(Value value) {
 
 class SectionVerifier {
 public:
-  SectionVerifier(const schedule::Problem &problem, Section section,
+  SectionVerifier(const schedule::Problem &problem, SectionKind section,
                   Block &block, ArrayRef<int32_t> stages)
       : problem(problem), section(section), block(block), stages(stages),
         microBatches(problem.microBatches()), replicas(problem.stages.size()) {}
 
   LogicalResult run() {
     Operation *yield = block.getTerminator();
-    SmallVector<Carried> taken = *carriedBy(block.getArgumentTypes());
-    SmallVector<Carried> left = *carriedBy(yield->getOperandTypes());
+    SmallVector<HandedOn> taken = *handedOnBy(block.getArgumentTypes());
+    SmallVector<HandedOn> left = *handedOnBy(yield->getOperandTypes());
     if (taken.size() != stages.size() || left.size() != stages.size())
       return report(block.getParentOp(), "expected what ")
              << stages.size() << " replicas hand on, got that of "
@@ -72,7 +72,7 @@ public:
 private:
   struct Replica {
     bool isHeld = false;
-    Carried taken, left;
+    HandedOn taken, left;
     SmallVector<Value> weights; ///< versions, oldest first
     Value state;
     int32_t updates = 0;
@@ -93,9 +93,9 @@ private:
   /// What stage `s` has at hand when the section begins. The prologue makes the
   /// versions that it yields, all equal.
   LogicalResult take(int32_t s) {
-    bool first = section == Section::Prologue;
+    bool first = section == SectionKind::Prologue;
     Replica &replica = replicas[s];
-    const Carried &from = first ? replica.left : replica.taken;
+    const HandedOn &from = first ? replica.left : replica.taken;
     int32_t kept = schedule::weightVersions(problem, s);
     int32_t stashes = isRecomputed(s) ? 0 : ahead(s);
     int32_t activations = s > 0 ? ahead(s) - stashes + 1 : 0;
@@ -244,10 +244,10 @@ private:
   /// All updates of the section are there; what is handed on is what is newest,
   /// and in flight.
   void verifyLeft(int32_t s, ValueRange yielded) {
-    bool first = section == Section::Prologue;
-    bool last = section == Section::Epilogue;
+    bool first = section == SectionKind::Prologue;
+    bool last = section == SectionKind::Epilogue;
     const Replica &replica = replicas[s];
-    const Carried &left = replica.left;
+    const HandedOn &left = replica.left;
     bool each = problem.updates == schedule::Updates::EachMicroBatch;
     int32_t updates = first ? 0 : each ? microBatches : 1;
     if (replica.updates != updates)
@@ -288,7 +288,7 @@ private:
   }
 
   const schedule::Problem &problem;
-  Section section;
+  SectionKind section;
   Block &block;
   ArrayRef<int32_t> stages; ///< those whose replicas are here
   int32_t microBatches;
@@ -304,8 +304,8 @@ LogicalResult verifySections(const schedule::Problem &problem,
     return blocks.front()->getParentOp()->emitOpError(
         "expected a prologue and an epilogue around the step, as steps "
         "overlap: run chimera-unroll first");
-  constexpr Section kAll[] = {Section::Prologue, Section::Step,
-                              Section::Epilogue};
+  constexpr SectionKind kAll[] = {SectionKind::Prologue, SectionKind::Step,
+                                  SectionKind::Epilogue};
   LogicalResult result = success();
   for (auto [section, block] : llvm::zip(kAll, blocks))
     if (failed(SectionVerifier(problem, section, *block, stages).run()))
@@ -330,7 +330,7 @@ FailureOr<SmallVector<int32_t>> stagesOf(WorkerOp worker, int32_t count) {
 } // namespace
 
 LogicalResult verifySections(PipelineOp pipeline) {
-  if (updatesOf(pipeline) == schedule::Updates::Flush)
+  if (!schedule::stepsOverlap(updatesOf(pipeline)))
     return success();
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
   return success(succeeded(of) &&
@@ -339,7 +339,7 @@ LogicalResult verifySections(PipelineOp pipeline) {
 
 LogicalResult verifySections(PipelineOp pipeline,
                              const schedule::Problem &problem) {
-  if (problem.updates == schedule::Updates::Flush)
+  if (!schedule::stepsOverlap(problem.updates))
     return success();
   auto count = static_cast<int32_t>(problem.stages.size());
   Block &body = pipeline.getBody().front();

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/StepMaker.h"
-#include "passes/Described.h"
 
 #include "runtime/program/Layers.h"
 
@@ -37,7 +36,7 @@ StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
       replicas(layout.directions.size() * layout.stages.size()),
       width(pipeline.getMicroBatches()) {
   // A section runs forwards of the next step's first micro-batches too.
-  if (problem.updates != schedule::Updates::Flush)
+  if (schedule::stepsOverlap(problem.updates))
     width += layout.stages.size();
   cells.resize(width * layout.stages.size());
   microBatchNames.resize(width);

@@ -7,7 +7,6 @@
 
 #include "passes/Title.h"
 
-#include "passes/Bridge.h"
 #include "passes/Described.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Program.h"

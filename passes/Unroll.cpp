@@ -50,7 +50,7 @@ LogicalResult unroll(PipelineOp pipeline, ScheduleAnalysis &analysis) {
   if (failed(tied))
     return failure();
   StepMaker make(pipeline, *layout, of->problem, tokenBytes, labelBytes);
-  if (of->problem.updates == schedule::Updates::Flush)
+  if (!schedule::stepsOverlap(of->problem.updates))
     unrollStep(make, *layout, of->problem, *tied);
   else
     unrollSections(make, of->problem);

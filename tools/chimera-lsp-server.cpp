@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Chimera.h"
-#include "passes/Describe.h"
+#include "passes/DescriptionInterface.h"
 #include "tools/Help.h"
 
 #include "mlir/IR/DialectRegistry.h"

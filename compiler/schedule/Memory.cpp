@@ -143,7 +143,7 @@ private:
       left = piecesOfSum(problem.pipelines[action.pipeline]);
     }
     bool ends = --left == 0;
-    return ends && problem.updates != Updates::Flush ? sum : 0;
+    return ends && stepsOverlap(problem.updates) ? sum : 0;
   }
 
   int64_t piecesOfSum(const Pipeline &pipeline) const {

@@ -17,8 +17,7 @@ static constexpr std::string_view kLetters = "FBIWR";
 
 OrderText::OrderText(int32_t workers, const std::vector<Pipeline> &pipelines,
                      Updates updates)
-    : pipelines(pipelines), overlaps(updates != Updates::Flush),
-      holds(workers) {
+    : pipelines(pipelines), overlaps(stepsOverlap(updates)), holds(workers) {
   size_t all = 0;
   for (const Pipeline &pipeline : pipelines)
     all += pipeline.microBatches.size();

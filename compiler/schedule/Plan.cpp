@@ -15,7 +15,7 @@ Problem problemOf(const Workload &workload, const Plan &plan) {
   problem.pipelines = plan.pipelines;
   problem.splits = plan.splits;
   problem.updates = plan.updates;
-  problem.steps = plan.updates == Updates::Flush ? 1 : 2;
+  problem.steps = stepsOverlap(plan.updates) ? 2 : 1;
   return problem;
 }
 

@@ -247,7 +247,7 @@ static std::string checkCover(const Pipeline &pipeline,
 
 /// What is wrong with steps and updates.
 static std::string checkSteps(const Problem &problem) {
-  if (problem.updates == Updates::Flush) {
+  if (!stepsOverlap(problem.updates)) {
     if (problem.steps != 1)
       return "expected one step where a flush ends it, got " +
              std::to_string(problem.steps);

@@ -52,6 +52,11 @@ enum class Updates : uint8_t {
                   ///< step reads the version before the newest one
 };
 
+/// True if micro-batches of two steps are in flight at a time.
+constexpr bool stepsOverlap(Updates updates) {
+  return updates != Updates::Flush;
+}
+
 struct Action;
 
 /// Time of each action on one stage, all positive.

@@ -25,7 +25,7 @@ double Report::internalBubbleRatio() const {
 /// the step. Adds nothing where they take no time.
 static void addAllReduces(Report &report, const Schedule &schedule) {
   const Problem &problem = report.problem;
-  if (problem.updates != Updates::Flush)
+  if (stepsOverlap(problem.updates))
     return;
   std::vector<StageReduce> reduces =
       stageReduces(problem, schedule, report.timing);
@@ -119,7 +119,7 @@ Report makeReport(std::string name, const Scheme *scheme,
   report.deviceOrderMakespan =
       makespanInDeviceOrder(problem, schedule, report.timing);
   addAllReduces(report, schedule);
-  if (problem.updates != Updates::Flush)
+  if (stepsOverlap(problem.updates))
     report.steady = steadyState(problem, schedule);
   if (!problem.recompute.empty()) {
     Problem keeping = problem;

@@ -121,7 +121,7 @@ private:
 } // namespace
 
 SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
-  if (problem.updates == Updates::Flush) {
+  if (!stepsOverlap(problem.updates)) {
     Timing timing = simulate(problem, schedule);
     return {static_cast<double>(timing.makespan), timing.bubbleRatio()};
   }

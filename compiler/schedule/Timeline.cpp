@@ -197,7 +197,7 @@ std::string describeTimes(const Problem &problem, const TimeScale &scale,
 
 std::string describeSteps(const Problem &problem, const Schedule &schedule,
                           const TimeScale &scale, Digits digits) {
-  if (problem.updates == Updates::Flush)
+  if (!stepsOverlap(problem.updates))
     return {};
   SteadyState steady = steadyState(problem, schedule);
   // A period is a mean, so it need not be a whole number of ticks.

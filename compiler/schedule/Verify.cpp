@@ -34,7 +34,7 @@ public:
     if (schedule.hasSlots())
       checkSlots();
     checkMemory();
-    if (problem.updates != Updates::Flush)
+    if (stepsOverlap(problem.updates))
       return verifySteps(std::move(*this));
     return std::move(violations);
   }

@@ -7,7 +7,7 @@
 // state; the step takes its versions from 2 and 0. No later buffer begins below
 // 256, where those places end.
 // CHECK-LABEL: @step
-// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] carried [2, 0, 1, 3, 4] arena
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] handed_on [2, 0, 1, 3, 4] arena
 // CHECK: chimera.buffer 0 : !chimera.weights<64> at 0
 // CHECK-NEXT: chimera.buffer 1 : !chimera.optimizer_state<128> at 64
 // CHECK-NEXT: chimera.buffer 2 : !chimera.weights<64> at 192
@@ -28,7 +28,7 @@
 
 // Worker 1 gets its activation in a place of its own, the first behind all that
 // never travels.
-// CHECK: chimera.worker 1 holds [0, 1] arguments [0, 1] carried [2, 0, 1, 3, [[A:[0-9]+]]]
+// CHECK: chimera.worker 1 holds [0, 1] arguments [0, 1] handed_on [2, 0, 1, 3, [[A:[0-9]+]]]
 // CHECK: chimera.buffer [[A]] : !chimera.activation<64> at 320
 // CHECK-NOT: at {{[0-9]?[0-9]$|1[0-9][0-9]$|2[0-4][0-9]$|25[0-5]$|3[2-7][0-9]$|38[0-3]$}}
 // CHECK: chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 1 buffers {{\[}}[[A]]{{\]}}
@@ -36,7 +36,7 @@ chimera.pipeline @step stages(3) micro_batches(3) schedule("pipedream-2bw")
 
 // An update behind each backward goes round three versions.
 // CHECK-LABEL: @each
-// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] carried [2, 3, 0, 1, 4, 5]
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] handed_on [2, 3, 0, 1, 4, 5]
 // CHECK: } step {
 // CHECK: chimera.optimizer_step pipeline 0 stage 0 micro_batch 0 buffers [2, 1]
 // CHECK: chimera.optimizer_step pipeline 0 stage 0 micro_batch 1 buffers [3, 1]
@@ -46,8 +46,8 @@ chimera.pipeline @each stages(3) micro_batches(3) schedule("pipedream")
 // Recomputed, stage 1 of 4 keeps the inputs of two micro-batches and what comes
 // next, each in its place; stage 0 nothing.
 // CHECK-LABEL: @again
-// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] carried [2, 0, 1] arena
-// CHECK: chimera.worker 1 holds [0, 1] arguments [0, 1] carried [2, 0, 1, 3, 4, 5] arena
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] handed_on [2, 0, 1] arena
+// CHECK: chimera.worker 1 holds [0, 1] arguments [0, 1] handed_on [2, 0, 1, 3, 4, 5] arena
 // CHECK: chimera.buffer 3 : !chimera.activation<64> at 320
 // CHECK-NEXT: chimera.buffer 4 : !chimera.activation<64> at 384
 // CHECK-NEXT: chimera.buffer 5 : !chimera.activation<64> at 448

@@ -53,5 +53,5 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // SHARED: 'chimera.yield' op expected values in buffers of their own that can change places: run chimera-allocate first
 
 // Without the places of what the step takes.
-// RUN: sed 's/carried \[[0-9, ]*\]//' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=CARRIED
+// RUN: sed 's/handed_on \[[0-9, ]*\]//' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=CARRIED
 // CARRIED: 'chimera.worker' op expected an allocated worker: run chimera-allocate first

@@ -1,4 +1,5 @@
-//===- State.h - What sections hand on --------------------------*- C++ -*-===//
+//===- HandedOn.h - What sections hand on --------------------------*- C++
+//-*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_DIALECT_STATE_H
-#define CHIMERA_DIALECT_STATE_H
+#ifndef CHIMERA_DIALECT_HANDEDON_H
+#define CHIMERA_DIALECT_HANDEDON_H
 
 #include "dialect/Chimera.h"
 
@@ -23,7 +24,7 @@ namespace chimera {
 /// first, the optimizer state, then of the micro-batches in flight, oldest
 /// first, the stashes or, where they are recomputed, the activations that their
 /// forwards took, and last the activation that the stage before has sent.
-struct Carried {
+struct HandedOn {
   unsigned first = 0;
   unsigned versions = 0;
   unsigned stashes = 0;
@@ -38,15 +39,15 @@ struct Carried {
 
 /// Reads `types` as what replicas hand on, one after another. None where they
 /// are anything else.
-std::optional<llvm::SmallVector<Carried>> carriedBy(mlir::TypeRange types);
+std::optional<llvm::SmallVector<HandedOn>> handedOnBy(mlir::TypeRange types);
 
-enum class Section { Prologue, Step, Epilogue };
+enum class SectionKind { Prologue, Step, Epilogue };
 
 /// What holds for a section by itself: `block` ends with a yield, takes and
 /// yields what replicas hand on, a prologue begins and an epilogue ends with
 /// weights and optimizer state alone, and a step yields what it takes.
 mlir::LogicalResult verifySection(mlir::Operation *op, mlir::Block &block,
-                                  Section section);
+                                  SectionKind section);
 
 /// What holds for a step alone, or for prologue, step and epilogue: each takes
 /// what the one before yields, and a step alone weights and optimizer state
@@ -56,4 +57,4 @@ mlir::LogicalResult verifyHandedOn(mlir::Operation *op,
 
 } // namespace chimera
 
-#endif // CHIMERA_DIALECT_STATE_H
+#endif // CHIMERA_DIALECT_HANDEDON_H

@@ -1,22 +1,23 @@
-//===- State.cpp - What sections hand on ----------------------------------===//
+//===- HandedOn.cpp - What sections hand on
+//----------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/State.h"
+#include "dialect/HandedOn.h"
 
 using namespace mlir;
 
 namespace chimera {
 
-std::optional<SmallVector<Carried>> carriedBy(TypeRange types) {
-  SmallVector<Carried> replicas;
+std::optional<SmallVector<HandedOn>> handedOnBy(TypeRange types) {
+  SmallVector<HandedOn> replicas;
   unsigned at = 0;
   unsigned end = types.size();
   while (at < end) {
-    Carried replica{at};
+    HandedOn replica{at};
     while (at < end && isa<WeightsType>(types[at]))
       ++at, ++replica.versions;
     if (replica.versions == 0 || at == end ||
@@ -35,13 +36,13 @@ std::optional<SmallVector<Carried>> carriedBy(TypeRange types) {
 /// True if nothing but the newest weights and the optimizer state of each
 /// replica is handed on.
 static bool isPlain(TypeRange types) {
-  std::optional<SmallVector<Carried>> replicas = carriedBy(types);
-  return replicas && llvm::all_of(*replicas, [](const Carried &replica) {
+  std::optional<SmallVector<HandedOn>> replicas = handedOnBy(types);
+  return replicas && llvm::all_of(*replicas, [](const HandedOn &replica) {
            return replica.end() - replica.first == 2;
          });
 }
 
-LogicalResult verifySection(Operation *op, Block &block, Section section) {
+LogicalResult verifySection(Operation *op, Block &block, SectionKind section) {
   if (block.empty() || !isa<YieldOp>(block.back()))
     return op->emitOpError("expected a chimera.yield at its end");
   TypeRange taken = block.getArgumentTypes();
@@ -49,14 +50,14 @@ LogicalResult verifySection(Operation *op, Block &block, Section section) {
   constexpr const char *kPairs = "weights and optimizer state in turn";
   constexpr const char *kAny =
       "each replica's weights, optimizer state and what is in flight";
-  bool plain = section == Section::Prologue;
-  if (plain ? !isPlain(taken) : !carriedBy(taken))
+  bool plain = section == SectionKind::Prologue;
+  if (plain ? !isPlain(taken) : !handedOnBy(taken))
     return op->emitOpError("expected ")
            << (plain ? kPairs : kAny) << " as arguments, got " << taken;
-  if (section == Section::Step && taken != yielded)
+  if (section == SectionKind::Step && taken != yielded)
     return op->emitOpError("expected the yielded types to be the arguments'");
-  plain = section == Section::Epilogue;
-  if (plain ? !isPlain(yielded) : !carriedBy(yielded))
+  plain = section == SectionKind::Epilogue;
+  if (plain ? !isPlain(yielded) : !handedOnBy(yielded))
     return op->emitOpError("expected it to yield ")
            << (plain ? kPairs : kAny) << ", got " << yielded;
   return success();

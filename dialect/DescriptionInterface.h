@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_DIALECT_DESCRIPTION_H
-#define CHIMERA_DIALECT_DESCRIPTION_H
+#ifndef CHIMERA_DIALECT_DESCRIPTIONINTERFACE_H
+#define CHIMERA_DIALECT_DESCRIPTIONINTERFACE_H
 
 #include "dialect/Chimera.h"
 
@@ -18,9 +18,9 @@ namespace chimera {
 inline constexpr llvm::StringLiteral kExportedModel = "exported";
 
 /// What the dialect itself does not know: which schedules and models there are.
-/// A tool that attaches one (passes/Describe.h) has descriptions verified
-/// against it where they are parsed, as an editor wants it; otherwise the phase
-/// that looks a name up refuses it.
+/// A tool that attaches one (passes/DescriptionInterface.h) has descriptions
+/// verified against it where they are parsed, as an editor wants it; otherwise
+/// the phase that looks a name up refuses it.
 class DescriptionInterface
     : public mlir::DialectInterface::Base<DescriptionInterface> {
 public:
@@ -43,4 +43,4 @@ const DescriptionInterface *descriptionInterfaceOf(mlir::MLIRContext *context);
 
 } // namespace chimera
 
-#endif // CHIMERA_DIALECT_DESCRIPTION_H
+#endif // CHIMERA_DIALECT_DESCRIPTIONINTERFACE_H

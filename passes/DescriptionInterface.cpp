@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Describe.h"
+#include "passes/DescriptionInterface.h"
 
-#include "dialect/Description.h"
-#include "passes/Bridge.h"
+#include "dialect/DescriptionInterface.h"
 #include "passes/Described.h"
 #include "runtime/program/Layers.h"
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_DESCRIBE_H
-#define CHIMERA_PASSES_DESCRIBE_H
+#ifndef CHIMERA_PASSES_DESCRIPTIONINTERFACE_H
+#define CHIMERA_PASSES_DESCRIPTIONINTERFACE_H
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -14,9 +14,9 @@ namespace chimera {
 
 /// Lets descriptions be verified against the schemes of the registry and the
 /// models of the program file where they are parsed, and lets parsers offer
-/// their names: dialect/Description.h.
+/// their names: dialect/DescriptionInterface.h.
 void registerDescriptionInterface(mlir::DialectRegistry &registry);
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_DESCRIBE_H
+#endif // CHIMERA_PASSES_DESCRIPTIONINTERFACE_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_ORDER_H
-#define CHIMERA_PASSES_ORDER_H
+#ifndef CHIMERA_PASSES_REORDERING_H
+#define CHIMERA_PASSES_REORDERING_H
 
 #include "compiler/schedule/Simulate.h"
 #include "dialect/Chimera.h"
@@ -28,4 +28,4 @@ llvm::SmallVector<mlir::Operation *, 2> updateOf(mlir::Value sum);
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_ORDER_H
+#endif // CHIMERA_PASSES_REORDERING_H

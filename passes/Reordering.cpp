@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Order.h"
+#include "passes/Reordering.h"
 
 using namespace mlir;
 
