@@ -1,5 +1,4 @@
-//===- PassPipelines.cpp - The path from description to program
-//---------------===//
+//===- PassPipelines.cpp - The path from description to program -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -123,12 +122,10 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   // their channel's waits, and what waits for sends; after project, since on
   // the global order a window would have to be followed per worker anyway, and
   // before allocate, since a receive has its buffer from its post on.
-  if (leadsTo(Phase::Allocated))
-    placeMessages(manager, messages);
-
-  // → allocated. Last, since buffers follow from the final order of each
-  // worker.
   if (leadsTo(Phase::Allocated)) {
+    placeMessages(manager, messages);
+    // → allocated. Last, since buffers follow from the final order of each
+    // worker.
     allocate(manager);
     reached(Phase::Allocated);
   }
@@ -181,7 +178,8 @@ void registerPipelines() {
         placeMessages(manager, option.messages);
       });
   registerPipeline("chimera-allocate",
-                   "Give every value of each worker a place in memory", allocate);
+                   "Give every value of each worker a place in memory",
+                   allocate);
 
   registerPipeline(
       "chimera-timeline",

@@ -1,5 +1,4 @@
-//===- PassPipelines.h - The path from description to program -------*- C++
-//-*-===//
+//===- PassPipelines.h - The path from description to program ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

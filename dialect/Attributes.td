@@ -49,14 +49,14 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
     that the stage sends on, and `weight_stash`, what the input-gradient half of
     a backward keeps for the other half (layers' inputs and their outputs'
     gradients, so that neither stash bounds the other; as much as the `stash`
-    unless given). Of the weights, the last `copy` are a copy of the parameters
-    before them, of another type, that the stage computes with: it has no
-    gradient. 0 unless given.
+    unless given, or 0). Of the weights, the last `copy`, 0 unless given, are a
+    copy of the parameters before them, of another type, that the stage computes
+    with: it has no gradient.
 
     An optimizer may keep no state.
 
-    Invalid where `copy` is negative or not less than `weights`, where `optimizer`
-    is negative, and where another is not positive.
+    Invalid where `copy` is not less than `weights`, where `copy`, `optimizer` or
+    `weight_stash` is negative, and where another is not positive.
 
     Example: `<weights = 64, optimizer = 128, stash = 64, boundary = 64>`
   }];

@@ -32,6 +32,15 @@
 #define GET_TYPEDEF_CLASSES
 #include "dialect/Types.h.inc"
 
+namespace chimera {
+
+/// True for a stash of either type, which is opaque and lies in no arena.
+inline bool isStash(mlir::Type type) {
+  return mlir::isa<StashType, WeightStashType>(type);
+}
+
+} // namespace chimera
+
 #define GET_ATTRDEF_CLASSES
 #include "dialect/Attributes.h.inc"
 

@@ -1,4 +1,4 @@
-//===- Description.h - What a description may name --------------*- C++ -*-===//
+//===- DescriptionInterface.h - What a description may name -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

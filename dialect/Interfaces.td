@@ -73,7 +73,7 @@ def Chimera_SectionInterface : OpInterface<"SectionOp"> {
     steps overlap the prologue before it and the epilogue behind it.
   }];
   let methods = [
-    InterfaceMethod<"Its one block.", "::mlir::Region &", "getBody">
+    InterfaceMethod<"Its region, of one block.", "::mlir::Region &", "getBody">
   ];
 }
 

@@ -65,7 +65,7 @@ LogicalResult BufferOp::verify() {
     return emitOpError("expected a worker's buffers before its instructions");
   if (!isa<SizedType>(getType()))
     return emitOpError("expected a type with a size, got ") << getType();
-  if (isa<StashType, WeightStashType>(getType()) == getOffset().has_value())
+  if (isStash(getType()) == getOffset().has_value())
     return emitOpError("expected ")
            << (getOffset() ? "no offset for a stash"
                            : "an offset for anything but a stash");

@@ -19,10 +19,8 @@ namespace {
 
 struct Allocate : impl::AllocatePassBase<Allocate> {
   void runOnOperation() override {
-    FailureOr<Allocated> allocated = allocate(getOperation());
-    if (failed(allocated))
-      return signalPassFailure();
-    getOperation().setStashBytes(static_cast<uint64_t>(allocated->stashes));
+    if (failed(allocate(getOperation())))
+      signalPassFailure();
   }
 };
 

@@ -33,8 +33,6 @@ Value broughtBy(Value transfer) {
 
 int64_t bytesOf(Type type) { return cast<SizedType>(type).getBytes(); }
 
-bool isStash(Type type) { return isa<StashType, WeightStashType>(type); }
-
 /// Of what lives at `op` what counts once: an input gradient frees the stash as
 /// it makes the weight stash.
 int64_t replacedAt(Operation *op) {
@@ -127,7 +125,8 @@ private:
     /// Last instruction that needs what it holds, -1 while it holds nothing.
     int32_t end = -1;
     bool dedicated = false; ///< shares its place with no other
-    /// How often what it holds was cut out of a whole, whose room this is.
+    /// Above 0 for a piece, which a whole was cut into so often: the whole
+    /// gives the place back.
     int32_t cuts = 0;
   };
 
@@ -398,6 +397,7 @@ private:
           isStash(buffer.type) ? IntegerAttr()
                                : builder.getI64IntegerAttr(offsetOf(buffer)));
     worker.setArenaBytes(arena.size() + messages.size());
+    worker.setStashBytes(mostStashes);
     worker.setPeakBytes(peak);
     worker.setPeakInstruction(peakAt);
   }

@@ -22,8 +22,8 @@ struct Allocated {
 };
 
 /// Gives the values of a projected worker their buffers and says what it holds
-/// at most: `chimera-allocate` for one of them, whatever its cap. Fails, with a
-/// diagnostic, as that pass does.
+/// at most, as `chimera-allocate-worker` does. Fails, with a diagnostic, as
+/// that pass does.
 mlir::FailureOr<Allocated> allocate(WorkerOp worker);
 
 } // namespace chimera

@@ -14,7 +14,6 @@
 #include "passes/Orders.h"
 #include "runtime/program/Layers.h"
 
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <map>
@@ -292,15 +291,19 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   return schedule;
 }
 
-/// True if an action of the pipeline has a worker.
+/// True if every action of the pipeline has a worker.
 static bool isScheduled(PipelineOp pipeline) {
   Block &body = pipeline.getBody().front();
   if (!body.getOps<WorkerOp>().empty())
     return true;
+  bool any = false;
   for (auto section : body.getOps<SectionOp>())
-    for (auto action : section.getBody().getOps<ActionOp>())
-      return action.getWorker().has_value();
-  return false;
+    for (auto action : section.getBody().getOps<ActionOp>()) {
+      if (!action.getWorker())
+        return false;
+      any = true;
+    }
+  return any;
 }
 
 FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
@@ -324,11 +327,13 @@ FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
                          problem->microBatches());
   if (failed(verifySize(pipeline, *problem)))
     return failure();
-  for (const std::vector<schedule::Action> &worker : schedule.workers)
-    if (llvm::any_of(worker, [](const schedule::Action &action) {
-          return action.kind == schedule::Kind::Recompute;
-        }))
-      problem->recompute = recomputeOf(pipeline);
+  if (llvm::any_of(schedule.workers,
+                   [](const std::vector<schedule::Action> &worker) {
+                     return llvm::any_of(worker, [](const auto &action) {
+                       return action.kind == schedule::Kind::Recompute;
+                     });
+                   }))
+    problem->recompute = recomputeOf(pipeline);
   if (std::string error = schedule::check(*problem); !error.empty())
     return pipeline.emitOpError(error);
   return ScheduledProblem{std::move(*problem), std::move(schedule)};
@@ -410,6 +415,15 @@ LogicalResult verifyReplicas(ArrayRef<SectionOp> sections,
     }
   }
   return success();
+}
+
+std::vector<SmallVector<int32_t>> replicasByWorker(const Layout &layout) {
+  std::vector<SmallVector<int32_t>> holds(layout.workers);
+  for (size_t p = 0; p < layout.directions.size(); ++p)
+    for (size_t s = 0; s < layout.stages.size(); ++s)
+      holds[layout.workerOf(p, s)].append(
+          {static_cast<int32_t>(p), static_cast<int32_t>(s)});
+  return holds;
 }
 
 SmallVector<uint32_t> homesOf(TypeRange types, const Layout &layout) {

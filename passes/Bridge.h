@@ -79,8 +79,7 @@ mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
 
 /// What a pipeline is to do, and its order: that of its actions, or, where
 /// these have no worker yet, of its chimera.order ops. Recomputation is part of
-/// the problem where the order has any: before chimera-recompute it has what a
-/// given order says, and where all of it could be left out none.
+/// the problem only where the order has a recompute.
 struct ScheduledProblem {
   schedule::Problem problem;
   schedule::Schedule schedule;
@@ -110,7 +109,7 @@ reportOnActions(llvm::ArrayRef<SectionOp> sections,
 
 /// Fails, with one diagnostic, where workers hold more than the pipeline's caps
 /// already by the schedule library's model, which is less than what their
-/// programs hold. Requires verifySchedule.
+/// programs hold. Requires a valid schedule.
 mlir::LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of);
 
 /// What errors of an order begin with that is not valid.
@@ -136,7 +135,10 @@ mlir::LogicalResult verifyReplicas(llvm::ArrayRef<SectionOp> sections,
 llvm::SmallVector<uint32_t> homesOf(mlir::TypeRange types,
                                     const Layout &layout);
 
-/// The same as schedule::stepsOverlap says of their pipeline.
+/// The replicas that each worker holds: pipeline and stage, pair by pair.
+std::vector<llvm::SmallVector<int32_t>> replicasByWorker(const Layout &layout);
+
+/// True for a prologue, step and epilogue, false for a step alone.
 inline bool stepsOverlap(llvm::ArrayRef<SectionOp> sections) {
   return sections.size() > 1;
 }

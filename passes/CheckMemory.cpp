@@ -9,6 +9,8 @@
 #include "passes/Passes.h"
 #include "passes/Workers.h"
 
+#include <algorithm>
+
 using namespace mlir;
 
 namespace chimera {
@@ -20,7 +22,7 @@ namespace {
 
 /// What a worker takes, its arena and the most bytes of stashes.
 uint64_t bytesOf(WorkerOp worker) {
-  return *worker.getArenaBytes() + worker.getStashBytes().value_or(0);
+  return *worker.getArenaBytes() + *worker.getStashBytes();
 }
 
 struct CheckMemory : impl::CheckMemoryPassBase<CheckMemory> {
@@ -39,9 +41,10 @@ struct CheckMemory : impl::CheckMemoryPassBase<CheckMemory> {
       return pipeline.emitOpError(
           "expected workers: run chimera-project first");
     for (WorkerOp worker : workers)
-      if (!worker.getArenaBytes())
+      if (!worker.getArenaBytes() || !worker.getStashBytes())
         return worker.emitOpError(
-            "expected an arena: run chimera-allocate first");
+            "expected the bytes of its arena and stashes: run chimera-allocate "
+            "first");
     std::optional<uint64_t> cap = pipeline.getMemoryCap();
     auto exceeds = [&](WorkerOp worker) { return bytesOf(worker) > *cap; };
     if (!cap || llvm::none_of(workers, exceeds))
@@ -51,10 +54,9 @@ struct CheckMemory : impl::CheckMemoryPassBase<CheckMemory> {
         [](WorkerOp a, WorkerOp b) { return bytesOf(a) < bytesOf(b); });
     InFlightDiagnostic error =
         pipeline.emitOpError("expected workers of at most ")
-        << *cap << " bytes (memory_cap), got " << bytesOf(most)
-        << " on worker " << most.getIndex() << ": an arena of "
-        << *most.getArenaBytes() << " and stashes of "
-        << most.getStashBytes().value_or(0);
+        << *cap << " bytes (memory_cap), got " << bytesOf(most) << " on worker "
+        << most.getIndex() << ": an arena of " << *most.getArenaBytes()
+        << " and stashes of " << *most.getStashBytes();
     return error << schedule::othersAbove(llvm::count_if(workers, exceeds) - 1);
   }
 };

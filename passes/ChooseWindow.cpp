@@ -144,10 +144,10 @@ FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
                             ScheduleAnalysis &analysis) {
   if (std::optional<uint64_t> given = pipeline.getReceiveWindow()) {
     auto window = static_cast<int32_t>(*given);
-    if (failed(forEachWorker(pipeline.getContext(), workers.size(),
-                             [&](size_t w) {
-                               return checkWindow(workers[w], window);
-                             })))
+    if (failed(
+            forEachWorker(pipeline.getContext(), workers.size(), [&](size_t w) {
+              return checkWindow(workers[w], window);
+            })))
       return failure();
     return window;
   }
@@ -184,16 +184,21 @@ struct ChooseWindow : impl::ChooseWindowPassBase<ChooseWindow> {
         return pipeline.emitOpError("expected no receive_window for ")
                << program::nameOf(messages)
                << " messages, which both ends must post in one order";
+      setWindow(workers, 1);
       return success();
     }
     FailureOr<int32_t> window = windowOf(
         pipeline, workers, getChildAnalysis<ScheduleAnalysis>(pipeline));
     if (failed(window))
       return failure();
-    for (WorkerOp worker : workers)
-      if (*window > 1)
-        worker.setReceiveWindow(static_cast<uint64_t>(*window));
+    setWindow(workers, *window);
     return success();
+  }
+
+  static void setWindow(ArrayRef<WorkerOp> workers, int32_t window) {
+    for (WorkerOp worker : workers)
+      worker.setReceiveWindow(window > 1 ? std::optional<uint64_t>(window)
+                                         : std::nullopt);
   }
 };
 

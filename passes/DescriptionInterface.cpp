@@ -1,4 +1,4 @@
-//===- Describe.cpp - Which schedules and models there are ----------------===//
+//===- DescriptionInterface.cpp - The names that there are ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

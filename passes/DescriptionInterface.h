@@ -1,4 +1,4 @@
-//===- Describe.h - Which schedules and models there are --------*- C++ -*-===//
+//===- DescriptionInterface.h - The names that there are --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -147,8 +147,8 @@ private:
            op.getStage() < stages;
   }
 
-  /// Whether sections may hand on values of the role, so that verifySections
-  /// follows them.
+  /// Whether sections may hand on values of the role, or what is made of them,
+  /// so that verifySections follows them.
   static bool isHandedOn(Role role) {
     return role == Role::Activation || role == Role::Stash ||
            role == Role::WeightStash || role == Role::Weights ||

@@ -94,7 +94,7 @@ def RecomputePass : ChimeraPass<"chimera-recompute"> {
     flight instead of their stashes; stage 0 loads its tokens again. A recompute
     reads the version of weights that its backward reads.
 
-    Fails where the schedule is not valid without recomputes, and where a
+    Fails where the schedule is not valid with the recomputes, and where a
     backward's stash does not come from a forward for it alone.
   }];
 }
@@ -114,8 +114,8 @@ def WriteOrderPass : ChimeraPass<"chimera-write-order"> {
 def CommunicatePass : ChimeraPass<"chimera-communicate"> {
   let summary = "Post and await what crosses workers";
   let description = [{
-    scheduled → communicated. In one walk over the global order: a value made on
-    one worker and used on another is posted at both ends right behind the
+    scheduled → communicated. As in one walk over the global order: a value made
+    on one worker and used on another is posted at both ends right behind the
     action that makes it, once however many actions of the other use it; the
     receive is waited for right before the action that uses it first, the send
     right behind that. A fused recompute waits for the gradient of the backward
@@ -127,6 +127,9 @@ def CommunicatePass : ChimeraPass<"chimera-communicate"> {
     For `stream-per-device` posts stand where, in the simulated run, the action
     has ended that makes what is sent: messages then take effect in the order in
     which they are ready.
+
+    Refuses, before work is put into it, a pipeline whose workers hold more than
+    their `memory_cap` already by the schedule library's model.
   }];
   let options = [messagesOption];
 }
@@ -167,8 +170,8 @@ def ProjectPass : ChimeraPass<"chimera-project"> {
 def ChooseWindowPass : ChimeraPass<"chimera-choose-window"> {
   let summary = "Choose how far ahead each worker posts receives";
   let description = [{
-    projected → projected. Gives each worker its `window`: how many receives of a
-    channel it has outstanding. Unless the pipeline states a `receive_window`, it
+    projected → projected. Gives each worker its `window`, how many receives of a
+    channel it has outstanding, where that is more than one. Unless the pipeline states a `receive_window`, it
     is the smallest with which the simulator, with the stages' costs and the
     `link` of the pipeline, ends as soon as with any: 1 where messages take no
     time on their way. Where the arena and stashes of workers would take more than
@@ -204,7 +207,8 @@ def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
     and from the same worker, or for `stream-per-device` sends and the receive
     behind them, whatever the workers.
 
-    Fails, for other models of messages, where posts are in groups already.
+    Fails, for other models of messages, where posts are in groups already or a
+    receive has not one wait in its section.
   }];
   let options = [messagesOption];
 }
@@ -301,10 +305,11 @@ def VerifySynchronisedPass : ChimeraPass<"chimera-verify-synchronised"> {
 def VerifyProjectedPass : ChimeraPass<"chimera-verify-projected"> {
   let summary = "Check that each worker has its stages and its actions";
   let description = [{
-    There is each worker, with the replicas that the directions place on it; no
-    op inside names one, and none is left outside. Channels agree as in
-    `chimera-verify-synchronised`, and the workers' orders of actions are a valid
-    schedule. Reports every violation, of the order on the pipeline.
+    There is each worker, with the replicas that the directions place on it and
+    the sections that the pipeline's updates ask for; no op inside names one, and
+    none is left outside. Channels agree as in `chimera-verify-synchronised`, and
+    the workers' orders of actions are a valid schedule. Reports violations of an
+    order on the pipeline.
   }];
 }
 
@@ -370,7 +375,7 @@ def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
 
     The bubble is the idle time of all workers between the start of the step and
     its flush, over workers times makespan. Peak activations count micro-batches
-    whose stash a worker holds.
+    of which a worker holds a stash or a weight stash.
 
     Fails where workers hold more than their `memory_cap`, with one diagnostic
     for each pipeline and after the document has been written.

@@ -120,9 +120,9 @@ private:
                               int32_t window) {
     InFlightDiagnostic error =
         need.receive.emitOpError("expected a receive_window of at least ");
-    error << need.window << " for it, got " << window
-          << ": it is used before " << need.window - 1
-          << " messages that worker " << peer << " sends before it";
+    error << need.window << " for it, got " << window << ": it is used before "
+          << need.window - 1 << " messages that worker " << peer
+          << " sends before it";
     // The first that is received later.
     Operation *later = nullptr;
     DenseSet<Operation *> before;
@@ -144,9 +144,9 @@ private:
   Operation *anchor = nullptr; ///< the first op that is no receive
 };
 
-/// Moves each wait for a send behind an action of its worker at least: there it
-/// stands where its consumer starts while the worker goes on, as in the global
-/// order of equal times, and so would the worker without it.
+/// Moves each wait for a send that stands before the next action of its worker
+/// behind that action: the message is on its way meanwhile, and the worker does
+/// not stand still for it.
 ///
 ///   B0 S0 w0 B1 S1 …  →  B0 S0 B1 S1 w0 …
 class Sends {

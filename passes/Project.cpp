@@ -53,15 +53,10 @@ private:
   }
 
   void makeWorkers() {
-    SmallVector<SmallVector<int32_t>> holds(layout.workers);
-    for (size_t p = 0; p < layout.directions.size(); ++p)
-      for (size_t s = 0; s < layout.stages.size(); ++s)
-        holds[layout.workerOf(p, s)].append(
-            {static_cast<int32_t>(p), static_cast<int32_t>(s)});
-    for (size_t w = 0; w < layout.workers; ++w)
+    for (auto [w, holds] : llvm::enumerate(replicasByWorker(layout)))
       workers.push_back(builder.create<WorkerOp>(
           pipeline.getLoc(), builder.getI32IntegerAttr(w),
-          builder.getDenseI32ArrayAttr(holds[w]), DenseI32ArrayAttr(),
+          builder.getDenseI32ArrayAttr(holds), DenseI32ArrayAttr(),
           DenseI32ArrayAttr(), /*receive_window=*/IntegerAttr(),
           /*arena_bytes=*/IntegerAttr(), /*stash_bytes=*/IntegerAttr(),
           /*peak_bytes=*/IntegerAttr(), /*peak_instruction=*/IntegerAttr()));

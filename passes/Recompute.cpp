@@ -249,7 +249,7 @@ LogicalResult recompute(PipelineOp pipeline) {
       return op.emitOpError("expected a scheduled step, which has no "
                             "recomputes yet");
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
-  if (failed(of) || failed(verifySections(pipeline)))
+  if (failed(of) || failed(verifySections(pipeline, of->problem)))
     return failure();
   problem->splits = of->problem.splits;
   problem->recompute = std::move(stages);

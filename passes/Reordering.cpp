@@ -1,4 +1,4 @@
-//===- Order.cpp - A global order of actions ------------------------------===//
+//===- Reordering.cpp - A global order of actions -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

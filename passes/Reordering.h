@@ -1,4 +1,4 @@
-//===- Order.h - A global order of actions ----------------------*- C++ -*-===//
+//===- Reordering.h - A global order of actions -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -127,7 +127,7 @@ private:
   }
 
   Value &sumOf(uint32_t pipeline, uint32_t stage) {
-    return sums[pipeline * layout.stages.size() + stage];
+    return sums[replicaIndex(layout, pipeline, stage)];
   }
 
   /// Puts `op` next, behind the loads that it needs, and threads its sum.

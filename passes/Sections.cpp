@@ -171,12 +171,11 @@ private:
   /// A forward or recompute leaves a stash, and the others use and replace it.
   void visitStashes(ActionOp action, Value &stash) {
     for (Value operand : action->getOperands())
-      if (isa<StashType, WeightStashType>(operand.getType()) &&
-          operand != stash)
+      if (isStash(operand.getType()) && operand != stash)
         report(action, "expected the stash that micro-batch ")
             << action.getMicroBatch() << " left on stage " << action.getStage();
     for (Value result : action->getResults())
-      if (isa<StashType, WeightStashType>(result.getType()))
+      if (isStash(result.getType()))
         stash = result;
   }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What holds of the sections of steps that overlap, from schedule to allocate:
+// What holds of the sections of steps that overlap, from unroll to allocate:
 // each stage is `forwardsAhead` forwards ahead of its backwards, so a section
 // hands on as many micro-batches in flight, and the versions of weights that
 // their backwards will read.
@@ -30,7 +30,7 @@ inline int32_t forwardsAhead(const schedule::Problem &problem, int32_t stage) {
 int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
                          int32_t microBatch);
 
-/// Looks at the prologue, step and epilogue of a scheduled pipeline, or at
+/// Looks at the prologue, step and epilogue of an unrolled pipeline, or at
 /// those of each worker. Does nothing for a schedule with a flush. Fails, and
 /// reports all, where
 /// - a section hands on anything but the versions that are kept, the optimizer

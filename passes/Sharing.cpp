@@ -16,14 +16,13 @@ namespace chimera {
 
 namespace {
 
-class Verifier {
+class SharingVerifier {
 public:
   /// `takenOn` and `leftOn` are the workers that have what the section takes
-  /// and yields; none are known for a step alone.
-  Verifier(Block &section, ArrayRef<uint32_t> takenOn,
-           ArrayRef<uint32_t> leftOn, bool isReduced)
-      : section(section), takenOn(takenOn), leftOn(leftOn),
-        isReduced(isReduced) {}
+  /// and yields.
+  SharingVerifier(Block &section, ArrayRef<uint32_t> takenOn,
+                  ArrayRef<uint32_t> leftOn, bool isSplit)
+      : section(section), takenOn(takenOn), leftOn(leftOn), isSplit(isSplit) {}
 
   LogicalResult run() {
     for (Operation &op : section.without_terminator())
@@ -40,7 +39,7 @@ private:
   }
 
   void visit(Operation &op) {
-    if (!isReduced && isa<AllReduceOp>(op))
+    if (!isSplit && isa<AllReduceOp>(op))
       return;
     auto placed = dyn_cast<PlacedOp>(op);
     if (!placed || !placed.getWorker()) {
@@ -69,8 +68,7 @@ private:
     std::optional<uint32_t> home;
     if (auto producer = dyn_cast_or_null<PlacedOp>(operand.getDefiningOp()))
       home = producer.getWorker();
-    else if (auto argument = dyn_cast<BlockArgument>(operand);
-             argument && !takenOn.empty())
+    else if (auto argument = dyn_cast<BlockArgument>(operand))
       home = takenOn[argument.getArgNumber()];
     if (home && home != worker)
       report(&op, "expected values of worker ")
@@ -79,35 +77,32 @@ private:
 
   Block &section;
   ArrayRef<uint32_t> takenOn, leftOn;
-  bool isReduced;
+  bool isSplit;
   bool failed = false;
   Channels channels;
 };
 
 } // namespace
 
-LogicalResult verifySharing(PipelineOp pipeline, bool isReduced) {
+LogicalResult verifySharing(PipelineOp pipeline, bool isSplit) {
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
-  FailureOr<Layout> layout;
-  if (stepsOverlap(*sections)) {
-    layout = layoutOf(pipeline);
-    if (failed(layout) || failed(verifyReplicas(*sections, *layout)))
-      return failure();
-  }
+  FailureOr<Layout> layout = layoutOf(pipeline);
+  if (failed(layout) || failed(verifyReplicas(*sections, *layout)))
+    return failure();
   LogicalResult result = success();
   for (SectionOp section : *sections) {
     Block &block = section.getBody().front();
-    SmallVector<uint32_t> takenOn, leftOn;
-    if (succeeded(layout)) {
-      takenOn = homesOf(block.getArgumentTypes(), *layout);
-      leftOn = homesOf(block.back().getOperandTypes(), *layout);
-    }
-    if (failed(Verifier(block, takenOn, leftOn, isReduced).run()))
+    SmallVector<uint32_t> takenOn = homesOf(block.getArgumentTypes(), *layout);
+    SmallVector<uint32_t> leftOn =
+        homesOf(block.back().getOperandTypes(), *layout);
+    if (failed(SharingVerifier(block, takenOn, leftOn, isSplit).run()))
       result = failure();
   }
-  return success(succeeded(result) && succeeded(verifySections(pipeline)));
+  if (failed(verifySections(pipeline)))
+    return failure();
+  return result;
 }
 
 } // namespace chimera

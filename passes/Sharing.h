@@ -13,11 +13,12 @@
 namespace chimera {
 
 /// Checks that the workers of a pipeline that is not projected yet share
-/// nothing but channels and, unless it `isReduced`, the all-reduces: every op
-/// names its worker and uses no value of another one, every transfer is waited
-/// for once, channels agree, and what verifySections checks. Fails, and reports
-/// all.
-mlir::LogicalResult verifySharing(PipelineOp pipeline, bool isReduced);
+/// nothing but channels and, unless they are split (`isSplit`) into starts and
+/// waits, the all-reduces: every op names its worker and uses no value of
+/// another one, every transfer is waited for once, channels agree, and what
+/// verifySections checks. Fails, and reports all, but where sections do not
+/// take and yield what replicas hand on that alone.
+mlir::LogicalResult verifySharing(PipelineOp pipeline, bool isSplit);
 
 } // namespace chimera
 

@@ -14,8 +14,8 @@ namespace chimera {
 
 /// Checks a step, or a prologue, step and epilogue, as a graph of values,
 /// whatever its order: what verifyOperands and verifySections check, and that
-/// the whole gradient of every replica is reduced, over all copies, before its
-/// one update. Fails, and reports all.
+/// the whole gradient of every update is reduced before it, over all copies.
+/// Fails, and reports all.
 mlir::LogicalResult verifyStepGraph(PipelineOp pipeline,
                                     const schedule::Problem &problem,
                                     llvm::ArrayRef<SectionOp> sections);

@@ -8,6 +8,8 @@
 #include "passes/Buffers.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"
+#include "passes/Verifier.h"
+#include "passes/Workers.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -22,9 +24,9 @@ namespace chimera {
 
 namespace {
 
-class Verifier {
+class WorkerVerifier {
 public:
-  explicit Verifier(WorkerOp worker) : worker(worker) {}
+  explicit WorkerVerifier(WorkerOp worker) : worker(worker) {}
 
   LogicalResult run() {
     SmallVector<Block *, 3> sections = worker.getSections();
@@ -192,18 +194,21 @@ private:
   bool failed = false;
 };
 
-struct VerifyAllocated : impl::VerifyAllocatedPassBase<VerifyAllocated> {
-  void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>()) {
-      pipeline.walk([&](WorkerOp worker) {
-        if (mlir::failed(Verifier(worker).run()))
-          signalPassFailure();
-      });
-      if (mlir::failed(verifySections(pipeline)))
-        signalPassFailure();
-    }
-  }
-};
+LogicalResult verify(PipelineOp pipeline) {
+  SmallVector<WorkerOp> workers = workersOf(pipeline);
+  if (workers.empty())
+    return pipeline.emitOpError("expected workers: run chimera-project first");
+  LogicalResult result = success();
+  for (WorkerOp worker : workers)
+    if (mlir::failed(WorkerVerifier(worker).run()))
+      result = failure();
+  if (mlir::failed(verifySections(pipeline)))
+    result = failure();
+  return result;
+}
+
+struct VerifyAllocated
+    : Verifier<impl::VerifyAllocatedPassBase<VerifyAllocated>, verify> {};
 
 } // namespace
 } // namespace chimera

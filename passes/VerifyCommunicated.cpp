@@ -7,6 +7,7 @@
 
 #include "passes/Passes.h"
 #include "passes/Sharing.h"
+#include "passes/Verifier.h"
 
 using namespace mlir;
 
@@ -17,14 +18,12 @@ namespace chimera {
 
 namespace {
 
-struct VerifyCommunicated : impl::VerifyCommunicatedPassBase<VerifyCommunicated> {
-  void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(verifySharing(pipeline, /*isReduced=*/false)))
-        signalPassFailure();
-    markAllAnalysesPreserved();
-  }
-};
+LogicalResult verify(PipelineOp pipeline) {
+  return verifySharing(pipeline, /*isSplit=*/false);
+}
+
+struct VerifyCommunicated
+    : Verifier<impl::VerifyCommunicatedPassBase<VerifyCommunicated>, verify> {};
 
 } // namespace
 } // namespace chimera

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Bridge.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
-#include "passes/Bridge.h"
+#include "passes/Verifier.h"
 
 using namespace mlir;
 
@@ -29,14 +30,8 @@ LogicalResult verify(PipelineOp pipeline) {
   return LogicalResult(scheduledProblemOf(pipeline));
 }
 
-struct VerifyPartitioned : impl::VerifyPartitionedPassBase<VerifyPartitioned> {
-  void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(verify(pipeline)))
-        signalPassFailure();
-    markAllAnalysesPreserved();
-  }
-};
+struct VerifyPartitioned
+    : Verifier<impl::VerifyPartitionedPassBase<VerifyPartitioned>, verify> {};
 
 } // namespace
 } // namespace chimera

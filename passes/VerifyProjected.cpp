@@ -7,8 +7,10 @@
 
 #include "passes/Bridge.h"
 #include "passes/Channels.h"
+#include "passes/Described.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"
+#include "passes/Verifier.h"
 #include "passes/Workers.h"
 
 using namespace mlir;
@@ -20,36 +22,29 @@ namespace chimera {
 
 namespace {
 
-/// The replicas on worker `w`, pair by pair.
-std::vector<int32_t> replicasOn(const Layout &layout, uint32_t w) {
-  std::vector<int32_t> pairs;
-  for (uint32_t p = 0; p < layout.directions.size(); ++p)
-    for (uint32_t s = 0; s < layout.stages.size(); ++s)
-      if (layout.workerOf(p, s) == static_cast<int32_t>(w)) {
-        pairs.push_back(static_cast<int32_t>(p));
-        pairs.push_back(static_cast<int32_t>(s));
-      }
-  return pairs;
-}
-
 /// There are all workers, in their order, each with the replicas that the
-/// placement puts there.
+/// placement puts there and the sections that the pipeline has.
 LogicalResult verifyWorkers(PipelineOp pipeline, const Layout &layout,
                             ArrayRef<WorkerOp> workers) {
   if (workers.size() != layout.workers)
     return pipeline.emitOpError("expected ")
            << layout.workers << " workers, got " << workers.size()
            << (workers.empty() ? ": run chimera-project first" : "");
+  const bool overlaps = schedule::stepsOverlap(updatesOf(pipeline));
   LogicalResult result = success();
-  for (auto [w, worker] : llvm::enumerate(workers)) {
-    auto index = static_cast<uint32_t>(w);
-    if (WorkerOp(worker).getIndex() != index)
-      result = WorkerOp(worker).emitOpError("expected worker ")
-               << index << " here";
-    else if (WorkerOp(worker).getHolds() !=
-             ArrayRef(replicasOn(layout, index)))
-      result = WorkerOp(worker).emitOpError(
+  for (auto [w, holds] : llvm::enumerate(replicasByWorker(layout))) {
+    WorkerOp worker = workers[w];
+    if (worker.getIndex() != w)
+      result = worker.emitOpError("expected worker ") << w << " here";
+    else if (worker.getHolds() != ArrayRef(holds))
+      result = worker.emitOpError(
           "expected it to hold the stages that the directions place on it");
+    else if (worker.getSections().size() != (overlaps ? 3 : 1))
+      result =
+          worker.emitOpError("expected ")
+          << (overlaps ? "a prologue, a step and an epilogue" : "a step alone")
+          << ", as updates(" << stringifyUpdates(pipeline.getUpdates())
+          << ") says";
   }
   return result;
 }
@@ -76,22 +71,17 @@ LogicalResult verify(PipelineOp pipeline) {
     if (failed(channels.verify()))
       result = failure();
   }
-  if (failed(result) || failed(verifySections(pipeline)))
-    return failure();
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
   if (failed(of))
     return failure();
-  return verifySchedule(pipeline, *of);
+  if (failed(verifySections(pipeline, of->problem)) ||
+      failed(verifySchedule(pipeline, *of)))
+    return failure();
+  return result;
 }
 
-struct VerifyProjected : impl::VerifyProjectedPassBase<VerifyProjected> {
-  void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(verify(pipeline)))
-        signalPassFailure();
-    markAllAnalysesPreserved();
-  }
-};
+struct VerifyProjected
+    : Verifier<impl::VerifyProjectedPassBase<VerifyProjected>, verify> {};
 
 } // namespace
 } // namespace chimera

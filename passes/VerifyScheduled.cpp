@@ -8,6 +8,7 @@
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/StepGraph.h"
+#include "passes/Verifier.h"
 
 using namespace mlir;
 
@@ -26,19 +27,13 @@ LogicalResult verify(PipelineOp pipeline) {
   if (failed(sections) || failed(refuseOrders(pipeline)))
     return failure();
   LogicalResult graph = verifyStepGraph(pipeline, of->problem, *sections);
-  LogicalResult order = reportOnActions(
-      *sections, schedule::verify(of->problem, of->schedule));
+  LogicalResult order =
+      reportOnActions(*sections, schedule::verify(of->problem, of->schedule));
   return success(succeeded(graph) && succeeded(order));
 }
 
-struct VerifyScheduled : impl::VerifyScheduledPassBase<VerifyScheduled> {
-  void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(verify(pipeline)))
-        signalPassFailure();
-    markAllAnalysesPreserved();
-  }
-};
+struct VerifyScheduled
+    : Verifier<impl::VerifyScheduledPassBase<VerifyScheduled>, verify> {};
 
 } // namespace
 } // namespace chimera

@@ -7,6 +7,7 @@
 
 #include "passes/Passes.h"
 #include "passes/Sharing.h"
+#include "passes/Verifier.h"
 
 using namespace mlir;
 
@@ -17,14 +18,12 @@ namespace chimera {
 
 namespace {
 
-struct VerifySynchronised : impl::VerifySynchronisedPassBase<VerifySynchronised> {
-  void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(verifySharing(pipeline, /*isReduced=*/true)))
-        signalPassFailure();
-    markAllAnalysesPreserved();
-  }
-};
+LogicalResult verify(PipelineOp pipeline) {
+  return verifySharing(pipeline, /*isSplit=*/true);
+}
+
+struct VerifySynchronised
+    : Verifier<impl::VerifySynchronisedPassBase<VerifySynchronised>, verify> {};
 
 } // namespace
 } // namespace chimera

@@ -8,6 +8,7 @@
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/StepGraph.h"
+#include "passes/Verifier.h"
 
 using namespace mlir;
 
@@ -18,7 +19,7 @@ namespace chimera {
 
 namespace {
 
-/// Each action of the problem stands once, in the section of its step.
+/// Each action of the problem stands once.
 LogicalResult verifyActions(const schedule::Problem &problem,
                             ArrayRef<SectionOp> sections) {
   schedule::ActionIds ids(problem);
@@ -65,14 +66,8 @@ LogicalResult verify(PipelineOp pipeline) {
   return success(succeeded(graph) && succeeded(actions));
 }
 
-struct VerifyUnrolled : impl::VerifyUnrolledPassBase<VerifyUnrolled> {
-  void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(verify(pipeline)))
-        signalPassFailure();
-    markAllAnalysesPreserved();
-  }
-};
+struct VerifyUnrolled
+    : Verifier<impl::VerifyUnrolledPassBase<VerifyUnrolled>, verify> {};
 
 } // namespace
 } // namespace chimera

@@ -71,16 +71,17 @@ public:
   int64_t length() const { return end; }
 
   /// Bytes times time that the stashes on `stage` take at least, of all chains,
-  /// if `bytes` are its sizes: the stash from the start of the forward to the
-  /// end of the backward or input gradient, then the weight stash. Where it is
-  /// recomputed, from the start of that, unless that may be left out and
-  /// keeping it is less.
-  Wide stashTime(int32_t stage, const StageBytes &bytes) const {
+  /// or, with `least`, of a split backward the lesser of both: the stash from
+  /// the start of the forward to the end of the backward or input gradient,
+  /// then the weight stash. Where it is recomputed, from the start of that,
+  /// unless that may be left out and keeping it is less.
+  Wide stashTime(int32_t stage, bool least) const {
     const Link &link = problem.link;
     const int64_t way =
         backwardAt[stage] + transfer(link.receive, stage, leastPart()) -
         forwardAt[stage] - transfer(link.receive, stage - 1, whole());
     auto held = [&](bool isSplit) {
+      auto [stash, weightStash] = stashesOf(stage, isSplit && least);
       int64_t last = leastPiece(backwardTime(stage, isSplit));
       int64_t time = way + last;
       if (problem.recomputeOf(stage) == Recompute::Fused)
@@ -90,19 +91,11 @@ public:
             time, last + leastPiece(problem.cost(Kind::Recompute, stage)));
       int64_t after =
           isSplit ? leastPiece(problem.cost(Kind::WeightGradient, stage)) : 0;
-      return static_cast<Wide>(bytes.stash) * time +
-             static_cast<Wide>(bytes.weightStash) * after;
+      return static_cast<Wide>(stash) * time +
+             static_cast<Wide>(weightStash) * after;
     };
     return held(false) * (batches * count - splits[stage]) +
            held(true) * splits[stage];
-  }
-  /// The same, of each the lesser of both stashes where the backward is split.
-  Wide leastStashTime(int32_t stage) const {
-    StageBytes bytes = problem.bytesOf(stage);
-    if (anySplit(stage))
-      bytes.stash = bytes.weightStash =
-          std::min(bytes.stash, bytes.weightStash);
-    return stashTime(stage, bytes);
   }
 
   void appendClasses(std::vector<Class> &classes) const {
@@ -134,6 +127,14 @@ public:
   }
 
 private:
+  /// Bytes of the stash and of the weight stash, or twice the lesser.
+  std::pair<int64_t, int64_t> stashesOf(int32_t stage, bool least) const {
+    StageBytes bytes = problem.bytesOf(stage);
+    if (least)
+      bytes.stash = bytes.weightStash =
+          std::min(bytes.stash, bytes.weightStash);
+    return {bytes.stash, bytes.weightStash};
+  }
   Action whole() const {
     return {Kind::Forward, 0, 0, 0, static_cast<uint16_t>(batches)};
   }
@@ -373,8 +374,8 @@ std::vector<Bound> bounds(const Problem &problem) {
       for (size_t s = 0; s < pipeline.workers.size(); ++s) {
         auto stage = static_cast<int32_t>(s);
         Held &ofWorker = held[pipeline.workers[s]];
-        ofWorker.all += chain.stashTime(stage, problem.bytesOf(stage));
-        ofWorker.least += chain.leastStashTime(stage);
+        ofWorker.all += chain.stashTime(stage, /*least=*/false);
+        ofWorker.least += chain.stashTime(stage, /*least=*/true);
         if (s + 1 == pipeline.workers.size() ||
             pipeline.workers[s] == pipeline.workers[s + 1])
           continue;

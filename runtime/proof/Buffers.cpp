@@ -45,10 +45,10 @@ public:
     for (uint32_t b = 0; b < slots.size() && !report.full(); ++b) {
       if (slots[b].isWritten && isStash(b))
         report.addAt(
-            Rule::Buffers, w, unrolled.instructionAt(slots[b].birth),
+            Rule::Buffers, w, unrolled.instructionAt(slots[b].writer),
             "worker " + text(w) + ": expected the stash in buffer " + text(b) +
                 " to be used, as it was written by " +
-                report.name(w, unrolled.instructionAt(slots[b].birth)));
+                report.name(w, unrolled.instructionAt(slots[b].writer)));
       close(b);
     }
     if (!report.empty())
@@ -59,8 +59,9 @@ public:
 
 private:
   struct Slot {
-    uint32_t birth = kNone; ///< kNone: has held nothing yet
+    uint32_t birth = kNone; ///< what it holds counts from; kNone: nothing yet
     uint32_t lastUse = 0;
+    uint32_t writer = 0;  ///< where it was written last
     uint32_t readers = 0; ///< transfers and all-reduces that read it now
     bool isWritten = false;
     bool isFilling = false; ///< a receive or an all-reduce writes it now
@@ -131,6 +132,7 @@ private:
       slot.birth = position;
       slot.lastUse = position;
     }
+    slot.writer = position;
     slot.isWritten = !fills;
     slot.isFilling = fills;
     slot.isConsumed = false;

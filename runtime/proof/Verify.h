@@ -31,7 +31,8 @@ struct Violation {
     /// Some workers wait for each other in a cycle.
     Deadlock,
     /// A buffer is read before it is written, written while it is being sent,
-    /// touched while it is being received into, or a stash used twice.
+    /// touched while it is being received into, or a stash used twice, not at
+    /// all or written over.
     Buffers,
     /// An operand is not the value that the label of its instruction asks for.
     Values,
@@ -39,7 +40,7 @@ struct Violation {
     /// must, or an update does not follow the one before with the gradients it
     /// names.
     Weights,
-    /// A worker holds more bytes than it states.
+    /// A worker's peak of bytes is another than it states, or elsewhere.
     Memory,
     /// A worker takes more bytes than its cap.
     Cap,

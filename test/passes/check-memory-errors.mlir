@@ -3,7 +3,7 @@
 // RUN: chimera-opt %s --chimera-to-scheduled | not chimera-opt --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=WORKERS
 // WORKERS: error: 'chimera.pipeline' op expected workers: run chimera-project first
 // RUN: chimera-opt %s --chimera-to-projected | not chimera-opt --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=ARENA
-// ARENA: error: 'chimera.worker' op expected an arena: run chimera-allocate first
+// ARENA: error: 'chimera.worker' op expected the bytes of its arena and stashes: run chimera-allocate first
 //
 // The passes on workers alone do not look at the cap.
 // RUN: chimera-opt %s --chimera-to-projected -o %t

@@ -1,6 +1,10 @@
 // Where receives are posted.
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages --split-input-file | FileCheck %s
+//
+// A window that somebody chose before is chosen anew.
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")' | chimera-opt --chimera-to-projected | sed 's/holds \[[0-9, ]*\]/& window 2/' | chimera-opt --chimera-choose-window | FileCheck %s --check-prefix=ANEW --implicit-check-not="window 2"
+// ANEW: chimera.worker 0 holds [0, 0] {
 
 // One receive is outstanding on a channel: the first from the start, each other
 // once the one before it has been waited for, before the action that uses it.

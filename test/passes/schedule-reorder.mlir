@@ -2,6 +2,8 @@
 // sums are threaded anew.
 //
 // RUN: chimera-opt %s --chimera-schedule | FileCheck %s
+// Also where some actions have a worker already.
+// RUN: sed 's/backward pipeline 0 stage 0 micro_batch 1/& on 0/' %s | chimera-opt --chimera-schedule | FileCheck %s
 
 // CHECK: %[[E0:.*]], %[[S0:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0
 // CHECK: %[[E1:.*]], %[[S1:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 1 on 0

@@ -2,6 +2,11 @@
 //
 // RUN: chimera-opt %s --chimera-verify-allocated --verify-diagnostics --split-input-file -o /dev/null
 
+// expected-error@below {{expected workers: run chimera-project first}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
+
+// -----
+
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):

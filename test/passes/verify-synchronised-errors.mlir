@@ -9,8 +9,14 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 
 // What is right passes.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
@@ -18,27 +24,44 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     // expected-error@below {{expected an op that names its worker}}
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<1>
-    chimera.yield
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     // expected-error@below {{expected an op that names its worker}}
     "other"() : () -> ()
-    chimera.yield
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -46,13 +69,20 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // A value that was not sent.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     // expected-error@below {{expected values of worker 1, got one of worker 0}}
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 1 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -60,8 +90,14 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // In a group.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
@@ -73,7 +109,8 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     } : !chimera.sending
     %x = chimera.wait %q on 0 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %g on 1 : !chimera.sending
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -81,8 +118,14 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // A transfer that another worker waits for.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
@@ -91,7 +134,8 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     // expected-error@below {{expected values of worker 0, got one of worker 1}}
     %x = chimera.wait %q on 0 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -99,8 +143,14 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // Never waited for, and twice.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
@@ -110,7 +160,8 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -118,8 +169,14 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // The second send meets the first receive: labels cross.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
@@ -133,7 +190,8 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %z = chimera.wait %r on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
     chimera.wait %u on 0 : !chimera.sending
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -141,8 +199,14 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // Another stage.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
@@ -152,7 +216,8 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -160,8 +225,14 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // Another pipeline.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
@@ -171,7 +242,8 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
@@ -179,8 +251,14 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // Another type.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
@@ -190,32 +268,48 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<2>> -> !chimera.activation<2>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
-  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     // expected-error@below {{expected a receive on worker 1 that it meets, found none}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
-    chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
 
 // -----
 
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
+  chimera.stage 0 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1, backward = 1>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.step {
+  ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
+       %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
     // expected-error@below {{expected a send on worker 0 that it meets, found none}}
     %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
-    chimera.yield
+    chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
+        !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }

@@ -18,6 +18,23 @@ void takeStashOfTheFirst(ProgramT &program) {
 }
 
 const Refusal kCases[] = {
+    {"StashOfNoUse", Rule::Buffers,
+     "expected the stash in buffer 7 to be used, as it was written by worker 0 "
+     "instruction 10 (input_gradient",
+     [](ProgramT &p) {
+       // The input gradient stands last, and its weight stash is the lesser.
+       p = samplePipeline({.workers = 1,
+                           .microBatches = 1,
+                           .splitBackward = true,
+                           .weightStashBytes = 64});
+       std::vector<Instruction> &stream = worker(p, 0).instructions;
+       uint32_t input = indexOf(p, 0, Opcode::InputGradient);
+       std::rotate(stream.begin() + input, stream.begin() + input + 1,
+                   stream.end());
+       for (Instruction &wait : stream)
+         if (wait.opcode() == Opcode::Wait && wait.target() > input)
+           wait.mutate_target(wait.target() - 1);
+     }},
     {"ReadOfNothing", Rule::Buffers, "reads what nothing has written",
      [](ProgramT &p) {
        Instruction &load = find(p, 0, Opcode::Load);
