@@ -131,23 +131,49 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   }
 }
 
-/// Registers a pipeline that takes no options, and says so where some are
-/// given.
-static void registerPipeline(const Twine &name, const Twine &summary,
-                             std::function<void(OpPassManager &)> build) {
+/// A pipeline runs on modules.
+static bool isOnModules(const OpPassManager &manager) {
+  std::optional<StringRef> name = manager.getOpName();
+  return !name || *name == ModuleOp::getOperationName();
+}
+
+/// Registers a pipeline with its options, where some are given that there are
+/// not, and where it is nested in another op than a module says so.
+template <typename Options>
+static void
+registerPipeline(const Twine &name, const Twine &summary,
+                 std::function<void(OpPassManager &, const Options &)> build) {
   std::string argument = name.str();
   registerPassPipeline(
       argument, summary.str(),
       [argument, build = std::move(build)](
-          OpPassManager &manager, StringRef options,
+          OpPassManager &manager, StringRef text,
           function_ref<LogicalResult(const Twine &)> fail) -> LogicalResult {
-        if (!options.empty())
-          return fail("--" + argument + " takes no options, got '" + options +
+        if (!isOnModules(manager))
+          return fail("--" + argument + " runs on a module, not inside a " +
+                      *manager.getOpName());
+        if (std::is_same_v<Options, EmptyPipelineOptions> && !text.empty())
+          return fail("--" + argument + " takes no options, got '" + text +
                       "': give them to a pass of it");
-        build(manager);
+        Options options;
+        if (failed(options.parseFromString(text)))
+          return failure();
+        build(manager, options);
         return success();
       },
-      [](function_ref<void(const mlir::detail::PassOptions &)>) {});
+      [](function_ref<void(const mlir::detail::PassOptions &)> show) {
+        show(Options());
+      });
+}
+
+static void registerPipeline(const Twine &name, const Twine &summary,
+                             std::function<void(OpPassManager &)> build) {
+  registerPipeline<EmptyPipelineOptions>(
+      name, summary,
+      [build = std::move(build)](OpPassManager &manager,
+                                 const EmptyPipelineOptions &) {
+        build(manager);
+      });
 }
 
 /// As the passes have it that place messages.
@@ -171,7 +197,7 @@ void registerPipelines() {
                      });
 
   // As one works by hand.
-  PassPipelineRegistration<MessagesOption>(
+  registerPipeline<MessagesOption>(
       "chimera-place-messages",
       "Choose a window and post receives in it, or group what crosses",
       [](OpPassManager &manager, const MessagesOption &option) {

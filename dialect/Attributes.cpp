@@ -143,7 +143,7 @@ LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
            << weights << ", optimizer " << optimizer << ", stash " << stash
            << " and boundary " << boundary;
   if (weightStash < 0)
-    return emitError() << "expected a positive size, got weight_stash "
+    return emitError() << "expected a size of at least 0, got weight_stash "
                        << weightStash;
   if (copy < 0 || copy >= weights)
     return emitError() << "expected a copy that is a part of the weights' "

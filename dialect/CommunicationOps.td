@@ -123,7 +123,7 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
         !chimera.arriving<!chimera.weight_gradient<64>>
     ```
   }];
-  let arguments = !con((ins Variadic<Chimera_Summand>:$contributions,
+  let arguments = !con((ins Variadic<Chimera_Contribution>:$contributions,
                             Chimera_Index:$stage,
                             OptionalAttr<Chimera_Index>:$tied,
                             Chimera_NumberOr<"0", Chimera_Index>:$bucket,

@@ -289,7 +289,7 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
 
     - `F0`, `B0`, `I0`, `W0`, `R0`: forward, whole backward, input gradient,
       weight gradient and recompute of micro-batch 0. A backward is whole or
-      split as its words say, each for itself.
+      split as its words say, each for itself, but its parts alike.
     - `2F0`: the same on stage 2, needed where the worker has several stages of
       the micro-batch's pipeline.
     - `F0-1`: one forward of micro-batches 0 and 1, where the direction's forward
@@ -300,8 +300,8 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
       The epilogue numbers its micro-batches from 0, the others those of the next
       step from the number of micro-batches on.
 
-    Recomputes are those of the words, or, where no worker has one, those that
-    the pipeline's `recompute` asks for.
+    Which stages are recomputed the pipeline's `recompute` says. Where they are is
+    for the words to say or, if no worker has such a word, for `chimera-recompute`.
 
     The order is followed once all actions are there, by `chimera-schedule` and,
     where it has recomputes, by `chimera-recompute`, which then remove it;

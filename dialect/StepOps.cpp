@@ -112,15 +112,15 @@ LogicalResult WeightGradientOp::verify() {
 }
 
 LogicalResult AllReduceOp::verify() {
-  if (getSummands().empty())
-    return emitOpError("expected at least one summand");
-  Type type = getSummands().front().getType();
-  if (!llvm::all_equal(getSummands().getTypes()))
-    return emitOpError("expected summands of one type");
-  size_t sums = isa<LossType>(type) ? 1 : getSummands().size();
+  if (getContributions().empty())
+    return emitOpError("expected at least one contribution");
+  Type type = getContributions().front().getType();
+  if (!llvm::all_equal(getContributions().getTypes()))
+    return emitOpError("expected contributions of one type");
+  size_t sums = isa<LossType>(type) ? 1 : getContributions().size();
   if (getSums().size() != sums ||
       llvm::any_of(getSums().getTypes(), [&](Type t) { return t != type; }))
     return emitOpError("expected ") << sums << " results of type " << type
                                     << ", got " << getSums().getTypes();
-  return verifyTied(*this, getSummands().size(), type);
+  return verifyTied(*this, getContributions().size(), type);
 }

@@ -322,19 +322,19 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
         (!chimera.weight_gradient<40>, !chimera.weight_gradient<40>)
     ```
   }];
-  let arguments = (ins Variadic<Chimera_Summand>:$summands,
+  let arguments = (ins Variadic<Chimera_Contribution>:$contributions,
                        Chimera_Index:$stage,
                        OptionalAttr<Chimera_Index>:$tied,
                        ConfinedAttr<I32Attr, [IntPositive]>:$width);
-  let results = (outs Variadic<Chimera_Summand>:$sums);
+  let results = (outs Variadic<Chimera_Contribution>:$sums);
   let assemblyFormat = [{
-    `stage` $stage (`tied` $tied^)? `width` $width `(` $summands `)` attr-dict
-    `:` functional-type($summands, $sums)
+    `stage` $stage (`tied` $tied^)? `width` $width `(` $contributions `)` attr-dict
+    `:` functional-type($contributions, $sums)
   }];
   let extraClassDeclaration = Chimera_StageOfContribution # [{
     /// True if it sums losses, else gradients.
     bool sumsLosses() {
-      return ::mlir::isa<LossType>(getSummands().front().getType());
+      return ::mlir::isa<LossType>(getContributions().front().getType());
     }
   }];
   let hasVerifier = 1;

@@ -7,6 +7,7 @@
 
 #include "passes/Allocator.h"
 #include "passes/Passes.h"
+#include "passes/Workers.h"
 
 using namespace mlir;
 
@@ -19,7 +20,8 @@ namespace {
 
 struct Allocate : impl::AllocatePassBase<Allocate> {
   void runOnOperation() override {
-    if (failed(allocate(getOperation())))
+    if (failed(requireProjected(getOperation())) ||
+        failed(allocate(getOperation())))
       signalPassFailure();
   }
 };

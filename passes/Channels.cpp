@@ -11,6 +11,17 @@ using namespace mlir;
 
 namespace chimera {
 
+LogicalResult verifyAwaited(Operation &op) {
+  LogicalResult result = success();
+  for (Value transfer : op.getResults())
+    if (isa<SendingType, ArrivingType>(transfer.getType()) &&
+        !transfer.hasOneUse())
+      result =
+          op.emitOpError("expected its transfer to be waited for once, got ")
+          << llvm::range_size(transfer.getUses()) << " uses";
+  return result;
+}
+
 void Channels::note(Operation &op, uint32_t worker) {
   if (auto group = dyn_cast<GroupOp>(op))
     for (Operation &post : group.getPosts().front().without_terminator())

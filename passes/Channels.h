@@ -15,6 +15,10 @@
 
 namespace chimera {
 
+/// Fails, with a diagnostic, where a transfer that `op` begins is not waited
+/// for once.
+mlir::LogicalResult verifyAwaited(mlir::Operation &op);
+
 /// The posts of workers by channel, an ordered pair of a sender and a receiver:
 /// the k-th send meets the k-th receive.
 class Channels {

@@ -178,6 +178,9 @@ struct ChooseWindow : impl::ChooseWindowPassBase<ChooseWindow> {
     if (workers.empty())
       return pipeline.emitOpError(
           "expected workers: run chimera-project first");
+    for (WorkerOp worker : workers)
+      if (failed(requireProjected(worker)))
+        return failure();
     if (messages == program::MessageModel::StreamPerDevice ||
         messages == program::MessageModel::StreamPerPair) {
       if (pipeline.getReceiveWindow())

@@ -121,7 +121,8 @@ public:
           .Case([&](AllReduceOp reduce) { verifyLosses(reduce); })
           .Case([&](OptimizerStepOp update) { verifyUpdate(update); })
           .Case([&](YieldOp yield) { verifyYield(yield); });
-    if (!reduction && isa<StepOp>(op) && ++found <= kMost)
+    // A prologue ends before the losses of a step are all there.
+    if (!reduction && !isa<PrologueOp>(op) && ++found <= kMost)
       op.emitOpError("expected an all-reduce of the losses, got none");
   }
 
@@ -265,12 +266,16 @@ private:
     if (reduction && ++found <= kMost)
       refuseSecond(reduce, reduction, "one all-reduce of the losses");
     reduction = reduce;
-    size_t count = reduce.getSummands().size();
+    if (reduce.getStage() + 1 != stages && ++found <= kMost)
+      reduce.emitOpError("expected the losses of stage ")
+          << stages - 1 << ", the last, got those of stage "
+          << reduce.getStage();
+    size_t count = reduce.getContributions().size();
     if (count != pipelines.size() && ++found <= kMost)
       reduce.emitOpError("expected the losses of ")
           << pipelines.size() << " micro-batches, got " << count;
     for (size_t m = 0; m < std::min(count, pipelines.size()); ++m)
-      expect(reduce, reduce.getSummands()[m],
+      expect(reduce, reduce.getContributions()[m],
              {Role::Loss, static_cast<uint32_t>(pipelines[m]), stages - 1,
               static_cast<uint32_t>(m)});
   }

@@ -188,10 +188,11 @@ def ChooseWindowPass : ChimeraPass<"chimera-choose-window"> {
 }
 
 def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
-  let summary = "Post receives in windows, or group what crosses";
+  let summary = "Of a chimera.worker (chimera-place-messages: of all): post receives in windows, or group what crosses";
   let description = [{
     projected → projected. On each channel the worker has at most as many receives
-    outstanding as its `window` says (1 where it has none): the first are posted
+    outstanding as its `window` says (1 where it has none), which then goes: the
+    first are posted
     where the section begins, each other right behind the wait for the message a
     window before it. A channel whose messages overtake each other gets as large a
     window as that needs. The order of a channel is kept. Waits for receives stay
@@ -214,7 +215,7 @@ def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
 }
 
 def AllocatePass : WorkerPass<"chimera-allocate-worker"> {
-  let summary = "Give every value a place in memory";
+  let summary = "Of a chimera.worker (chimera-allocate: of all): give every value a place in memory";
   let description = [{
     projected → allocated. Gives each value the first gap of the worker's arena
     that it fits while it lives; values of one type in one place share a buffer.

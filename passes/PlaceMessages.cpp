@@ -7,6 +7,7 @@
 
 #include "passes/Passes.h"
 #include "passes/Posts.h"
+#include "passes/Workers.h"
 
 using namespace mlir;
 
@@ -22,13 +23,16 @@ struct PlaceMessages : impl::PlaceMessagesPassBase<PlaceMessages> {
 
   void runOnOperation() override {
     WorkerOp worker = getOperation();
+    const auto window =
+        static_cast<int32_t>(worker.getReceiveWindow().value_or(1));
+    worker.removeReceiveWindowAttr();
+    if (failed(requireProjected(worker)))
+      return signalPassFailure();
     if (messages == program::MessageModel::StreamPerDevice)
       groupUpToReceives(worker);
     else if (messages == program::MessageModel::StreamPerPair)
       groupCrossings(worker);
-    else if (failed(postInWindow(
-                 worker, static_cast<int32_t>(
-                             worker.getReceiveWindow().value_or(1)))))
+    else if (failed(postInWindow(worker, window)))
       signalPassFailure();
   }
 };

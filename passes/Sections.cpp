@@ -130,7 +130,9 @@ private:
       auto copy = version.getDefiningOp<CopyOp>();
       if (version == replicas[s].weights.back()
               ? version != weights
-              : !copy || copy.getWeights() != weights)
+              : !copy || copy.getWeights() != weights ||
+                    copy.getPipeline() != 0 ||
+                    static_cast<int32_t>(copy.getStage()) != s)
         report(block.getParentOp(),
                "expected it to yield copies of the weights of stage ")
             << s << " and then these weights";
@@ -229,7 +231,7 @@ private:
 
   static bool takesGradientOf(Value gradient, uint32_t s, uint32_t m) {
     if (auto reduce = gradient.getDefiningOp<AllReduceOp>())
-      gradient = reduce.getSummands().front();
+      gradient = reduce.getContributions().front();
     if (auto join = gradient.getDefiningOp<JoinOp>())
       gradient = join.getPieces().front();
     if (auto start = dyn_cast_or_null<AllReduceStartOp>(transferOf(gradient)))

@@ -48,11 +48,7 @@ private:
     }
     uint32_t worker = *placed.getWorker();
     visitOperands(op, worker);
-    for (Value result : op.getResults())
-      if (isa<SendingType, ArrivingType>(result.getType()) &&
-          !result.hasOneUse())
-        report(&op, "expected its transfer to be waited for once, got ")
-            << llvm::range_size(result.getUses()) << " uses";
+    failed |= mlir::failed(verifyAwaited(op));
     channels.note(op, worker);
     if (auto group = dyn_cast<GroupOp>(op))
       for (Operation &inner : group.getPosts().front().without_terminator())

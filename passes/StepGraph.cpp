@@ -82,7 +82,7 @@ private:
       return reduce.emitOpError("expected width ")
              << width << ", the pipeline's data_parallel, "
              << "got " << reduce.getWidth();
-    if (isa<LossType>(reduce.getSummands().front().getType()))
+    if (isa<LossType>(reduce.getContributions().front().getType()))
       return success();
     bool ofTied = reduce.getTied().has_value();
     if (ofTied && (!tied || reduce.getStage() != 0 ||
@@ -91,15 +91,15 @@ private:
                                 "tied model, got stages ")
              << reduce.getStage() << " and " << *reduce.getTied();
     size_t each = ofTied ? 2 : 1;
-    if (reduce.getSummands().size() != each * layout.directions.size())
+    if (reduce.getContributions().size() != each * layout.directions.size())
       return reduce.emitOpError("expected ")
-             << (ofTied ? "two summands" : "a summand") << " of each of "
-             << layout.directions.size() << " pipelines, got "
-             << reduce.getSummands().size();
-    for (auto [i, summand] : llvm::enumerate(reduce.getSummands())) {
+             << (ofTied ? "two contributions" : "a contribution")
+             << " of each of " << layout.directions.size() << " pipelines, got "
+             << reduce.getContributions().size();
+    for (auto [i, contribution] : llvm::enumerate(reduce.getContributions())) {
       uint32_t p = i / each, s = reduce.getStageOf(i);
-      if (!isSummandOf(summand, p, s, ofTied))
-        return reduce.emitOpError("expected summand ")
+      if (!isContributionOf(contribution, p, s, ofTied))
+        return reduce.emitOpError("expected contribution ")
                << i << " to be the whole sum of pipeline " << p << ", stage "
                << s
                << (ofTied         ? ", of its tied parameters"
@@ -136,8 +136,8 @@ private:
   /// True if `value` is what of the whole sum of a replica an all-reduce takes:
   /// where it has tied parameters theirs or, if not `ofTied`, that of the
   /// others; else all of it.
-  bool isSummandOf(Value value, uint32_t pipeline, uint32_t stage,
-                   bool ofTied) const {
+  bool isContributionOf(Value value, uint32_t pipeline, uint32_t stage,
+                        bool ofTied) const {
     std::optional<unsigned> piece = tiedPiece(stage);
     if (!piece)
       return isSumOf(value, pipeline, stage);
@@ -159,7 +159,7 @@ private:
     if (isReduced && !reduce)
       return update.emitOpError("expected a reduced gradient, got that of one "
                                 "replica");
-    bool own = isSummandOf(sum, p, s, ofTied);
+    bool own = isContributionOf(sum, p, s, ofTied);
     if (reduce) {
       unsigned index = cast<OpResult>(sum).getResultNumber();
       own = reduce.getTied().has_value() == ofTied &&

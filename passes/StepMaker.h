@@ -49,8 +49,9 @@ public:
                        mlir::Value stash, mlir::Value gradient,
                        mlir::Value weights, mlir::Value &sum);
   mlir::Value copy(uint32_t p, uint32_t s, mlir::Value weights);
-  /// The sums over all copies, or what is given where there is but one summand.
-  /// With `tied` the gradients are of stage `s` and of that one in turn.
+  /// The sums over all copies, or what is given where there is but one
+  /// contribution. With `tied` the gradients are of stage `s` and of that one
+  /// in turn.
   llvm::SmallVector<mlir::Value>
   reduce(uint32_t s, llvm::ArrayRef<mlir::Value> gradients,
          std::optional<uint32_t> tied = std::nullopt);

@@ -42,11 +42,12 @@ struct Reduction {
   Operation *last; ///< of the actions of all parts
 };
 
-/// The action that makes `summand`, or what it is a piece of; null if none.
-ActionOp makerOf(Value summand) {
-  if (auto split = summand.getDefiningOp<SplitOp>())
-    summand = split.getGradient();
-  return summand.getDefiningOp<ActionOp>();
+/// The action that makes `contribution`, or what it is a piece of; null if
+/// none.
+ActionOp makerOf(Value contribution) {
+  if (auto split = contribution.getDefiningOp<SplitOp>())
+    contribution = split.getGradient();
+  return contribution.getDefiningOp<ActionOp>();
 }
 
 /// The order of the actions whose results all-reduces sum, as far as it takes
@@ -58,8 +59,8 @@ public:
     DenseMap<Operation *, SmallVector<unsigned, 2>> reducesOf;
     std::set<std::pair<unsigned, std::optional<uint32_t>>> missing;
     for (unsigned index = 0; index < reduces.size(); ++index)
-      for (Value summand : AllReduceOp(reduces[index]).getSummands())
-        if (ActionOp action = makerOf(summand)) {
+      for (Value contribution : AllReduceOp(reduces[index]).getContributions())
+        if (ActionOp action = makerOf(contribution)) {
           reducesOf[action].push_back(index);
           missing.insert({index, action.getWorker()});
         }
@@ -91,18 +92,20 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
     return reduce.emitOpError("expected no use of the sum of the losses");
   Reduction result{reduce, {}, {}, {}, nullptr};
   DenseMap<uint32_t, size_t> partOf; // of each worker
-  for (auto [index, summand] : llvm::enumerate(reduce.getSummands())) {
-    ActionOp action = makerOf(summand);
+  for (auto [index, contribution] :
+       llvm::enumerate(reduce.getContributions())) {
+    ActionOp action = makerOf(contribution);
     if (!action || !action.getWorker())
-      return reduce.emitOpError("expected summands made by actions that name "
-                                "their worker: run chimera-schedule first");
+      return reduce.emitOpError(
+          "expected contributions made by actions that name "
+          "their worker: run chimera-schedule first");
     uint32_t worker = *action.getWorker();
     result.workers.push_back(worker);
     // The losses of micro-batches that one forward covers are its results.
-    result.keys.push_back(reduce.sumsLosses()
-                              ? action.getMicroBatch() +
-                                    cast<OpResult>(summand).getResultNumber()
-                              : action.getPipeline());
+    result.keys.push_back(
+        reduce.sumsLosses() ? action.getMicroBatch() +
+                                  cast<OpResult>(contribution).getResultNumber()
+                            : action.getPipeline());
     auto [known, isNew] = partOf.try_emplace(worker, result.parts.size());
     if (isNew)
       result.parts.push_back(Part{worker, {}, nullptr, {}});
@@ -161,7 +164,7 @@ private:
     if (reduce.sumsLosses())
       return success();
     int64_t bytes =
-        cast<SizedType>(reduce.getSummands().front().getType()).getBytes();
+        cast<SizedType>(reduce.getContributions().front().getType()).getBytes();
     if (schedule::bucketsOf(bytes, bucketBytes).count <= kMost)
       return success();
     return reduce.emitOpError("expected at most ")
@@ -173,7 +176,7 @@ private:
   /// whole. Replicas of a stage on one worker share the whole sum.
   SmallVector<Type> bucketsOf(const Reduction &reduction) const {
     AllReduceOp reduce = reduction.op;
-    Type whole = reduce.getSummands().front().getType();
+    Type whole = reduce.getContributions().front().getType();
     auto sharesSum = [&](const Part &part) {
       return part.operands.size() > 1 && !reduce.getTied();
     };
@@ -208,8 +211,8 @@ private:
                  anchor);
       SmallVector<SmallVector<Value>> contributions(buckets.size());
       for (unsigned index : part.operands) {
-        bring(builder, reduce.getSummands()[index]);
-        SmallVector<Value> pieces = {reduce.getSummands()[index]};
+        bring(builder, reduce.getContributions()[index]);
+        SmallVector<Value> pieces = {reduce.getContributions()[index]};
         if (buckets.size() > 1)
           pieces =
               builder
@@ -348,8 +351,8 @@ private:
     if (own.size() == 1)
       return own.front();
     return builder.create<JoinOp>(
-        reduce.getLoc(), reduce.getSummands().front().getType(), own, pipeline,
-        stage, workerOf(builder, part), DenseI32ArrayAttr());
+        reduce.getLoc(), reduce.getContributions().front().getType(), own,
+        pipeline, stage, workerOf(builder, part), DenseI32ArrayAttr());
   }
 
   const AllReducePolicy policy;

@@ -139,29 +139,29 @@ private:
   /// Sums over all replicas. Later stages come first: their gradients are
   /// complete first.
   void reduce() {
-    SmallVector<Value *> summands;
+    SmallVector<Value *> contributions;
     for (uint32_t s = stages; s-- > 0;) {
       for (uint32_t p = 0; p < layout.directions.size(); ++p)
-        summands.push_back(&gradientOf(p, s).rest);
-      reduce(s, summands);
-      summands.clear();
+        contributions.push_back(&gradientOf(p, s).rest);
+      reduce(s, contributions);
+      contributions.clear();
     }
     if (!tied)
       return;
     for (uint32_t p = 0; p < layout.directions.size(); ++p)
       for (uint32_t s : {0u, stages - 1})
-        summands.push_back(&gradientOf(p, s).tied);
-    reduce(0, summands, stages - 1);
+        contributions.push_back(&gradientOf(p, s).tied);
+    reduce(0, contributions, stages - 1);
   }
 
-  void reduce(uint32_t s, ArrayRef<Value *> summands,
+  void reduce(uint32_t s, ArrayRef<Value *> contributions,
               std::optional<uint32_t> tiedStage = std::nullopt) {
     SmallVector<Value> values;
-    for (Value *summand : summands)
-      values.push_back(*summand);
-    for (auto [summand, sum] :
-         llvm::zip(summands, make.reduce(s, values, tiedStage)))
-      *summand = sum;
+    for (Value *contribution : contributions)
+      values.push_back(*contribution);
+    for (auto [contribution, sum] :
+         llvm::zip(contributions, make.reduce(s, values, tiedStage)))
+      *contribution = sum;
   }
 
   Value joined(uint32_t p, uint32_t s) {

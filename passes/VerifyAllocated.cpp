@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Buffers.h"
+#include "passes/Channels.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"
 #include "passes/Verifier.h"
@@ -42,7 +43,13 @@ public:
       holder.assign(types.size(), Value());
       for (BlockArgument argument : section->getArguments())
         write(worker, argument, argument.getType());
+      stashes = 0;
+      for (BlockArgument argument : section->getArguments())
+        if (isStash(argument.getType()))
+          stashes += cast<SizedType>(argument.getType()).getBytes();
       forEachInstruction(*section, [&](Operation *op) {
+        failed |= mlir::failed(verifyAwaited(*op));
+        countStashes(op);
         for (Value operand : op->getOperands())
           readOrAwait(op, operand);
         if (isa<SplitOp>(op))
@@ -55,10 +62,34 @@ public:
       });
       verifyYield(*section);
     }
+    if (std::optional<uint64_t> stated = worker.getStashBytes();
+        stated && *stated != mostStashes)
+      report(worker, "expected ")
+          << mostStashes << " bytes of stashes at a time, got " << *stated;
     return success(!failed);
   }
 
 private:
+  /// An input gradient frees the stash as it makes the weight stash: the larger
+  /// counts.
+  void countStashes(Operation *op) {
+    auto bytesOf = [](Value value) -> uint64_t {
+      return isStash(value.getType())
+                 ? cast<SizedType>(value.getType()).getBytes()
+                 : 0;
+    };
+    uint64_t taken = 0, made = 0, kept = 0;
+    for (Value operand : op->getOperands())
+      taken += bytesOf(operand);
+    for (Value result : op->getResults()) {
+      made += bytesOf(result);
+      kept += result.use_empty() ? 0 : bytesOf(result);
+    }
+    mostStashes =
+        std::max(mostStashes, stashes + std::max(made, taken) - taken);
+    stashes += kept - taken;
+  }
+
   InFlightDiagnostic report(Operation *op, const Twine &message) {
     failed = true;
     return op->emitOpError(message);
@@ -184,6 +215,8 @@ private:
   }
 
   WorkerOp worker;
+  /// Bytes of stashes, now and at most.
+  uint64_t stashes = 0, mostStashes = 0;
   SmallVector<Type> types;
   /// Where each buffer begins, -1 for a stash.
   SmallVector<int64_t> offsets;

@@ -66,6 +66,8 @@ LogicalResult verify(PipelineOp pipeline) {
         if (auto placed = dyn_cast<PlacedOp>(op); placed && placed.getWorker())
           result = op.emitOpError("expected no worker on an op that is inside "
                                   "one");
+        if (failed(verifyAwaited(op)))
+          result = failure();
         channels.note(op, worker.getIndex());
       }
     if (failed(channels.verify()))

@@ -19,6 +19,20 @@ namespace chimera {
 
 namespace {
 
+/// With a flush all-reduces stand behind all actions, where chimera-synchronise
+/// looks for them.
+LogicalResult verifyFlush(Block &step) {
+  AllReduceOp reduce;
+  for (Operation &op : step) {
+    if (isa<ActionOp>(op) && reduce)
+      return reduce.emitOpError("expected an all-reduce behind all actions of "
+                                "the step");
+    if (auto found = dyn_cast<AllReduceOp>(op); found && !reduce)
+      reduce = found;
+  }
+  return success();
+}
+
 LogicalResult verify(PipelineOp pipeline) {
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
   if (failed(of))
@@ -29,7 +43,10 @@ LogicalResult verify(PipelineOp pipeline) {
   LogicalResult graph = verifyStepGraph(pipeline, of->problem, *sections);
   LogicalResult order =
       reportOnActions(*sections, schedule::verify(of->problem, of->schedule));
-  return success(succeeded(graph) && succeeded(order));
+  LogicalResult flush = success();
+  if (!stepsOverlap(*sections))
+    flush = verifyFlush(sections->front().getBody().front());
+  return success(succeeded(graph) && succeeded(order) && succeeded(flush));
 }
 
 struct VerifyScheduled

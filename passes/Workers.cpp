@@ -21,6 +21,13 @@ SmallVector<WorkerOp> workersOf(PipelineOp pipeline) {
   return workers;
 }
 
+LogicalResult requireProjected(WorkerOp worker) {
+  if (worker.getArguments())
+    return worker.emitOpError("expected a worker without buffers, as "
+                              "chimera-project makes it");
+  return success();
+}
+
 LogicalResult forEachWorker(MLIRContext *context, size_t workers,
                             function_ref<LogicalResult(size_t)> work) {
   ParallelDiagnosticHandler diagnostics(context);

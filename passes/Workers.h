@@ -15,6 +15,9 @@ namespace chimera {
 /// The workers of a projected pipeline, in the order of the block.
 llvm::SmallVector<WorkerOp> workersOf(PipelineOp pipeline);
 
+/// Fails, with a diagnostic, where the worker has been allocated.
+mlir::LogicalResult requireProjected(WorkerOp worker);
+
 /// Calls `work` with each index below `workers`, on several threads where the
 /// context allows it: workers share no value. Diagnostics come in the order of
 /// the indices. Fails if any of them does.

@@ -46,7 +46,7 @@ public:
       case Kind::Forward:
         passing = size.passing * action.microBatches;
         if (inPieces) {
-          forward(action, bytes, activations);
+          passing -= forward(action, bytes, activations);
         } else {
           bytes += size.stash * action.microBatches;
           activations += action.microBatches;
@@ -110,7 +110,9 @@ private:
   }
 
   /// Every piece of a forward: its stash, or its input until it is recomputed.
-  void forward(const Action &action, int64_t &bytes, int32_t &activations) {
+  /// Returns the bytes of those inputs, which the forward reads in place.
+  int64_t forward(const Action &action, int64_t &bytes, int32_t &activations) {
+    int64_t inputs = 0;
     Sizes size = sizesOf(action.stage);
     Action each = action;
     each.microBatches = 1;
@@ -120,9 +122,12 @@ private:
       for (int32_t part = 0; part < each.parts; ++part) {
         each.part = static_cast<uint8_t>(part);
         bool again = recomputed[keyOf(each) * parts + part];
-        bytes += piece(each, again ? size.input : size.stash);
+        int64_t held = piece(each, again ? size.input : size.stash);
+        bytes += held;
+        inputs += again ? held : 0;
         activations += again ? 0 : holdsOneMore(each);
       }
+    return inputs;
   }
 
   /// 1 where `action` brings the first piece of its micro-batch.

@@ -24,8 +24,8 @@
 //   the stash from the start of the recompute;
 // - while an action runs, what it reads from and gives to the stages before and
 //   after: a boundary for each that exists, its share for a part, as many as
-//   there are micro-batches for a forward over several; none in a weight
-//   gradient or a recompute.
+//   there are micro-batches for a forward over several, what stays for a
+//   recompute counted once; none in a weight gradient or a recompute.
 //
 // Messages that wait to be read are not counted: how many there are depends on
 // the transport. As a worker runs one action at a time, what it holds follows

@@ -400,13 +400,13 @@ chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
 
 // -----
 
-// expected-error@below {{expected at least one summand}}
+// expected-error@below {{expected at least one contribution}}
 chimera.all_reduce stage 0 width 1 () : () -> ()
 
 // -----
 
 %g, %h = "values"() : () -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<2>)
-// expected-error@below {{expected summands of one type}}
+// expected-error@below {{expected contributions of one type}}
 %0:2 = chimera.all_reduce stage 0 width 1 (%g, %h) :
     (!chimera.weight_gradient<1>, !chimera.weight_gradient<2>) ->
     (!chimera.weight_gradient<1>, !chimera.weight_gradient<2>)

@@ -118,5 +118,5 @@
 
 // -----
 
-// expected-error@below {{expected a positive size, got weight_stash -1}}
+// expected-error@below {{expected a size of at least 0, got weight_stash -1}}
 "t"() {t = #chimera.bytes<weights = 1, optimizer = 1, stash = 1, boundary = 1, weight_stash = -1>} : () -> ()

@@ -14,4 +14,21 @@
 // RUN: not chimera-opt %t.allocated --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=CAP
 // CAP: error: 'chimera.pipeline' op expected workers of at most 600 bytes (memory_cap), got 640 on worker 1: an arena of 576 and stashes of 64
 // RUN: sed 's/memory_cap(600)/memory_cap(640)/' %t.allocated | chimera-opt --chimera-check-memory -o /dev/null
+//
+// What has been allocated is not placed and allocated again.
+// RUN: not chimera-opt %t.allocated --chimera-place-messages 2>&1 | FileCheck %s --check-prefix=AGAIN
+// RUN: not chimera-opt %t.allocated --chimera-allocate 2>&1 | FileCheck %s --check-prefix=AGAIN
+// RUN: not chimera-opt %t.allocated --pass-pipeline='builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages)))' 2>&1 | FileCheck %s --check-prefix=AGAIN
+// AGAIN: error: 'chimera.worker' op expected a worker without buffers, as chimera-project makes it
+//
+// Pipelines of passes run on modules.
+// RUN: not chimera-opt %t --pass-pipeline='builtin.module(chimera.pipeline(chimera-allocate))' 2>&1 | FileCheck %s --check-prefix=NESTED
+// RUN: not chimera-opt %t --pass-pipeline='builtin.module(chimera.pipeline(chimera-place-messages))' 2>&1 | FileCheck %s --check-prefix=NESTED
+// NESTED: --chimera-{{allocate|place-messages}} runs on a module, not inside a chimera.pipeline
+//
+// Stashes that are stated are verified.
+// RUN: sed 's/stashes 128/stashes 64/' %t.allocated | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=STASHES
+// STASHES: error: 'chimera.worker' op expected 128 bytes of stashes at a time, got 64
+// RUN: sed '/chimera.wait .* : !chimera.sending/d' %t.allocated | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=WAIT
+// WAIT: error: 'chimera.post_send' op expected its transfer to be waited for once, got 0 uses
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") memory_cap(1024)

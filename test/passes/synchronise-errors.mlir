@@ -9,7 +9,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %g = "gradient"() : () -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
+    // expected-error@below {{expected contributions made by actions that name their worker: run chimera-schedule first}}
     %r = chimera.all_reduce stage 0 width 1 (%g) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield
   }
@@ -23,7 +23,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
     %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%s, %w, %g) :
         (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
+    // expected-error@below {{expected contributions made by actions that name their worker: run chimera-schedule first}}
     %r = chimera.all_reduce stage 0 width 1 (%h) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield
   }
@@ -38,7 +38,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     %h = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 on 0 (%s, %w, %g) :
         (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %r = chimera.all_reduce stage 0 width 1 (%h) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected summands made by actions that name their worker: run chimera-schedule first}}
+    // expected-error@below {{expected contributions made by actions that name their worker: run chimera-schedule first}}
     %q = chimera.all_reduce stage 0 width 1 (%r) : (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     chimera.yield
   }

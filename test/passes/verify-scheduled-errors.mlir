@@ -167,6 +167,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
+    // expected-error@below {{expected the losses of stage 1, the last, got those of stage 0}}
     // expected-error@below {{expected the loss of pipeline 0, stage 1, micro-batch 0, got the loss of pipeline 0, stage 0, micro-batch 0}}
     %losses = chimera.all_reduce stage 0 width 1 (%e) :
         (!chimera.loss<1>) -> !chimera.loss<1>
@@ -248,7 +249,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     // expected-error@below {{expected a use of its sum}}
     %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected a summand of each of 2 pipelines, got 1}}
+    // expected-error@below {{expected a contribution of each of 2 pipelines, got 1}}
     %r:1 = chimera.all_reduce stage 0 width 1 (%g) :
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
@@ -286,7 +287,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     // expected-error@below {{expected a use of its sum}}
     %g1 = chimera.backward pipeline 1 stage 0 micro_batch 1 on 0 (%s1, %e1, %v) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected summand 1 to be the whole sum of pipeline 1, stage 0}}
+    // expected-error@below {{expected contribution 1 to be the whole sum of pipeline 1, stage 0}}
     %r:2 = chimera.all_reduce stage 0 width 1 (%g, %g) :
         (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :
@@ -322,7 +323,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
     // expected-error@below {{expected a use of its sum}}
     %g1 = chimera.backward pipeline 0 stage 0 micro_batch 1 on 0 (%s1, %e1, %w, %g) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected summand 0 to be the whole sum of pipeline 0, stage 0}}
+    // expected-error@below {{expected contribution 0 to be the whole sum of pipeline 0, stage 0}}
     %r:1 = chimera.all_reduce stage 0 width 2 (%g) :
         (!chimera.weight_gradient<1>) -> (!chimera.weight_gradient<1>)
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %r#0) :

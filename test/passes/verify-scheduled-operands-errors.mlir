@@ -109,3 +109,15 @@
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MADE
 // MADE: error: 'chimera.forward' op expected the tokens of
 // MADE: note: this is made for pipeline 0 stage 0 micro_batch 1
+
+// Losses are summed in every step that ends, over all copies, behind all actions.
+// RUN: echo 'chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream")' | chimera-opt --chimera-to-scheduled -o %t
+// RUN: sed '/chimera.epilogue/,${/all_reduce stage 2/d}' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=EPILOGUE
+// EPILOGUE: error: 'chimera.epilogue' op expected an all-reduce of the losses, got none
+// RUN: sed 's/all_reduce stage 2/all_reduce stage 1/' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LAST
+// LAST: error: 'chimera.all_reduce' op expected the losses of stage 2, the last, got those of stage 1
+// RUN: sed 's/copy pipeline 0 stage 0/copy pipeline 0 stage 1/' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=COPIES
+// COPIES: error: 'chimera.prologue' op expected it to yield copies of the weights of stage 0 and then these weights
+// RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe")' | chimera-opt --chimera-to-scheduled -o %t
+// RUN: tac %t | sed -e '/all_reduce/{h;d}' -e '/backward pipeline 0 stage 0 micro_batch 1/G' | tac | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=BEHIND
+// BEHIND: error: 'chimera.all_reduce' op expected an all-reduce behind all actions of the step

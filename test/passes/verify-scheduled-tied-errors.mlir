@@ -3,8 +3,8 @@
 // RUN: chimera-opt %s --chimera-to-scheduled -o %t
 // RUN: chimera-opt %t --chimera-verify-scheduled -o /dev/null
 
-// RUN: sed 's/tied 1 width 1(\(%[0-9]*#0\), \(%[0-9]*#1\))/tied 1 width 1(\2, \1)/' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SUMMAND
-// SUMMAND: expected summand 0 to be the whole sum of pipeline 0, stage 0, of its tied parameters
+// RUN: sed 's/tied 1 width 1(\(%[0-9]*#0\), \(%[0-9]*#1\))/tied 1 width 1(\2, \1)/' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=CONTRIBUTION
+// CONTRIBUTION: expected contribution 0 to be the whole sum of pipeline 0, stage 0, of its tied parameters
 
 // RUN: sed '/chimera.join pipeline 0 stage 0/s/#0, /#1, /' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: expected the gradient of pipeline 0, stage 0
