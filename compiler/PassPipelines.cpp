@@ -131,14 +131,14 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   }
 }
 
-/// A pipeline runs on modules.
+/// True if passes are added that run on a module, not on what is inside one.
 static bool isOnModules(const OpPassManager &manager) {
   std::optional<StringRef> name = manager.getOpName();
   return !name || *name == ModuleOp::getOperationName();
 }
 
-/// Registers a pipeline with its options, where some are given that there are
-/// not, and where it is nested in another op than a module says so.
+/// Registers a pipeline for modules. Inside another op it is refused, and so is
+/// an option that it does not have.
 template <typename Options>
 static void
 registerPipeline(const Twine &name, const Twine &summary,
@@ -176,7 +176,7 @@ static void registerPipeline(const Twine &name, const Twine &summary,
       });
 }
 
-/// As the passes have it that place messages.
+/// The option of the passes that place messages.
 struct MessagesOption : PassPipelineOptions<MessagesOption> {
   Option<program::MessageModel> messages{
       *this, "messages",
@@ -196,7 +196,7 @@ void registerPipelines() {
                                      /*checked=*/true);
                      });
 
-  // As one works by hand.
+  // For those who run the phases one by one.
   registerPipeline<MessagesOption>(
       "chimera-place-messages",
       "Choose a window and post receives in it, or group what crosses",

@@ -16,8 +16,8 @@
 namespace chimera {
 
 /// Adds the passes that take a module from one phase to a later one. With
-/// `checked`, the verifier of each boundary runs. Messages are
-/// placed so that they cannot wait for each other in a cycle under `messages`.
+/// `checked`, the verifier of each boundary runs. Messages are placed so that
+/// they cannot wait for each other in a cycle under `messages`.
 void buildPipeline(
     mlir::OpPassManager &manager, Phase from, Phase to, bool checked,
     program::MessageModel messages = program::MessageModel::Rendezvous);

@@ -93,7 +93,7 @@ def Chimera_Data : AnyTypeOf<[Chimera_Tokens, Chimera_Labels],
 def Chimera_Message : AnyTypeOf<[Chimera_Activation, Chimera_Gradient],
                                 "an activation or a gradient">;
 def Chimera_Contribution : AnyTypeOf<[Chimera_WeightGradient, Chimera_Loss],
-                                "a weight gradient or a loss">;
+                                     "a weight gradient or a loss">;
 def Chimera_Transfer : AnyTypeOf<[Chimera_Sending, Chimera_Arriving],
                                  "a transfer in flight">;
 

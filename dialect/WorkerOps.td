@@ -19,14 +19,15 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     connect workers. `holds` lists the (pipeline, stage) replicas that it keeps,
     pair by pair; the block's arguments are their weights and optimizer states.
 
-    `window` is how many receives of a channel it has outstanding where no
-    message overtakes another.
+    `window`, of which `place-messages` makes use and which then goes, is how
+    many receives of a channel the worker may have outstanding; 1 unless given.
 
     After `allocate` the block begins with the worker's buffers, the op states
     `arguments`, the buffer of each block argument, and what the worker needs:
     the arena of all buffers, the most bytes of stashes at a time, the peak of
-    live bytes and the instruction (counted from 0) that reaches it. A peak that is stated is verified with the program,
-    one that is left out is computed for it.
+    live bytes and the instruction (counted from 0) that reaches it. A peak that
+    is stated is verified with the program, one that is left out is computed for
+    it.
 
     Where steps overlap the worker has a prologue and an epilogue around its
     step, as the pipeline had. Then the states are the prologue's arguments;
@@ -60,7 +61,8 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
   let assemblyFormat = [{
     $index `holds` $holds (`window` $receive_window^)?
     (`arguments` $arguments^)? (`handed_on` $handed_on^)?
-    (`arena` $arena_bytes^)? (`stashes` $stash_bytes^)? (`peak` $peak_bytes^ `at` $peak_instruction)?
+    (`arena` $arena_bytes^)? (`stashes` $stash_bytes^)?
+    (`peak` $peak_bytes^ `at` $peak_instruction)?
     attr-dict-with-keyword (`prologue` $prologue^ `step`)? $body
     (`epilogue` $epilogue^)?
   }];

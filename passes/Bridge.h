@@ -112,7 +112,7 @@ reportOnActions(llvm::ArrayRef<SectionOp> sections,
 /// programs hold. Requires a valid schedule.
 mlir::LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of);
 
-/// What errors of an order begin with that is not valid.
+/// How an error about an order that is not valid begins.
 inline constexpr char kInvalid[] = "expected a valid schedule: ";
 
 /// Fails, with a diagnostic, where the times are too large to add up or the

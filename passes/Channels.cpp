@@ -54,35 +54,30 @@ LogicalResult Channels::verify() const {
   LogicalResult result = success();
   for (const auto &[channel, posts] : channels) {
     const auto &[from, to] = channel;
-    const auto &[sends, receives] = posts;
-    bool differs = false;
-    for (auto [k, receive] : llvm::enumerate(receives)) {
-      if (k == sends.size())
-        break;
-      PostSendOp send = sends[k];
-      const bool isLate = isAwaitedBefore(send, receive);
-      if (agree(send, receive) && !isLate)
-        continue;
-      send.emitOpError(isLate ? "expected to stand before the wait of the "
-                                "receive that it meets"
-                              : "expected the receive that it meets to have "
-                                "its type and label")
-              .attachNote(receive->getLoc())
-          << "it meets this one on worker " << to;
-      differs = true;
-      break;
-    }
-    if (!differs && sends.size() > receives.size())
-      PostSendOp(sends[receives.size()])
-              .emitOpError("expected a receive on worker ")
-          << to << " that it meets, found none";
-    else if (!differs && receives.size() > sends.size())
-      PostReceiveOp(receives[sends.size()])
-              .emitOpError("expected a send on worker ")
-          << from << " that it meets, found none";
-    else if (!differs)
+    ArrayRef<PostSendOp> sends = posts.sends;
+    ArrayRef<PostReceiveOp> receives = posts.receives;
+    size_t k = 0, both = std::min(sends.size(), receives.size());
+    while (k < both && agree(sends[k], receives[k]) &&
+           !isAwaitedBefore(sends[k], receives[k]))
+      ++k;
+    if (k == sends.size() && k == receives.size())
       continue;
     result = failure();
+    if (k == sends.size())
+      PostReceiveOp(receives[k]).emitOpError("expected a send on worker ")
+          << from << " that it meets, found none";
+    else if (k == receives.size())
+      PostSendOp(sends[k]).emitOpError("expected a receive on worker ")
+          << to << " that it meets, found none";
+    else
+      PostSendOp(sends[k])
+              .emitOpError(agree(sends[k], receives[k])
+                               ? "expected to stand before the wait of the "
+                                 "receive that it meets"
+                               : "expected the receive that it meets to have "
+                                 "its type and label")
+              .attachNote(PostReceiveOp(receives[k]).getLoc())
+          << "it meets this one on worker " << to;
   }
   return result;
 }

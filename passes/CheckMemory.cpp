@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/Memory.h"
 #include "passes/Passes.h"
+#include "passes/Verifier.h"
 #include "passes/Workers.h"
 
 #include <algorithm>
@@ -25,41 +26,33 @@ uint64_t bytesOf(WorkerOp worker) {
   return *worker.getArenaBytes() + *worker.getStashBytes();
 }
 
-struct CheckMemory : impl::CheckMemoryPassBase<CheckMemory> {
-  void runOnOperation() override {
-    for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(check(pipeline)))
-        signalPassFailure();
-    markAllAnalysesPreserved();
-  }
+/// Refuses a pipeline with one line, whatever the number of workers that take
+/// more than its cap.
+LogicalResult check(PipelineOp pipeline) {
+  SmallVector<WorkerOp> workers = workersOf(pipeline);
+  if (workers.empty())
+    return pipeline.emitOpError("expected workers: run chimera-project first");
+  for (WorkerOp worker : workers)
+    if (!worker.getArenaBytes() || !worker.getStashBytes())
+      return worker.emitOpError(
+          "expected the bytes of its arena and stashes: run chimera-allocate "
+          "first");
+  std::optional<uint64_t> cap = pipeline.getMemoryCap();
+  auto exceeds = [&](WorkerOp worker) { return bytesOf(worker) > *cap; };
+  if (!cap || llvm::none_of(workers, exceeds))
+    return success();
+  WorkerOp most = *std::max_element(
+      workers.begin(), workers.end(),
+      [](WorkerOp a, WorkerOp b) { return bytesOf(a) < bytesOf(b); });
+  InFlightDiagnostic error =
+      pipeline.emitOpError("expected workers of at most ")
+      << *cap << " bytes (memory_cap), got " << bytesOf(most) << " on worker "
+      << most.getIndex() << ": an arena of " << *most.getArenaBytes()
+      << " and stashes of " << *most.getStashBytes();
+  return error << schedule::othersAbove(llvm::count_if(workers, exceeds) - 1);
+}
 
-  /// Refuses a pipeline with one line, whatever the number of workers that take
-  /// more than its cap.
-  static LogicalResult check(PipelineOp pipeline) {
-    SmallVector<WorkerOp> workers = workersOf(pipeline);
-    if (workers.empty())
-      return pipeline.emitOpError(
-          "expected workers: run chimera-project first");
-    for (WorkerOp worker : workers)
-      if (!worker.getArenaBytes() || !worker.getStashBytes())
-        return worker.emitOpError(
-            "expected the bytes of its arena and stashes: run chimera-allocate "
-            "first");
-    std::optional<uint64_t> cap = pipeline.getMemoryCap();
-    auto exceeds = [&](WorkerOp worker) { return bytesOf(worker) > *cap; };
-    if (!cap || llvm::none_of(workers, exceeds))
-      return success();
-    WorkerOp most = *std::max_element(
-        workers.begin(), workers.end(),
-        [](WorkerOp a, WorkerOp b) { return bytesOf(a) < bytesOf(b); });
-    InFlightDiagnostic error =
-        pipeline.emitOpError("expected workers of at most ")
-        << *cap << " bytes (memory_cap), got " << bytesOf(most) << " on worker "
-        << most.getIndex() << ": an arena of " << *most.getArenaBytes()
-        << " and stashes of " << *most.getStashBytes();
-    return error << schedule::othersAbove(llvm::count_if(workers, exceeds) - 1);
-  }
-};
+struct CheckMemory : Verifier<impl::CheckMemoryPassBase<CheckMemory>, check> {};
 
 } // namespace
 } // namespace chimera

@@ -29,6 +29,15 @@ LogicalResult requireOrders(PipelineOp pipeline) {
                               "chimera-partition first");
 }
 
+LogicalResult requirePartitioned(PipelineOp pipeline) {
+  if (!pipeline.getBody().empty())
+    for (Operation &op : pipeline.getBody().front())
+      if (isa<SectionOp, WorkerOp>(op))
+        return op.emitOpError("expected a partitioned pipeline, which has "
+                              "stages, directions and orders only");
+  return requireOrders(pipeline);
+}
+
 static InFlightDiagnostic errorAt(OrderOp line, size_t at) {
   return emitError(line.placeOf(at))
          << "'" << OrderOp::getOperationName() << "' op ";

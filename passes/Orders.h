@@ -23,6 +23,9 @@ bool hasOrders(PipelineOp pipeline);
 /// Fails, with a diagnostic, where the pipeline has none.
 mlir::LogicalResult requireOrders(PipelineOp pipeline);
 
+/// The same, and where it has a step or workers already.
+mlir::LogicalResult requirePartitioned(PipelineOp pipeline);
+
 /// What the orders of a pipeline say.
 struct Orders {
   llvm::SmallVector<OrderOp> lines; ///< by worker

@@ -171,12 +171,13 @@ def ChooseWindowPass : ChimeraPass<"chimera-choose-window"> {
   let summary = "Choose how far ahead each worker posts receives";
   let description = [{
     projected → projected. Gives each worker its `window`, how many receives of a
-    channel it has outstanding, where that is more than one. Unless the pipeline states a `receive_window`, it
-    is the smallest with which the simulator, with the stages' costs and the
-    `link` of the pipeline, ends as soon as with any: 1 where messages take no
-    time on their way. Where the arena and stashes of workers would take more than
-    their `memory_cap`, tried by the two passes that follow on copies of them, it
-    is the same among those that fit, and 1 if none does.
+    channel it may have outstanding, where that is more than one. It is the
+    `receive_window` that the pipeline states or else the smallest with which the
+    simulator, with the stages' costs and the `link` of the pipeline, ends as soon
+    as with any: 1 where messages take no time on their way. Where there is a
+    `memory_cap`, copies of the workers are placed and allocated with one window
+    after another, and it is the smallest of the fastest among those with which
+    all workers fit, or 1 if there is none.
 
     For `stream-per-pair` and `stream-per-device`, under which messages of both
     directions take effect one after another, there is no window.
@@ -188,19 +189,18 @@ def ChooseWindowPass : ChimeraPass<"chimera-choose-window"> {
 }
 
 def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
-  let summary = "Of a chimera.worker (chimera-place-messages: of all): post receives in windows, or group what crosses";
+  let summary = "Post receives in windows, or group what crosses, on one worker (chimera-place-messages: on all)";
   let description = [{
     projected → projected. On each channel the worker has at most as many receives
-    outstanding as its `window` says (1 where it has none), which then goes: the
-    first are posted
+    outstanding as its `window` says, 1 where it has none: the first are posted
     where the section begins, each other right behind the wait for the message a
-    window before it. A channel whose messages overtake each other gets as large a
-    window as that needs. The order of a channel is kept. Waits for receives stay
-    right before the action that needs them. Those for sends stay behind the
-    action that uses what was sent, in the global order, and move behind the next
-    action of their own worker where they stand before it, so that a message is
-    not waited for at once. Whatever the window, the global order so remains a
-    legal run with rendezvous sends.
+    window before it. The pass removes the `window`. A channel whose messages
+    overtake each other gets as large a window as that needs. The order of a
+    channel is kept. Waits for receives stay right before the action that needs
+    them. Those for sends stay behind the action that uses what was sent, in the
+    global order, and move behind the next action of their own worker where they
+    stand before it, so that a message is not waited for at once. Whatever the
+    window, the global order so remains a legal run with rendezvous sends.
 
     For `stream-per-pair` and `stream-per-device` receives stay where they are,
     next to their sends in the global order. Of posts that stand side by side some
@@ -209,13 +209,13 @@ def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
     behind them, whatever the workers.
 
     Fails, for other models of messages, where posts are in groups already or a
-    receive has not one wait in its section.
+    receive has not one wait in its section, and where the worker has buffers.
   }];
   let options = [messagesOption];
 }
 
 def AllocatePass : WorkerPass<"chimera-allocate-worker"> {
-  let summary = "Of a chimera.worker (chimera-allocate: of all): give every value a place in memory";
+  let summary = "Give every value a place in memory, on one worker (chimera-allocate: on all)";
   let description = [{
     projected → allocated. Gives each value the first gap of the worker's arena
     that it fits while it lives; values of one type in one place share a buffer.
@@ -230,7 +230,7 @@ def AllocatePass : WorkerPass<"chimera-allocate-worker"> {
     still read.
 
     Fails where a value would be updated in place while its old value is still
-    needed.
+    needed, and where the worker has buffers already.
   }];
 }
 

@@ -38,8 +38,8 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
     FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
     if (!chosen || failed(times) || failed(pipelines))
       return signalPassFailure();
-    FailureOr<std::vector<TimedSchedule>> timed =
-        timedSchedules(*pipelines, *times, [&](PipelineOp pipeline) -> auto & {
+    FailureOr<std::vector<TimedSchedule>> timed = timedSchedules(
+        *pipelines, *times, [&](PipelineOp pipeline) -> auto & {
           return getChildAnalysis<ScheduleAnalysis>(pipeline);
         });
     if (failed(timed))

@@ -25,8 +25,9 @@ const std::vector<schedule::Violation> &ScheduleAnalysis::violations() {
 
 const ScheduledProblem *ScheduleAnalysis::verified() {
   const ScheduledProblem *result = get();
-  return result && succeeded(report(pipeline, kInvalid, violations())) ? result
-                                                                       : nullptr;
+  return result && succeeded(report(pipeline, kInvalid, violations()))
+             ? result
+             : nullptr;
 }
 
 const schedule::Timing &ScheduleAnalysis::timing() {

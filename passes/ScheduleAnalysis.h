@@ -23,7 +23,8 @@ public:
   explicit ScheduleAnalysis(mlir::Operation *pipeline)
       : pipeline(mlir::cast<PipelineOp>(pipeline)) {}
 
-  /// As scheduledProblemOf has it; null where that fails, with its diagnostic.
+  /// As scheduledProblemOf has it; null where that fails, whose diagnostic
+  /// comes the first time.
   const ScheduledProblem *get();
 
   /// What the schedule library finds wrong with it. Requires get().

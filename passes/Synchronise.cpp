@@ -97,8 +97,8 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
     ActionOp action = makerOf(contribution);
     if (!action || !action.getWorker())
       return reduce.emitOpError(
-          "expected contributions made by actions that name "
-          "their worker: run chimera-schedule first");
+          "expected contributions made by actions that name their worker: run "
+          "chimera-schedule first");
     uint32_t worker = *action.getWorker();
     result.workers.push_back(worker);
     // The losses of micro-batches that one forward covers are its results.

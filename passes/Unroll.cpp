@@ -26,13 +26,8 @@ namespace {
 constexpr int64_t kBareTokenBytes = 64;
 
 LogicalResult unroll(PipelineOp pipeline, ScheduleAnalysis &analysis) {
-  if (!pipeline.getBody().empty())
-    for (Operation &op : pipeline.getBody().front())
-      if (isa<SectionOp, WorkerOp>(op))
-        return op.emitOpError("expected a partitioned pipeline, which has "
-                              "stages, directions and orders only");
   FailureOr<Layout> layout = layoutOf(pipeline);
-  if (failed(layout) || failed(requireOrders(pipeline)))
+  if (failed(layout) || failed(requirePartitioned(pipeline)))
     return failure();
   const ScheduledProblem *of = analysis.get();
   if (!of)

@@ -20,12 +20,7 @@ namespace chimera {
 namespace {
 
 LogicalResult verify(PipelineOp pipeline) {
-  if (!pipeline.getBody().empty())
-    for (Operation &op : pipeline.getBody().front())
-      if (!isa<StageOp, DirectionOp, OrderOp>(op))
-        return op.emitOpError("expected a partitioned pipeline, which has "
-                              "stages, directions and orders only");
-  if (failed(layoutOf(pipeline)) || failed(requireOrders(pipeline)))
+  if (failed(layoutOf(pipeline)) || failed(requirePartitioned(pipeline)))
     return failure();
   return LogicalResult(scheduledProblemOf(pipeline));
 }

@@ -21,8 +21,7 @@ namespace {
 struct WriteOrder : impl::WriteOrderPassBase<WriteOrder> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
-      if (failed(
-              write(pipeline, getChildAnalysis<ScheduleAnalysis>(pipeline))))
+      if (failed(write(pipeline, getChildAnalysis<ScheduleAnalysis>(pipeline))))
         return signalPassFailure();
   }
 

@@ -64,11 +64,12 @@ public:
         break;
       case Kind::Backward:
         passing = piece(action, size.passing);
-        release = piece(action, size.stash) + addToSum(action, bytes);
-        less = action.parts == 1 || --held[keyOf(action)] == 0;
-        break;
+        [[fallthrough]];
       case Kind::WeightGradient:
-        release = piece(action, size.weightStash) + addToSum(action, bytes);
+        release =
+            piece(action, action.kind == Kind::Backward ? size.stash
+                                                        : size.weightStash) +
+            addToSum(action, bytes);
         less = action.parts == 1 || --held[keyOf(action)] == 0;
         break;
       }

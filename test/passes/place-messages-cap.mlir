@@ -4,6 +4,12 @@
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s --check-prefix=TWO
 // RUN: sed '/^chimera/s|$| memory_cap(1024)|' %s | chimera-opt --chimera-to-allocated | FileCheck %s --check-prefix=TWO
 // TWO: chimera.worker 3 {{.*}} arena 960 stashes
+// The window stands on each worker until its messages are placed.
+// RUN: chimera-opt %s --chimera-to-projected --chimera-choose-window -o %t.chosen
+// RUN: FileCheck %s --check-prefix=CHOSEN < %t.chosen
+// CHOSEN-COUNT-4: chimera.worker {{.*}} window 2 {
+// RUN: chimera-opt %t.chosen --pass-pipeline='builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages)))' | FileCheck %s --check-prefix=PLACED --implicit-check-not="window 2"
+// PLACED: chimera.worker 0
 // RUN: sed '/^chimera/s|$| memory_cap(1023)|' %s | chimera-opt --chimera-to-allocated | FileCheck %s --check-prefix=ONE
 // RUN: sed '/^chimera/s|$| memory_cap(960)|' %s | chimera-opt --chimera-to-allocated | FileCheck %s --check-prefix=ONE
 // ONE: chimera.worker 3 {{.*}} arena 896 stashes

@@ -450,15 +450,6 @@ private:
              start.index, {}, {});
   }
 
-  /// Bytes of the lesser stash of an input gradient, 0 at another instruction.
-  static uint64_t replacedAt(const WorkerT &worker, uint32_t i) {
-    const Instruction &instruction = worker.instructions[i];
-    if (instruction.opcode() != Opcode::InputGradient)
-      return 0;
-    return std::min(worker.buffers[operandsOf(worker, instruction)[0]].bytes(),
-                    worker.buffers[resultsOf(worker, instruction)[0]].bytes());
-  }
-
   /// Sections and memory. Every buffer holds one value, so it is live from the
   /// first instruction that names it to the last, waits included; of the
   /// stashes of an input gradient the larger.
@@ -479,6 +470,14 @@ private:
       };
       std::ranges::for_each(operandsOf(worker, *named), touch);
       std::ranges::for_each(resultsOf(worker, *named), touch);
+      if (named->opcode() != Opcode::InputGradient)
+        continue;
+      uint32_t stash = operandsOf(worker, *named)[0];
+      uint32_t kept = resultsOf(worker, *named)[0];
+      if (worker.buffers[stash].bytes() <= worker.buffers[kept].bytes())
+        live[stash].last = i - 1;
+      else
+        live[kept].first = i + 1;
     }
     for (const State &state : worker.states)
       live[state.weights()] =
@@ -491,9 +490,8 @@ private:
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < worker.body_end; ++i) {
       bytes += born[i] - died[i];
-      const uint64_t now = bytes - replacedAt(worker, i);
-      if (now > worker.peak_bytes) {
-        worker.peak_bytes = now;
+      if (bytes > worker.peak_bytes) {
+        worker.peak_bytes = bytes;
         worker.peak_instruction = i;
       }
     }
