@@ -20,12 +20,11 @@ import copy
 import json
 import pathlib
 import sys
-import tempfile
 import types
 
-from exporting import PYTHON, ROOT, has
+from exporting import PYTHON, ROOT, check_each, has
 from grid import run
-from numerics import losses
+from numerics import Checks, losses
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONTEXT, SAMPLES, BATCHES, SEED, RATE = 32, 2, 4, 7, 0.25
@@ -176,13 +175,7 @@ def export(options, name, folder):
 
 
 def check(options, name, folder):
-    failed = 0
-
-    def say(good, line):
-        nonlocal failed
-        failed += not good
-        print(f"{'ok  ' if good else 'FAIL'} {name}: {line}", flush=True)
-
+    checks = Checks()
     full = ["--full"] if options.full else []
     run(options.python, __file__, "--make", name, "--folder", folder, *full)
     weights = folder / "model/model.safetensors"
@@ -220,13 +213,16 @@ def check(options, name, folder):
     for row in map(json.loads, rows.splitlines()):
         if row[0] == "loss":
             for ranks, mean in means.items():
-                say(abs(mean - row[1]) <= 1e-4 * row[1],
-                    f"loss of {ranks} ranks {mean:.6f}, transformers' {row[1]:.6f}")  # fmt: skip
+                checks.check(
+                    abs(mean - row[1]) <= 1e-4 * row[1],
+                    f"{name}: loss of {ranks} ranks {mean:.6f}, transformers' "
+                    f"{row[1]:.6f}",
+                )
         else:
             what, ranks, worst = row
             good = isinstance(worst, float) and worst <= 1e-4
-            say(good, f"{what} of {ranks} ranks differ by {worst}")
-    return failed
+            checks.check(good, f"{name}: {what} of {ranks} ranks differ by {worst}")
+    return checks.lines, checks.failed
 
 
 def main():
@@ -242,13 +238,11 @@ def main():
         return make(options.make, options.folder, options.full)
     if options.compare:
         return compare(options.compare, options.folder)
-    if not has(options.python, "torch", "transformers"):
-        return None
-    failed = 0
-    for name in ("gpt2", OWN, "llama", "bert"):
-        with tempfile.TemporaryDirectory() as folder:
-            failed += check(options, name, pathlib.Path(folder))
-    sys.exit(f"{failed} comparisons failed" if failed else 0)
+    if has(options.python, "torch", "transformers"):
+        check_each(
+            lambda folder, name: check(options, name, folder), ("gpt2", OWN, "llama", "bert")
+        )
+    return None
 
 
 if __name__ == "__main__":

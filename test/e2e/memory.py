@@ -3,18 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds the bytes that each rank has at its peak against those that the program
 states: stashes, whose tensors the allocator counts, to the byte, and all with the
-arena, which the runtime allocates whole, within 10 %. For every schedule, in all types,
+arena, which the runtime allocates whole, within 10 %. Under four schedules, in all types,
 with and without dropout, of the built-in GPT-2 and of exported models (with a Python
 that has torch); and that recomputation lowers what stashes take."""
 
 import argparse
 import json
 import pathlib
-import sys
-import tempfile
 
-from exporting import PYTHON, export, has
+from exporting import PYTHON, check_each, export, has
 from grid import run
+from numerics import Checks
 
 HALVING = '"chimera", {concatenation = "halving"}'
 DESCRIPTION = """
@@ -54,37 +53,66 @@ def stashes_of(worker):
     return most
 
 
-class Checks:
-    def __init__(self, options, folder):
-        self.options, self.folder, self.failed = options, folder, 0
+def measure(options, folder, name, description, *more):
+    """Compiles and runs a description. Returns the bytes of each rank's stashes at
+    most, a line for each rank, and how many differ from what the program states."""
+    source, program, log = (folder / f for f in ("d.mlir", "program", "log"))
+    source.write_text(description)
+    run(options.tools / "chimera-compile", source, "-o", program)
+    run(
+        options.tools / "chimera-run", program, "--data", options.data, "--steps", 2,
+        "--quiet", "--evaluate-batches", 0, "--log", log, *more,
+    )  # fmt: skip
+    ranks = json.loads(log.read_text().splitlines()[-1])["summary"]["ranks"]
+    dump = json.loads(run(options.tools / "chimera-translate", "--program-to-json", program))
+    checks = Checks()
+    for rank, worker in zip(ranks, dump["workers"], strict=True):
+        measured, stated = rank["stash_bytes"], stashes_of(worker)
+        ratio = (rank["arena_bytes"] + measured) / rank["stated_peak_bytes"]
+        # Of a micro-batch in halves each has the one number that it divides by.
+        few = 64 if "halving" in name else 0
+        checks.check(
+            0 <= measured - stated <= few < stated and 0.9 <= ratio <= 1.1,
+            f"{name} rank {rank['rank']}: {measured} bytes of stashes, stated "
+            f"{stated}; with the arena {ratio:.3f} of the stated peak",
+        )
+    return [rank["stash_bytes"] for rank in ranks], checks
 
-    def check(self, good, what):
-        self.failed += not good
-        print(f"{'ok  ' if good else 'FAIL'} {what}")
 
-    def measure(self, name, description, *more):
-        """The bytes of each rank's stashes at most."""
-        tools = self.options.tools
-        source, program, log = (self.folder / f for f in ("d.mlir", "program", "log"))
-        source.write_text(description)
-        run(tools / "chimera-compile", source, "-o", program)
-        run(
-            tools / "chimera-run", program, "--data", self.options.data, "--steps", "2",
-            "--quiet", "--evaluate-batches", "0", "--log", log, *more,
+def built_in(options, folder, schedule):
+    whole, lines, failed = None, [], 0
+    for dropout, more in OPTIONS:
+        stashes, checks = measure(
+            options, folder, f"{schedule} dropout {dropout} {more or 'whole'}",
+            DESCRIPTION.format(
+                model=GPT2.format(dropout=dropout), schedule=schedule, options=more
+            ),
         )  # fmt: skip
-        ranks = json.loads(log.read_text().splitlines()[-1])["summary"]["ranks"]
-        dump = json.loads(run(tools / "chimera-translate", "--program-to-json", program))
-        for rank, worker in zip(ranks, dump["workers"], strict=True):
-            measured, stated = rank["stash_bytes"], stashes_of(worker)
-            ratio = (rank["arena_bytes"] + measured) / rank["stated_peak_bytes"]
-            # Of a micro-batch in halves each has the one number that it divides by.
-            few = 64 if "halving" in name else 0
-            self.check(
-                0 <= measured - stated <= few < stated and 0.9 <= ratio <= 1.1,
-                f"{name} rank {rank['rank']}: {measured} bytes of stashes, stated "
-                f"{stated}; with the arena {ratio:.3f} of the stated peak",
+        whole = whole or stashes
+        if more == "recompute(all)":
+            # Whoever holds more than one stash must now hold fewer.
+            checks.check(
+                sum(stashes) < 0.6 * sum(whole)
+                and all(a <= b for a, b in zip(stashes, whole, strict=True)),
+                f"{schedule} recomputed: stashes {stashes} instead of {whole}",
             )
-        return [rank["stash_bytes"] for rank in ranks]
+        lines, failed = lines + checks.lines, failed + checks.failed
+    return lines, failed
+
+
+def exported(options, folder, model, arguments):
+    package, lines, failed = folder / "package", [], 0
+    export(options.python, package, model, f"{arguments} samples=4")
+    for more in ("", "split_backward"):
+        _, checks = measure(
+            options, folder, f"exported {model} {more or 'whole'}",
+            DESCRIPTION.format(
+                model=f'exported("{package}")', schedule='"1f1b"', options=more
+            ),
+            "--load", package / "values.safetensors",
+        )  # fmt: skip
+        lines, failed = lines + checks.lines, failed + checks.failed
+    return lines, failed
 
 
 def main():
@@ -93,38 +121,10 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--python", default=PYTHON)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        checks = Checks(options, pathlib.Path(name))
-        for schedule in SCHEDULES:
-            whole = None
-            for dropout, more in OPTIONS:
-                stashes = checks.measure(
-                    f"{schedule} dropout {dropout} {more or 'whole'}",
-                    DESCRIPTION.format(
-                        model=GPT2.format(dropout=dropout), schedule=schedule, options=more
-                    ),
-                )
-                whole = whole or stashes
-                if more == "recompute(all)":
-                    # Whoever holds more than one stash must now hold fewer.
-                    checks.check(
-                        sum(stashes) < 0.6 * sum(whole)
-                        and all(a <= b for a, b in zip(stashes, whole, strict=True)),
-                        f"{schedule} recomputed: stashes {stashes} instead of {whole}",
-                    )
-        if has(options.python, "torch"):
-            for model, arguments in EXPORTED:
-                package = checks.folder / model
-                export(options.python, package, model, f"{arguments} samples=4")
-                for more in ("", "split_backward"):
-                    checks.measure(
-                        f"exported {model} {more or 'whole'}",
-                        DESCRIPTION.format(
-                            model=f'exported("{package}")', schedule='"1f1b"', options=more
-                        ),
-                        "--load", package / "values.safetensors",
-                    )  # fmt: skip
-    sys.exit(f"{checks.failed} comparisons failed" if checks.failed else 0)
+    cases = [(built_in, schedule) for schedule in SCHEDULES]
+    if has(options.python, "torch"):
+        cases += [(exported, *model) for model in EXPORTED]
+    check_each(lambda folder, case: case[0](options, folder, *case[1:]), cases)
 
 
 if __name__ == "__main__":
