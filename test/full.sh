@@ -42,18 +42,20 @@ exported() {
 }
 
 mutants() {
-  local groups
-  groups=$(PYTHONPATH=tools/export:test/e2e $python -c \
+  local names groups
+  names=$(PYTHONPATH=tools/export:test/e2e $python -c \
     'import operators; print(*operators.GROUPS)')
-  $bin/exported-mutants test/runtime/stage/exported/Inputs/*.json --mutants 1000000
-  for group in $groups; do
+  read -ra groups <<<"$names"
+  for group in "${groups[@]}"; do
     $python tools/export/chimera-export test/e2e/operators.py "group=$group" \
       -o "$folder/$group"
-    $bin/exported-mutants "$folder/$group/model.json" --mutants 20000
   done
-  $bin/weights-mutants --mutants 1000000
-  $bin/names-mutants --mutants 1000000
-  $bin/tokens-mutants --mutants 1000000
+  # A process for each core.
+  {
+    echo "exported-mutants $(echo test/runtime/stage/exported/Inputs/*.json) --mutants 200000"
+    printf 'exported-mutants %s/model.json --mutants 20000\n' "${groups[@]/#/$folder/}"
+    printf '%s-mutants --mutants 200000\n' weights names tokens
+  } | xargs -P "$(nproc)" -I{} sh -c "text=\$($bin/{}) && echo \"{}: \$text\""
 }
 
 kills() {
@@ -71,14 +73,14 @@ hosts() {
 
 orders() {
   test/e2e/streams.py --tools $bin
-  test/e2e/orderings.py --tools $bin
+  test/e2e/orderings.py --tools $bin --programs 100
   test/e2e/order_text.py --tools $bin --full
   test/e2e/mutation.py --tools $bin --full
 }
 
 fuzz() {
   test/e2e/fuzz.py --tools $bin --fuzzers build/fuzz/bin --work build/fuzz/work \
-    --seconds 1200 --coverage 90
+    --seconds 600 --coverage 90
 }
 
 hostile() {
