@@ -47,7 +47,7 @@ public:
       firstForward.push_back(forwards.size());
       forwards.resize(
           forwards.size() +
-          program.pipelines[replica / stages]->micro_batches.size());
+          2 * program.pipelines[replica / stages]->micro_batches.size());
     }
   }
 
@@ -79,7 +79,8 @@ public:
   }
 
 private:
-  /// The newest forward of a micro-batch of some step.
+  /// The newest forward of a micro-batch in every other step: that of the next
+  /// step may stand before this one's weight gradient.
   struct Forward {
     int64_t microBatch = -1;
     int64_t version = 0;
@@ -102,7 +103,8 @@ private:
   /// The forward of the k-th micro-batch that the instruction covers.
   Forward &forwardOf(const Instruction &instruction, uint32_t k = 0) {
     return forwards[firstForward[local(replicaOf(instruction))] +
-                    pieces.indexInPipeline(instruction.micro_batch() + k)];
+                    2 * pieces.indexInPipeline(instruction.micro_batch() + k) +
+                    (numberOf(instruction) + k) / count % 2];
   }
   std::string name(uint32_t replica) const {
     return nameOfReplica(replica, stages);
@@ -293,7 +295,8 @@ private:
   std::vector<GradientSum> foundSums;
   std::vector<int64_t> taken;       ///< updates, by held replica
   std::vector<size_t> firstForward; ///< in `forwards`, by held replica
-  /// These are indexed by held replica, then by micro-batch of its pipeline.
+  /// These are indexed by held replica, then by micro-batch of its pipeline,
+  /// then by whether its step is odd.
   std::vector<Forward> forwards;
 
   // The instruction that is looked at.

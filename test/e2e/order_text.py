@@ -43,10 +43,12 @@ def program_of(tools, program):
 
 
 def mixed(text, chooser):
-    """The text with some whole backwards split, their weight gradients later on the
-    line, and some split ones whole where their input gradient stands. Where steps
-    overlap each backward has an update, which the next forward may read: the halves
-    stay together. Slots no longer hold."""
+    """The text with some whole backwards split, their weight gradients later in the
+    section, and some split ones whole where their input gradient stands. Where steps
+    overlap the halves stay together if the next forward may read the update behind
+    them, or if recomputes have to stand straight before them. Slots no longer hold."""
+    together = "updates(each_micro_batch)" in text
+    together |= "updates(each_step)" in text and "recompute(" in text
 
     def changed(match):
         words = [word for word in match[2].split() if word[0] != "."]
@@ -54,7 +56,8 @@ def mixed(text, chooser):
         out, later = [], []
         for word in words:
             if word == "|":
-                out.append(word)
+                out += [*later, word]
+                later.clear()
                 continue
             stage, kind, batch, rest = WORD.fullmatch(word).groups()
             if kind in "BIW" and (stage, batch) not in change:
@@ -66,7 +69,7 @@ def mixed(text, chooser):
                 later.append(f"{stage}W{batch}{rest}")
             elif kind == "I":
                 out.append(f"{stage}B{batch}{rest}")
-            if later and ("|" in words or chooser.random() < 0.4):
+            if later and (together or chooser.random() < 0.4):
                 out.append(later.pop(0))
         out += later
         return f'{match[1]}"{" ".join(out)}"'
