@@ -53,17 +53,22 @@ static void printInParentheses(OpAsmPrinter &printer, Op op) {
   printer << ')';
 }
 
+/// A whole number, which the attribute of the same name must allow.
 template <typename Op, IntegerAttr Op::Properties::*Member>
 static constexpr Clause<Op> whole(StringRef name, bool required = false) {
-  auto parse = [](OpAsmParser &parser, StringRef,
+  auto parse = [](OpAsmParser &parser, StringRef name,
                   typename Op::Properties &properties) {
     return parseInParentheses(parser, [&]() -> ParseResult {
-      Builder &builder = parser.getBuilder();
+      SMLoc at = parser.getCurrentLocation();
       int64_t value = 0;
       if (parseWholeNumber(parser, value))
         return failure();
-      properties.*Member = builder.getI64IntegerAttr(value);
-      return success();
+      properties.*Member = parser.getBuilder().getI64IntegerAttr(value);
+      NamedAttrList list;
+      list.append(name, properties.*Member);
+      return Op::verifyInherentAttrs(
+          OperationName(Op::getOperationName(), parser.getContext()), list,
+          [&] { return parser.emitError(at, "got ") << value << ": "; });
     });
   };
   return {name, required, parse, printInParentheses<Member, Op>,

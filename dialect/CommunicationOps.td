@@ -128,8 +128,8 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
                             OptionalAttr<Chimera_Index>:$tied,
                             Chimera_NumberOr<"0", Chimera_Index>:$bucket,
                             Chimera_NumberOr<"1",
-                                ConfinedAttr<I32Attr, [IntPositive]>>:$buckets,
-                            ConfinedAttr<I32Attr, [IntPositive]>:$width,
+                                Chimera_From1To<I32Attr, 2147483647>>:$buckets,
+                            Chimera_From1To<I32Attr, 2147483647>:$width,
                             DenseI32ArrayAttr:$workers,
                             DenseI32ArrayAttr:$keys), placement);
   let results = (outs Chimera_Arriving:$transfer);

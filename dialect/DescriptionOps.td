@@ -182,7 +182,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     SymbolNameAttr:$sym_name,
     OptionalAttr<FlatSymbolRefAttr>:$model,
     OptionalAttr<FlatSymbolRefAttr>:$training,
-    ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<65535>]>:$stages,
+    Chimera_From1To<I64Attr, 65535>:$stages,
     Chimera_Positive:$micro_batches,
     OptionalAttr<StrAttr>:$schedule,
     OptionalAttr<DictionaryAttr>:$schedule_options,
@@ -289,15 +289,19 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
 
     - `F0`, `B0`, `I0`, `W0`, `R0`: forward, whole backward, input gradient,
       weight gradient and recompute of micro-batch 0. A backward is whole or
-      split as its words say, each for itself, but its parts alike.
+      split as its words say, each for itself, but its parts alike, and alike in
+      every step.
     - `2F0`: the same on stage 2, needed where the worker has several stages of
       the micro-batch's pipeline.
     - `F0-1`: one forward of micro-batches 0 and 1, where the direction's forward
       covers both; `B0.1`: part 1 of a backward in parts.
     - `.` and `.3`: idle slots, one and three. With such a word, or `.0`, on any
-      worker every action takes one slot, as the order is shown unless times are asked for.
+      worker every action takes one slot, as the order is shown unless times are
+      asked for. Slots are for pictures: where an edit no longer fits them, delete
+      them from all orders.
     - `|`: where steps overlap, what ends the prologue, and what ends the step.
-      The epilogue numbers its micro-batches from 0, the others those of the next
+      A prologue has of each stage one forward for every stage behind it. The
+      epilogue numbers its micro-batches from 0, the others those of the next
       step from the number of micro-batches on.
 
     Which stages are recomputed the pipeline's `recompute` says. Where they are is

@@ -16,11 +16,19 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Chimera_Op<string name, list<Trait> traits = []>
     : Op<Chimera_Dialect, name, traits>;
 
+/// Numbers of a range, which errors name.
+class Chimera_From1To<Attr number, int most>
+    : ConfinedAttr<number, [IntPositive, IntMaxValue<most>]> {
+  let summary = "a whole number from 1 to " # most;
+}
+class Chimera_From0<Attr number> : ConfinedAttr<number, [IntNonNegative]> {
+  let summary = "a whole number from 0 on";
+}
+
 /// Counts that fit the program file.
-defvar Chimera_Positive =
-    ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<2147483647>]>;
-defvar Chimera_Index = ConfinedAttr<I32Attr, [IntNonNegative]>;
-defvar Chimera_Size = ConfinedAttr<I64Attr, [IntNonNegative]>;
+defvar Chimera_Positive = Chimera_From1To<I64Attr, 2147483647>;
+defvar Chimera_Index = Chimera_From0<I32Attr>;
+defvar Chimera_Size = Chimera_From0<I64Attr>;
 
 /// A number that is `absent` where the attribute is. Unlike the getter of a
 /// DefaultValuedOptionalAttr, this one makes no attribute.
@@ -34,10 +42,10 @@ class Chimera_NumberOr<string absent, Attr number> : OptionalAttr<number> {
 /// consecutive ones from it on, or part `part` of `parts` equal parts of it.
 /// Most ops cover one whole micro-batch and have no attribute for it.
 defvar Chimera_Count = Chimera_NumberOr<"1",
-    ConfinedAttr<I32Attr, [IntPositive, IntMaxValue<65535>]>>;
+    Chimera_From1To<I32Attr, 65535>>;
 defvar Chimera_Part = Chimera_NumberOr<"0", Chimera_Index>;
 defvar Chimera_Parts = Chimera_NumberOr<"1",
-    ConfinedAttr<I32Attr, [IntPositive, IntMaxValue<255>]>>;
+    Chimera_From1To<I32Attr, 255>>;
 
 /// Of ops that sum gradients of `stage` and maybe of `tied`.
 defvar Chimera_StageOfContribution = [{

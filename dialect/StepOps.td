@@ -325,7 +325,7 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
   let arguments = (ins Variadic<Chimera_Contribution>:$contributions,
                        Chimera_Index:$stage,
                        OptionalAttr<Chimera_Index>:$tied,
-                       ConfinedAttr<I32Attr, [IntPositive]>:$width);
+                       Chimera_From1To<I32Attr, 2147483647>:$width);
   let results = (outs Variadic<Chimera_Contribution>:$sums);
   let assemblyFormat = [{
     `stage` $stage (`tied` $tied^)? `width` $width `(` $contributions `)` attr-dict

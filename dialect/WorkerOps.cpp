@@ -10,6 +10,12 @@
 using namespace mlir;
 using namespace chimera;
 
+std::optional<uint64_t> WorkerOp::allocatedBytes() {
+  if (!getArenaBytes() || !getStashBytes())
+    return std::nullopt;
+  return *getArenaBytes() + *getStashBytes();
+}
+
 SmallVector<Block *, 3> WorkerOp::getSections() {
   SmallVector<Block *, 3> sections;
   for (Region *region : getRegions())

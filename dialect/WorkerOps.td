@@ -69,6 +69,9 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
   let extraClassDeclaration = [{
     /// Its step alone, or its prologue, step and epilogue.
     ::llvm::SmallVector<::mlir::Block *, 3> getSections();
+    /// What `memory_cap` holds: the arena, and the most bytes of stashes at a
+    /// time. None before it is allocated.
+    std::optional<uint64_t> allocatedBytes();
   }];
   let hasVerifier = 1;
 }

@@ -52,6 +52,10 @@ FailureOr<Layout> stagesOf(PipelineOp pipeline) {
   for (StageOp stage : opsOf<StageOp>(pipeline))
     if (failed(place(stage, stages, layout.stages)))
       return failure();
+  if (layout.stages.empty() && pipeline.getSchedule() &&
+      !opsOf<DirectionOp>(pipeline).empty())
+    return pipeline.emitOpError("expected schedule(NAME), or directions and "
+                                "orders in its place, got both");
   if (layout.stages.size() != stages ||
       llvm::is_contained(layout.stages, StageOp()))
     return pipeline.emitOpError("expected ")
@@ -349,8 +353,9 @@ report(ArrayRef<schedule::Violation> violations,
     bool ofSlots =
         violation.constraint == schedule::Violation::Constraint::Slots;
     if (ofSlots && !slots)
-      error.attachNote() << "slots may be deleted: where an action has none, "
-                            "all run as soon as their order allows";
+      error.attachNote() << "without slots all run as soon as their order "
+                            "allows: delete that of one action of the step, or "
+                            "every . of all orders";
     slots |= ofSlots;
   }
   if (violations.size() > kMost)

@@ -21,11 +21,6 @@ namespace chimera {
 
 namespace {
 
-/// What a worker takes, its arena and the most bytes of stashes.
-uint64_t bytesOf(WorkerOp worker) {
-  return *worker.getArenaBytes() + *worker.getStashBytes();
-}
-
 /// Refuses a pipeline with one line, whatever the number of workers that take
 /// more than its cap.
 LogicalResult check(PipelineOp pipeline) {
@@ -33,22 +28,25 @@ LogicalResult check(PipelineOp pipeline) {
   if (workers.empty())
     return pipeline.emitOpError("expected workers: run chimera-project first");
   for (WorkerOp worker : workers)
-    if (!worker.getArenaBytes() || !worker.getStashBytes())
+    if (!worker.allocatedBytes())
       return worker.emitOpError(
           "expected the bytes of its arena and stashes: run chimera-allocate "
           "first");
   std::optional<uint64_t> cap = pipeline.getMemoryCap();
-  auto exceeds = [&](WorkerOp worker) { return bytesOf(worker) > *cap; };
+  auto exceeds = [&](WorkerOp worker) {
+    return *worker.allocatedBytes() > *cap;
+  };
   if (!cap || llvm::none_of(workers, exceeds))
     return success();
   WorkerOp most = *std::max_element(
-      workers.begin(), workers.end(),
-      [](WorkerOp a, WorkerOp b) { return bytesOf(a) < bytesOf(b); });
+      workers.begin(), workers.end(), [](WorkerOp a, WorkerOp b) {
+        return *a.allocatedBytes() < *b.allocatedBytes();
+      });
   InFlightDiagnostic error =
       pipeline.emitOpError("expected workers of at most ")
-      << *cap << " bytes (memory_cap), got " << bytesOf(most) << " on worker "
-      << most.getIndex() << ": an arena of " << *most.getArenaBytes()
-      << " and stashes of " << *most.getStashBytes();
+      << *cap << " bytes (memory_cap), got " << *most.allocatedBytes()
+      << " on worker " << most.getIndex() << ": an arena of "
+      << *most.getArenaBytes() << " and stashes of " << *most.getStashBytes();
   return error << schedule::othersAbove(llvm::count_if(workers, exceeds) - 1);
 }
 

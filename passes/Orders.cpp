@@ -68,7 +68,10 @@ FailureOr<Orders> readOrders(PipelineOp pipeline,
   for (auto [worker, op] : llvm::enumerate(orders.lines)) {
     if (!op)
       return pipeline.emitOpError("expected a chimera.order for each of ")
-             << workers << " workers, got none for worker " << worker;
+             << workers << " workers, got none for worker " << worker
+             << (pipeline.getWorkers()
+                     ? ""
+                     : ": without workers(NUMBER) each stage has its own");
     schedule::OrderLine line;
     if (std::optional<schedule::TextError> error =
             text.read(static_cast<int32_t>(worker),

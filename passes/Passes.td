@@ -36,7 +36,8 @@ def PartitionPass : ChimeraPass<"chimera-partition"> {
     layers) into contiguous stages so that the costliest stage costs as little
     as possible, by an exact dynamic programme, and gives every stage its costs
     (in floating-point operations) and sizes. A pipeline without a model gets
-    bare stages of unit cost. The pipeline then says in what `time_unit` they
+    bare stages, where every action costs 1, a whole backward as much as each of
+    its halves. The pipeline then says in what `time_unit` they
     are. Stages that the description gives are kept. Asks the scheme of the
     pipeline's schedule for its plan: when weights change, directions and
     placements, and an order for each worker. A placement and an order that the
@@ -369,7 +370,8 @@ def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
     Shows the scheduled (or later) pipelines of a module as one document: the
     grid of the Chimera paper with bubble and peaks, a picture, or a trace.
     Without times: in slots of equal length, where the scheme states them, else
-    every action as soon as possible with unit times. With times (`forward` and
+    every action as soon as possible with unit times. The second of a worker's
+    stages is marked by ', the third by '2. With times (`forward` and
     what goes with it, or `costs=stages` for the stages' own): every action as
     soon as possible in these. Times may have fractions; a column of the grid is
     then the longest time of which all are multiples.
@@ -417,12 +419,14 @@ def ReportPass : ChimeraPass<"chimera-report"> {
     Times may have fractions. All are reported in `time_unit`.
 
     A schedule of one's own, whose name no scheme has, is reported without
-    formulas.
+    formulas. Whoever edits the order of a scheme, in a step, deletes its name:
+    no pass makes the scheme's order again to see that they differ.
 
     A pipeline whose workers hold more than their `memory_cap` is reported too
     and marked as refused. For each such the pass then fails with a diagnostic.
     A program may be refused though its report is not: it takes at least the
-    reported bytes.
+    peak bytes. What it takes, each worker's arena and stashes, stands in the
+    report of an allocated pipeline.
   }];
   let options = [
     Option<"format", "format", "std::string", "\"table\"",

@@ -10,6 +10,7 @@
 #include "passes/Passes.h"
 #include "passes/Times.h"
 #include "passes/Title.h"
+#include "passes/Workers.h"
 #include "runtime/program/Printable.h"
 
 using namespace mlir;
@@ -75,6 +76,13 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
         static_cast<int32_t>(pipeline.getReceiveWindow().value_or(0))));
     report.schedule = program::printable(name);
     report.title = titleOf(pipeline);
+    for (WorkerOp worker : workersOf(pipeline))
+      if (std::optional<uint64_t> bytes = worker.allocatedBytes())
+        report.allocatedBytes.push_back(static_cast<int64_t>(*bytes));
+    if (!recomputeOf(pipeline).empty() && timed.problem.recompute.empty())
+      report.notes.push_back(
+          "nothing is recomputed: each forward stands straight before its "
+          "backward, or the order has no recomputes yet");
     return success();
   }
 };

@@ -76,14 +76,14 @@ private:
     if (!error)
       error = TextError{place, std::move(message)};
   }
-  void failWord() {
+  void failWord(const char *expected =
+                    "a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
+                    "(a range), B0.1 (a part), .3 (idle slots) or |") {
     constexpr size_t kMost = 40; // of a word that may be the whole line
     size_t end =
         std::min({text.find_first_of(" \t", word), text.size(), word + kMost});
-    fail(word,
-         "expected a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
-         "(a range), B0.1 (a part), .3 (idle slots) or |, got " +
-             std::string(text.substr(word, end - word)));
+    fail(word, std::string("expected ") + expected + ", got " +
+                   std::string(text.substr(word, end - word)));
   }
   char next() const { return at < text.size() ? text[at] : ' '; }
 
@@ -98,8 +98,10 @@ private:
     int32_t value = 0;
     auto [end, code] =
         std::from_chars(text.data() + at, text.data() + text.size(), value);
-    if (!isDigit(next()) || code != std::errc())
+    if (!isDigit(next()))
       failWord();
+    else if (code != std::errc())
+      failWord("numbers below 2^31");
     else
       at = end - text.data();
     return value;

@@ -50,6 +50,9 @@ struct PlacedActions {
   static std::string onWorker(size_t worker) {
     return "worker " + std::to_string(worker) + ": ";
   }
+  std::string describe(const Action &action) const {
+    return schedule::describe(problem, action);
+  }
   std::string describeId(int64_t id) const { return describe(ids.action(id)); }
 
   size_t workerAt(int64_t position) const {

@@ -31,6 +31,9 @@ struct Report {
   TimeScale scale; ///< of all times
   Timing timing;
   std::vector<int64_t> residentBytes; ///< of each worker, whatever it runs
+  /// Arena and stashes of each worker, which a cap is held against; empty
+  /// before they are allocated.
+  std::vector<int64_t> allocatedBytes;
   /// Empty, or which caps are exceeded, for which the pipeline is refused.
   std::string overCap;
   /// Where steps overlap; `timing` is of two of them, filled and drained.

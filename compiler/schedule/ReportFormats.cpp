@@ -332,6 +332,11 @@ constexpr Column kColumns[] = {
      [](const Report &r) {
        return r.kept ? ordered_json(r.kept->peakBytes) : ordered_json();
      }},
+    {"allocated_bytes", "allocated bytes per worker",
+     [](const Report &r) {
+       return r.allocatedBytes.empty() ? ordered_json()
+                                       : ordered_json(r.allocatedBytes);
+     }},
     {"bounds", "lower bounds of the makespan", boundsOf},
     {"highest_bound", "  the highest",
      [](const Report &r) -> ordered_json {

@@ -45,6 +45,14 @@ std::string describe(const Action &action) {
   return std::string(nameOf(action.kind)) + " of " + labelOf(action);
 }
 
+std::string describe(const Problem &problem, Action action) {
+  int32_t later = action.microBatch - problem.microBatches();
+  if (later < 0 || later >= problem.microBatches() || problem.steps != 2)
+    return describe(action);
+  action.microBatch = later;
+  return describe(action) + " of the second step";
+}
+
 ActionIds::ActionIds(const Problem &problem)
     : stages(static_cast<int32_t>(problem.stages.size())),
       microBatches(problem.microBatches() * problem.steps),

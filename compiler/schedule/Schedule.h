@@ -63,6 +63,10 @@ std::string labelOf(const Action &action);
 /// "forward of " and the label.
 std::string describe(const Action &action);
 
+/// The same, but of the second of two steps with the number that the
+/// micro-batch has there: "forward of … of the second step".
+std::string describe(const Problem &problem, Action action);
+
 /// Gives every action of a problem a number in [0, count()), by stage,
 /// micro-batch and kind: a worker's neighbours in time are neighbours in
 /// memory. Each micro-batch has one pipeline, so that needs no pipeline. Some

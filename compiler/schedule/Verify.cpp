@@ -71,11 +71,11 @@ private:
       return ids.find(other).has_value();
     };
     if (action.kind == Kind::Backward && has(Kind::InputGradient))
-      return ", which splits this backward";
+      return ", in which this backward is an input and a weight gradient";
     if ((action.kind == Kind::InputGradient ||
          action.kind == Kind::WeightGradient) &&
         has(Kind::Backward))
-      return ", which does not split this backward";
+      return ", in which this backward is whole";
     if (action.kind == Kind::Recompute &&
         (has(Kind::Backward) || has(Kind::InputGradient)))
       return ", which does not recompute this stage";

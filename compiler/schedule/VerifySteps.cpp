@@ -58,14 +58,14 @@ struct StepsVerifier : PlacedActions {
       Section there = sections[positionOf[*next]];
       if ((here == kBody) == (there == kBody))
         report(Constraint::Period, positionOf[id],
-               "expected the body to run " + describe(action) + " or " +
-                   std::to_string(later.microBatch) + ", got " +
+               "expected the body to run " + describe(action) +
+                   " or that of the second step, got " +
                    (here == kBody ? "both" : "neither"));
       else if (here == kEpilogue || there == kPrologue)
         report(Constraint::Period, positionOf[id],
                "expected " + describe(action) +
-                   " before the body or in it, got " +
-                   std::to_string(later.microBatch) + " there");
+                   " before the body or in it, got that of the second step "
+                   "there");
     });
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
       forEachNeed(action, id, [&](int64_t need) {
@@ -94,8 +94,7 @@ struct StepsVerifier : PlacedActions {
                onWorker(w) + "expected " + std::to_string(ahead) +
                    (ahead == 1 ? " forward" : " forwards") + " of stage " +
                    std::to_string(action.stage) +
-                   " before the body, which it is "
-                   "ahead of its backwards, got " +
+                   " before the body, one for each stage behind it, got " +
                    describe(action) + (isFirst ? " there" : " behind it"));
     });
   }

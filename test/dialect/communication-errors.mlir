@@ -13,7 +13,7 @@
 // -----
 
 %y = "values"() : () -> !chimera.activation<1>
-// expected-error@below {{attribute 'peer' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+// expected-error@below {{attribute 'peer' failed to satisfy constraint: a whole number from 0 on}}
 %p = chimera.post_send %y to -1 pipeline 0 stage 0 micro_batch 0 : !chimera.activation<1>
 
 // -----

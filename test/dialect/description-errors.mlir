@@ -1,7 +1,7 @@
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
 // More stages than the program file can number.
-// expected-error@below {{attribute 'stages' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive whose maximum value is 65535}}
+// expected-error@below {{attribute 'stages' failed to satisfy constraint: a whole number from 1 to 65535}}
 chimera.pipeline @p stages(65536) micro_batches(1) schedule("gpipe")
 
 // -----
@@ -11,7 +11,7 @@ chimera.pipeline @p stages(0) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{attribute 'micro_batches' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive whose maximum value is 2147483647}}
+// expected-error@below {{attribute 'micro_batches' failed to satisfy constraint: a whole number from 1 to 2147483647}}
 chimera.pipeline @p stages(1) micro_batches(2147483648) schedule("gpipe")
 
 // -----
@@ -62,7 +62,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <receive_p
 
 // -----
 
-// expected-error@below {{attribute 'memory_cap' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+// expected-error@below {{attribute 'memory_cap' failed to satisfy constraint: a whole number from 0 on}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(-1)
 
 // -----
@@ -164,7 +164,7 @@ chimera.stage 0 cost <forward = 1, backward = 1>
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{attribute 'index' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  // expected-error@below {{attribute 'index' failed to satisfy constraint: a whole number from 0 on}}
   chimera.stage -1 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }
@@ -267,7 +267,7 @@ chimera.pipeline @p stages(1) micro_batches(3) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{attribute 'backward_parts' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive whose maximum value is 255}}
+  // expected-error@below {{attribute 'backward_parts' failed to satisfy constraint: a whole number from 1 to 255}}
   chimera.direction 0 down on [0] micro_batches [0] backward_parts 0
 }
 

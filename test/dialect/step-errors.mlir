@@ -176,7 +176,7 @@ chimera.yield
 
 // -----
 
-// expected-error@below {{attribute 'pipeline' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+// expected-error@below {{attribute 'pipeline' failed to satisfy constraint: a whole number from 0 on}}
 %0 = chimera.load pipeline -1 stage 0 micro_batch 0 : !chimera.tokens<1>
 
 // -----
@@ -290,7 +290,7 @@ chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
 // -----
 
 %x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
-// expected-error@below {{attribute 'count' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive whose maximum value is 65535}}
+// expected-error@below {{attribute 'count' failed to satisfy constraint: a whole number from 1 to 65535}}
 %0 = chimera.forward pipeline 0 stage 1 micro_batch 0 count 0 (%x, %w) :
     (!chimera.activation<1>, !chimera.weights<1>) -> !chimera.activation<1>
 
@@ -338,7 +338,7 @@ chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
 // -----
 
 %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
-// expected-error@below {{attribute 'parts' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive whose maximum value is 255}}
+// expected-error@below {{attribute 'parts' failed to satisfy constraint: a whole number from 1 to 255}}
 %0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 part 0 of 256 (%s, %w, %g) :
     (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
 
@@ -431,7 +431,7 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 // -----
 
 %g = "values"() : () -> !chimera.weight_gradient<1>
-// expected-error@below {{attribute 'width' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive}}
+// expected-error@below {{attribute 'width' failed to satisfy constraint: a whole number from 1 to 2147483647}}
 %0 = chimera.all_reduce stage 0 width 0 (%g) :
     (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
 

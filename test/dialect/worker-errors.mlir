@@ -77,7 +77,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{attribute 'arena_bytes' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  // expected-error@below {{attribute 'arena_bytes' failed to satisfy constraint: a whole number from 0 on}}
   chimera.worker 0 holds [] arena -1 { chimera.yield }
 }
 

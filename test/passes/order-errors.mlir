@@ -115,7 +115,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A backward that is whole and split.
-// CHECK: offset :7:26: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 0 is no action of the problem, which splits this backward
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 0 is no action of the problem, in which this backward is an input and a weight gradient
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 I0 W0 B1"
@@ -157,7 +157,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // Slots that come too early for what they need.
 // CHECK: offset :9:20: error: 'chimera.order' op forward of pipeline 0, stage 1, micro-batch 0 in slot 0 needs forward of pipeline 0, stage 0, micro-batch 0 in slot 0
-// CHECK: offset :9:20: note: slots may be deleted: where an action has none, all run as soon as their order allows
+// CHECK: offset :9:20: note: without slots all run as soon as their order allows: delete that of one action of the step, or every . of all orders
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 . B0 B1"
@@ -167,7 +167,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // No line for a worker.
-// CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each of 2 workers, got none for worker 1
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each of 2 workers, got none for worker 1: without workers(NUMBER) each stage has its own
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 B1"
@@ -249,7 +249,7 @@ chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
 // -----
 
 // More forwards before the body than the stage is ahead of its backwards.
-// CHECK: 'chimera.order' op worker 0: expected 0 forwards of stage 0 before the body, which it is ahead of its backwards, got forward of pipeline 0, stage 0, micro-batch 0 there
+// CHECK: 'chimera.order' op worker 0: expected 0 forwards of stage 0 before the body, one for each stage behind it, got forward of pipeline 0, stage 0, micro-batch 0 there
 chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.order 0 "F0 | B0 F1 | B0"
@@ -291,4 +291,23 @@ chimera.pipeline @p stages(1) micro_batches(1) {
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.order 0 "F0 B0"
+}
+
+// -----
+
+// Numbers that nothing can be so large as.
+// CHECK: 'chimera.order' op expected numbers below 2^31, got 0F99999999999999999999
+chimera.pipeline @p stages(1) micro_batches(1) {
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "0F99999999999999999999 B0"
+}
+
+// -----
+
+// A backward of the epilogue, named as of its own step.
+// CHECK: 'chimera.order' op backward of pipeline 0, stage 0, micro-batch 1 of the second step is missing
+chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
+  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+  chimera.order 0 "F0 | F1 B0 F2 B1 | F1 B0"
+  chimera.order 1 "| F0 B0 F1 B1 | F0 B0 F1 B1"
 }

@@ -1,7 +1,7 @@
 // Sizes, times, bubbles, memory and bounds; formulas where they hold.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="forward=1" -o /dev/null | FileCheck %s --check-prefix=TABLE
-// RUN: chimera-opt %s --chimera-to-allocated --chimera-report="format=table forward=1" -o /dev/null | FileCheck %s --check-prefix=TABLE
+// RUN: chimera-opt %s --chimera-to-allocated --chimera-report="format=table forward=1" -o /dev/null | FileCheck %s --check-prefixes=TABLE,ALLOCATED
 // TABLE: pipeline d4
 // TABLE-NEXT: schedule chimera
 // TABLE-NEXT: options pipelines = 2, concatenation = direct
@@ -34,6 +34,7 @@
 // TABLE-NEXT: formula D-D/p+1 to D (D even, D divides N, b >= f; Li and Hoefler, SC'21, Table 3)
 // TABLE-NEXT: resident bytes per worker 384 384 384 384
 // TABLE-NEXT: peak bytes per worker 768 896 896 768
+// ALLOCATED-NEXT: allocated bytes per worker 1216 1088 1088 1216
 // TABLE-NEXT: lower bounds of the makespan LB1 = 24, LB2 = 27, LB3 = 12
 // TABLE-NEXT: the highest LB2: T >= {{.*}} (always; before the first of Q comes its head, after the last its tail, and none of Q overlap)
 // TABLE-NEXT: gap to the highest 11.1 %

@@ -28,9 +28,11 @@ namespace {
 
 /// Micro-batches run in groups: each goes through all chunks before the next
 /// group begins. D of them, or as few more as make all groups equal.
+int32_t groupsOf(int32_t microBatches, int32_t workers) {
+  return std::max(1, microBatches / workers);
+}
 int32_t groupOf(const Request &request) {
-  return request.microBatches /
-         std::max(1, request.microBatches / request.workers);
+  return request.microBatches / groupsOf(request.microBatches, request.workers);
 }
 
 std::string checkInterleaved(const Request &request) {
@@ -39,13 +41,22 @@ std::string checkInterleaved(const Request &request) {
     return "expected a number of stages that is a multiple of the " +
            std::to_string(workers) + " workers, got " +
            std::to_string(request.stageCount());
-  if (int32_t groups = std::max(1, count / workers); count % groups != 0)
-    return "expected micro-batches that " + std::to_string(groups) +
-           " groups, one for each " + std::to_string(workers) +
-           " of them, share equally, got " + std::to_string(count) + ": use " +
-           std::to_string(count - count % groups) + " or " +
-           std::to_string(count / workers * workers + workers);
-  return {};
+  auto areEqual = [&](int32_t count) {
+    return count % groupsOf(count, workers) == 0;
+  };
+  if (areEqual(count))
+    return {};
+  // Multiples of the workers are equal, so neither is far.
+  int32_t fewer = count, more = count;
+  while (!areEqual(fewer))
+    --fewer;
+  while (!areEqual(more))
+    ++more;
+  return "expected micro-batches that " +
+         std::to_string(groupsOf(count, workers)) + " groups, one for each " +
+         std::to_string(workers) + " of them, share equally, got " +
+         std::to_string(count) + ": use " + std::to_string(fewer) + " or " +
+         std::to_string(more);
 }
 
 /// The `index`-th forward of worker w is of its chunk (index mod vG) div G and

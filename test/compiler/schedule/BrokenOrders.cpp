@@ -115,10 +115,10 @@ const Broken kBroken[] = {
        c.schedule = splitBackwards(c.schedule);
        return c;
      },
-     {"unknown-action: worker 0: I0.0 is no action of the problem, which "
-      "does not split this backward",
-      "unknown-action: worker 0: W0.0 is no action of the problem, which "
-      "does not split this backward",
+     {"unknown-action: worker 0: I0.0 is no action of the problem, in which "
+      "this backward is whole",
+      "unknown-action: worker 0: W0.0 is no action of the problem, in which "
+      "this backward is whole",
       "missing: B0.0 is missing"}},
     {"WholeWhereSplit",
      [] {
@@ -126,8 +126,8 @@ const Broken kBroken[] = {
        c.problem.splits = true;
        return c;
      },
-     {"unknown-action: worker 0: B0.0 is no action of the problem, which "
-      "splits this backward",
+     {"unknown-action: worker 0: B0.0 is no action of the problem, in which "
+      "this backward is an input and a weight gradient",
       "missing: I0.0 is missing", "missing: W0.0 is missing"}},
     {"WorkersSwapped",
      [] {

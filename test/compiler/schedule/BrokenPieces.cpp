@@ -196,7 +196,8 @@ const Broken kBroken[] = {
        --c.schedule.bodies[1].end;
        return c;
      },
-     {"period: expected the body to run B1.1 or 3, got neither",
+     {"period: expected the body to run B1.1 or that of the second step, got "
+      "neither",
       "period: worker 0: B0.1 stands in a section before that of B1.1, which "
       "it needs"}},
     {"AForwardTooEarlyForItsWeights",
@@ -216,7 +217,7 @@ const Broken kBroken[] = {
      {"versions: worker 0: expected the update of micro-batch 2 on stage 0 "
       "next, got that of 3",
       "versions: worker 0: expected at most 2 versions of stage 0, got 3 "
-      "behind B0.3"}}};
+      "behind B0.1 of the second step"}}};
 
 } // namespace
 

@@ -76,7 +76,8 @@ TEST_P(BrokenSchedule, SaysWhichActionIsWrong) {
     const Action &action =
         c.schedule.workers.at(violation.worker).at(violation.index);
     if (violation.message.find("the update of") == std::string::npos) {
-      EXPECT_NE(violation.message.find(describe(action)), std::string::npos)
+      EXPECT_NE(violation.message.find(describe(c.problem, action)),
+                std::string::npos)
           << violation.message;
     }
   }

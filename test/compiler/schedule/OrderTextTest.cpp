@@ -113,7 +113,8 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
   refuse(c, 0, "F0 X1", 3, "expected a word such as F0");
   refuse(c, 0, "F0 F", 3, "got F");
   refuse(c, 0, "F0 F1F2", 3, "got F1F2");
-  refuse(c, 0, "F0 F99999999999", 3, "got F99999999999");
+  refuse(c, 0, "F0 F99999999999", 3,
+         "expected numbers below 2^31, got F99999999999");
   refuse(c, 0, "F0  F2", 4, "expected a micro-batch below 2, got 2");
   refuse(c, 0, "F0 1F1", 3,
          "expected a stage that worker 0 has of pipeline 0 (0), got 1");

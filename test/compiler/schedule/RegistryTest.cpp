@@ -34,6 +34,26 @@ TEST(Registry, KnowsNoOtherName) {
     EXPECT_EQ(findScheme(name), nullptr) << name;
 }
 
+TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
+  const Scheme &scheme = *findScheme("interleaved-1f1b");
+  const Choice twoChunks({}, 2);
+  for (int32_t d = 1; d <= 8; ++d)
+    for (int32_t n = 1; n <= 40; ++n) {
+      std::string reason = whyNot(scheme, d, n, twoChunks);
+      if (reason.empty())
+        continue;
+      int32_t fewer = n, more = n;
+      while (!canDo(scheme, d, fewer, twoChunks))
+        --fewer;
+      while (!canDo(scheme, d, more, twoChunks))
+        ++more;
+      EXPECT_NE(reason.find("use " + std::to_string(fewer) + " or " +
+                            std::to_string(more)),
+                std::string::npos)
+          << d << " workers: " << reason;
+    }
+}
+
 /// For all sizes that a scheme accepts: whole and split backwards are valid
 /// schedules that run to their end, and slots say what the order says.
 TEST(Registry, EverySchemeIsValidWhereItSaysSo) {

@@ -294,13 +294,13 @@ TEST(VerifySteps, Period) {
   c.schedule.bodies[0].begin += 1;
   EXPECT_EQ(violations(c, Period),
             "expected the body to run forward of pipeline 0, stage 0, "
-            "micro-batch 1 or 3, got neither\n");
+            "micro-batch 1 or that of the second step, got neither\n");
   // One too many.
   c = makeCase("pipedream", 2, 2);
   c.schedule.bodies[1].end += 1;
   EXPECT_EQ(violations(c, Period),
             "expected the body to run forward of pipeline 0, stage 1, "
-            "micro-batch 0 or 2, got both\n");
+            "micro-batch 0 or that of the second step, got both\n");
   // A forward of the second step before the body.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
@@ -310,7 +310,7 @@ TEST(VerifySteps, Period) {
   c.schedule.bodies = {{1, 3}};
   EXPECT_EQ(violations(c, Period),
             "expected forward of pipeline 0, stage 0, micro-batch 0 before the "
-            "body or in it, got 1 there\n");
+            "body or in it, got that of the second step there\n");
   // All of the first step behind the body.
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
                            {Kind::Backward, 0, 0, 1},
@@ -319,9 +319,9 @@ TEST(VerifySteps, Period) {
   c.schedule.bodies = {{0, 2}};
   EXPECT_EQ(violations(c, Period),
             "expected forward of pipeline 0, stage 0, micro-batch 0 before the "
-            "body or in it, got 1 there\n"
+            "body or in it, got that of the second step there\n"
             "expected backward of pipeline 0, stage 0, micro-batch 0 before "
-            "the body or in it, got 1 there\n");
+            "the body or in it, got that of the second step there\n");
   // One forward more than the stage is ahead.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 0},
@@ -330,8 +330,8 @@ TEST(VerifySteps, Period) {
                            {Kind::Backward, 0, 0, 1}};
   c.schedule.bodies = {{1, 3}};
   EXPECT_EQ(violations(c, Period),
-            "worker 0: expected 0 forwards of stage 0 before the body, which "
-            "it is ahead of its backwards, got forward of pipeline 0, stage 0, "
+            "worker 0: expected 0 forwards of stage 0 before the body, one for "
+            "each stage behind it, got forward of pipeline 0, stage 0, "
             "micro-batch 0 there\n");
   c = makeCase("pipedream", 2, 2);
   c.problem.steps = 3;
@@ -350,9 +350,10 @@ TEST(VerifySteps, PeriodOfSectionsThatNeedLaterOnes) {
             "worker 1: forward of pipeline 0, stage 1, micro-batch 1 stands in "
             "a section before that of forward of pipeline 0, stage 0, "
             "micro-batch 1, which it needs\n"
-            "worker 1: forward of pipeline 0, stage 1, micro-batch 3 stands in "
+            "worker 1: forward of pipeline 0, stage 1, micro-batch 1 of the "
+            "second step stands in "
             "a section before that of forward of pipeline 0, stage 0, "
-            "micro-batch 3, which it needs\n");
+            "micro-batch 1 of the second step, which it needs\n");
 }
 
 TEST(VerifySteps, VersionsOfForwards) {

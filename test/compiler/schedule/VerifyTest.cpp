@@ -39,8 +39,8 @@ TEST(Verify, UnknownAction) {
             "worker 0: " + describe(action) + " is no action of the problem"));
   }
   for (auto [kind, why] :
-       {std::pair(Kind::InputGradient, ", which does not split this backward"),
-        std::pair(Kind::WeightGradient, ", which does not split this backward"),
+       {std::pair(Kind::InputGradient, ", in which this backward is whole"),
+        std::pair(Kind::WeightGradient, ", in which this backward is whole"),
         std::pair(Kind::Recompute, ", which does not recompute this stage")}) {
     Case c = makeCase("chimera", 4, 4);
     Action &action = c.schedule.workers[0][0] = {kind, 0, 0, 0};

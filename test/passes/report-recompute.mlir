@@ -1,0 +1,11 @@
+// Where each forward stands straight before its backward nothing is recomputed,
+// and the report says so.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s
+// CHECK: pipeline one
+// CHECK: note {{ *}}nothing is recomputed: each forward stands straight before its backward
+// CHECK: pipeline several
+// CHECK: without recomputes
+// CHECK-NOT: nothing is recomputed
+chimera.pipeline @one stages(4) micro_batches(4) schedule("gems") recompute(all)
+chimera.pipeline @several stages(2) micro_batches(2) schedule("gpipe") recompute(all)
