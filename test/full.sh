@@ -2,7 +2,7 @@
 # Runs in full what test/run.sh runs in a short form, on what that has built: random
 # programs, more sizes against one device and PyTorch, killed ranks, several hosts, the
 # hostile test bed, mutants, fuzzers. Each prints its counts; the first that fails ends
-# it. Takes some hours.
+# it. Takes some two hours.
 #
 #   test/full.sh                  all parts, one after another
 #   test/full.sh mutants hosts    these
