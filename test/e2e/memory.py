@@ -53,9 +53,9 @@ def stashes_of(worker):
     return most
 
 
-def measure(options, folder, name, description, *more):
-    """Compiles and runs a description. Returns the bytes of each rank's stashes at
-    most, a line for each rank, and how many differ from what the program states."""
+def measure(checks, options, folder, name, description, *more):
+    """Compiles and runs a description, and checks each rank's bytes against what the
+    program states. Returns the bytes of each rank's stashes at most."""
     source, program, log = (folder / f for f in ("d.mlir", "program", "log"))
     source.write_text(description)
     run(options.tools / "chimera-compile", source, "-o", program)
@@ -65,7 +65,6 @@ def measure(options, folder, name, description, *more):
     )  # fmt: skip
     ranks = json.loads(log.read_text().splitlines()[-1])["summary"]["ranks"]
     dump = json.loads(run(options.tools / "chimera-translate", "--program-to-json", program))
-    checks = Checks()
     for rank, worker in zip(ranks, dump["workers"], strict=True):
         measured, stated = rank["stash_bytes"], stashes_of(worker)
         ratio = (rank["arena_bytes"] + measured) / rank["stated_peak_bytes"]
@@ -76,14 +75,14 @@ def measure(options, folder, name, description, *more):
             f"{name} rank {rank['rank']}: {measured} bytes of stashes, stated "
             f"{stated}; with the arena {ratio:.3f} of the stated peak",
         )
-    return [rank["stash_bytes"] for rank in ranks], checks
+    return [rank["stash_bytes"] for rank in ranks]
 
 
 def built_in(options, folder, schedule):
-    whole, lines, failed = None, [], 0
+    checks, whole = Checks(), None
     for dropout, more in OPTIONS:
-        stashes, checks = measure(
-            options, folder, f"{schedule} dropout {dropout} {more or 'whole'}",
+        stashes = measure(
+            checks, options, folder, f"{schedule} dropout {dropout} {more or 'whole'}",
             DESCRIPTION.format(
                 model=GPT2.format(dropout=dropout), schedule=schedule, options=more
             ),
@@ -96,23 +95,21 @@ def built_in(options, folder, schedule):
                 and all(a <= b for a, b in zip(stashes, whole, strict=True)),
                 f"{schedule} recomputed: stashes {stashes} instead of {whole}",
             )
-        lines, failed = lines + checks.lines, failed + checks.failed
-    return lines, failed
+    return checks.lines, checks.failed
 
 
 def exported(options, folder, model, arguments):
-    package, lines, failed = folder / "package", [], 0
+    checks, package = Checks(), folder / "package"
     export(options.python, package, model, f"{arguments} samples=4")
     for more in ("", "split_backward"):
-        _, checks = measure(
-            options, folder, f"exported {model} {more or 'whole'}",
+        measure(
+            checks, options, folder, f"exported {model} {more or 'whole'}",
             DESCRIPTION.format(
                 model=f'exported("{package}")', schedule='"1f1b"', options=more
             ),
             "--load", package / "values.safetensors",
         )  # fmt: skip
-        lines, failed = lines + checks.lines, failed + checks.failed
-    return lines, failed
+    return checks.lines, checks.failed
 
 
 def main():

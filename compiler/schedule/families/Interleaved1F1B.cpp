@@ -27,12 +27,14 @@ namespace chimera::schedule {
 namespace {
 
 /// Micro-batches run in groups: each goes through all chunks before the next
-/// group begins. D of them, or as few more as make all groups equal.
-int32_t groupsOf(int32_t microBatches, int32_t workers) {
+/// group begins. There are as many groups as have at least D each, or one.
+int32_t groupCount(int32_t microBatches, int32_t workers) {
   return std::max(1, microBatches / workers);
 }
+/// Micro-batches of a group, as all are equal.
 int32_t groupOf(const Request &request) {
-  return request.microBatches / groupsOf(request.microBatches, request.workers);
+  return request.microBatches /
+         groupCount(request.microBatches, request.workers);
 }
 
 std::string checkInterleaved(const Request &request) {
@@ -42,7 +44,7 @@ std::string checkInterleaved(const Request &request) {
            std::to_string(workers) + " workers, got " +
            std::to_string(request.stageCount());
   auto areEqual = [&](int32_t count) {
-    return count % groupsOf(count, workers) == 0;
+    return count % groupCount(count, workers) == 0;
   };
   if (areEqual(count))
     return {};
@@ -53,7 +55,7 @@ std::string checkInterleaved(const Request &request) {
   while (!areEqual(more))
     ++more;
   return "expected micro-batches that " +
-         std::to_string(groupsOf(count, workers)) + " groups, one for each " +
+         std::to_string(groupCount(count, workers)) + " groups, one for each " +
          std::to_string(workers) + " of them, share equally, got " +
          std::to_string(count) + ": use " + std::to_string(fewer) + " or " +
          std::to_string(more);
