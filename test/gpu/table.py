@@ -250,7 +250,7 @@ def main():
     print(f"{'':<58}{'measured':>12} {'':<5}{'against':>12}{'ratio':>9}  target")
     times = {}  # of a model's stages without dropout
     for each in every:
-        if not each["model"].startswith(tuple(wanted)):
+        if not name_of(each).startswith(tuple(wanted)):
             continue
         if each["model"] == "instructions":
             instruction_rows(table, options, each)
