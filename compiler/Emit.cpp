@@ -153,12 +153,12 @@ void emitLayout(const Layout &layout, program::ProgramT &out) {
     BytesAttr bytes = stage.getBytes();
     uint32_t first = stage.getFirst().value_or(0);
     uint32_t last = stage.getLast().value_or(first);
-    out.stages.emplace_back(first, last - first, cost.getForward(),
-                            cost.getBackward(), cost.inputGradientTime(),
-                            cost.weightGradientTime(), cost.recomputeTime(),
-                            bytes.getWeights(), bytes.getOptimizer(),
-                            bytes.getStash(), bytes.weightStashBytes(),
-                            bytes.getBoundary(), bytes.getCopy());
+    out.stages.emplace_back(
+        first, last - first, cost.getForward(), cost.getBackward(),
+        cost.inputGradientTime(), cost.weightGradientTime(),
+        cost.recomputeTime(), cost.getUpdate(), bytes.getWeights(),
+        bytes.getOptimizer(), bytes.getStash(), bytes.weightStashBytes(),
+        bytes.getBoundary(), bytes.getCopy());
   }
   for (DirectionOp direction : layout.directions) {
     auto pipeline = std::make_unique<program::PipelineT>();

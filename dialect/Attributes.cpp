@@ -47,9 +47,9 @@ template <size_t N> struct Fields {
   }
 };
 
-constexpr Fields<5> kCostFields = {
-    {"forward", "backward", "input_gradient", "weight_gradient", "recompute"},
-    2};
+constexpr Fields<6> kCostFields = {{"forward", "backward", "input_gradient",
+                                    "weight_gradient", "recompute", "update"},
+                                   2};
 constexpr Fields<6> kBytesFields = {
     {"weights", "optimizer", "stash", "boundary", "copy", "weight_stash"}, 4};
 constexpr Fields<6> kLinkFields = {{"latency", "latency_per_mib", "send",
@@ -61,16 +61,17 @@ constexpr Fields<6> kLinkFields = {{"latency", "latency_per_mib", "send",
 
 Attribute CostAttr::parse(AsmParser &parser, Type) {
   SMLoc at = parser.getCurrentLocation();
-  int64_t v[5] = {};
+  int64_t v[6] = {};
   if (kCostFields.parse(parser, v))
     return {};
   return parser.getChecked<CostAttr>(at, parser.getContext(), v[0], v[1], v[2],
-                                     v[3], v[4]);
+                                     v[3], v[4], v[5]);
 }
 
 void CostAttr::print(AsmPrinter &printer) const {
-  kCostFields.print(printer, {getForward(), getBackward(), getInputGradient(),
-                              getWeightGradient(), getRecompute()});
+  kCostFields.print(printer,
+                    {getForward(), getBackward(), getInputGradient(),
+                     getWeightGradient(), getRecompute(), getUpdate()});
 }
 
 Attribute BytesAttr::parse(AsmParser &parser, Type) {
@@ -105,7 +106,7 @@ void LinkAttr::print(AsmPrinter &printer) const {
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t forward, int64_t backward,
                                int64_t inputGradient, int64_t weightGradient,
-                               int64_t recompute) {
+                               int64_t recompute, int64_t update) {
   if (forward < 1 || backward < 1)
     return emitError() << "expected positive costs, got forward " << forward
                        << " and backward " << backward;
@@ -116,6 +117,9 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (recompute < 0)
     return emitError() << "expected a positive cost, got recompute "
                        << recompute;
+  if (update < 0)
+    return emitError() << "expected a cost of at least 0, got update "
+                       << update;
   return success();
 }
 

@@ -16,19 +16,21 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
   let mnemonic = "cost";
   let summary = "time of each action of a stage for one micro-batch";
   let description = [{
-    All positive, in the pipeline's `time_unit`. A backward that is split takes
+    In the pipeline's `time_unit`, all positive but `update`, which is what the
+    optimizer takes for one replica, 0 unless given. A backward that is split takes
     `input_gradient` and then `weight_gradient`; unless given, each is half of
     the backward (the first rounded up), and at least 1. A `recompute` takes as
     long as the forward unless given.
 
-    Example: `<forward = 1, backward = 2>`
+    Example: `<forward = 1, backward = 2, update = 3>`
   }];
   let parameters = (ins
     "int64_t":$forward,
     "int64_t":$backward,
     DefaultValuedParameter<"int64_t", "0">:$input_gradient,
     DefaultValuedParameter<"int64_t", "0">:$weight_gradient,
-    DefaultValuedParameter<"int64_t", "0">:$recompute);
+    DefaultValuedParameter<"int64_t", "0">:$recompute,
+    DefaultValuedParameter<"int64_t", "0">:$update);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -143,17 +143,30 @@ static LogicalResult verifySize(PipelineOp pipeline,
       pipeline.getSplitBackward() || problem.splits.any());
 }
 
+static schedule::AllReducePolicy policyOf(PipelineOp pipeline) {
+  switch (pipeline.getAllReduce()) {
+  case AllReducePolicy::Lazy:
+    return schedule::AllReducePolicy::Lazy;
+  case AllReducePolicy::Eager:
+    return schedule::AllReducePolicy::Eager;
+  case AllReducePolicy::EagerOpt:
+    return schedule::AllReducePolicy::EagerOpt;
+  }
+  llvm_unreachable("no such policy");
+}
+
 FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
                                          const Layout &layout) {
   if (failed(timeUnitOf(pipeline)))
     return failure();
   schedule::Workload work;
   work.workers = static_cast<int32_t>(layout.workers);
+  work.width = static_cast<int32_t>(pipeline.getDataParallel());
   for (StageOp stage : layout.stages) {
     CostAttr cost = stage.getCost();
     work.stages.push_back({cost.getForward(), cost.getBackward(),
                            cost.inputGradientTime(), cost.weightGradientTime(),
-                           cost.recomputeTime()});
+                           cost.recomputeTime(), cost.getUpdate()});
     BytesAttr bytes = stage.getBytes();
     work.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
                           bytes.getStash(), bytes.weightStashBytes(),
@@ -164,6 +177,7 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
     return failure();
   if (*tied)
     work.tiedBytes = static_cast<int64_t>((*tied)->bytes());
+  work.policy = policyOf(pipeline);
   work.bucketBytes = pipeline.getBucketBytes().value_or(0);
   if (LinkAttr link = pipeline.getLinkAttr())
     work.link = {

@@ -187,7 +187,8 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
       if (!error.empty())
         return refuse(error);
     }
-  std::string error = choice.scheme->check(requestOf(pipeline, choice.options));
+  std::string error =
+      schedule::whyNot(*choice.scheme, requestOf(pipeline, choice.options));
   if (!error.empty())
     return refuse(error);
   return choice;

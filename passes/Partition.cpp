@@ -72,7 +72,7 @@ SmallVector<uint32_t> balancedCuts(ArrayRef<int64_t> costs, uint32_t parts) {
 /// does a backward or, of one in parts, each part.
 void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
   auto cost = CostAttr::get(builder.getContext(), 1, parts, parts, parts,
-                            parts > 1 ? parts : 0);
+                            parts > 1 ? parts : 0, /*update=*/0);
   auto bytes = BytesAttr::get(builder.getContext(), kBareBytes, 2 * kBareBytes,
                               kBareBytes, kBareBytes, /*copy=*/0,
                               /*weight_stash=*/0);
@@ -153,7 +153,8 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
     const bool areEqual = input == weight;
     auto cost = CostAttr::get(
         builder.getContext(), positive(forward), positive(input + weight),
-        areEqual ? 0 : positive(input), areEqual ? 0 : positive(weight), 0);
+        areEqual ? 0 : positive(input), areEqual ? 0 : positive(weight),
+        /*recompute=*/0, /*update=*/0);
     builder.create<StageOp>(pipeline.getLoc(), s,
                             builder.getI32IntegerAttr(first),
                             builder.getI32IntegerAttr(ends[s]), cost, bytes);
@@ -282,6 +283,25 @@ FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
   return std::move(*made.plan);
 }
 
+/// Says which values were chosen for options that are open.
+void setOptions(PipelineOp pipeline, const schedule::Options &chosen) {
+  DictionaryAttr given = pipeline.getScheduleOptionsAttr();
+  if (!given)
+    return;
+  Builder builder(pipeline.getContext());
+  NamedAttrList options(given);
+  for (auto [index, option] : llvm::enumerate(chosen.table())) {
+    StringRef name(option.name);
+    if (!given.contains(name))
+      continue;
+    if (option.words.empty())
+      options.set(name, builder.getI64IntegerAttr(chosen[index]));
+    else
+      options.set(name, builder.getStringAttr(chosen.print(index)));
+  }
+  pipeline.setScheduleOptionsAttr(options.getDictionary(builder.getContext()));
+}
+
 struct Partition : impl::PartitionPassBase<Partition> {
   void runOnOperation() override {
     for (auto pipeline : getOperation().getOps<PipelineOp>())
@@ -323,6 +343,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
       if (failed(made))
         return failure();
       plan = std::move(*made);
+      setOptions(pipeline, plan->options);
       pipeline.setUpdates(static_cast<Updates>(plan->updates));
       makeDirections(pipeline, plan->pipelines);
       parts = schedule::mostParts(plan->pipelines);

@@ -342,6 +342,8 @@ defvar timeOptions = [
   Option<"weightGradient", "weight-gradient", "::chimera::Decimal", "0",
          "Time of a split backward's second half (0: half of the backward, "
          "rounded down to a unit where all times are whole)">,
+  Option<"update", "update", "::chimera::Decimal", "0",
+         "Time of an update of a stage's weights">,
   Option<"latency", "p2p", "::chimera::Decimal", "0",
          "Time of a message on its way to another worker; needs forward or "
          "costs=stages, as all times of messages, which are the description's "
@@ -410,10 +412,13 @@ def ReportPass : ChimeraPass<"chimera-report"> {
 
     Where messages take time, so do all-reduces of gradients, by Rabenseifner's
     formula over all replicas of a stage, a message's latency, send and receive
-    together being its cost. For each policy stands by how much the step ends
-    later than its last action; all-reduces run beside actions, those of a worker
-    one after another, and so do the buckets of `bucket_bytes`, each with a
-    latency of its own.
+    together being its cost. All-reduces run beside actions, those of a worker one
+    after another, and so do the buckets of `bucket_bytes`, each with a latency of
+    its own. A step also takes its updates. What it takes is the mean of many
+    one after another, as each worker begins the next when it is done with the one
+    before: actions alone, what all-reduces add to them (for each policy too) and
+    what updates do. `format=comparison` has a line for each pipeline, the one
+    that takes least time for a sample first.
 
     Every action runs as soon as possible; without times each takes one unit.
     Times may have fractions. All are reported in `time_unit`.

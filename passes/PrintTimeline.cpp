@@ -65,8 +65,9 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
       return signalPassFailure();
     size_t lineWidth = width > 0 ? static_cast<size_t>(width)
                                  : defaultWidth(output.getValue());
-    // A deque: timelines refer to its elements.
+    // Deques: timelines refer to their elements.
     std::deque<schedule::Timing> timings;
+    std::deque<schedule::Tail> tails;
     std::vector<schedule::Timeline> timelines;
     for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed)) {
       bool slots = times->areUnset() && of.schedule.hasSlots();
@@ -76,6 +77,14 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
           {program::printable(std::string_view(pipeline.getSymName())),
            titleOf(pipeline), of.problem, of.schedule, timings.back(), slots,
            of.scale, lineWidth});
+      if (slots || !schedule::hasTail(of.problem))
+        continue;
+      timelines.back().step = schedule::stepTime(of.problem, of.schedule);
+      // Else updates are among the actions.
+      if (!schedule::stepsOverlap(of.problem.updates))
+        timelines.back().tail = &tails.emplace_back(schedule::tailOf(
+            of.problem, of.schedule, timings.back(),
+            schedule::stageReduces(of.problem, of.schedule, timings.back())));
     }
     // Caps come last: the timeline also shows what exceeds them.
     if (failed(writeDocument(module, kPass, output.getValue(),

@@ -70,11 +70,11 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
     }
     schedule::Report &report = reports.emplace_back(schedule::makeReport(
         program::printable(std::string_view(pipeline.getSymName())),
-        choice.scheme, choice.options,
-        static_cast<int32_t>(pipeline.getDataParallel()), timed.problem,
-        timed.schedule, timed.scale,
+        choice.scheme, choice.options, timed.problem, timed.schedule,
+        timed.scale,
         static_cast<int32_t>(pipeline.getReceiveWindow().value_or(0))));
     report.schedule = program::printable(name);
+    report.microBatchSize = static_cast<int64_t>(pipeline.getMicroBatchSize());
     report.title = titleOf(pipeline);
     for (WorkerOp worker : workersOf(pipeline))
       if (std::optional<uint64_t> bytes = worker.allocatedBytes())

@@ -74,7 +74,8 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
   const std::pair<StringRef, Decimal> stageTimes[] = {
       {"forward", options.forward},
       {"backward", options.backward},
-      {"weight-gradient", options.weightGradient}};
+      {"weight-gradient", options.weightGradient},
+      {"update", options.update}};
   for (auto [name, time] : stageTimes) {
     std::string text = textOf(time);
     if (time.digits < 0)
@@ -114,7 +115,7 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
 LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
                               const TimeOptions &options) {
   SmallVector<const Decimal *> all = {&options.forward, &options.backward,
-                                      &options.weightGradient};
+                                      &options.weightGradient, &options.update};
   for (const auto &[name, time] : options.messages)
     all.push_back(&time);
   uint32_t places = 0;
@@ -145,6 +146,7 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
   forward = ticksOf(options.forward);
   backward = ticksOf(options.backward);
   weightGradient = ticksOf(options.weightGradient);
+  update = ticksOf(options.update);
   for (const auto &[name, time] : options.messages)
     messages.emplace_back(
         llvm::find_if(kMessageOptions,
@@ -183,8 +185,9 @@ int64_t Times::refinement(const schedule::Problem &problem) const {
 void Times::setStages(schedule::Problem &problem, int64_t factor) const {
   if (source->stages) {
     for (schedule::StageCost &cost : problem.stages)
-      for (int64_t *time : {&cost.forward, &cost.backward, &cost.inputGradient,
-                            &cost.weightGradient, &cost.recompute})
+      for (int64_t *time :
+           {&cost.forward, &cost.backward, &cost.inputGradient,
+            &cost.weightGradient, &cost.recompute, &cost.update})
         *time = multiply(*time, factor * perUnit);
     return;
   }
@@ -192,7 +195,7 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
     // Every action takes one unit, and so does each part of one.
     int64_t parts = schedule::mostParts(problem.pipelines);
     for (schedule::StageCost &cost : problem.stages)
-      cost = {1, parts, parts, parts, parts};
+      cost = {1, parts, parts, parts, parts, 0};
     return;
   }
   int64_t whole = multiply(wholeBackward(), factor);
@@ -200,7 +203,8 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
                                       : std::max<int64_t>(1, whole / 2);
   int64_t first = multiply(forward, factor);
   for (schedule::StageCost &cost : problem.stages)
-    cost = {first, whole, std::max<int64_t>(1, whole - second), second, first};
+    cost = {first,  whole, std::max<int64_t>(1, whole - second),
+            second, first, multiply(update, factor)};
 }
 
 FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,

@@ -36,7 +36,7 @@ inline Help unitHelp() {
 /// The options of a pass that say which times to use.
 struct TimeOptions {
   llvm::StringRef costs, unit;
-  Decimal forward, backward, weightGradient; ///< 0 where not given
+  Decimal forward, backward, weightGradient, update; ///< 0 where not given
   /// Times of messages that are given, each with its option's name.
   std::vector<std::pair<llvm::StringRef, Decimal>> messages;
 };
@@ -48,9 +48,13 @@ public:
 
 protected:
   TimeOptions timeOptions() const {
-    TimeOptions all{this->costs.getValue(), this->unit.getValue(),
-                    this->forward,          this->backward,
-                    this->weightGradient,   {}};
+    TimeOptions all{this->costs.getValue(),
+                    this->unit.getValue(),
+                    this->forward,
+                    this->backward,
+                    this->weightGradient,
+                    this->update,
+                    {}};
     for (const auto *option :
          {&this->latency, &this->latencyPerMib, &this->send, &this->sendPerMib,
           &this->receive, &this->receivePerMib})
@@ -103,7 +107,7 @@ private:
   const TimeSource *source;
   const schedule::TimeUnit *unit;
   /// In ticks, of which `perUnit` make a unit; 0 where not given.
-  int64_t forward = 0, backward = 0, weightGradient = 0;
+  int64_t forward = 0, backward = 0, weightGradient = 0, update = 0;
   std::vector<std::pair<const MessageOption *, int64_t>> messages;
   int64_t perUnit = 1;
 };

@@ -45,11 +45,6 @@ static bool sharesSum(const Problem &problem, int32_t stage) {
   return std::ranges::adjacent_find(holders) != holders.end();
 }
 
-/// True for what adds to a stage's gradient.
-static bool contributes(Kind kind) {
-  return kind == Kind::Backward || kind == Kind::WeightGradient;
-}
-
 std::vector<StageReduce> stageReduces(const Problem &problem,
                                       const Schedule &schedule,
                                       const Timing &timing) {
@@ -77,7 +72,7 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     const std::vector<Action> &actions = schedule.workers[w];
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (!contributes(actions[i].kind))
+      if (!addsToGradient(actions[i].kind))
         continue;
       int64_t start = timing.starts[w][i];
       auto worker = static_cast<int32_t>(w);
@@ -85,7 +80,7 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
         std::vector<StageReduce::Part> &parts = reduces[to].parts;
         if (parts.empty() || parts.back().worker != worker)
           parts.push_back({worker, 0, false});
-        parts.back().ready = start + problem.cost(actions[i]);
+        parts.back().last = static_cast<int32_t>(i);
         parts.back().isIdle = idle[w][i] > 0;
         last[to] = std::max(last[to], std::pair(start, worker));
       };
@@ -121,38 +116,16 @@ int64_t allReduceTime(const MessageTime &message, int64_t replicas,
          static_cast<int64_t>((product + unit - 1) / unit);
 }
 
-std::vector<int64_t> reduceEnds(const Problem &problem,
-                                const Schedule &schedule, const Timing &timing,
-                                const std::vector<StageReduce> &reduces,
-                                const std::vector<int64_t> &times,
-                                AllReducePolicy policy) {
-  std::vector<int64_t> computed;
-  for (size_t w = 0; w < schedule.workers.size(); ++w) {
-    const std::vector<Action> &actions = schedule.workers[w];
-    computed.push_back(actions.empty() ? 0
-                                       : timing.starts[w].back() +
-                                             problem.cost(actions.back()));
-  }
-  // When each worker is done with those before.
-  std::vector<int64_t> free(schedule.workers.size());
-  for (size_t i = 0; i < reduces.size(); ++i) {
-    const StageReduce &reduce = reduces[i];
-    int64_t begin = 0;
-    for (const StageReduce::Part &part : reduce.parts) {
-      bool now = policy == AllReducePolicy::Eager ||
-                 (policy == AllReducePolicy::EagerOpt && part.isIdle);
-      begin = std::max(
-          {begin, free[part.worker], now ? part.ready : computed[part.worker]});
-    }
-    int64_t end;
-    if (__builtin_add_overflow(begin, times[i], &end))
-      end = std::numeric_limits<int64_t>::max();
-    for (const StageReduce::Part &part : reduce.parts)
-      free[part.worker] = end;
-  }
-  for (size_t w = 0; w < free.size(); ++w)
-    free[w] = std::max(free[w], computed[w]);
-  return free;
+int64_t allReduceTime(const Workload &workload, int64_t parts, int64_t bytes,
+                      int64_t buckets) {
+  const Link &link = workload.link;
+  int64_t replicas = replicasOf(workload, parts), time = 0;
+  for (const MessageTime *of :
+       {static_cast<const MessageTime *>(&link), &link.send, &link.receive})
+    if (__builtin_add_overflow(
+            time, allReduceTime(*of, replicas, bytes, buckets), &time))
+      return std::numeric_limits<int64_t>::max();
+  return time;
 }
 
 } // namespace chimera::schedule

@@ -22,14 +22,6 @@
 
 namespace chimera::schedule {
 
-/// When a worker starts its part in an all-reduce.
-enum class AllReducePolicy : uint8_t {
-  Lazy,     ///< behind its last action
-  Eager,    ///< behind the last action that contributes
-  EagerOpt, ///< there where it is idle for some time between that and its last
-            ///< action, else lazy
-};
-
 /// All policies, from the one that overlaps least.
 struct NamedPolicy {
   const char *name;
@@ -61,11 +53,11 @@ Buckets bucketsOf(int64_t bytes, int64_t most);
 
 /// The all-reduce of a gradient over its replicas.
 struct StageReduce {
-  /// The last action of a worker that adds to the gradient.
+  /// What a worker adds to the gradient.
   struct Part {
     int32_t worker;
-    int64_t ready; ///< when it ends
-    bool isIdle;   ///< the worker is, between that and its last action
+    int32_t last; ///< of its actions, the last one that does
+    bool isIdle;  ///< the worker is for some time, behind that
   };
   std::optional<int32_t> stage; ///< none: of what first and last stage share
   int64_t bytes;                ///< of the sum
@@ -90,17 +82,17 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
 int64_t allReduceTime(const MessageTime &message, int64_t replicas,
                       int64_t bytes, int64_t buckets = 1);
 
-/// When each worker is done with its actions and its all-reduces, of which
-/// `times` says how long each of `reduces` takes. An all-reduce begins when all
-/// its parts are started and its workers are done with the ones before it, in
-/// the order of `reduces`; it takes no time from actions. So no worker is done
-/// later with a policy that starts earlier. All buckets of one have the same
-/// parts, ready at the same time, so they count as one that takes their sum.
-std::vector<int64_t> reduceEnds(const Problem &problem,
-                                const Schedule &schedule, const Timing &timing,
-                                const std::vector<StageReduce> &reduces,
-                                const std::vector<int64_t> &times,
-                                AllReducePolicy policy);
+/// How many replicas are summed of what `parts` workers hold: those of all
+/// copies.
+inline int64_t replicasOf(const Workload &workload, int64_t parts) {
+  return parts * workload.width;
+}
+
+/// What a sum of `bytes` over the replicas of `parts` workers takes on the
+/// workload's link: a message of it takes what any does, until its receiver has
+/// it.
+int64_t allReduceTime(const Workload &workload, int64_t parts, int64_t bytes,
+                      int64_t buckets);
 
 } // namespace chimera::schedule
 

@@ -64,6 +64,8 @@ public:
       for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i)
         addAction(timeline.schedule.workers[w][i], w,
                   timeline.timing.starts[w][i]);
+    if (timeline.tail)
+      addTail();
     if (!timeline.problem.bytes.empty())
       for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
         addMemory(w);
@@ -115,6 +117,40 @@ private:
       addEnd("f", *message, action, worker, start);
     if (auto message = sentBy(timeline.problem, ids, action))
       addEnd("s", *message, action, worker, start);
+  }
+
+  /// What workers do behind their actions, and the sums under way: beside the
+  /// actions of a worker, in a row of their own.
+  void addTail() {
+    const Tail &tail = *timeline.tail;
+    size_t workers = tail.work.size();
+    auto addSpan = [&](const std::string &name, const char *category,
+                       const Tail::Span &span, size_t thread) {
+      events.add({{"name", name},
+                  {"cat", category},
+                  {"ph", "X"},
+                  {"ts", microseconds(span.begin)},
+                  {"dur", microseconds(span.end - span.begin)},
+                  {"pid", process},
+                  {"tid", thread}});
+    };
+    for (size_t w = 0; w < workers; ++w) {
+      events.describe("thread_name", process, workers + w,
+                      {{"name", "all-reduces of " + nameOf(w)}});
+      // Behind its actions' row, before the next worker's.
+      events.describe("thread_sort_index", process, workers + w,
+                      {{"sort_index", w}});
+      for (const Tail::Work &work : tail.work[w])
+        if (work.isUpdate())
+          addSpan("update of stage " + std::to_string(*work.stage), "update",
+                  work, w);
+        else
+          addSpan("wait for " + nameOfSum(work.stage), "wait", work, w);
+    }
+    for (const Tail::Sum &sum : tail.sums)
+      for (int32_t worker : sum.workers)
+        if (sum.end > sum.begin)
+          addSpan(nameOfSum(sum.stage), "all-reduce", sum, workers + worker);
   }
 
   /// One end of a message, in the middle of its action: viewers look for the

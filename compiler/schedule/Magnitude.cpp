@@ -1,4 +1,4 @@
-//===- Magnitude.cpp - Times for people -----------------------------------===//
+//===- Magnitude.cpp - Numbers for people ---------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +7,12 @@
 
 #include "compiler/schedule/Magnitude.h"
 
+#include "compiler/schedule/Problem.h"
+
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <iterator>
 
 namespace chimera::schedule {
 
@@ -73,6 +77,48 @@ std::string shortTime(double ticks, const TimeScale &scale) {
     return digits;
   return std::string(digits) + (magnitude.name[0] == '1' ? " × " : " ") +
          magnitude.name;
+}
+
+std::string roundedTime(double ticks, const TimeScale &scale) {
+  double time = scale.units(ticks);
+  std::string name;
+  if (const auto *own = std::ranges::find(kSeconds, scale.unit->name);
+      own != std::end(kSeconds)) {
+    for (; time < 0.99995 && time > 0 && own != kSeconds; --own)
+      time *= 1000;
+    for (; time >= 999.95 && own + 1 != std::end(kSeconds); ++own)
+      time /= 1000;
+    name = *own;
+  } else {
+    Magnitude magnitude = magnitudeOf(time, *scale.unit);
+    time /= magnitude.units;
+    name = std::move(magnitude.name);
+  }
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.4g", time);
+  if (name.empty())
+    return digits;
+  return std::string(digits) + (name[0] == '1' ? " × " : " ") + name;
+}
+
+std::string percent(double share) {
+  char text[64];
+  auto [end, error] = std::to_chars(text, text + sizeof text, 100 * share,
+                                    std::chars_format::fixed, 1);
+  return std::string(text, end) + " %";
+}
+
+std::string shortBytes(int64_t bytes) {
+  if (bytes < kMebibyte)
+    return std::to_string(bytes);
+  static constexpr const char *kUnits[] = {"MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes) / kMebibyte;
+  size_t i = 0;
+  for (; i + 1 < std::size(kUnits) && value >= 999.95; ++i)
+    value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g %s", value, kUnits[i]);
+  return text;
 }
 
 } // namespace chimera::schedule

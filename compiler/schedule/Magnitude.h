@@ -1,4 +1,4 @@
-//===- Magnitude.h - Times for people ---------------------------*- C++ -*-===//
+//===- Magnitude.h - Numbers for people -------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,6 +35,17 @@ Magnitude magnitudeOf(double time, const TimeUnit &unit);
 /// "39", "39 × 10⁹", "1.235 ms": with at most ten digits where the time has at
 /// most four before the point, else rounded to four.
 std::string shortTime(double ticks, const TimeScale &scale);
+
+/// "39.06 us", "1.2 × 10⁶": rounded to four digits, a duration in the largest
+/// unit of which it is at least one.
+std::string roundedTime(double ticks, const TimeScale &scale);
+
+/// "25.0 %".
+std::string percent(double share);
+
+/// "4096", "1.25 MiB", "16 GiB": exact below a MiB, else rounded to four
+/// digits.
+std::string shortBytes(int64_t bytes);
 
 } // namespace chimera::schedule
 

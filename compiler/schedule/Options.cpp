@@ -18,9 +18,13 @@ Options::Options(std::span<const Option> table) : options(table) {
     values.push_back(option.otherwise);
 }
 
+static constexpr const char *kBestText = "best";
+
 /// The value of `option` that `text` states.
 static std::optional<int32_t> parse(const Option &option,
                                     std::string_view text) {
+  if (text == kBestText)
+    return kBest;
   if (!option.words.empty()) {
     auto at = std::ranges::find(option.words, text);
     if (at == option.words.end())
@@ -48,13 +52,16 @@ std::string Options::set(std::string_view name, std::string_view text) {
   std::optional<int32_t> value = parse(*at, text);
   if (!value)
     return "expected " + std::string(name) + " to be " +
-           std::string(at->values) + ", got \"" + std::string(text) + "\"";
+           std::string(at->values) + ", or best, got \"" + std::string(text) +
+           "\"";
   set(at - options.begin(), *value);
   return {};
 }
 
 std::string Options::print(size_t index) const {
   const Option &option = options[index];
+  if (isOpen(index))
+    return kBestText;
   if (option.words.empty())
     return std::to_string(values[index]);
   return std::string(option.words[values[index]]);

@@ -8,6 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_OPTIONS_H
 #define CHIMERA_COMPILER_SCHEDULE_OPTIONS_H
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,6 +29,10 @@ struct Option {
   std::span<const std::string_view> words = {}; ///< none for an integer
 };
 
+/// The value of an option that is left open, "best" as a text: whoever makes
+/// the plan chooses the one with which a step takes least time.
+inline constexpr int32_t kBest = INT32_MIN;
+
 /// The values of all options of one scheme's table, which must outlive them.
 class Options {
 public:
@@ -43,6 +48,8 @@ public:
   bool isSet(size_t index) const {
     return values[index] != options[index].otherwise;
   }
+  bool isOpen(size_t index) const { return values[index] == kBest; }
+  bool anyOpen() const { return std::ranges::count(values, kBest) > 0; }
 
   /// Sets the option `name` from `text`. Empty if that worked, else what is
   /// possible: an option that is not in the table, a text that is neither an

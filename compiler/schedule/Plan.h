@@ -31,6 +31,7 @@ struct Request : Workload {
 /// What was decided. With the workload it was decided for it is a problem and
 /// its solution, whoever decided: nothing that reads a plan looks at its maker.
 struct Plan {
+  Options options; ///< of the scheme, none open; empty where it has none
   std::vector<Pipeline> pipelines; ///< all of them with micro-batches
   Splits splits;
   Updates updates = Updates::Flush;

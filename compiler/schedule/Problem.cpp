@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Schedule.h"
+#include "compiler/schedule/AllReduce.h"
 
 #include <algorithm>
 #include <limits>
@@ -90,8 +90,15 @@ static bool timesFit(const Problem &problem) {
   for (size_t s = 0; s < problem.stages.size(); ++s) {
     const StageCost &cost = problem.stages[s];
     int64_t bytes = problem.bytesOf(static_cast<int32_t>(s)).boundary;
-    times.insert(times.end(), {cost.forward, cost.backward, cost.inputGradient,
-                               cost.weightGradient, cost.recompute});
+    times.insert(times.end(),
+                 {cost.forward, cost.backward, cost.inputGradient,
+                  cost.weightGradient, cost.recompute, cost.update});
+    if (stepsOverlap(problem.updates)) {
+      int64_t gradient = problem.bytesOf(static_cast<int32_t>(s)).gradient();
+      times.push_back(
+          allReduceTime(problem, /*parts=*/1, gradient,
+                        bucketsOf(gradient, problem.bucketBytes).count));
+    }
     const Link &link = problem.link;
     for (const MessageTime *of :
          {static_cast<const MessageTime *>(&link), &link.send, &link.receive}) {

@@ -35,6 +35,19 @@ enum class Kind : uint8_t {
   Recompute
 };
 
+/// When a worker starts its part in an all-reduce.
+enum class AllReducePolicy : uint8_t {
+  Lazy,     ///< behind its last action
+  Eager,    ///< behind the last action that contributes
+  EagerOpt, ///< there where it is idle for some time between that and its last
+            ///< action, else lazy
+};
+
+/// True for what adds to the gradient of a stage's weights.
+constexpr bool addsToGradient(Kind kind) {
+  return kind == Kind::Backward || kind == Kind::WeightGradient;
+}
+
 /// How the activations of a stage come to its backward.
 enum class Recompute : uint8_t {
   None,  ///< the forward keeps them
@@ -59,13 +72,14 @@ constexpr bool stepsOverlap(Updates updates) {
 
 struct Action;
 
-/// Time of each action on one stage, all positive.
+/// Time of each action on one stage, all positive, and of an update.
 struct StageCost {
   int64_t forward = 1;
   int64_t backward = 1;
   int64_t inputGradient = 1;
   int64_t weightGradient = 1;
   int64_t recompute = 1;
+  int64_t update = 0; ///< of the weights of one replica, at least 0
 
   int64_t of(Kind kind) const {
     static constexpr int64_t StageCost::*times[] = {
@@ -133,6 +147,9 @@ int32_t mostParts(const std::vector<Pipeline> &pipelines);
 /// What is to run and on what, whoever decides where and in which order.
 struct Workload {
   int32_t workers = 0;
+  /// Data-parallel copies of all workers, at least 1. A gradient is summed over
+  /// all replicas of all copies.
+  int32_t width = 1;
   std::vector<StageCost> stages;
   /// Empty (none), or one for each stage.
   std::vector<Recompute> recompute;
@@ -142,6 +159,7 @@ struct Workload {
   /// Of the weights of the first and of the last stage, those of parameters
   /// that both hold (a tied embedding), whose gradients are reduced as one.
   int64_t tiedBytes = 0;
+  AllReducePolicy policy = AllReducePolicy::Lazy;
   /// 0 (gradients are reduced whole), or the most bytes that are reduced at
   /// once, at least 8.
   int64_t bucketBytes = 0;

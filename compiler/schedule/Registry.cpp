@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/Registry.h"
 
+#include "compiler/schedule/Best.h"
 #include "compiler/schedule/families/Families.h"
 
 namespace chimera::schedule {
@@ -42,16 +43,36 @@ std::string schemeHelp() {
       const Option &option = scheme.options[i];
       text += "  " + std::string(option.name) + " = " + options.print(i) +
               ": " + std::string(option.summary) + " (" +
-              std::string(option.values) + ")\n";
+              std::string(option.values) + ", or best)\n";
     }
   }
   return text;
 }
 
+std::string whyNot(const Scheme &scheme, const Request &request) {
+  if (!request.options.anyOpen())
+    return scheme.check(request);
+  if (!settingsOf(scheme, request).empty())
+    return {};
+  // What any of them would say: that of what holds unless options are set.
+  Request any = request;
+  for (size_t i = 0; i < scheme.options.size(); ++i)
+    if (any.options.isOpen(i))
+      any.options.set(i, scheme.options[i].otherwise);
+  return scheme.check(any);
+}
+
 Made makePlan(const Scheme &scheme, const Request &request) {
-  if (std::string reason = scheme.check(request); !reason.empty())
+  if (std::string reason = whyNot(scheme, request); !reason.empty())
     return reason;
+  if (request.options.anyOpen()) {
+    if (std::optional<Candidate> best = bestOf(scheme, request))
+      return std::move(best->plan);
+    return std::string("no setting of its options makes a plan");
+  }
   Made made = scheme.make(request);
+  if (made.plan)
+    made.plan->options = request.options;
   if (made.plan && request.splitBackward && made.plan->splits.anyWhole()) {
     made.plan->order = splitBackwards(made.plan->order);
     made.plan->splits = true;

@@ -49,7 +49,12 @@ std::string schemeNames();
 /// A line for each scheme and, indented, for each option it knows.
 std::string schemeHelp();
 
-/// The scheme's plan for `request`, or why there is none.
+/// Empty, or what is possible instead where sizes and options alone rule a plan
+/// out; where options are open, each setting of them.
+std::string whyNot(const Scheme &scheme, const Request &request);
+
+/// The scheme's plan for `request`, or why there is none. Options that are open
+/// take their best values (Best.h).
 Made makePlan(const Scheme &scheme, const Request &request);
 
 /// The first formula that holds for a scheme's own plan of these sizes, or

@@ -7,12 +7,13 @@
 
 #include "compiler/schedule/Report.h"
 
+#include "compiler/schedule/Best.h"
 #include "compiler/schedule/DeviceOrder.h"
+#include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace chimera::schedule {
 
@@ -21,8 +22,20 @@ double Report::internalBubbleRatio() const {
          static_cast<double>(timing.internalBubble() + timing.load());
 }
 
-/// Adds the all-reduces and by how much each policy lets them delay the end of
-/// the step. Adds nothing where they take no time.
+int64_t Report::samples() const {
+  return microBatchSize * problem.microBatches() * problem.width;
+}
+
+double Report::busyShare() const {
+  int64_t steps = stepsOverlap(problem.updates) ? problem.steps : 1, busy = 0;
+  for (int64_t time : timing.busy)
+    busy += time;
+  return static_cast<double>(busy) /
+         (step.total * static_cast<double>(steps * problem.workers));
+}
+
+/// Adds the all-reduces and what they add to a step by each policy. Adds
+/// nothing where they take no time.
 static void addAllReduces(Report &report, const Schedule &schedule) {
   const Problem &problem = report.problem;
   if (stepsOverlap(problem.updates))
@@ -31,24 +44,18 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
       stageReduces(problem, schedule, report.timing);
   std::vector<int64_t> times, buckets;
   for (const StageReduce &reduce : reduces) {
-    int64_t members = std::ssize(reduce.parts) * report.width;
-    buckets.push_back(members > 1 ? reduce.buckets : 0);
-    int64_t &time = times.emplace_back();
-    // A message of theirs takes what any does, until its receiver has it.
-    for (const MessageTime &part :
-         {MessageTime(problem.link), problem.link.send, problem.link.receive})
-      if (__builtin_add_overflow(
-              time, allReduceTime(part, members, reduce.bytes, reduce.buckets),
-              &time))
-        time = std::numeric_limits<int64_t>::max();
+    int64_t parts = std::ssize(reduce.parts);
+    buckets.push_back(replicasOf(problem, parts) > 1 ? reduce.buckets : 0);
+    times.push_back(
+        allReduceTime(problem, parts, reduce.bytes, reduce.buckets));
   }
   if (std::ranges::max(times) == 0)
     return;
-  for (auto [name, policy] : kPolicies)
-    report.unoverlapped.push_back(
-        std::ranges::max(reduceEnds(problem, schedule, report.timing, reduces,
-                                    times, policy)) -
-        report.timing.makespan);
+  for (auto [name, policy] : kPolicies) {
+    Problem other = problem;
+    other.policy = policy;
+    report.unoverlapped.push_back(stepTime(other, schedule).allReduce);
+  }
   report.allReduces.resize(problem.stages.size());
   report.buckets.resize(problem.stages.size());
   for (size_t i = 0; i < reduces.size(); ++i) {
@@ -94,8 +101,38 @@ static void describeWindow(const Windows &windows, int32_t given,
   add(window);
 }
 
+/// What a better setting of the scheme's options would do, with which no worker
+/// holds more than one does now, if one is better by more than what is rounded.
+/// Not looked for where an order is long.
+static std::string betterOptions(const Report &report) {
+  constexpr int64_t kMostActions = int64_t{1} << 16;
+  const Problem &problem = report.problem;
+  int64_t actions = int64_t{2} * problem.microBatches() *
+                    static_cast<int64_t>(problem.stages.size());
+  if (report.options.table().empty() || actions > kMostActions)
+    return {};
+  std::optional<Candidate> best =
+      bestOf(*report.scheme, openRequest(*report.scheme, problem),
+             [&](const Candidate &candidate) {
+               const Timing &own = report.timing;
+               return candidate.peakBytes <= std::ranges::max(own.peakBytes) &&
+                      candidate.peakActivations <=
+                          std::ranges::max(own.peakActivations);
+             });
+  if (!best || !best->fits || best->time.total >= 0.999 * report.step.total)
+    return {};
+  std::string text;
+  const Options &options = best->plan.options;
+  for (size_t i = 0; i < options.table().size(); ++i)
+    if (options[i] != report.options[i])
+      text += (text.empty() ? "" : " and ") +
+              std::string(options.table()[i].name) + " = " + options.print(i);
+  return text + " would take " + percent(best->time.total / report.step.total) +
+         " of the time for a step, and no worker hold more";
+}
+
 Report makeReport(std::string name, const Scheme *scheme,
-                  const Options &options, int32_t width, const Problem &problem,
+                  const Options &options, const Problem &problem,
                   const Schedule &schedule, const TimeScale &scale,
                   int32_t receiveWindow) {
   Report report;
@@ -103,7 +140,6 @@ Report makeReport(std::string name, const Scheme *scheme,
   report.schedule = scheme ? scheme->name : "";
   report.scheme = scheme;
   report.options = options;
-  report.width = width;
   report.problem = problem;
   report.scale = scale;
   report.timing = simulate(problem, schedule);
@@ -118,6 +154,7 @@ Report makeReport(std::string name, const Scheme *scheme,
   describeWindow(Windows(problem, schedule), receiveWindow, report);
   report.deviceOrderMakespan =
       makespanInDeviceOrder(problem, schedule, report.timing);
+  report.step = stepTime(problem, schedule);
   addAllReduces(report, schedule);
   if (stepsOverlap(problem.updates))
     report.steady = steadyState(problem, schedule);
@@ -142,6 +179,8 @@ Report makeReport(std::string name, const Scheme *scheme,
   if (scheme->note)
     if (std::string note = scheme->note(problem); !note.empty())
       report.notes.push_back(std::move(note));
+  if (std::string note = betterOptions(report); !note.empty())
+    report.notes.push_back(std::move(note));
   if (std::optional<Sizes> sizes = sizesOf(problem, options)) {
     if ((report.bubbleFormula = findBubbleFormula(*scheme, *sizes)))
       report.bubbleValue = report.bubbleFormula->value(*sizes);

@@ -8,9 +8,9 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_REPORT_H
 #define CHIMERA_COMPILER_SCHEDULE_REPORT_H
 
-#include "compiler/schedule/AllReduce.h"
 #include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Registry.h"
+#include "compiler/schedule/StepTime.h"
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/Timeline.h"
 #include "compiler/schedule/Windows.h"
@@ -25,8 +25,8 @@ struct Report {
   std::string schedule;
   /// Null for a schedule of one's own, which no formula is for.
   const Scheme *scheme;
-  Options options;   ///< of the scheme
-  int32_t width = 1; ///< data-parallel copies
+  Options options; ///< of the scheme
+  int64_t microBatchSize = 1;
   Problem problem;
   TimeScale scale; ///< of all times
   Timing timing;
@@ -54,13 +54,14 @@ struct Report {
   /// Where a flush ends the step: how long the all-reduce of each stage's
   /// gradient takes, by what messages take, and in how many buckets, 0 where
   /// there is one replica; apart from them that of what first and last stage
-  /// share; how much later than its actions the step ends
-  /// by each of `kPolicies`; and the stages that eager_opt starts early on some
-  /// worker.
+  /// share; what they add to a step by each of `kPolicies`; and the stages that
+  /// eager_opt starts early on some worker.
   std::vector<int64_t> allReduces, buckets;
   std::optional<int64_t> tiedAllReduce, tiedBuckets;
-  std::vector<int64_t> unoverlapped;
+  std::vector<double> unoverlapped;
   std::vector<int32_t> earlyStages;
+  /// What a step takes with the pipeline's policy.
+  StepTime step;
 
   /// Null, or what holds for these sizes and times.
   const BubbleFormula *bubbleFormula = nullptr;
@@ -71,6 +72,10 @@ struct Report {
   std::vector<std::string> notes;
 
   double internalBubbleRatio() const;
+  /// Of a step, over all copies.
+  int64_t samples() const;
+  /// The share of a step in which a worker runs actions, on average.
+  double busyShare() const;
 };
 
 /// Simulates and compares. `scheme` is null, or the one that made this order
@@ -78,7 +83,7 @@ struct Report {
 /// `problem` and `schedule` are valid and that the schedule ends.
 /// `receiveWindow` is 0 where the simulator is to choose it.
 Report makeReport(std::string name, const Scheme *scheme,
-                  const Options &options, int32_t width, const Problem &problem,
+                  const Options &options, const Problem &problem,
                   const Schedule &schedule, const TimeScale &scale = {},
                   int32_t receiveWindow = 0);
 

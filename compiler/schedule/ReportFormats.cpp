@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/Report.h"
 
+#include "compiler/schedule/Comparison.h"
 #include "compiler/schedule/Magnitude.h"
 
 #include <nlohmann/json.hpp>
@@ -22,12 +23,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// How the table writes a number, for people; CSV and JSON have it as it is.
+enum class Form : uint8_t { Plain, Share, Time, Bytes };
+
 /// A column of all forms. Null where a report has no value for it.
 struct Column {
   const char *name; ///< in CSV and JSON
   const char *text; ///< in the table; null for its heading
   ordered_json (*value)(const Report &report);
-  bool share = false; ///< in percent in the table
+  Form form = Form::Plain;
 };
 
 /// Whole numbers without a fraction, as others are.
@@ -97,6 +101,12 @@ ordered_json occupationOf(const Report &report, const MessageTime &of) {
                                      : ordered_json();
 }
 
+/// A part of a step, where it has more than actions.
+template <double StepTime::*part> ordered_json partOf(const Report &report) {
+  return hasTail(report.problem) ? number(report.scale.units(report.step.*part))
+                                 : ordered_json();
+}
+
 ordered_json versionsOf(const Report &report) {
   if (!report.steady)
     return {};
@@ -125,7 +135,8 @@ ordered_json boundsOf(const Report &report) {
 ordered_json unoverlappedOf(const Report &report) {
   ordered_json result = ordered_json::object();
   for (size_t i = 0; i < report.unoverlapped.size(); ++i)
-    result[kPolicies[i].name] = timeOf(report, report.unoverlapped[i]);
+    result[kPolicies[i].name] =
+        number(report.scale.units(report.unoverlapped[i]));
   return result;
 }
 
@@ -149,7 +160,9 @@ constexpr Column kColumns[] = {
     {"micro_batches", "micro-batches (N)",
      [](const Report &r) -> ordered_json { return r.problem.microBatches(); }},
     {"width", "data-parallel width (W)",
-     [](const Report &r) -> ordered_json { return r.width; }},
+     [](const Report &r) -> ordered_json { return r.problem.width; }},
+    {"micro_batch_size", "micro-batch size (B)",
+     [](const Report &r) -> ordered_json { return r.microBatchSize; }},
     {"pipelines", "pipelines (p)",
      [](const Report &r) -> ordered_json {
        return r.problem.pipelines.size();
@@ -157,32 +170,38 @@ constexpr Column kColumns[] = {
     {"recomputation", "recomputation", recomputationOf},
     {"time_unit", "unit of time",
      [](const Report &r) -> ordered_json { return r.scale.unit->name; }},
-    {"forward", "forward (f)", cost<&StageCost::forward>},
-    {"backward", "backward (b)", costOf<&StageCost::backward, false>},
+    {"forward", "forward (f)", cost<&StageCost::forward>, Form::Time},
+    {"backward", "backward (b)", costOf<&StageCost::backward, false>,
+     Form::Time},
     {"input_gradient", "input gradient",
-     costOf<&StageCost::inputGradient, true>},
+     costOf<&StageCost::inputGradient, true>, Form::Time},
     {"weight_gradient", "weight gradient",
-     costOf<&StageCost::weightGradient, true>},
+     costOf<&StageCost::weightGradient, true>, Form::Time},
     {"recompute", "recompute",
      [](const Report &r) {
        return r.kept ? cost<&StageCost::recompute>(r) : ordered_json();
-     }},
+     },
+     Form::Time},
     {"p2p", "p2p",
      [](const Report &r) -> ordered_json {
        return timeOf(r, r.problem.link.alpha);
-     }},
+     },
+     Form::Time},
     {"p2p_bytes", "  and for bytes",
      [](const Report &r) { return bytesTimeOf(r, r.problem.link); }},
     {"send", "send, occupies its worker",
-     [](const Report &r) { return occupationOf(r, r.problem.link.send); }},
+     [](const Report &r) { return occupationOf(r, r.problem.link.send); },
+     Form::Time},
     {"send_bytes", "  and for bytes",
      [](const Report &r) { return bytesTimeOf(r, r.problem.link.send); }},
     {"receive", "receive, occupies its worker",
-     [](const Report &r) { return occupationOf(r, r.problem.link.receive); }},
+     [](const Report &r) { return occupationOf(r, r.problem.link.receive); },
+     Form::Time},
     {"receive_bytes", "  and for bytes",
      [](const Report &r) { return bytesTimeOf(r, r.problem.link.receive); }},
     {"memory_caps", "memory caps per worker",
-     [](const Report &r) -> ordered_json { return r.problem.memoryCaps; }},
+     [](const Report &r) -> ordered_json { return r.problem.memoryCaps; },
+     Form::Bytes},
     {"over_memory_cap", "  REFUSED, they are exceeded by",
      [](const Report &r) -> ordered_json {
        return r.overCap.empty() ? ordered_json() : ordered_json(r.overCap);
@@ -190,57 +209,80 @@ constexpr Column kColumns[] = {
     {"receive_window", "receive window",
      [](const Report &r) -> ordered_json { return r.receiveWindow; }},
     {"receive_window_bytes", "  its bytes per worker",
-     [](const Report &r) -> ordered_json { return r.receiveBytes; }},
+     [](const Report &r) -> ordered_json { return r.receiveBytes; },
+     Form::Bytes},
     {"receive_window_makespans", "  makespan with it and smaller ones",
      [](const Report &r) {
        ordered_json all = ordered_json::object();
        for (auto [window, makespan] : r.windowMakespans)
          all[std::to_string(window)] = timeOf(r, makespan);
        return all;
-     }},
+     },
+     Form::Time},
     {"device_order_makespan", "makespan with one order a device",
      [](const Report &r) -> ordered_json {
        return timeOf(r, r.deviceOrderMakespan);
-     }},
+     },
+     Form::Time},
     {"steps", "steps that overlap, shown",
      [](const Report &r) {
        return r.steady ? ordered_json(r.problem.steps) : ordered_json();
      }},
+    {"step", "step (mean of many)",
+     [](const Report &r) -> ordered_json {
+       return number(r.scale.units(r.step.total));
+     },
+     Form::Time},
+    {"step_actions", "  actions", partOf<&StepTime::actions>, Form::Time},
+    {"step_all_reduce", "  un-overlapped all-reduce",
+     partOf<&StepTime::allReduce>, Form::Time},
+    {"step_update", "  updates", partOf<&StepTime::update>, Form::Time},
+    {"step_sample", "  for each sample",
+     [](const Report &r) -> ordered_json {
+       return number(
+           r.scale.units(r.step.total / static_cast<double>(r.samples())));
+     },
+     Form::Time},
     {"makespan", "makespan",
      [](const Report &r) -> ordered_json {
        return timeOf(r, r.timing.makespan);
-     }},
+     },
+     Form::Time},
     {"makespan_without_recomputes", "  without recomputes",
      [](const Report &r) {
        return r.kept ? timeOf(r, r.kept->makespan) : ordered_json();
-     }},
+     },
+     Form::Time},
     {"load", "load of the busiest worker",
-     [](const Report &r) -> ordered_json {
-       return timeOf(r, r.timing.load());
-     }},
+     [](const Report &r) -> ordered_json { return timeOf(r, r.timing.load()); },
+     Form::Time},
     {"idle", "idle per worker",
-     [](const Report &r) -> ordered_json { return timesOf(r, r.timing.idle); }},
+     [](const Report &r) -> ordered_json { return timesOf(r, r.timing.idle); },
+     Form::Time},
     {"occupied", "  of it, occupied by messages",
      [](const Report &r) {
        return std::ranges::count(r.timing.occupied, 0) ==
                       std::ssize(r.timing.occupied)
                   ? ordered_json()
                   : timesOf(r, r.timing.occupied);
-     }},
+     },
+     Form::Time},
     {"flush_bubble", "bubble (makespan less load)",
      [](const Report &r) -> ordered_json {
        return timeOf(r, r.timing.flushBubble());
-     }},
+     },
+     Form::Time},
     {"bubble_ratio", "  ratio over all workers",
      [](const Report &r) -> ordered_json { return r.timing.bubbleRatio(); },
-     true},
+     Form::Share},
     {"bubble_ratio_without_recomputes", "  without recomputes",
      [](const Report &r) {
        return r.kept ? ordered_json(r.kept->bubbleRatio()) : ordered_json();
      },
-     true},
+     Form::Share},
     {"all_reduces", "all-reduce of the gradient, by stage",
-     [](const Report &r) -> ordered_json { return timesOf(r, r.allReduces); }},
+     [](const Report &r) -> ordered_json { return timesOf(r, r.allReduces); },
+     Form::Time},
     {"all_reduce_buckets", "  in buckets",
      [](const Report &r) {
        return r.problem.bucketBytes > 0 ? ordered_json(r.buckets)
@@ -249,7 +291,8 @@ constexpr Column kColumns[] = {
     {"all_reduce_tied", "  of what first and last stage share, apart",
      [](const Report &r) {
        return r.tiedAllReduce ? timeOf(r, *r.tiedAllReduce) : ordered_json();
-     }},
+     },
+     Form::Time},
     {"all_reduce_tied_buckets", "  in buckets",
      [](const Report &r) {
        return r.problem.bucketBytes > 0 && r.tiedBuckets
@@ -257,29 +300,25 @@ constexpr Column kColumns[] = {
                   : ordered_json();
      }},
     {"all_reduce_unoverlapped", "  un-overlapped at the step's end",
-     unoverlappedOf},
+     unoverlappedOf, Form::Time},
     {"all_reduce_early_stages", "  early by eager_opt, stages",
      [](const Report &r) -> ordered_json { return r.earlyStages; }},
-    {"step_period", "steady state: a step takes",
-     [](const Report &r) {
-       return r.steady ? number(r.scale.units(r.steady->period))
-                       : ordered_json();
-     }},
-    {"step_period_without_recomputes", "  without recomputes",
+    {"step_period_without_recomputes", "a step without recomputes",
      [](const Report &r) {
        return r.keptSteady ? number(r.scale.units(r.keptSteady->period))
                            : ordered_json();
-     }},
-    {"step_bubble_ratio", "  bubble of that, simulated",
+     },
+     Form::Time},
+    {"step_bubble_ratio", "steady state: bubble of a step",
      [](const Report &r) {
        return r.steady ? ordered_json(r.steady->bubbleRatio) : ordered_json();
      },
-     true},
+     Form::Share},
     {"bubble_ratio_formula", "  ratio, by formula",
      [](const Report &r) -> ordered_json {
        return r.bubbleFormula ? ordered_json(r.bubbleValue) : ordered_json();
      },
-     true},
+     Form::Share},
     {"bubble_formula", "  formula",
      [](const Report &r) -> ordered_json {
        return r.bubbleFormula ? ordered_json(r.bubbleFormula->formula)
@@ -298,10 +337,11 @@ constexpr Column kColumns[] = {
     {"internal_bubble", "bubble inside a worker's span",
      [](const Report &r) -> ordered_json {
        return timeOf(r, r.timing.internalBubble());
-     }},
+     },
+     Form::Time},
     {"internal_bubble_ratio", "  ratio, simulated",
      [](const Report &r) -> ordered_json { return r.internalBubbleRatio(); },
-     true},
+     Form::Share},
     {"peak_activations", "peak activations per worker",
      [](const Report &r) -> ordered_json { return r.timing.peakActivations; }},
     {"peak_activations_interval", "  interval, simulated",
@@ -325,19 +365,23 @@ constexpr Column kColumns[] = {
      }},
     {"weight_versions", "versions of weights, by stage", versionsOf},
     {"resident_bytes", "resident bytes per worker",
-     [](const Report &r) -> ordered_json { return r.residentBytes; }},
+     [](const Report &r) -> ordered_json { return r.residentBytes; },
+     Form::Bytes},
     {"peak_bytes", "peak bytes per worker",
-     [](const Report &r) -> ordered_json { return r.timing.peakBytes; }},
+     [](const Report &r) -> ordered_json { return r.timing.peakBytes; },
+     Form::Bytes},
     {"peak_bytes_without_recomputes", "  without recomputes",
      [](const Report &r) {
        return r.kept ? ordered_json(r.kept->peakBytes) : ordered_json();
-     }},
+     },
+     Form::Bytes},
     {"allocated_bytes", "allocated bytes per worker",
      [](const Report &r) {
        return r.allocatedBytes.empty() ? ordered_json()
                                        : ordered_json(r.allocatedBytes);
-     }},
-    {"bounds", "lower bounds of the makespan", boundsOf},
+     },
+     Form::Bytes},
+    {"bounds", "lower bounds of the makespan", boundsOf, Form::Time},
     {"highest_bound", "  the highest",
      [](const Report &r) -> ordered_json {
        const Bound &bound = best(r.bounds);
@@ -348,36 +392,51 @@ constexpr Column kColumns[] = {
      [](const Report &r) -> ordered_json {
        return gap(r.timing, best(r.bounds));
      },
-     true},
+     Form::Share},
     {"notes", "note", [](const Report &r) -> ordered_json { return r.notes; }},
 };
 
-/// "25.0 %" in tables, where shares read better so.
-std::string percent(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
-  return text;
+/// A number as people read it.
+std::string forPeople(const ordered_json &value, Form form,
+                      const TimeScale &scale) {
+  if (form == Form::Share && value.is_number_float())
+    return percent(value.get<double>());
+  if (form == Form::Time && scale.unit->isDuration)
+    return shortTime(value.get<double>() * static_cast<double>(scale.perUnit),
+                     scale);
+  if (form == Form::Bytes)
+    return shortBytes(value.get<int64_t>());
+  return value.dump();
 }
 
 /// A value on one line: lists with blanks, pairs as "name = value".
-std::string flat(const ordered_json &value, bool share) {
+std::string flat(const ordered_json &value, Form form = Form::Plain,
+                 const TimeScale &scale = {}) {
   std::string text;
   if (value.is_string())
     return value.get<std::string>();
-  if (value.is_number_float() && share)
-    return percent(value.get<double>());
+  if (value.is_number())
+    return forPeople(value, form, scale);
   if (value.is_object()) {
     for (const auto &[key, item] : value.items())
-      text += (text.empty() ? "" : ", ") + key + " = " + flat(item, share);
+      text +=
+          (text.empty() ? "" : ", ") + key + " = " + flat(item, form, scale);
     return text;
   }
   if (!value.is_array())
     return value.dump();
+  std::vector<std::string> items;
   for (const ordered_json &item : value)
-    text += (text.empty()       ? ""
-             : item.is_string() ? "; "
-                                : " ") +
-            flat(item, share);
+    items.push_back(flat(item, form, scale));
+  // Some numbers have units behind a blank.
+  bool isSpaced = std::ranges::any_of(items, [](const std::string &item) {
+    return item.find(' ') < item.size();
+  });
+  const char *between = !value.empty() && value[0].is_string() ? "; "
+                        : isSpaced                             ? ", "
+                                                               : " ";
+  for (const std::string &item : items)
+    text += (&item == items.data() ? "" : between) + item;
   return text;
 }
 
@@ -403,7 +462,7 @@ std::string renderTable(std::span<const Report> reports) {
         continue;
       std::string name = column.text;
       name.resize(width + 2, ' ');
-      text += name + flat(value, column.share) + "\n";
+      text += name + flat(value, column.form, report.scale) + "\n";
     }
   }
   return text;
@@ -429,7 +488,7 @@ std::string renderCsv(std::span<const Report> reports) {
     for (const Column &column : kColumns) {
       ordered_json value = column.value(report);
       row += (&column == kColumns ? "" : ",") +
-             (isEmpty(value) ? "" : quoted(flat(value, false)));
+             (isEmpty(value) ? "" : quoted(flat(value)));
     }
     text += row + "\n";
   }
@@ -451,8 +510,10 @@ std::string renderJson(std::span<const Report> reports) {
 } // namespace
 
 std::span<const ReportFormat> reportFormats() {
-  static constexpr std::array<ReportFormat, 3> all = {{
+  static constexpr std::array<ReportFormat, 4> all = {{
       {"table", "lines for people", renderTable},
+      {"comparison", "a line for each pipeline, the fastest first",
+       renderComparison},
       {"csv", "a row for each pipeline", renderCsv},
       {"json", "an object for each pipeline", renderJson},
   }};

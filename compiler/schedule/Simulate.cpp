@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Steps.h"
 
 #include <algorithm>
 
@@ -202,9 +203,16 @@ public:
   Simulation(const Problem &problem, const Schedule &schedule,
              const MessageNumbers *numbers = nullptr)
       : problem(problem), schedule(schedule), numbers(numbers), rules(problem),
-        done(rules.numbering().count(), -1), workers(schedule.workers.size()) {
+        done(rules.numbering().count(), -1), workers(schedule.workers.size()),
+        behind(updatesBehind(problem, schedule)) {
     if (numbers)
       received.resize(numbers->windows.size());
+  }
+
+  /// Each worker begins at a time of its own.
+  void beginAt(std::span<const int64_t> times) {
+    for (size_t w = 0; w < workers.size(); ++w)
+      workers[w].free = workers[w].end = times[w];
   }
 
   Timing run() {
@@ -216,7 +224,7 @@ public:
     while (!ready.empty()) {
       int32_t worker = ready.back();
       ready.pop_back();
-      advance(workers[worker], schedule.workers[worker], timing.starts[worker]);
+      advance(worker, timing.starts[worker]);
     }
     std::vector<size_t> ran;
     for (size_t w = 0; w < workers.size(); ++w) {
@@ -275,9 +283,10 @@ private:
     return before < std::ssize(times) ? times[before] : -1;
   }
 
-  /// Runs what can be run of `order` on `worker`.
-  void advance(Worker &worker, std::span<const Action> order,
-               std::span<int64_t> starts) {
+  /// Runs what can be run on worker `w`.
+  void advance(int32_t w, std::span<int64_t> starts) {
+    Worker &worker = workers[w];
+    const std::vector<Action> &order = schedule.workers[w];
     for (; worker.next < order.size(); ++worker.next) {
       const Action &action = order[worker.next];
       const Rule &rule = rules.of(action);
@@ -308,14 +317,18 @@ private:
       if (numbers && rule.isAwaited)
         received[numbers->channel[other]].push_back(start);
       worker.end = start + rule.cost;
-      worker.free = worker.end + rule.send;
+      worker.free = worker.end + rule.send + behindOf(w, worker.next);
       worker.busy += rule.cost;
-      worker.occupied += rule.receive + rule.send;
+      worker.occupied += rule.receive + worker.free - worker.end;
       for (int32_t m = 0; m < action.microBatches; ++m)
         done[rules.numbering().later(id, m)] = worker.end;
       if (rule.to >= 0 && workers[rule.to].waitsFor == id)
         ready.push_back(rule.to);
     }
+  }
+
+  int64_t behindOf(int32_t worker, size_t index) const {
+    return behind.empty() ? 0 : behind[worker][index];
   }
 
   /// What ended, or arrived, when the action at `turn` started.
@@ -329,7 +342,9 @@ private:
     int64_t start = starts[turn.index] - rule.receive;
     if (turn.index > 0) {
       const Rule &previous = rules.of(order[turn.index - 1]);
-      if (starts[turn.index - 1] + previous.cost + previous.send == start)
+      if (starts[turn.index - 1] + previous.cost + previous.send +
+              behindOf(turn.worker, turn.index - 1) ==
+          start)
         return {turn.worker, turn.index - 1};
     }
     if (rule.other == 0)
@@ -363,6 +378,8 @@ private:
   /// micro-batches.
   std::vector<int64_t> done;
   std::vector<Worker> workers;
+  /// What follows each action; empty where nothing does.
+  std::vector<std::vector<int64_t>> behind;
   std::vector<int32_t> ready;
 };
 
@@ -408,6 +425,13 @@ Timing simulate(const Problem &problem, const Schedule &schedule) {
   if (timing.complete)
     timing.criticalPath = simulation.criticalPath(timing);
   return timing;
+}
+
+Timing simulate(const Problem &problem, const Schedule &schedule,
+                std::span<const int64_t> begins) {
+  Simulation simulation(problem, schedule);
+  simulation.beginAt(begins);
+  return simulation.run();
 }
 
 Timing simulate(const Problem &problem, const Schedule &schedule,

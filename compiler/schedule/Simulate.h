@@ -10,6 +10,8 @@
 
 #include "compiler/schedule/Schedule.h"
 
+#include <span>
+
 namespace chimera::schedule {
 
 /// An action by its place in Schedule::workers.
@@ -28,7 +30,8 @@ struct Timing {
   int64_t makespan = 0;
   /// Time in which each worker runs something, and the rest of the makespan.
   std::vector<int64_t> busy, idle;
-  /// Time in which messages occupy each worker, part of `idle`.
+  /// Time in which messages occupy each worker, and where steps overlap
+  /// updates and the sums that they wait for, part of `idle`.
   std::vector<int64_t> occupied;
   /// From the first start to the last end on each worker, its receives and
   /// sends included.
@@ -73,9 +76,15 @@ std::vector<Turn> inOrderOfStarts(const Timing &timing);
 /// backward of the stage after; a weight gradient on its input gradient; a
 /// recompute on its forward and, where it is fused, on what its backward
 /// depends on.
+/// Where steps overlap, updates take their time behind actions (Steps.h).
 /// Linear in the number of actions. Requires that every action is known to the
 /// problem and stands once, on its worker.
 Timing simulate(const Problem &problem, const Schedule &schedule);
+
+/// The same where each worker begins at a time of its own. Without a critical
+/// path.
+Timing simulate(const Problem &problem, const Schedule &schedule,
+                std::span<const int64_t> begins);
 
 /// Numbers of messages, by the number of the action that makes them, and how
 /// many receives may be outstanding on each channel: see Windows.h, which makes

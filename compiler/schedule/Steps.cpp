@@ -7,9 +7,10 @@
 
 #include "compiler/schedule/Steps.h"
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/AllReduce.h"
 
 #include <algorithm>
+#include <map>
 
 namespace chimera::schedule {
 
@@ -62,6 +63,35 @@ Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
   if (steps == 2)
     result.bodies = schedule.bodies;
   return result;
+}
+
+std::vector<std::vector<int64_t>> updatesBehind(const Problem &problem,
+                                                const Schedule &schedule) {
+  if (!stepsOverlap(problem.updates))
+    return {};
+  std::vector<int64_t> times; // of each stage
+  for (size_t s = 0; s < problem.stages.size(); ++s) {
+    int64_t bytes = problem.bytesOf(static_cast<int32_t>(s)).gradient();
+    int64_t buckets = bucketsOf(bytes, problem.bucketBytes).count;
+    times.push_back(problem.stages[s].update +
+                    allReduceTime(problem, /*parts=*/1, bytes, buckets));
+  }
+  if (std::ranges::count(times, 0) == std::ssize(times))
+    return {};
+  int32_t each =
+      problem.updates == Updates::EachStep ? problem.microBatches() : 1;
+  std::vector<std::vector<int64_t>> behind;
+  for (const std::vector<Action> &actions : schedule.workers) {
+    std::vector<int64_t> &row = behind.emplace_back(actions.size());
+    // The last that adds to a gradient of each stage, by the update it is for.
+    std::map<std::pair<int32_t, int32_t>, size_t> last;
+    for (size_t i = 0; i < actions.size(); ++i)
+      if (addsToGradient(actions[i].kind))
+        last[{actions[i].stage, actions[i].microBatch / each}] = i;
+    for (auto [update, i] : last)
+      row[i] += times[update.first];
+  }
+  return behind;
 }
 
 namespace {
@@ -121,10 +151,6 @@ private:
 } // namespace
 
 SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
-  if (!stepsOverlap(problem.updates)) {
-    Timing timing = simulate(problem, schedule);
-    return {static_cast<double>(timing.makespan), timing.bubbleRatio()};
-  }
   int64_t busy = 0, actions = 0;
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     auto [begin, end] = schedule.bodies[w];

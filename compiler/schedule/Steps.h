@@ -34,6 +34,13 @@ int32_t weightVersions(const Problem &problem, int32_t stage);
 Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
                      int32_t steps);
 
+/// Where steps overlap, what follows each action on its worker: behind the last
+/// that adds to a gradient the worker waits for its sum over the copies and
+/// updates the weights. In the shape of Schedule::workers; empty where nothing
+/// follows any or a flush ends each step.
+std::vector<std::vector<int64_t>> updatesBehind(const Problem &problem,
+                                                const Schedule &schedule);
+
 /// What a step takes once all are alike.
 struct SteadyState {
   double period;      ///< time from a step to the next
@@ -43,8 +50,7 @@ struct SteadyState {
 /// The steady state of steps that overlap: the mean over as many as it takes
 /// until every action starts as it did that many steps before, only later;
 /// where that takes more than some millions of actions, the mean over the later
-/// half of them. With a flush that of one step, its makespan. Requires a valid
-/// schedule of one step with a flush, else of two.
+/// half of them. Requires a valid schedule of two steps that overlap.
 SteadyState steadyState(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

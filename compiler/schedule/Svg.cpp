@@ -33,6 +33,9 @@ constexpr std::array<Style, 5> kStyles = {{
 }};
 
 constexpr const char *kBody = "what each step repeats";
+constexpr const char *kSum = "all-reduce under way";
+constexpr const char *kWait = "wait for it";
+constexpr const char *kUpdate = "update";
 
 // Lengths in pixels.
 constexpr double kMargin = 20;
@@ -99,13 +102,6 @@ std::string text(const char *style, double x, double y,
                  const std::string &content) {
   return std::string("<text class=\"") + style + "\" x=\"" + number(x) +
          "\" y=\"" + number(y) + "\">" + escape(content) + "</text>\n";
-}
-
-std::string percent(double ratio) {
-  char text[32];
-  auto [end, error] = std::to_chars(text, text + sizeof text, 100 * ratio,
-                                    std::chars_format::fixed, 1);
-  return std::string(text, end) + " %";
 }
 
 /// Characters, not bytes, of UTF-8.
@@ -183,13 +179,13 @@ public:
         kinds.insert({static_cast<size_t>(action.kind), isUp(action)});
       }
     }
-    auto makespan = static_cast<double>(timing.makespan);
+    auto makespan = static_cast<double>(timeline.end());
     double ideal = kBoxWidth * makespan / static_cast<double>(shortest);
     double least = std::max(kLeastPlot, kLeastBox * static_cast<double>(most));
     // A hair more, that rounding does not take it away again.
     double enough = std::min(legible * makespan * 1.0001, kWidest);
     plot = std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
-    pixels = plot / static_cast<double>(timing.makespan);
+    pixels = plot / makespan;
     auto linesOf = [&](const std::string &text, double character) {
       return wrap(text, static_cast<size_t>(width() / character));
     };
@@ -201,6 +197,8 @@ public:
     double legend = entryWidth("bubble");
     if (!timeline.schedule.bodies.empty())
       legend += entryWidth(kBody);
+    if (timeline.tail)
+      legend += entryWidth(kSum) + entryWidth(kWait) + entryWidth(kUpdate);
     for (auto [kind, up] : kinds)
       legend += entryWidth(legendName(kind, up));
     return std::max(kLabels + plot + kFigures, legend);
@@ -247,7 +245,8 @@ private:
     return "makespan " +
            shortTime(static_cast<double>(timing.makespan), scale) + " (" +
            times + ") · bubble " + percent(timing.bubbleRatio()) +
-           " of the makespan" + (steps.empty() ? "" : " · " + steps);
+           " of the makespan" + (steps.empty() ? "" : " · " + steps) +
+           (timeline.tail ? " · " + describeStep(timeline) : "");
   }
 
   double header() const {
@@ -291,6 +290,11 @@ private:
     entry("class=\"bubble\"", "bubble");
     if (!timeline.schedule.bodies.empty())
       entry("class=\"body\"", kBody);
+    if (timeline.tail) {
+      entry("class=\"sum\"", kSum);
+      entry("class=\"wait\"", kWait);
+      entry("class=\"update\"", kUpdate);
+    }
     return svg;
   }
 
@@ -320,9 +324,9 @@ private:
     double bottom = kRow * static_cast<double>(workers);
     Magnitude magnitude{1, ""};
     if (!timeline.slots)
-      magnitude = magnitudeOf(
-          timeline.scale.units(static_cast<double>(timing.makespan)),
-          *timeline.scale.unit);
+      magnitude =
+          magnitudeOf(timeline.scale.units(static_cast<double>(timeline.end())),
+                      *timeline.scale.unit);
     // From here on lengths of time are in the magnitude.
     double each =
         pixels * magnitude.units * static_cast<double>(timeline.scale.perUnit);
@@ -376,7 +380,35 @@ private:
       svg += box(actions[i], w, timing.starts[w][i]);
     if (!timeline.schedule.bodies.empty())
       svg += body(w);
+    if (timeline.tail)
+      svg += tail(w);
     return svg + "</g>\n";
+  }
+
+  /// What a worker does behind its actions, and a line below for each sum of
+  /// its gradients that is under way.
+  std::string tail(size_t w) const {
+    std::string svg;
+    auto add = [&](const char *style, const std::string &name,
+                   const Tail::Span &span, double top, double bottom) {
+      svg += "<g><title>" + name + ", P" + std::to_string(w) + ", " +
+             timeline.axis() + " " + exact(span.begin) + " to " +
+             exact(span.end) + "</title><rect class=\"" + style + "\" x=\"" +
+             number(at(span.begin)) + "\" y=\"" + number(top) + "\" width=\"" +
+             number(at(span.end) - at(span.begin)) + "\" height=\"" +
+             number(bottom - top) + "\"/></g>\n";
+    };
+    for (const Tail::Work &work : timeline.tail->work[w])
+      if (work.isUpdate())
+        add("update", "update of stage " + std::to_string(*work.stage), work, 0,
+            kBox);
+      else
+        add("wait", "wait for " + nameOfSum(work.stage), work, 0, kBox);
+    for (const Tail::Sum &sum : timeline.tail->sums)
+      if (sum.end > sum.begin &&
+          std::ranges::count(sum.workers, static_cast<int32_t>(w)) > 0)
+        add("sum", nameOfSum(sum.stage), sum, kBox, kRow);
+    return svg;
   }
 
   /// A line below what a worker repeats.
@@ -459,7 +491,9 @@ std::string styleSheet() {
       ".u{stroke-width:.8}\n"
       ".mark{stroke:#a0aec0;stroke-width:.6}\n"
       ".bubble{fill:url(#bubble)}\n"
-      ".body{fill:#1a202c}\n";
+      ".body,.update{fill:#1a202c}\n"
+      ".sum{fill:#b83280}\n"
+      ".wait{fill:#f6c6de}\n";
   for (size_t k = 0; k < kStyles.size(); ++k) {
     std::string name = ".k" + std::to_string(k);
     css += name + ".d{fill:" + kStyles[k].dark + "}\n" + name +

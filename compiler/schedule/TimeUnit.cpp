@@ -12,13 +12,15 @@
 namespace chimera::schedule {
 
 std::span<const TimeUnit> timeUnits() {
-  static constexpr std::array<TimeUnit, 5> all = {{
+  static constexpr std::array<TimeUnit, 7> all = {{
       {"none", "costs have no unit; a chrome trace shows one as 1 us", "time",
        false, 1},
       {"slot", "costs are in slots of equal length, shown likewise",
        "time in slots", false, 1},
       {"flop", "costs are in floating-point operations, shown likewise",
        "time in flop", false, 1},
+      {"s", "costs are in seconds", "time in s", true, 1e6},
+      {"ms", "costs are in milliseconds", "time in ms", true, 1e3},
       {"us", "costs are in microseconds", "time in us", true, 1},
       {"ns", "costs are in nanoseconds", "time in ns", true, 1e-3},
   }};

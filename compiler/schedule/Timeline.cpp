@@ -61,12 +61,6 @@ std::string tooWide(int64_t columns) {
          ", and smaller times make it narrower)\n";
 }
 
-std::string percent(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
-  return text;
-}
-
 } // namespace
 
 /// Which of the pipeline's stages on its worker the action is of, by number.
@@ -117,27 +111,39 @@ std::span<const TimelineFormat> timelineFormats() {
   return all;
 }
 
-std::string renderGrid(const Problem &problem, const Schedule &schedule,
-                       const Timing &timing, bool slots, size_t lineWidth,
-                       const TimeScale &scale) {
+/// "A1", "U1", "u1".
+static std::string label(const Problem &problem, const Tail::Work &work) {
+  const char *letter = !work.isUpdate()                       ? "A"
+                       : problem.pipelines[*work.pipeline].up ? "u"
+                                                              : "U";
+  return letter + (work.stage ? std::to_string(*work.stage) : "");
+}
+
+std::string renderGrid(const Timeline &timeline) {
+  const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
+               tail, step] = timeline;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> head;
   size_t width = 0;
-  for (int64_t t = 0; t < timing.makespan; ++t) {
+  for (int64_t t = 0; t < timeline.end(); ++t) {
     head.push_back(exactNumber(t, scale.perUnit));
     width = std::max(width, head.back().size());
   }
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
-    std::vector<std::string> &row = rows.emplace_back(timing.makespan, ".");
+    std::vector<std::string> &row = rows.emplace_back(timeline.end(), ".");
+    auto put = [&](int64_t begin, int64_t end, std::string label) {
+      std::fill(row.begin() + begin, row.begin() + end, "=");
+      width = std::max(width, label.size());
+      row[begin] = std::move(label);
+    };
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
       const Action &action = schedule.workers[w][i];
       int64_t start = timing.starts[w][i];
-      int64_t cost = slots ? 1 : problem.cost(action);
-      row[start] = label(problem, action);
-      width = std::max(width, row[start].size());
-      for (int64_t t = start + 1; t < start + cost; ++t)
-        row[t] = "=";
+      put(start, start + timeline.duration(action), label(problem, action));
     }
+    if (tail)
+      for (const Tail::Work &work : tail->work[w])
+        put(work.begin, work.end, label(problem, work));
   }
   auto nameOf = [](size_t w) { return "P" + std::to_string(w); };
   size_t headWidth = std::max(nameOf(rows.size() - 1).size() + 1, size_t{5});
@@ -226,21 +232,35 @@ std::string renderSummary(const Problem &problem, const Timing &timing,
          "\n";
 }
 
+std::string nameOfSum(std::optional<int32_t> stage) {
+  return "all-reduce of " + (stage ? "stage " + std::to_string(*stage)
+                                   : "what first and last stage share");
+}
+
+std::string describeStep(const Timeline &timeline) {
+  if (!timeline.tail)
+    return {};
+  const StepTime &step = timeline.step;
+  auto time = [&](double ticks) { return shortTime(ticks, timeline.scale); };
+  return "step " + time(step.total) + ", of it actions " + time(step.actions) +
+         ", un-overlapped all-reduce " + time(step.allReduce) + ", updates " +
+         time(step.update) + ", on average of many";
+}
+
 std::string renderText(std::span<const Timeline> timelines) {
   std::string text;
   for (const Timeline &timeline : timelines) {
     text += timeline.title + "\n";
-    if (timeline.timing.makespan > kMostColumns)
-      text += tooWide(timeline.timing.makespan);
-    else
-      text += renderGrid(timeline.problem, timeline.schedule, timeline.timing,
-                         timeline.slots, timeline.lineWidth, timeline.scale);
+    text += timeline.end() > kMostColumns ? tooWide(timeline.end())
+                                          : renderGrid(timeline);
     text += renderSummary(timeline.problem, timeline.timing, timeline.slots,
                           timeline.scale);
     if (std::string steps =
             describeSteps(timeline.problem, timeline.schedule, timeline.scale);
         !steps.empty())
       text += steps + "\n";
+    if (timeline.tail)
+      text += describeStep(timeline) + "\n";
   }
   return text;
 }

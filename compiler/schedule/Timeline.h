@@ -8,9 +8,10 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 #define CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/StepTime.h"
 #include "compiler/schedule/TimeUnit.h"
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -36,9 +37,16 @@ struct Timeline {
   bool slots = false;
   TimeScale scale = {};
   size_t lineWidth = kLineWidth; ///< characters in a line of the grid
+  /// What follows the actions, and what a step takes with it; null for nothing.
+  const Tail *tail = nullptr;
+  StepTime step = {};
 
   int64_t duration(const Action &action) const {
     return slots ? 1 : problem.cost(action);
+  }
+  /// When the last worker is done with its step.
+  int64_t end() const {
+    return tail ? std::max(timing.makespan, tail->end()) : timing.makespan;
   }
   /// The name of the time axis: "slot", "time", "time in ns".
   std::string axis() const;
@@ -59,13 +67,13 @@ std::span<const TimelineFormat> timelineFormats();
 /// (F forward, B backward, I input gradient, W weight gradient, R recompute),
 /// in upper case for down pipelines and lower case for up pipelines; F01 covers
 /// micro-batches 0 and 1, F8-11 those from 8 to 11, B0a and B0b the halves of
-/// micro-batch 0; `=` continues an action and `.` is idle. Requires a complete
+/// micro-batch 0; `=` continues an action and `.` is idle. Behind the actions
+/// A1 is a wait for the all-reduce of stage 1, A for that of what first and
+/// last stage share, U1 and u1 are updates of stage 1. Requires a complete
 /// timing. Lines have at most `lineWidth` characters, 0 for any number, or one
 /// column: the columns that do not fit are further grids below, each with its
 /// own head.
-std::string renderGrid(const Problem &problem, const Schedule &schedule,
-                       const Timing &timing, bool slots, size_t lineWidth = 0,
-                       const TimeScale &scale = {});
+std::string renderGrid(const Timeline &timeline);
 
 /// Three lines: makespan, bubble and peak activations per worker, with the
 /// times they hold for.
@@ -85,6 +93,13 @@ std::string describeTimes(const Problem &problem, const TimeScale &scale = {},
 std::string describeSteps(const Problem &problem, const Schedule &schedule,
                           const TimeScale &scale = {},
                           Digits digits = Digits::All);
+
+/// "step 23 us, of it actions 20 us, un-overlapped all-reduce 2 us, updates 1
+/// us, on average of many"; empty where no tail is shown.
+std::string describeStep(const Timeline &timeline);
+
+/// "all-reduce of stage 1", "all-reduce of what first and last stage share".
+std::string nameOfSum(std::optional<int32_t> stage);
 
 /// A title, a grid and a summary for each timeline. Where a grid would have
 /// more columns than anybody reads, a line says how else to see it.

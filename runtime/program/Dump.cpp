@@ -215,6 +215,7 @@ Json dump(const Stage &stage) {
           {"input_gradient", stage.input_gradient()},
           {"weight_gradient", stage.weight_gradient()},
           {"recompute", stage.recompute()},
+          {"update", stage.update()},
           {"weights_bytes", stage.weights_bytes()},
           {"optimizer_bytes", stage.optimizer_bytes()},
           {"stash_bytes", stage.stash_bytes()},

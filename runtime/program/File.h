@@ -31,7 +31,7 @@
 
 namespace chimera::program {
 
-inline constexpr uint32_t kMajorVersion = 5;
+inline constexpr uint32_t kMajorVersion = 6;
 inline constexpr uint32_t kMinorVersion = 0;
 
 /// The checksum that the header holds. It finds damage, not malice.

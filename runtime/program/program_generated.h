@@ -296,6 +296,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
   int64_t input_gradient_;
   int64_t weight_gradient_;
   int64_t recompute_;
+  int64_t update_;
   uint64_t weights_bytes_;
   uint64_t optimizer_bytes_;
   uint64_t stash_bytes_;
@@ -313,6 +314,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
         input_gradient_(0),
         weight_gradient_(0),
         recompute_(0),
+        update_(0),
         weights_bytes_(0),
         optimizer_bytes_(0),
         stash_bytes_(0),
@@ -320,7 +322,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
         boundary_bytes_(0),
         copy_bytes_(0) {
   }
-  Stage(uint32_t _first_layer, uint32_t _layers, int64_t _forward, int64_t _backward, int64_t _input_gradient, int64_t _weight_gradient, int64_t _recompute, uint64_t _weights_bytes, uint64_t _optimizer_bytes, uint64_t _stash_bytes, uint64_t _weight_stash_bytes, uint64_t _boundary_bytes, uint64_t _copy_bytes)
+  Stage(uint32_t _first_layer, uint32_t _layers, int64_t _forward, int64_t _backward, int64_t _input_gradient, int64_t _weight_gradient, int64_t _recompute, int64_t _update, uint64_t _weights_bytes, uint64_t _optimizer_bytes, uint64_t _stash_bytes, uint64_t _weight_stash_bytes, uint64_t _boundary_bytes, uint64_t _copy_bytes)
       : first_layer_(flatbuffers::EndianScalar(_first_layer)),
         layers_(flatbuffers::EndianScalar(_layers)),
         forward_(flatbuffers::EndianScalar(_forward)),
@@ -328,6 +330,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
         input_gradient_(flatbuffers::EndianScalar(_input_gradient)),
         weight_gradient_(flatbuffers::EndianScalar(_weight_gradient)),
         recompute_(flatbuffers::EndianScalar(_recompute)),
+        update_(flatbuffers::EndianScalar(_update)),
         weights_bytes_(flatbuffers::EndianScalar(_weights_bytes)),
         optimizer_bytes_(flatbuffers::EndianScalar(_optimizer_bytes)),
         stash_bytes_(flatbuffers::EndianScalar(_stash_bytes)),
@@ -377,6 +380,12 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
   void mutate_recompute(int64_t _recompute) {
     flatbuffers::WriteScalar(&recompute_, _recompute);
   }
+  int64_t update() const {
+    return flatbuffers::EndianScalar(update_);
+  }
+  void mutate_update(int64_t _update) {
+    flatbuffers::WriteScalar(&update_, _update);
+  }
   uint64_t weights_bytes() const {
     return flatbuffers::EndianScalar(weights_bytes_);
   }
@@ -414,7 +423,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Stage FLATBUFFERS_FINAL_CLASS {
     flatbuffers::WriteScalar(&copy_bytes_, _copy_bytes);
   }
 };
-FLATBUFFERS_STRUCT_END(Stage, 96);
+FLATBUFFERS_STRUCT_END(Stage, 104);
 
 struct Stage::Traits {
   using type = Stage;

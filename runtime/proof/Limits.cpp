@@ -120,7 +120,7 @@ private:
     verifyBytes(name, "boundary", stage.boundary_bytes());
     for (int64_t cost :
          {stage.forward(), stage.backward(), stage.input_gradient(),
-          stage.weight_gradient(), stage.recompute()})
+          stage.weight_gradient(), stage.recompute(), stage.update()})
       if (cost < 0)
         fail(name + "expected costs of at least 0, got " +
              std::to_string(cost));

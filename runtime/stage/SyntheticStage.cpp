@@ -59,7 +59,9 @@ public:
     spend(costs.weight_gradient(), microBatch);
   }
 
-  void optimizerStep(uint64_t, double, ConstBytes, Bytes, Bytes) override {}
+  void optimizerStep(uint64_t, double, ConstBytes, Bytes, Bytes) override {
+    spend(costs.update(), {});
+  }
 
 private:
   static void zero(Bytes bytes) {

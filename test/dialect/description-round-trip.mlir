@@ -88,7 +88,7 @@ chimera.pipeline @defaults stages(1) micro_batches(1) schedule("gpipe")
 // CHECK-SAME: attributes {note = "kept"} {
 // CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 31, backward = 62>
 // CHECK-SAME: bytes <weights = 9216, optimizer = 18432, stash = 4096, boundary = 1024>
-// CHECK-NEXT: chimera.stage 1 cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1, recompute = 4>
+// CHECK-NEXT: chimera.stage 1 cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1, recompute = 4, update = 5>
 // CHECK-NEXT: chimera.direction 0 down on [0, 1] micro_batches [0, 2, 5]
 // CHECK-NEXT: chimera.direction 1 up on [1, 0] micro_batches [] {note = "kept"}
 // CHECK-NEXT: chimera.direction 2 down on [0, 1] micro_batches [6, 7, 9] forwards [2, 1]{{$}}
@@ -98,7 +98,7 @@ chimera.pipeline @parts stages(2) micro_batches(3) schedule("chimera")
   chimera.stage 0 layers(0, 2) cost <forward = 31, backward = 62>
       bytes <weights = 9216, optimizer = 18432, stash = 4096, boundary = 1024>
   chimera.stage 1
-      cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1, recompute = 4>
+      cost <forward = 1, backward = 3, input_gradient = 2, weight_gradient = 1, recompute = 4, update = 5>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0, 1] micro_batches [0, 2, 5]
   chimera.direction 1 up on [1, 0] micro_batches [] {note = "kept"}

@@ -98,6 +98,11 @@
 
 // -----
 
+// expected-error@below {{expected a cost of at least 0, got update -1}}
+"t"() {t = #chimera.cost<forward = 1, backward = 1, update = -1>} : () -> ()
+
+// -----
+
 // expected-error@below {{expected positive sizes, and an optimizer state of at least 0, got weights 0, optimizer 1, stash 1 and boundary 1}}
 "t"() {t = #chimera.bytes<weights = 0, optimizer = 1, stash = 1, boundary = 1>} : () -> ()
 

@@ -45,7 +45,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{expected time_unit to be one of none, slot, flop, us, ns, got "hours"}}
+// expected-error@below {{expected time_unit to be one of none, slot, flop, s, ms, us, ns, got "hours"}}
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") time_unit(hours) {
   chimera.stage 0 cost <forward = 7, backward = 9>
       bytes <weights = 4, optimizer = 5, stash = 6, boundary = 7>

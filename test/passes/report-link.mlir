@@ -15,7 +15,8 @@
 // DESCRIBED-NEXT: its bytes per worker 64 64
 // DESCRIBED-NEXT: makespan with it and smaller ones 1 = 24
 // DESCRIBED-NEXT: makespan with one order a device 24
-// DESCRIBED-NEXT: makespan 24{{$}}
+// DESCRIBED-NEXT: step (mean of many) 24{{$}}
+// DESCRIBED: makespan 24{{$}}
 // DESCRIBED-NEXT: load of the busiest worker 5
 // DESCRIBED-NEXT: idle per worker 19 19
 // DESCRIBED-NEXT: of it, occupied by messages 3 3

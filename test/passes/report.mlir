@@ -9,6 +9,7 @@
 // TABLE-NEXT: stages (S) 4
 // TABLE-NEXT: micro-batches (N) 8
 // TABLE-NEXT: data-parallel width (W) 3
+// TABLE-NEXT: micro-batch size (B) 1
 // TABLE-NEXT: pipelines (p) 2
 // TABLE-NEXT: unit of time none
 // TABLE-NEXT: forward (f) 1
@@ -17,6 +18,8 @@
 // TABLE-NEXT: receive window 1
 // TABLE-NEXT: its bytes per worker 64 128 128 64
 // TABLE-NEXT: makespan with one order a device 30
+// TABLE-NEXT: step (mean of many) 30
+// TABLE-NEXT: for each sample 1.25
 // TABLE-NEXT: makespan 30
 // TABLE-NEXT: load of the busiest worker 24
 // TABLE-NEXT: idle per worker 6 6 6 6
@@ -71,15 +74,15 @@ chimera.pipeline @whole stages(4) micro_batches(4) schedule("chimera", {pipeline
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="forward=1 p2p=1" -o /dev/null | FileCheck %s --check-prefix=STEADY
 // STEADY: pipeline endless
 // STEADY: steps that overlap, shown 2{{$}}
-// STEADY-NEXT: makespan 49{{$}}
-// STEADY: steady state: a step takes 18{{$}}
-// STEADY-NEXT: bubble of that, simulated 33.3 %
+// STEADY-NEXT: step (mean of many) 18{{$}}
+// STEADY: makespan 49{{$}}
+// STEADY: steady state: bubble of a step 33.3 %
 // STEADY-NOT: formula
 // STEADY: versions of weights, by stage 4 3 2 1{{$}}
 // STEADY: note a gradient is applied to newer weights than those it was computed from: the first stage's are 3 updates older
 // RUN: chimera-opt %s --chimera-to-allocated --chimera-report=forward=1 -o /dev/null | FileCheck %s --check-prefix=ENDLESS
 // ENDLESS: pipeline endless
-// ENDLESS: steady state: a step takes 12{{$}}
-// ENDLESS-NEXT: bubble of that, simulated 0.0 %
+// ENDLESS: step (mean of many) 12{{$}}
+// ENDLESS: steady state: bubble of a step 0.0 %
 // ENDLESS-NEXT: ratio, by formula 0.0 %
 chimera.pipeline @endless stages(4) micro_batches(4) schedule("pipedream")

@@ -26,12 +26,12 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {speed = "war
 // -----
 
 // A value that the option does not take.
-// expected-error@below {{expected concatenation to be direct, eager, doubling, fine-tuned-doubling or halving, got "tripling"}}
+// expected-error@below {{expected concatenation to be direct, eager, doubling, fine-tuned-doubling or halving, or best, got "tripling"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {concatenation = "tripling"})
 
 // -----
 
-// expected-error@below {{expected pipelines to be 2f for an f that divides half of the stages, got "two"}}
+// expected-error@below {{expected pipelines to be 2f for an f that divides half of the stages, or best, got "two"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = "two"})
 
 // -----

@@ -45,7 +45,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=guess 2>&1 | FileCheck %s --check-prefix=COSTS
 // COSTS: error: chimera-print-timeline: expected costs to be one of uniform, stages, got "guess"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 unit=hours" 2>&1 | FileCheck %s --check-prefix=HOURS
-// HOURS: error: chimera-print-timeline: expected unit to be one of none, slot, flop, us, ns, got "hours"
+// HOURS: error: chimera-print-timeline: expected unit to be one of none, slot, flop, s, ms, us, ns, got "hours"
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=9223372036854775807 2>&1 | FileCheck %s --check-prefix=HUGE
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=9223372036854775807" 2>&1 | FileCheck %s --check-prefix=HUGE

@@ -11,7 +11,7 @@
 // RUN: chimera-translate --program-to-json %t.text | FileCheck %s
 
 // The header's version, the stage's numbers and the placement.
-// CHECK: "version": "5.0"
+// CHECK: "version": "6.0"
 // CHECK: "stages": [
 // CHECK: "first_layer": 0
 // CHECK-NEXT: "layers": 2

@@ -17,6 +17,13 @@
 namespace chimera::schedule {
 namespace {
 
+/// When the last action ends that adds to a part.
+int64_t endOf(const Case &c, const Timing &timing,
+              const StageReduce::Part &part) {
+  return timing.starts[part.worker][part.last] +
+         c.problem.cost(c.schedule.workers[part.worker][part.last]);
+}
+
 /// The stages whose all-reduce starts early on every worker, or on none: no
 /// worker may differ.
 std::set<int32_t> earlyStages(const Case &c) {
@@ -70,10 +77,11 @@ TEST(AllReduce, StartsEarlyWhereIdleTimeIsLeftWithMorePipelines) {
         EXPECT_EQ(reduce.parts.size(), 2u * f);
         for (const StageReduce::Part &part : reduce.parts) {
           const std::vector<int64_t> &starts = timing.starts[part.worker];
+          int64_t ready = endOf(c, timing, part);
           // Told another way: less is run than there is time.
           int64_t later =
-              starts.end() - std::ranges::lower_bound(starts, part.ready);
-          EXPECT_EQ(part.isIdle, part.ready + later <= starts.back())
+              starts.end() - std::ranges::lower_bound(starts, ready);
+          EXPECT_EQ(part.isIdle, ready + later <= starts.back())
               << "stage " << *reduce.stage;
           early += part.isIdle;
         }
@@ -114,13 +122,14 @@ TEST(AllReduce, SumsWhatIsTiedOnce) {
       for (const StageReduce &reduce : untied)
         if (reduce.stage == 0 || reduce.stage == d - 1)
           for (const StageReduce::Part &part : reduce.parts)
-            ready[part.worker] = std::max(ready[part.worker], part.ready);
+            ready[part.worker] =
+                std::max(ready[part.worker], endOf(c, timing, part));
       const StageReduce &tied = reduces.back();
       EXPECT_EQ(tied.stage, std::nullopt);
       EXPECT_EQ(tied.bytes, 30);
       ASSERT_EQ(tied.parts.size(), ready.size());
       for (const StageReduce::Part &part : tied.parts)
-        EXPECT_EQ(part.ready, ready[part.worker]) << part.worker;
+        EXPECT_EQ(endOf(c, timing, part), ready[part.worker]) << part.worker;
       for (int32_t k = 0; k < d; ++k) {
         EXPECT_EQ(reduces[k].stage, untied[k].stage);
         EXPECT_EQ(reduces[k].bytes, k == 0 || k == d - 1 ? 70 : 100);
@@ -186,79 +195,6 @@ TEST(AllReduce, IsInBuckets) {
   // worker.
   EXPECT_EQ(buckets, (std::map<std::optional<int32_t>, int64_t>{
                          {0, 4}, {1, 1}, {2, 2}, {std::nullopt, 3}}));
-}
-
-std::vector<int64_t> endsOf(const Case &c, AllReducePolicy policy,
-                            const std::vector<int64_t> &times) {
-  Timing timing = simulate(c.problem, c.schedule);
-  return reduceEnds(c.problem, c.schedule, timing,
-                    stageReduces(c.problem, c.schedule, timing), times, policy);
-}
-
-int64_t unoverlapped(const Case &c, AllReducePolicy policy,
-                     const std::vector<int64_t> &times) {
-  return std::ranges::max(endsOf(c, policy, times)) -
-         simulate(c.problem, c.schedule).makespan;
-}
-
-/// Every scheme and option: earlier starts never end later, free all-reduces
-/// leave nothing, and all of them one after another is the most.
-TEST(AllReduce, OverlapsMoreWhereItStartsEarlier) {
-  for (const Scheme &scheme : schemes())
-    for (int32_t d = 2; d <= 8; ++d)
-      for (const Choice &choice : choices(scheme, d))
-        for (int32_t n : {1, d - 1, d, 2 * d + 1}) {
-          if (!canDo(scheme, d, n, choice))
-            continue;
-          SCOPED_TRACE(nameOf(scheme, d, n, choice));
-          Case c = makeCase(scheme.name, d, n, {2, 4, 2, 2, 2}, false, choice);
-          if (c.problem.updates != Updates::Flush)
-            continue;
-          auto stages = static_cast<int32_t>(c.problem.stages.size());
-          std::vector<int64_t> none(stages), some;
-          int64_t sum = 0;
-          for (int32_t s = 0; s < stages; ++s)
-            sum += some.emplace_back(1 + 5 * s % 7);
-          for (auto [name, policy] : kPolicies)
-            EXPECT_EQ(unoverlapped(c, policy, none), 0) << name;
-          std::vector<int64_t> lazy = endsOf(c, AllReducePolicy::Lazy, some);
-          std::vector<int64_t> opt = endsOf(c, AllReducePolicy::EagerOpt, some);
-          std::vector<int64_t> eager = endsOf(c, AllReducePolicy::Eager, some);
-          for (int32_t w = 0; w < d; ++w) {
-            EXPECT_GE(lazy[w], opt[w]) << "worker " << w;
-            EXPECT_GE(opt[w], eager[w]) << "worker " << w;
-          }
-          EXPECT_GE(unoverlapped(c, AllReducePolicy::Eager, some), 0);
-          EXPECT_LE(unoverlapped(c, AllReducePolicy::Lazy, some), sum);
-        }
-}
-
-/// Two pipelines in equal slots: worker w < D/2 has D-1-2w slots behind the
-/// last backward of its later stage, and is done w slots before the end
-/// (regions (a) and (c) of Fig. 6 of the paper, of this iteration).
-TEST(AllReduce, LeavesWhatExceedsTheFreeRegions) {
-  for (int32_t d = 2; d <= 16; d += 2)
-    for (int64_t time : {1, 2, 5, 9, 30}) {
-      Case c = makeCase("chimera", d, d);
-      auto timeOf = [&](int32_t stage) { return time + stage % 3; };
-      int64_t expected = 0;
-      for (int32_t w = 0; w < d / 2; ++w) {
-        int64_t x = std::max<int64_t>(0, timeOf(d - 1 - w) - (d - 1 - 2 * w));
-        expected = std::max(expected, x + timeOf(w) - w);
-      }
-      // Slots, not as soon as possible: those leave more.
-      Timing timing = slotTiming(c.problem, c.schedule);
-      std::vector<StageReduce> reduces =
-          stageReduces(c.problem, c.schedule, timing);
-      std::vector<int64_t> times;
-      for (const StageReduce &reduce : reduces)
-        times.push_back(timeOf(*reduce.stage));
-      std::vector<int64_t> ends =
-          reduceEnds(c.problem, c.schedule, timing, reduces, times,
-                     AllReducePolicy::Eager);
-      EXPECT_EQ(std::ranges::max(ends) - timing.makespan, expected)
-          << "D=" << d << " time " << time;
-    }
 }
 
 } // namespace

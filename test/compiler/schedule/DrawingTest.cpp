@@ -80,9 +80,7 @@ void expectTrue(const std::string &file, const std::string &scheme,
                     {{}, chunks});
   Timing timing = drawing.inSlots() ? slotTiming(c.problem, c.schedule)
                                     : simulate(c.problem, c.schedule);
-  EXPECT_EQ(
-      cellsOf(renderGrid(c.problem, c.schedule, timing, drawing.inSlots())),
-      drawing.cells)
+  EXPECT_EQ(cellsOf(gridOf(c, timing, drawing.inSlots())), drawing.cells)
       << file;
 }
 
@@ -105,7 +103,7 @@ TEST(Drawing, OfOneForwardOneBackward) {
 TEST(Timeline, AlignsItsColumns) {
   Case c = makeCase("gpipe", 1, 11, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
-  std::string grid = renderGrid(c.problem, c.schedule, timing, false);
+  std::string grid = gridOf(c, timing, false);
   EXPECT_EQ(grid.substr(0, 14), "t    0   1   2");
   EXPECT_NE(grid.find("\nP0   F0  F1  F2 "), std::string::npos);
   EXPECT_NE(grid.find(" F10 B0  =   B1 "), std::string::npos);
@@ -116,9 +114,7 @@ TEST(Timeline, AlignsItsColumns) {
 TEST(Timeline, FoldsGridsThatAreTooWide) {
   Case c = makeCase("gpipe", 1, 3, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
-  auto grid = [&](size_t width) {
-    return renderGrid(c.problem, c.schedule, timing, false, width);
-  };
+  auto grid = [&](size_t width) { return gridOf(c, timing, false, width); };
   std::string whole = "t    0  1  2  3  4  5  6  7  8\n"
                       "P0   F0 F1 F2 B0 =  B1 =  B2 =\n";
   EXPECT_EQ(grid(0), whole);

@@ -26,8 +26,7 @@ void expectGrid(const Case &c, const std::string &grid, bool slots) {
   ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
   Timing timing = slots ? slotTiming(c.problem, c.schedule)
                         : simulate(c.problem, c.schedule);
-  EXPECT_EQ(cellsOf(renderGrid(c.problem, c.schedule, timing, slots)),
-            cellsOf(grid));
+  EXPECT_EQ(cellsOf(gridOf(c, timing, slots)), cellsOf(grid));
 }
 
 /// Figure 3, upper right.

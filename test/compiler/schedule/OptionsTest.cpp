@@ -68,11 +68,11 @@ TEST(Options, OfAnotherValueAreRefused) {
   for (const char *text : {"", "two", "2x", " 2", "99999999999999999999"})
     EXPECT_EQ(options.set("pipelines", text),
               "expected pipelines to be 2f for an f that divides half of the "
-              "stages, got \"" +
+              "stages, or best, got \"" +
                   std::string(text) + "\"");
   EXPECT_EQ(options.set("concatenation", "fine-tuned"),
             "expected concatenation to be direct, eager, doubling, "
-            "fine-tuned-doubling or halving, got "
+            "fine-tuned-doubling or halving, or best, got "
             "\"fine-tuned\"");
   EXPECT_EQ(options, choose(2));
 }
@@ -86,7 +86,7 @@ TEST(Options, StandInTheHelp) {
             std::string::npos);
   EXPECT_NE(help.find("\n  concatenation = direct: how basic units follow each "
                       "other (direct, eager, doubling, fine-tuned-doubling or "
-                      "halving)\n"),
+                      "halving, or best)\n"),
             std::string::npos);
 }
 

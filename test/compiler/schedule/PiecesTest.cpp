@@ -29,8 +29,7 @@ Case halving(int32_t d, int32_t n, StageCost cost = {1, 2, 1, 1}) {
 /// Li and Hoefler, Figure 7c.
 TEST(Pieces, DoublingHasTheSlotsOfThePaper) {
   Case c = doubling(4, 8);
-  EXPECT_EQ(cellsOf(renderGrid(c.problem, c.schedule,
-                               slotTiming(c.problem, c.schedule), true)),
+  EXPECT_EQ(cellsOf(gridOf(c, slotTiming(c.problem, c.schedule), true)),
             cellsOf(R"(
 slot 0    1    2    3    4    5    6    7    8    9    10   11   12   13
 P0   F01  .    F45  f23  b2   f67  b3   B0   b6   B1   b7   B4   .    B5
@@ -44,8 +43,7 @@ P3   f23  .    f67  F01  B0   F45  B1   b2   B4   b3   B5   b6   .    b7
 /// The same table with a micro-batch for a pair and a half for each of it.
 TEST(Pieces, HalvingHasTheSlotsOfDoubling) {
   Case c = halving(4, 4);
-  EXPECT_EQ(cellsOf(renderGrid(c.problem, c.schedule,
-                               slotTiming(c.problem, c.schedule), true)),
+  EXPECT_EQ(cellsOf(gridOf(c, slotTiming(c.problem, c.schedule), true)),
             cellsOf(R"(
 slot 0    1    2    3    4    5    6    7    8    9    10   11   12   13
 P0   F0   .    F2   f1   b1a  f3   b1b  B0a  b3a  B0b  b3b  B2a  .    B2b

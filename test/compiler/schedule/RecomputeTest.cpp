@@ -213,8 +213,7 @@ TEST(Recompute, OfEverySchemeIsValid) {
 
 TEST(Recompute, HasALetter) {
   Case c = withRecompute(makeCase("chimera", 2, 2), Recompute::Fused);
-  std::string grid =
-      renderGrid(c.problem, c.schedule, simulate(c.problem, c.schedule), false);
+  std::string grid = gridOf(c, simulate(c.problem, c.schedule), false);
   EXPECT_NE(grid.find(" R0 B0"), std::string::npos) << grid;
   EXPECT_NE(grid.find(" r1 b1"), std::string::npos) << grid;
 }

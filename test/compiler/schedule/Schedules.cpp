@@ -7,6 +7,8 @@
 
 #include "test/compiler/schedule/Schedules.h"
 
+#include "compiler/schedule/Timeline.h"
+
 #include <stdexcept>
 
 namespace chimera::schedule {
@@ -100,6 +102,13 @@ std::string nameOf(const Scheme &scheme, int32_t workers, int32_t microBatches,
   if (choice.chunks > 1)
     name += " " + std::to_string(choice.chunks) + " chunks";
   return name;
+}
+
+std::string gridOf(const Case &c, const Timing &timing, bool slots,
+                   size_t lineWidth) {
+  Timeline timeline{"p", "title", c.problem, c.schedule, timing, slots};
+  timeline.lineWidth = lineWidth;
+  return renderGrid(timeline);
 }
 
 std::string messages(const std::vector<Violation> &violations) {

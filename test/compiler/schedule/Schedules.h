@@ -89,6 +89,11 @@ inline int32_t pipelinesOf(const Choice &choice) {
 std::string nameOf(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    const Choice &choice);
 
+/// Its grid, in slots or in times; lines have any number of characters where
+/// `lineWidth` is 0.
+std::string gridOf(const Case &c, const Timing &timing, bool slots,
+                   size_t lineWidth = 0);
+
 /// The messages of all violations, a line each.
 std::string messages(const std::vector<Violation> &violations);
 

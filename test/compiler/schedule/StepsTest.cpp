@@ -200,13 +200,6 @@ TEST(Steps, FindASteadyStateThatComesLate) {
   EXPECT_EQ(makespan(4) - makespan(3), 634);
 }
 
-TEST(Steps, WithAFlushTakeTheMakespan) {
-  Case c = makeCase("gpipe", 3, 4, {1, 2, 1, 1});
-  SteadyState steady = steadyState(c.problem, c.schedule);
-  EXPECT_EQ(steady.period, 18);
-  EXPECT_DOUBLE_EQ(steady.bubbleRatio, 2.0 / 6);
-}
-
 /// Li and Hoefler, Table 2: weights of M to D M, or 2 M; activations of 1 to D
 /// micro-batches, D - r on worker r.
 TEST(Steps, HoldTheVersionsAndActivationsOfTable2) {

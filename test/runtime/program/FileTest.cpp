@@ -142,9 +142,9 @@ TEST_F(File, ForeignFileIsRefused) {
 
 TEST_F(File, OtherMajorVersionIsRefused) {
   std::vector<std::byte> bytes = serialize(samplePipeline());
-  bytes[8] = std::byte(6);
+  bytes[8] = std::byte(7);
   EXPECT_EQ(refusalOf(bytes),
-            "version 6.0: this reader understands major version 5");
+            "version 7.0: this reader understands major version 6");
 }
 
 TEST_F(File, OtherMinorVersionIsAccepted) {
@@ -256,7 +256,7 @@ TEST_F(File, NoMoreIsReadThanTheHeaderAnnounces) {
   ASSERT_LT(bytes.size(), 60000u); // a pipe has room for it
   bytes.push_back(std::byte(0));
   EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "appended"));
-  bytes[8] = std::byte(6);
+  bytes[8] = std::byte(7);
   EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "version 6"));
 }
 

@@ -1,0 +1,123 @@
+//===- Best.cpp - The best settings of a scheme's options -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Best.h"
+
+#include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Recompute.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+
+/// Adds to `found` what `options` can be made from the option at `index` on.
+static void addSettings(const Scheme &scheme, Request &request,
+                        const Options &options, size_t index,
+                        std::vector<Options> &found) {
+  if (index == scheme.options.size()) {
+    request.options = options;
+    if (scheme.check(request).empty())
+      found.push_back(options);
+    return;
+  }
+  if (!options.isOpen(index))
+    return addSettings(scheme, request, options, index + 1, found);
+  const Option &option = scheme.options[index];
+  bool isWord = !option.words.empty();
+  auto end =
+      isWord ? static_cast<int32_t>(option.words.size()) : request.workers + 1;
+  for (int32_t value = isWord ? 0 : 1; value < end; ++value) {
+    Options set = options;
+    set.set(index, value);
+    addSettings(scheme, request, set, index + 1, found);
+  }
+}
+
+std::vector<Options> settingsOf(const Scheme &scheme, const Request &request) {
+  std::vector<Options> found;
+  Request each = request;
+  addSettings(scheme, each, request.options, 0, found);
+  return found;
+}
+
+/// By how much to multiply all times for no part of a backward to take none.
+static int64_t stretchFor(const Workload &workload, int64_t parts) {
+  for (const StageCost &cost : workload.stages)
+    if (std::min({cost.backward, cost.inputGradient, cost.weightGradient,
+                  cost.recompute}) < parts)
+      return parts;
+  return 1;
+}
+
+static void stretch(Workload &workload, int64_t factor) {
+  for (StageCost &cost : workload.stages)
+    for (int64_t *time : {&cost.forward, &cost.backward, &cost.inputGradient,
+                          &cost.weightGradient, &cost.recompute, &cost.update})
+      *time *= factor;
+  Link &link = workload.link;
+  for (MessageTime *of :
+       {static_cast<MessageTime *>(&link), &link.send, &link.receive}) {
+    of->alpha *= factor;
+    of->beta *= factor;
+  }
+}
+
+static std::optional<Candidate> candidateOf(const Scheme &scheme,
+                                            const Request &request) {
+  Made made = makePlan(scheme, request);
+  if (!made.plan)
+    return std::nullopt;
+  Workload workload = request;
+  int64_t factor = stretchFor(workload, mostParts(made.plan->pipelines));
+  stretch(workload, factor);
+  Problem problem = problemOf(workload, *made.plan);
+  if (!check(problem).empty())
+    return std::nullopt;
+  Schedule order = made.plan->order;
+  if (!problem.recompute.empty())
+    order = insertRecompute(problem, order);
+  Timing timing = simulate(problem, order);
+  Candidate candidate{std::move(*made.plan), stepTime(problem, order),
+                      !capExcess(problem, order).has_value(),
+                      std::ranges::max(timing.peakBytes),
+                      std::ranges::max(timing.peakActivations)};
+  for (double StepTime::*time : {&StepTime::total, &StepTime::actions,
+                                 &StepTime::allReduce, &StepTime::update})
+    candidate.time.*time /= static_cast<double>(factor);
+  return candidate;
+}
+
+std::optional<Candidate>
+bestOf(const Scheme &scheme, const Request &request,
+       const std::function<bool(const Candidate &)> &allowed) {
+  std::optional<Candidate> best;
+  Request each = request;
+  for (Options &options : settingsOf(scheme, request)) {
+    each.options = std::move(options);
+    std::optional<Candidate> candidate = candidateOf(scheme, each);
+    if (!candidate || (allowed && !allowed(*candidate)))
+      continue;
+    if (!best || (candidate->fits && !best->fits) ||
+        (candidate->fits == best->fits &&
+         candidate->time.total < best->time.total))
+      best = std::move(candidate);
+  }
+  return best;
+}
+
+Request openRequest(const Scheme &scheme, const Problem &problem) {
+  Request request;
+  static_cast<Workload &>(request) = problem;
+  request.microBatches = problem.microBatches();
+  request.splitBackward = problem.splits.any() && !problem.splits.anyWhole();
+  request.options = Options(scheme.options);
+  for (size_t i = 0; i < scheme.options.size(); ++i)
+    request.options.set(i, kBest);
+  return request;
+}
+
+} // namespace chimera::schedule

@@ -1,0 +1,109 @@
+//===- Comparison.cpp - Reports side by side ------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Comparison.h"
+
+#include "compiler/schedule/Magnitude.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace chimera::schedule {
+
+namespace {
+
+std::string timeOf(const Report &report, double ticks) {
+  return roundedTime(ticks, report.scale);
+}
+
+double timeOfSample(const Report &report) {
+  return report.step.total / static_cast<double>(report.samples());
+}
+
+std::string bytesOf(const Report &report) {
+  if (report.problem.bytes.empty())
+    return "";
+  const std::vector<int64_t> &bytes = report.allocatedBytes.empty()
+                                          ? report.timing.peakBytes
+                                          : report.allocatedBytes;
+  return shortBytes(std::ranges::max(bytes)) +
+         (report.overCap.empty() ? "" : " (over its cap)");
+}
+
+struct Column {
+  const char *head;
+  std::string (*cell)(const Report &report);
+};
+
+constexpr Column kColumns[] = {
+    {"pipeline", [](const Report &r) { return r.name; }},
+    {"schedule", [](const Report &r) { return r.schedule; }},
+    {"D", [](const Report &r) { return std::to_string(r.problem.workers); }},
+    {"W", [](const Report &r) { return std::to_string(r.problem.width); }},
+    {"N",
+     [](const Report &r) { return std::to_string(r.problem.microBatches()); }},
+    {"B", [](const Report &r) { return std::to_string(r.microBatchSize); }},
+    {"sample", [](const Report &r) { return timeOf(r, timeOfSample(r)); }},
+    {"step", [](const Report &r) { return timeOf(r, r.step.total); }},
+    {"actions", [](const Report &r) { return timeOf(r, r.step.actions); }},
+    {"all-reduce", [](const Report &r) { return timeOf(r, r.step.allReduce); }},
+    {"updates", [](const Report &r) { return timeOf(r, r.step.update); }},
+    {"idle", [](const Report &r) { return percent(1 - r.busyShare()); }},
+    {"activations",
+     [](const Report &r) {
+       return std::to_string(std::ranges::max(r.timing.peakActivations));
+     }},
+    {"peak bytes", bytesOf},
+};
+
+/// Under heads, each column as wide as its widest cell; names to the left.
+std::string table(std::span<const Report *const> reports) {
+  std::vector<std::string> lines(reports.size() + 1);
+  for (const Column &column : kColumns) {
+    std::vector<std::string> cells = {column.head};
+    for (const Report *report : reports)
+      cells.push_back(column.cell(*report));
+    size_t width = 0;
+    for (const std::string &cell : cells)
+      width = std::max(width, cell.size());
+    bool isName = &column < kColumns + 2;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      std::string blanks(width - cells[i].size(), ' ');
+      if (!lines[i].empty())
+        lines[i] += "  ";
+      lines[i] += isName ? cells[i] + blanks : blanks + cells[i];
+    }
+  }
+  std::string text;
+  for (const std::string &line : lines)
+    text += line + "\n";
+  return text;
+}
+
+} // namespace
+
+std::string renderComparison(std::span<const Report> reports) {
+  std::vector<const Report *> sorted;
+  for (const Report &report : reports)
+    sorted.push_back(&report);
+  std::ranges::stable_sort(sorted, [](const Report *a, const Report *b) {
+    if (a->scale.unit != b->scale.unit)
+      return a->scale.unit < b->scale.unit;
+    return a->scale.units(timeOfSample(*a)) < b->scale.units(timeOfSample(*b));
+  });
+  std::string text;
+  for (auto begin = sorted.begin(); begin != sorted.end();) {
+    auto end = std::find_if(begin, sorted.end(), [&](const Report *report) {
+      return report->scale.unit != (*begin)->scale.unit;
+    });
+    text += (text.empty() ? "" : "\n") + table({begin, end});
+    begin = end;
+  }
+  return text;
+}
+
+} // namespace chimera::schedule

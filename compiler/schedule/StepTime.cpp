@@ -1,0 +1,196 @@
+//===- StepTime.cpp - What a whole step takes -----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/StepTime.h"
+
+#include "compiler/schedule/Steps.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace chimera::schedule {
+
+/// The most that a number holds where the sum is more.
+static int64_t add(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum)
+             ? std::numeric_limits<int64_t>::max()
+             : sum;
+}
+
+int64_t Tail::end() const { return ends.empty() ? 0 : std::ranges::max(ends); }
+
+namespace {
+
+/// Makes a tail: sums first, which updates do not hold up.
+class TailMaker {
+public:
+  TailMaker(const Problem &problem, const Schedule &schedule,
+            const Timing &timing)
+      : problem(problem), schedule(schedule), timing(timing) {
+    for (size_t w = 0; w < schedule.workers.size(); ++w) {
+      auto last = static_cast<int32_t>(schedule.workers[w].size()) - 1;
+      tail.computed.push_back(last < 0 ? 0
+                                       : endOf(static_cast<int32_t>(w), last));
+    }
+    tail.ends = tail.computed;
+    tail.work.resize(tail.ends.size());
+  }
+
+  Tail run(const std::vector<StageReduce> &reduces) {
+    // When each worker is done with the sums before.
+    std::vector<int64_t> free(schedule.workers.size());
+    for (const StageReduce &reduce : reduces)
+      tail.sums.push_back(sumOf(reduce, free));
+    waitAndUpdate();
+    return std::move(tail);
+  }
+
+private:
+  int64_t endOf(int32_t worker, int32_t index) const {
+    return timing.starts[worker][index] +
+           problem.cost(schedule.workers[worker][index]);
+  }
+
+  Tail::Sum sumOf(const StageReduce &reduce, std::vector<int64_t> &free) const {
+    Tail::Sum sum;
+    sum.stage = reduce.stage;
+    for (const StageReduce::Part &part : reduce.parts) {
+      bool now = problem.policy == AllReducePolicy::Eager ||
+                 (problem.policy == AllReducePolicy::EagerOpt && part.isIdle);
+      int64_t started =
+          now ? endOf(part.worker, part.last) : tail.computed[part.worker];
+      sum.begin = std::max({sum.begin, free[part.worker], started});
+      sum.workers.push_back(part.worker);
+    }
+    sum.end = add(sum.begin, allReduceTime(problem, std::ssize(reduce.parts),
+                                           reduce.bytes, reduce.buckets));
+    for (int32_t worker : sum.workers)
+      free[worker] = sum.end;
+    return sum;
+  }
+
+  /// Each worker waits for its sums in their order, and updates the replicas of
+  /// a stage when it has all of its own.
+  void waitAndUpdate() {
+    auto last = static_cast<int32_t>(problem.stages.size()) - 1;
+    std::vector<int32_t> missing(problem.stages.size(), 1); // sums
+    if (problem.tiedBytes > 0)
+      ++missing.front(), ++missing.back();
+    for (const Tail::Sum &sum : tail.sums) {
+      for (int32_t worker : sum.workers)
+        spend(worker, sum.end, sum.stage, std::nullopt);
+      std::vector<int32_t> stages = {0, last};
+      if (sum.stage)
+        stages = {*sum.stage};
+      for (int32_t stage : stages)
+        if (--missing[stage] == 0)
+          update(stage);
+    }
+  }
+
+  void update(int32_t stage) {
+    for (size_t p = 0; p < problem.pipelines.size(); ++p) {
+      int32_t worker = problem.pipelines[p].workers[stage];
+      spend(worker, add(tail.ends[worker], problem.stages[stage].update), stage,
+            static_cast<int32_t>(p));
+    }
+  }
+
+  /// The worker is at it until `end`, if it is not done before.
+  void spend(int32_t worker, int64_t end, std::optional<int32_t> stage,
+             std::optional<int32_t> pipeline) {
+    int64_t &free = tail.ends[worker];
+    if (end <= free)
+      return;
+    Tail::Work work;
+    work.begin = free;
+    work.end = free = end;
+    work.stage = stage;
+    work.pipeline = pipeline;
+    tail.work[worker].push_back(work);
+  }
+
+  const Problem &problem;
+  const Schedule &schedule;
+  const Timing &timing;
+  Tail tail;
+};
+
+} // namespace
+
+Tail tailOf(const Problem &problem, const Schedule &schedule,
+            const Timing &timing, const std::vector<StageReduce> &reduces) {
+  return TailMaker(problem, schedule, timing).run(reduces);
+}
+
+/// The mean time from a step with a flush to the next: each worker begins one
+/// where it ended the one before.
+static double periodOf(const Problem &problem, const Schedule &schedule,
+                       const std::vector<StageReduce> &reduces) {
+  constexpr size_t kMostSteps = 48;
+  // When each worker began each step, counted from the first that did; when
+  // that was.
+  std::vector<std::vector<int64_t>> begins = {
+      std::vector<int64_t>(schedule.workers.size())};
+  std::vector<int64_t> firsts = {0};
+  auto mean = [&](size_t from) {
+    return static_cast<double>(firsts.back() - firsts[from]) /
+           static_cast<double>(firsts.size() - 1 - from);
+  };
+  while (firsts.size() <= kMostSteps) {
+    Timing timing = simulate(problem, schedule, begins.back());
+    std::vector<int64_t> ends = tailOf(problem, schedule, timing, reduces).ends;
+    auto [first, last] = std::ranges::minmax(ends);
+    constexpr int64_t kMost = int64_t{1} << 61; // more would overflow
+    if (last > kMost)
+      return static_cast<double>(last);
+    for (int64_t &end : ends)
+      end -= first;
+    firsts.push_back(add(firsts.back(), first));
+    auto same = std::ranges::find(begins, ends);
+    if (same != begins.end())
+      return mean(same - begins.begin());
+    begins.push_back(std::move(ends));
+  }
+  return mean(firsts.size() / 2);
+}
+
+StepTime stepTime(const Problem &problem, const Schedule &schedule) {
+  Problem summing = problem; // whose updates take no time
+  for (StageCost &cost : summing.stages)
+    cost.update = 0;
+  Problem acting = summing; // nor do sums
+  acting.width = 1;
+  StepTime time;
+  if (stepsOverlap(problem.updates)) {
+    time.actions = steadyState(acting, schedule).period;
+    time.allReduce = steadyState(summing, schedule).period - time.actions;
+    time.total = steadyState(problem, schedule).period;
+  } else {
+    std::vector<StageReduce> reduces =
+        stageReduces(problem, schedule, simulate(problem, schedule));
+    time.actions = periodOf(acting, schedule, {});
+    time.allReduce = periodOf(summing, schedule, reduces) - time.actions;
+    time.total = periodOf(problem, schedule, reduces);
+  }
+  time.update = time.total - time.actions - time.allReduce;
+  return time;
+}
+
+bool hasTail(const Problem &problem) {
+  auto takesTime = [](const StageCost &cost) { return cost.update > 0; };
+  if (std::ranges::any_of(problem.stages, takesTime))
+    return true;
+  const Link &link = problem.link;
+  bool hasReplicas = problem.width > 1 || problem.pipelines.size() > 1;
+  return hasReplicas && (link.alpha > 0 || link.beta > 0 ||
+                         link.send.alpha > 0 || link.send.beta > 0 ||
+                         link.receive.alpha > 0 || link.receive.beta > 0);
+}
+
+} // namespace chimera::schedule

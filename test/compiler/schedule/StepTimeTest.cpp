@@ -1,0 +1,320 @@
+//===- StepTimeTest.cpp - What a whole step takes -------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/StepTime.h"
+#include "compiler/schedule/Steps.h"
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+namespace chimera::schedule {
+namespace {
+
+/// Has the sum of each stage's gradient take so long, over two replicas; over
+/// more it takes longer. Messages take no time.
+void setSums(Case &c, const std::vector<int64_t> &times) {
+  c.problem.link = {{0, 1, 1}};
+  c.problem.bytes.clear();
+  for (int64_t time : times)
+    c.problem.bytes.push_back({time, 0, 0, 0, 0});
+}
+
+Tail tailOf(Case &c, const Timing &timing, AllReducePolicy policy) {
+  c.problem.policy = policy;
+  return tailOf(c.problem, c.schedule, timing,
+                stageReduces(c.problem, c.schedule, timing));
+}
+
+Tail tailOf(Case &c, AllReducePolicy policy) {
+  return tailOf(c, simulate(c.problem, c.schedule), policy);
+}
+
+/// Calls `check` with every scheme with a flush and its options, for some
+/// sizes.
+template <typename Check> void forEachFlush(int32_t most, Check check) {
+  for (const Scheme &scheme : schemes())
+    for (int32_t d = 2; d <= most; ++d)
+      for (const Choice &choice : choices(scheme, d))
+        for (int32_t n : {1, d - 1, d, 2 * d + 1}) {
+          if (!canDo(scheme, d, n, choice))
+            continue;
+          SCOPED_TRACE(nameOf(scheme, d, n, choice));
+          Case c = makeCase(scheme.name, d, n, {2, 4, 2, 2, 2}, false, choice);
+          if (c.problem.updates == Updates::Flush)
+            check(c);
+        }
+}
+
+std::vector<int64_t> someTimes(const Case &c) {
+  std::vector<int64_t> times;
+  for (size_t s = 0; s < c.problem.stages.size(); ++s)
+    times.push_back(1 + 5 * static_cast<int64_t>(s) % 7);
+  return times;
+}
+
+/// Earlier starts never end later, what takes no time leaves nothing, and all
+/// sums one after another are the most.
+TEST(Tail, IsShorterWhereSumsStartEarlier) {
+  forEachFlush(8, [](Case &c) {
+    int64_t makespan = simulate(c.problem, c.schedule).makespan;
+    setSums(c, std::vector<int64_t>(c.problem.stages.size()));
+    for (auto [name, policy] : kPolicies)
+      EXPECT_EQ(tailOf(c, policy).end(), makespan) << name;
+    setSums(c, someTimes(c));
+    std::vector<int64_t> lazy = tailOf(c, AllReducePolicy::Lazy).ends;
+    std::vector<int64_t> opt = tailOf(c, AllReducePolicy::EagerOpt).ends;
+    Tail eager = tailOf(c, AllReducePolicy::Eager);
+    for (int32_t w = 0; w < c.problem.workers; ++w) {
+      EXPECT_GE(lazy[w], opt[w]) << "worker " << w;
+      EXPECT_GE(opt[w], eager.ends[w]) << "worker " << w;
+    }
+    int64_t sum = 0;
+    for (const Tail::Sum &span : eager.sums)
+      sum += span.end - span.begin;
+    EXPECT_GE(eager.end(), makespan);
+    EXPECT_LE(std::ranges::max(lazy), makespan + sum);
+  });
+}
+
+/// Two pipelines in equal slots: worker w < D/2 has D-1-2w slots behind the
+/// last backward of its later stage, and is done w slots before the end
+/// (regions (a) and (c) of Fig. 6 of the paper, of this iteration).
+TEST(Tail, IsWhatExceedsTheFreeRegions) {
+  for (int32_t d = 2; d <= 16; d += 2)
+    for (int64_t time : {1, 2, 5, 9, 30}) {
+      Case c = makeCase("chimera", d, d);
+      std::vector<int64_t> times;
+      for (int32_t s = 0; s < d; ++s)
+        times.push_back(time + s % 3);
+      setSums(c, times);
+      int64_t expected = 0;
+      for (int32_t w = 0; w < d / 2; ++w) {
+        int64_t x = std::max<int64_t>(0, times[d - 1 - w] - (d - 1 - 2 * w));
+        expected = std::max(expected, x + times[w] - w);
+      }
+      // Slots, not as soon as possible: those leave more.
+      Timing timing = slotTiming(c.problem, c.schedule);
+      EXPECT_EQ(tailOf(c, timing, AllReducePolicy::Eager).end() -
+                    timing.makespan,
+                expected)
+          << "D=" << d << " time " << time;
+    }
+}
+
+/// A replica is updated once, on its worker, when all sums of its stage are
+/// there and the worker is done with its actions and with the update before.
+TEST(Tail, UpdatesEachReplicaBehindItsSum) {
+  for (bool isTied : {false, true})
+    forEachFlush(6, [&](Case &c) {
+      auto stages = static_cast<int32_t>(c.problem.stages.size());
+      setSums(c, someTimes(c));
+      for (int32_t s = 0; s < stages; ++s) {
+        c.problem.bytes[s].weights += 4;
+        c.problem.stages[s].update = 3 + s;
+      }
+      c.problem.tiedBytes = isTied ? 2 : 0;
+      Timing timing = simulate(c.problem, c.schedule);
+      Tail tail = tailOf(c, timing, AllReducePolicy::Eager);
+      std::map<std::pair<int32_t, int32_t>, int32_t> count;
+      for (int32_t w = 0; w < c.problem.workers; ++w) {
+        int64_t free = tail.computed[w];
+        for (const Tail::Work &work : tail.work[w]) {
+          EXPECT_EQ(work.begin, free);
+          free = work.end;
+          if (!work.isUpdate())
+            continue;
+          int32_t stage = *work.stage;
+          ++count[{*work.pipeline, stage}];
+          EXPECT_EQ(w, c.problem.pipelines[*work.pipeline].workers[stage]);
+          EXPECT_EQ(work.end - work.begin, 3 + stage);
+          bool isEdge = stage == 0 || stage + 1 == stages;
+          for (const Tail::Sum &sum : tail.sums)
+            if (sum.stage ? *sum.stage == stage : isEdge) {
+              EXPECT_GE(work.begin, sum.end);
+            }
+        }
+        EXPECT_EQ(free, tail.ends[w]);
+      }
+      EXPECT_EQ(std::ssize(count), stages * std::ssize(c.problem.pipelines));
+      for (auto [replica, times] : count)
+        EXPECT_EQ(times, 1);
+    });
+}
+
+/// Many steps, another way: every begin is raised until it is no earlier than
+/// anything that it waits for. Returns the mean time of the later half of them.
+double relaxedPeriod(const Case &c) {
+  constexpr int32_t kSteps = 24;
+  const Problem &problem = c.problem;
+  std::vector<StageReduce> reduces =
+      stageReduces(problem, c.schedule, simulate(problem, c.schedule));
+  auto workers = static_cast<size_t>(problem.workers);
+  using Key = std::tuple<Kind, int32_t, int32_t, int32_t>;
+  std::vector<int64_t> begins(workers), firsts;
+  for (int32_t step = 0; step < kSteps; ++step) {
+    firsts.push_back(std::ranges::min(begins));
+    std::vector<std::vector<int64_t>> ends;
+    for (const std::vector<Action> &actions : c.schedule.workers)
+      ends.emplace_back(actions.size());
+    for (bool isChanged = true; isChanged;) {
+      isChanged = false;
+      std::map<Key, int64_t> done;
+      for (size_t w = 0; w < workers; ++w)
+        for (size_t i = 0; i < ends[w].size(); ++i) {
+          const Action &a = c.schedule.workers[w][i];
+          for (int32_t m = 0; m < a.microBatches; ++m) {
+            int64_t &end = done[{a.kind, a.stage, a.microBatch + m, a.part}];
+            end = std::max(end, ends[w][i]);
+          }
+        }
+      for (size_t w = 0; w < workers; ++w) {
+        int64_t free = begins[w];
+        for (size_t i = 0; i < ends[w].size(); ++i) {
+          const Action &a = c.schedule.workers[w][i];
+          int32_t next = a.kind == Kind::Forward ? a.stage - 1 : a.stage + 1;
+          for (int32_t m = 0; m < a.microBatches; ++m)
+            if (auto other =
+                    done.find({a.kind, next, a.microBatch + m, a.part});
+                other != done.end())
+              free = std::max(free, other->second);
+          if (a.kind == Kind::Backward)
+            free =
+                std::max(free, done[{Kind::Forward, a.stage, a.microBatch, 0}]);
+          free += problem.cost(a);
+          isChanged |= ends[w][i] != free;
+          ends[w][i] = free;
+        }
+      }
+    }
+    std::vector<int64_t> sums(workers), free;
+    for (size_t w = 0; w < workers; ++w)
+      free.push_back(ends[w].empty() ? begins[w] : ends[w].back());
+    std::vector<int64_t> computed = free;
+    for (const StageReduce &reduce : reduces) {
+      int64_t begin = 0;
+      for (auto [w, last, isIdle] : reduce.parts) {
+        bool isEarly = problem.policy == AllReducePolicy::Eager ||
+                       (problem.policy == AllReducePolicy::EagerOpt && isIdle);
+        begin =
+            std::max({begin, sums[w], isEarly ? ends[w][last] : computed[w]});
+      }
+      int64_t end =
+          begin + allReduceTime(problem.link,
+                                std::ssize(reduce.parts) * problem.width,
+                                reduce.bytes);
+      for (auto [w, last, isIdle] : reduce.parts) {
+        sums[w] = end;
+        free[w] = std::max(free[w], end);
+        for (const Pipeline &pipeline : problem.pipelines)
+          if (pipeline.workers[*reduce.stage] == w)
+            free[w] += problem.stages[*reduce.stage].update;
+      }
+    }
+    begins = free;
+  }
+  return static_cast<double>(firsts.back() - firsts[kSteps / 2]) /
+         (kSteps - 1 - kSteps / 2);
+}
+
+TEST(StepTime, IsThatOfManySteps) {
+  forEachFlush(5, [](Case &c) {
+    if (c.problem.splits.any())
+      return; // whose halves the other way does not know
+    setSums(c, someTimes(c));
+    c.problem.width = 2;
+    for (StageCost &cost : c.problem.stages)
+      cost.update = 3;
+    for (auto [name, policy] : kPolicies) {
+      c.problem.policy = policy;
+      StepTime time = stepTime(c.problem, c.schedule);
+      // Periods of several steps are cut at another place.
+      EXPECT_NEAR(time.total, relaxedPeriod(c), 0.04 * time.total) << name;
+      EXPECT_DOUBLE_EQ(time.actions + time.allReduce + time.update, time.total);
+      EXPECT_LE(time.actions,
+                static_cast<double>(simulate(c.problem, c.schedule).makespan));
+    }
+  });
+}
+
+/// A pipeline's first worker also ends it.
+TEST(StepTime, IsMakespanAndUpdateOfGPipe) {
+  Case c = makeCase("gpipe", 4, 6, {2, 3, 1, 2});
+  for (StageCost &cost : c.problem.stages)
+    cost.update = 7;
+  StepTime time = stepTime(c.problem, c.schedule);
+  auto makespan = static_cast<double>(simulate(c.problem, c.schedule).makespan);
+  EXPECT_EQ(time.actions, makespan);
+  EXPECT_EQ(time.allReduce, 0);
+  EXPECT_EQ(time.update, 7);
+}
+
+/// Workers of ZB-V begin the next step one after another, as they ended this
+/// one: a step takes the longest span (Qi et al., ICLR'24).
+TEST(StepTime, IsTheLongestSpanOfZBV) {
+  for (int32_t d : {2, 4, 8}) {
+    Case c = makeCase("zb-v", d, 2 * d, {1, 2, 1, 1}, true, Choice({}, 2));
+    Timing timing = simulate(c.problem, c.schedule);
+    EXPECT_EQ(stepTime(c.problem, c.schedule).total,
+              static_cast<double>(std::ranges::max(timing.span)));
+  }
+}
+
+/// Behind each backward of PipeDream, and once a step of 2BW, a worker waits
+/// for a sum over the copies and updates its weights.
+TEST(StepTime, HasUpdatesAndSumsInsideStepsThatOverlap) {
+  for (int32_t d = 1; d <= 8; ++d)
+    for (int32_t n : {d, 2 * d, 3 * d + 2})
+      for (int32_t width : {1, 2}) {
+        for (auto [name, updates] :
+             {std::pair("pipedream", n), {"pipedream-2bw", 1}}) {
+          Case c = makeCase(name, d, n, {2, 3, 1, 2});
+          setSums(c, std::vector<int64_t>(d, 5));
+          c.problem.width = width;
+          for (StageCost &cost : c.problem.stages)
+            cost.update = 4;
+          SCOPED_TRACE(std::string(name) + " D=" + std::to_string(d) +
+                       " N=" + std::to_string(n));
+          StepTime time = stepTime(c.problem, c.schedule);
+          EXPECT_EQ(time.actions, n * 5);
+          EXPECT_EQ(time.allReduce, width == 2 ? updates * 5 : 0);
+          EXPECT_EQ(time.update, updates * 4);
+        }
+      }
+}
+
+/// Times that together are more than a number holds.
+TEST(StepTime, DoesNotOverflow) {
+  Case c = makeCase("chimera", 4, 4);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  setSums(c, std::vector<int64_t>(4, kMost / 2));
+  c.problem.width = 8;
+  c.problem.policy = AllReducePolicy::Eager;
+  StepTime time = stepTime(c.problem, c.schedule);
+  EXPECT_GE(time.total, static_cast<double>(kMost / 2));
+  EXPECT_GE(time.allReduce, 0);
+}
+
+TEST(StepTime, KnowsWhatFollowsActions) {
+  Case c = makeCase("chimera", 4, 4);
+  EXPECT_FALSE(hasTail(c.problem));
+  c.problem.stages[2].update = 1;
+  EXPECT_TRUE(hasTail(c.problem));
+  c.problem.stages[2].update = 0;
+  c.problem.link.receive.beta = 1;
+  EXPECT_TRUE(hasTail(c.problem));
+  Case one = makeCase("gpipe", 4, 4);
+  one.problem.link.alpha = 1;
+  EXPECT_FALSE(hasTail(one.problem));
+  one.problem.width = 2;
+  EXPECT_TRUE(hasTail(one.problem));
+}
+
+} // namespace
+} // namespace chimera::schedule

@@ -1,0 +1,59 @@
+// Options that are left open: the setting with which a step takes least time, by
+// the stages' own costs, and of those that fit the cap. Partition says which.
+//
+// RUN: split-file %s %t
+// RUN: chimera-opt %t/best.mlir --chimera-partition | FileCheck %s --check-prefix=BEST
+// BEST: @longer {{.*}}schedule("chimera", {concatenation = "halving"})
+// With as many pipelines as stages no worker waits for another.
+// BEST: @more {{.*}}schedule("chimera", {concatenation = "direct", pipelines = 4 : i64})
+// BEST: @capped {{.*}}schedule("chimera", {concatenation = "direct", pipelines = 2 : i64})
+
+// It is the program of the setting, to the last byte.
+// RUN: chimera-compile - -o %t/open < %t/open.mlir
+// RUN: sed 's|"best"|"halving"|' %t/open.mlir | chimera-compile - -o %t/set
+// RUN: cmp %t/open %t/set
+
+// A report names a better setting, where there is one.
+// RUN: chimera-opt %t/reported.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=NOTE
+// NOTE-LABEL: direct: chimera
+// NOTE: note {{.*}}concatenation = {{.*}} would take {{[0-9.]+}} % of the time for a step, and no worker hold more
+// NOTE-LABEL: best: chimera
+// NOTE-NOT: of the time for a step
+
+// RUN: not chimera-opt %t/none.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: none.mlir:1:1: error: 'chimera.pipeline' op schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1
+
+//--- best.mlir
+chimera.pipeline @longer stages(4) micro_batches(16) schedule("chimera", {concatenation = "best"}) time_unit(us) {
+  chimera.stage 0 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 1 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 2 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 3 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+}
+chimera.pipeline @more stages(4) micro_batches(4) schedule("chimera", {concatenation = "best", pipelines = "best"})
+chimera.pipeline @capped stages(4) micro_batches(4) schedule("chimera", {concatenation = "best", pipelines = "best"}) memory_cap(1100)
+
+//--- open.mlir
+chimera.pipeline @p stages(4) micro_batches(16) schedule("chimera", {concatenation = "best"}) time_unit(us) {
+  chimera.stage 0 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 1 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 2 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 3 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+}
+
+//--- reported.mlir
+chimera.pipeline @direct stages(4) micro_batches(16) schedule("chimera") time_unit(us) {
+  chimera.stage 0 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 1 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 2 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 3 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+}
+chimera.pipeline @best stages(4) micro_batches(16) schedule("chimera", {concatenation = "best"}) time_unit(us) {
+  chimera.stage 0 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 1 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 2 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 3 cost <forward = 20, backward = 40> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+}
+
+//--- none.mlir
+chimera.pipeline @p stages(1) micro_batches(4) schedule("chimera", {pipelines = "best"})
