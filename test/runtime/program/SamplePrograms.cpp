@@ -82,7 +82,7 @@ private:
     program.files = {"sample.mlir"};
     for (uint32_t s = 0; s < stages; ++s) {
       program.stages.emplace_back(
-          s, 1, 1, 2, 1, 1, 1, options.weightsBytes + 8 * s,
+          s, 1, 1, 2, 1, 1, 1, 0, options.weightsBytes + 8 * s,
           options.optimizerBytes + 16 * s, options.stashBytes,
           options.weightStashBytes, options.boundaryBytes, 0);
       // Instructions of stage s come from line s+1.

@@ -109,8 +109,8 @@ const Case kCases[] = {
        Stage &s = p.stages[1];
        s = Stage(s.first_layer(), s.layers(), s.forward(), s.backward(),
                  s.input_gradient(), s.weight_gradient(), s.recompute(),
-                 s.weights_bytes(), s.optimizer_bytes(), s.stash_bytes(),
-                 s.weight_stash_bytes(), 63, s.copy_bytes());
+                 s.update(), s.weights_bytes(), s.optimizer_bytes(),
+                 s.stash_bytes(), s.weight_stash_bytes(), 63, s.copy_bytes());
      }},
 
     // Labels.

@@ -41,10 +41,10 @@ TEST(SyntheticStage, TakesItsCostsInTime) {
              0.02);
 }
 
-// Three units in two parts are one and two.
+// Three units in two parts are one and two; an update takes its own.
 TEST(SyntheticStage, APartTakesItsShareOfTheUnits) {
   program::ProgramT program = program::samplePipeline();
-  program.stages[1] = program::Stage(1, 1, 3, 2, 1, 1, 5, 0, 0, 0, 0, 0, 0);
+  program.stages[1] = program::Stage(1, 1, 3, 2, 1, 1, 5, 2, 0, 0, 0, 0, 0, 0);
   auto stage = makeSyntheticStages(100e6)(program, 1);
   auto timed = [&](uint32_t part, uint32_t parts, Wanted wanted) {
     auto begin = std::chrono::steady_clock::now();
@@ -61,6 +61,12 @@ TEST(SyntheticStage, APartTakesItsShareOfTheUnits) {
   expectUnits(timed(1, 2, Wanted::Output), 2);
   expectUnits(timed(0, 2, Wanted::Stash), 2);
   expectUnits(timed(1, 2, Wanted::Stash), 3);
+  auto begin = std::chrono::steady_clock::now();
+  stage->optimizerStep(0, 1, {}, {}, {});
+  expectUnits(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count(),
+      2);
 }
 
 TEST(SyntheticStage, WritesOnlyTheLoss) {

@@ -44,7 +44,7 @@ program::ProgramT sampleProgram(const std::vector<uint32_t> &layers) {
     const auto weights = static_cast<uint64_t>(
         8 * program::parameterCount(*program.model, first, count));
     program.stages.emplace_back(
-        first, count, 1, 1, 1, 1, 1, weights, 2 * weights, 1, 1,
+        first, count, 1, 1, 1, 1, 1, 0, weights, 2 * weights, 1, 1,
         static_cast<uint64_t>(program::boundaryBytes(
             *program.model, program::typesOf(program), 4, first + count - 1)),
         0);
