@@ -9,6 +9,7 @@
 
 #include "dialect/HandedOn.h"
 #include "passes/Buffers.h"
+#include "passes/Described.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -154,7 +155,7 @@ public:
     out->arena_bytes = *worker.getArenaBytes();
     out->peak_bytes = worker.getPeakBytes().value_or(0);
     if (std::optional<uint64_t> cap =
-            worker->getParentOfType<PipelineOp>().getMemoryCap())
+            capOf(worker->getParentOfType<PipelineOp>()))
       out->memory_cap = *cap;
     if (failed)
       return failure();

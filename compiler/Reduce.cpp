@@ -222,7 +222,8 @@ private:
     auto number = dyn_cast<IntegerAttr>(attribute.getValue());
     // Those of other ops are labels.
     Operation *op = opsOf(*module)[index];
-    if (isDefault || !number || !isa<ModelOp, TrainingOp, PipelineOp>(op))
+    if (isDefault || !number ||
+        !isa<ModelOp, TrainingOp, MachineOp, PipelineOp>(op))
       return false;
     return llvm::any_of(numbersBelow(number.getInt()), [&](int64_t less) {
       return attempt([&](ArrayRef<Operation *> ops) {

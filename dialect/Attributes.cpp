@@ -8,6 +8,8 @@
 #include "dialect/Chimera.h"
 #include "dialect/Spelling.h"
 
+#include <limits>
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -101,6 +103,76 @@ void LinkAttr::print(AsmPrinter &printer) const {
   kLinkFields.print(printer,
                     {getLatency(), getLatencyPerMib(), getSend(),
                      getSendPerMib(), getReceive(), getReceivePerMib()});
+}
+
+/// The time for 2^20 bytes, rounded up.
+static int64_t timeOfMebibyte(int64_t bytesPerSecond) {
+  __extension__ using Wide = __int128;
+  Wide product = static_cast<Wide>(1000000000) << 20;
+  return static_cast<int64_t>((product + bytesPerSecond - 1) / bytesPerSecond);
+}
+
+Attribute NetworkAttr::parse(AsmParser &parser, Type) {
+  constexpr StringRef kNames[] = {"latency",      "per_mib", "send",
+                                  "send_per_mib", "receive", "receive_per_mib"};
+  constexpr StringRef kRates[] = {"bandwidth", "send_bandwidth",
+                                  "receive_bandwidth"};
+  SMLoc at = parser.getCurrentLocation();
+  constexpr int64_t kAbsent = std::numeric_limits<int64_t>::min();
+  int64_t v[6], rates[3];
+  SmallVector<NumberField> fields;
+  for (size_t i = 0; i < std::size(v); ++i) {
+    v[i] = kAbsent;
+    fields.push_back({kNames[i], &v[i], false, Dimension::Time});
+  }
+  for (size_t i = 0; i < std::size(rates); ++i) {
+    rates[i] = kAbsent;
+    fields.push_back({kRates[i], &rates[i], false, Dimension::BytesPerSecond});
+  }
+  if (parseNumberFields(parser, fields))
+    return {};
+  for (size_t i = 0; i < std::size(rates); ++i) {
+    int64_t &time = v[2 * i + 1];
+    if (rates[i] == kAbsent)
+      continue;
+    if (time != kAbsent || rates[i] < 1) {
+      parser.emitError(at, "expected ")
+          << kRates[i] << " above 0 or " << kNames[2 * i + 1]
+          << (rates[i] < 1 ? "" : ", got both");
+      return {};
+    }
+    time = timeOfMebibyte(rates[i]);
+  }
+  for (int64_t &value : v)
+    value = value == kAbsent ? 0 : value;
+  return parser.getChecked<NetworkAttr>(at, parser.getContext(), v[0], v[1],
+                                        v[2], v[3], v[4], v[5]);
+}
+
+void NetworkAttr::print(AsmPrinter &printer) const {
+  const std::pair<StringRef, int64_t> all[] = {
+      {"latency", getLatency()}, {"per_mib", getPerMib()},
+      {"send", getSend()},       {"send_per_mib", getSendPerMib()},
+      {"receive", getReceive()}, {"receive_per_mib", getReceivePerMib()}};
+  StringRef separator = "<";
+  for (auto [name, value] : all)
+    if (value != 0) {
+      printer << separator << name << " = "
+              << quantityText(Dimension::Time, value);
+      separator = ", ";
+    }
+  printer << (separator == "<" ? "<>" : ">");
+}
+
+LogicalResult NetworkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t latency, int64_t perMib, int64_t send,
+                                  int64_t sendPerMib, int64_t receive,
+                                  int64_t receivePerMib) {
+  if (int64_t least =
+          std::min({latency, perMib, send, sendPerMib, receive, receivePerMib});
+      least < 0)
+    return emitError() << "expected times of at least 0, got " << least;
+  return success();
 }
 
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,

@@ -107,6 +107,29 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
   let genVerifyDecl = 1;
 }
 
+def Chimera_Network : AttrDef<Chimera_Dialect, "Network"> {
+  let mnemonic = "network";
+  let summary = "time of a message between devices of a machine";
+  let description = [{
+    As a `link`, with units: in nanoseconds where a number has none, `per_mib` for
+    every 2^20 bytes. `bandwidth`, `send_bandwidth` and `receive_bandwidth` say
+    the latter in bytes a second.
+
+    Invalid where one is negative.
+
+    Example: `<latency = 10 us, bandwidth = "9 GB/s", receive = 2 us>`
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "0">:$latency,
+    DefaultValuedParameter<"int64_t", "0">:$per_mib,
+    DefaultValuedParameter<"int64_t", "0">:$send,
+    DefaultValuedParameter<"int64_t", "0">:$send_per_mib,
+    DefaultValuedParameter<"int64_t", "0">:$receive,
+    DefaultValuedParameter<"int64_t", "0">:$receive_per_mib);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 def Chimera_Way : I32EnumAttr<"Way", "way of a direction", [
     I32EnumAttrCase<"Down", 0, "down">,
     I32EnumAttrCase<"Up", 1, "up">]> {

@@ -53,6 +53,18 @@ static void printInParentheses(OpAsmPrinter &printer, Op op) {
   printer << ')';
 }
 
+/// Fails where the attribute `name` does not allow the value that was read
+/// `at`.
+template <typename Op>
+static ParseResult checkInherent(OpAsmParser &parser, SMLoc at, StringRef name,
+                                 IntegerAttr value) {
+  NamedAttrList list;
+  list.append(name, value);
+  return Op::verifyInherentAttrs(
+      OperationName(Op::getOperationName(), parser.getContext()), list,
+      [&] { return parser.emitError(at, "got ") << value.getInt() << ": "; });
+}
+
 /// A whole number, which the attribute of the same name must allow.
 template <typename Op, IntegerAttr Op::Properties::*Member>
 static constexpr Clause<Op> whole(StringRef name, bool required = false) {
@@ -64,14 +76,34 @@ static constexpr Clause<Op> whole(StringRef name, bool required = false) {
       if (parseWholeNumber(parser, value))
         return failure();
       properties.*Member = parser.getBuilder().getI64IntegerAttr(value);
-      NamedAttrList list;
-      list.append(name, properties.*Member);
-      return Op::verifyInherentAttrs(
-          OperationName(Op::getOperationName(), parser.getContext()), list,
-          [&] { return parser.emitError(at, "got ") << value << ": "; });
+      return checkInherent<Op>(parser, at, name, properties.*Member);
     });
   };
   return {name, required, parse, printInParentheses<Member, Op>,
+          differs<Member, typename Op::Properties>};
+}
+
+/// A number with a unit, which the attribute of the same name must allow.
+template <typename Op, IntegerAttr Op::Properties::*Member,
+          Dimension Counted = Dimension::Bytes>
+static constexpr Clause<Op> quantity(StringRef name, bool required = false) {
+  auto parse = [](OpAsmParser &parser, StringRef name,
+                  typename Op::Properties &properties) {
+    return parseInParentheses(parser, [&]() -> ParseResult {
+      SMLoc at = parser.getCurrentLocation();
+      int64_t value = 0;
+      if (parseQuantity(parser, Counted, value))
+        return failure();
+      properties.*Member = parser.getBuilder().getI64IntegerAttr(value);
+      return checkInherent<Op>(parser, at, name, properties.*Member);
+    });
+  };
+  auto print = [](OpAsmPrinter &printer, Op op) {
+    printer << '('
+            << quantityText(Counted, (op.getProperties().*Member).getInt())
+            << ')';
+  };
+  return {name, required, parse, print,
           differs<Member, typename Op::Properties>};
 }
 
@@ -279,15 +311,19 @@ static bool needsRecompute(PipelineOp::Properties &properties,
   return properties.recompute || properties.recompute_fused;
 }
 
-static ParseResult parseLink(OpAsmParser &parser, StringRef,
-                             PipelineOp::Properties &properties) {
-  properties.link = dyn_cast_or_null<LinkAttr>(LinkAttr::parse(parser, Type()));
-  return success(properties.link != nullptr);
-}
-
-static void printLink(OpAsmPrinter &printer, PipelineOp op) {
-  printer << ' ';
-  op.getLinkAttr().print(printer);
+/// NAME <FIELD = NUMBER, …>.
+template <typename Op, typename Attr, Attr Op::Properties::*Member>
+static constexpr Clause<Op> fields(StringRef name) {
+  using Properties = typename Op::Properties;
+  auto parse = [](OpAsmParser &parser, StringRef, Properties &properties) {
+    properties.*Member = dyn_cast_or_null<Attr>(Attr::parse(parser, Type()));
+    return ParseResult(success(properties.*Member != nullptr));
+  };
+  auto print = [](OpAsmPrinter &printer, Op op) {
+    printer << ' ';
+    (op.getProperties().*Member).print(printer);
+  };
+  return {name, false, parse, print, differs<Member, Properties>};
 }
 
 //===----------------------------------------------------------------------===//
@@ -310,12 +346,12 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
       flag<Op, &P::split_backward>("split_backward"),
       {"recompute", false, parseRecompute, printRecompute, needsRecompute},
       word<Op, &P::time_unit, &DescriptionInterface::timeUnits>("time_unit"),
-      {"link", false, parseLink, printLink, differs<&P::link, P>},
-      whole<Op, &P::memory_cap>("memory_cap"),
+      fields<Op, LinkAttr, &P::link>("link"),
+      quantity<Op, &P::memory_cap>("memory_cap"),
       choice<Op, AllReducePolicyAttr, &P::all_reduce,
              getMaxEnumValForAllReducePolicy>("all_reduce"),
       whole<Op, &P::receive_window>("receive_window"),
-      whole<Op, &P::bucket_bytes>("bucket_bytes"),
+      quantity<Op, &P::bucket_bytes>("bucket_bytes"),
       choice<Op, DataTypeAttr, &P::weight_type, getMaxEnumValForDataType>(
           "weight_type"),
       choice<Op, DataTypeAttr, &P::activation_type, getMaxEnumValForDataType>(
@@ -335,6 +371,21 @@ static ArrayRef<Clause<TrainingOp>> clausesOf(TrainingOp) {
       number<Op, &P::epsilon>("epsilon"),
       number<Op, &P::weight_decay>("weight_decay"),
       whole<Op, &P::seed>("seed")};
+  return all;
+}
+
+static ArrayRef<Clause<MachineOp>> clausesOf(MachineOp) {
+  using Op = MachineOp;
+  using P = Op::Properties;
+  static constexpr Clause<Op> all[] = {
+      whole<Op, &P::devices>("devices", true),
+      quantity<Op, &P::memory>("memory", true),
+      quantity<Op, &P::speed, Dimension::FlopPerSecond>("speed", true),
+      quantity<Op, &P::reserved>("reserved"),
+      quantity<Op, &P::memory_bandwidth, Dimension::BytesPerSecond>(
+          "memory_bandwidth"),
+      fields<Op, NetworkAttr, &P::link>("link"),
+      fields<Op, NetworkAttr, &P::all_reduce>("all_reduce")};
   return all;
 }
 
@@ -480,6 +531,23 @@ void TrainingOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
 }
 
+ParseResult MachineOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto &properties = result.getOrAddProperties<Properties>();
+  if (parser.parseSymbolName(properties.sym_name) ||
+      parseClauses<MachineOp>(parser, properties))
+    return failure();
+  SMLoc at = parser.getCurrentLocation();
+  return failure(parser.parseOptionalAttrDict(result.attributes) ||
+                 checkAttributes<MachineOp>(parser, at, result));
+}
+
+void MachineOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printClauses(printer, *this);
+  printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
+}
+
 ParseResult PipelineOp::parse(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<Properties>();
   if (parser.parseSymbolName(properties.sym_name))
@@ -489,6 +557,9 @@ ParseResult PipelineOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   if (succeeded(parser.parseOptionalKeyword("with")) &&
       parser.parseAttribute(properties.training))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("on")) &&
+      parser.parseAttribute(properties.machine))
     return failure();
   if (parseClauses<PipelineOp>(parser, properties))
     return failure();
@@ -507,6 +578,8 @@ void PipelineOp::print(OpAsmPrinter &printer) {
     printer << " of " << getModelAttr();
   if (getTrainingAttr())
     printer << " with " << getTrainingAttr();
+  if (getMachineAttr())
+    printer << " on " << getMachineAttr();
   printClauses(printer, *this);
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                            getAttributeNames());

@@ -7,6 +7,7 @@
 
 #include "dialect/DescriptionInterface.h"
 #include "dialect/HandedOn.h"
+#include "dialect/Quantity.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -132,6 +133,14 @@ LogicalResult ModelOp::verify() {
   return description ? description->verify(*this) : success();
 }
 
+LogicalResult MachineOp::verify() {
+  if (usableMemory() < 1)
+    return emitOpError("expected less reserved than the memory's ")
+           << quantityText(Dimension::Bytes, getMemory()) << ", got "
+           << quantityText(Dimension::Bytes, *getReserved());
+  return success();
+}
+
 LogicalResult TrainingOp::verify() { return verifyOptimizer(*this); }
 
 LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -143,6 +152,10 @@ LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
       !symbols.lookupNearestSymbolFrom<TrainingOp>(*this, getTrainingAttr()))
     return emitOpError("expected a chimera.training @")
            << *getTraining() << ", found none";
+  if (getMachine() &&
+      !symbols.lookupNearestSymbolFrom<MachineOp>(*this, getMachineAttr()))
+    return emitOpError("expected a chimera.machine @")
+           << *getMachine() << ", found none";
   return success();
 }
 

@@ -87,6 +87,47 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
   let hasVerifier = 1;
 }
 
+def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
+  let summary = "what programs run on";
+  let description = [{
+    So many `devices`, each with `memory` bytes, of which `reserved` are taken by
+    others (the framework, buffers of libraries). A pipeline names its machine
+    behind `on`; then its stages take the time in which a device does their
+    operations at `speed`, which is what layers reach, not what a data sheet
+    says, and updates that in which it moves their bytes at `memory_bandwidth`,
+    no time unless given. `link` is what messages between devices take, and
+    `all_reduce` what the messages of sums do, the link's unless given. All times
+    are in nanoseconds.
+
+    Invalid where no memory is left, and where a number is not positive.
+
+    Example:
+    ```mlir
+    chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s")
+        reserved(1 GiB) memory_bandwidth("500 GB/s")
+        link <latency = 10 us, bandwidth = "9 GB/s">
+        all_reduce <latency = 20 us, bandwidth = "5 GB/s">
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    Chimera_Positive:$devices,
+    Chimera_Amount:$memory,
+    Chimera_Amount:$speed,
+    OptionalAttr<Chimera_Amount>:$reserved,
+    OptionalAttr<Chimera_Amount>:$memory_bandwidth,
+    OptionalAttr<Chimera_Network>:$link,
+    OptionalAttr<Chimera_Network>:$all_reduce);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes that a program may take on a device.
+    int64_t usableMemory() {
+      return static_cast<int64_t>(getMemory() - getReserved().value_or(0));
+    }
+  }];
+}
+
 def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Symbol, IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -141,8 +182,12 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Stages compute in `activation_type`, which activations and their gradients
     have: the weights' unless given, or bf16 beside f32.
 
+    A pipeline that names a `chimera.machine` behind `on` has its link, unless it
+    has one, and as `memory_cap`, unless it has one, the memory that is not
+    reserved. Its costs are in nanoseconds, of a model by the machine's speed.
+
     Clauses follow the first two in any order. Numbers may be written 1e-3 and
-    40e9, words bare or in quotes.
+    40e9, bytes with a unit (16 GiB), words bare or in quotes.
 
     The phases fill the body: stages, directions and orders, then the step, then
     the workers. A described pipeline may give its own `chimera.stage` ops, and
@@ -165,6 +210,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
     chimera.pipeline @train of @small with @slowly stages(4) micro_batches(4)
         schedule("chimera") micro_batch_size(8) recompute(all)
+    chimera.pipeline @predicted of @small on @daint stages(4) micro_batches(4)
+        schedule("chimera") data_parallel(8)
     chimera.pipeline @looped stages(8) micro_batches(4)
         schedule("interleaved-1f1b") workers(4)
     chimera.pipeline @mine stages(2) micro_batches(2) {
@@ -182,6 +229,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     SymbolNameAttr:$sym_name,
     OptionalAttr<FlatSymbolRefAttr>:$model,
     OptionalAttr<FlatSymbolRefAttr>:$training,
+    OptionalAttr<FlatSymbolRefAttr>:$machine,
     Chimera_From1To<I64Attr, 65535>:$stages,
     Chimera_Positive:$micro_batches,
     OptionalAttr<StrAttr>:$schedule,

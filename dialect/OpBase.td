@@ -27,6 +27,8 @@ class Chimera_From0<Attr number> : ConfinedAttr<number, [IntNonNegative]> {
 
 /// Counts that fit the program file.
 defvar Chimera_Positive = Chimera_From1To<I64Attr, 2147483647>;
+// Of bytes or a rate: what is added up later stays below 2^63.
+defvar Chimera_Amount = Chimera_From1To<I64Attr, 1152921504606846976>;
 defvar Chimera_Index = Chimera_From0<I32Attr>;
 defvar Chimera_Size = Chimera_From0<I64Attr>;
 

@@ -128,9 +128,10 @@ static StringRef numberAt(const char *begin) {
 }
 
 /// Reads the text of a number, `kind` of which is expected: a whole one unless
-/// `mayHavePoint`.
+/// `mayHavePoint`, and with letters behind it where it `mayHaveUnit`.
 static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
-                                   bool mayHavePoint, StringRef &text) {
+                                   bool mayHavePoint, StringRef &text,
+                                   bool mayHaveUnit = false) {
   SMLoc at = parser.getCurrentLocation();
   text = numberAt(at.getPointer());
   // The lexer takes a point for the first of three and stops; what parsers then
@@ -156,7 +157,7 @@ static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
   auto refuse = [&] {
     return parser.emitError(at, "expected ") << kind << ", got " << whole;
   };
-  if (whole != text)
+  if (whole != text && !(mayHaveUnit && isLetter(*text.end())))
     return refuse();
   // A float with its point is one token.
   if (text.contains('.')) {
@@ -170,13 +171,13 @@ static bool isHexadecimal(StringRef text) {
   return text.ltrim('-').starts_with("0x");
 }
 
-ParseResult parseNumber(AsmParser &parser, double &value) {
+ParseResult parseNumber(AsmParser &parser, double &value, bool mayHaveUnit) {
   SMLoc at = parser.getCurrentLocation();
   if (isHexadecimal(numberAt(at.getPointer())))
     return parser.parseFloat(value);
   StringRef text;
   if (parseNumberText(parser, "a number such as 1e-3 or 0.5",
-                      /*mayHavePoint=*/true, text))
+                      /*mayHavePoint=*/true, text, mayHaveUnit))
     return failure();
   if (text.getAsDouble(value) || std::isinf(value))
     return parser.emitError(at, "expected a number below 1.8e308, got ")
@@ -311,8 +312,11 @@ ParseResult parseNumberFields(AsmParser &parser, ArrayRef<NumberField> fields) {
     llvm::erase(left, name);
     const NumberField *field = llvm::find_if(
         fields, [&](const NumberField &f) { return f.name == name; });
-    return failure(parser.parseEqual() ||
-                   parseWholeNumber(parser, *field->value));
+    if (parser.parseEqual())
+      return failure();
+    return field->dimension
+               ? parseQuantity(parser, *field->dimension, *field->value)
+               : parseWholeNumber(parser, *field->value);
   };
   SMLoc at = parser.getCurrentLocation();
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,

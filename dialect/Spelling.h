@@ -18,6 +18,8 @@
 #ifndef CHIMERA_DIALECT_SPELLING_H
 #define CHIMERA_DIALECT_SPELLING_H
 
+#include "dialect/Quantity.h"
+
 #include "mlir/IR/OpImplementation.h"
 
 #include <string>
@@ -29,8 +31,10 @@ namespace chimera {
 mlir::ParseResult parseWord(mlir::AsmParser &parser, std::string &word,
                             llvm::ArrayRef<llvm::StringRef> known = {});
 
-/// Reads a number: 0, -2.5, 1e-3, or the bits of one, 0x7FF0000000000000.
-mlir::ParseResult parseNumber(mlir::AsmParser &parser, double &value);
+/// Reads a number: 0, -2.5, 1e-3, or the bits of one, 0x7FF0000000000000. A unit
+/// may stand straight behind it where `mayHaveUnit`.
+mlir::ParseResult parseNumber(mlir::AsmParser &parser, double &value,
+                              bool mayHaveUnit = false);
 
 /// Reads a whole number of 64 bits: 4, -7, 40e9, 1.5e3.
 mlir::ParseResult parseWholeNumber(mlir::AsmParser &parser, int64_t &value);
@@ -40,6 +44,8 @@ struct NumberField {
   llvm::StringRef name;
   int64_t *value;
   bool required = true;
+  /// What it counts, where it may have a unit.
+  std::optional<Dimension> dimension = {};
 };
 
 /// Reads <name = number, …>, in any order. Fields that are not required keep

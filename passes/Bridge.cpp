@@ -179,11 +179,23 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
     work.tiedBytes = static_cast<int64_t>((*tied)->bytes());
   work.policy = policyOf(pipeline);
   work.bucketBytes = pipeline.getBucketBytes().value_or(0);
+  MachineOp machine = machineOf(pipeline);
+  auto perMebibyte = [](int64_t alpha, int64_t beta) {
+    return schedule::MessageTime{alpha, beta, schedule::kMebibyte};
+  };
+  if (NetworkAttr network = machine ? machine.getLinkAttr() : NetworkAttr())
+    work.link = {perMebibyte(network.getLatency(), network.getPerMib()),
+                 perMebibyte(network.getSend(), network.getSendPerMib()),
+                 perMebibyte(network.getReceive(), network.getReceivePerMib())};
+  // All parts of a message's time together, until its receiver has it.
+  if (NetworkAttr sum = machine ? machine.getAllReduceAttr() : NetworkAttr())
+    work.sumMessage = perMebibyte(
+        sum.getLatency() + sum.getSend() + sum.getReceive(),
+        sum.getPerMib() + sum.getSendPerMib() + sum.getReceivePerMib());
   if (LinkAttr link = pipeline.getLinkAttr())
-    work.link = {
-        {link.getLatency(), link.getLatencyPerMib(), schedule::kMebibyte},
-        {link.getSend(), link.getSendPerMib(), schedule::kMebibyte},
-        {link.getReceive(), link.getReceivePerMib(), schedule::kMebibyte}};
+    work.link = {perMebibyte(link.getLatency(), link.getLatencyPerMib()),
+                 perMebibyte(link.getSend(), link.getSendPerMib()),
+                 perMebibyte(link.getReceive(), link.getReceivePerMib())};
   return work;
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Memory.h"
+#include "passes/Described.h"
 #include "passes/Passes.h"
 #include "passes/Verifier.h"
 #include "passes/Workers.h"
@@ -32,7 +33,7 @@ LogicalResult check(PipelineOp pipeline) {
       return worker.emitOpError(
           "expected the bytes of its arena and stashes: run chimera-allocate "
           "first");
-  std::optional<uint64_t> cap = pipeline.getMemoryCap();
+  std::optional<uint64_t> cap = capOf(pipeline);
   auto exceeds = [&](WorkerOp worker) {
     return *worker.allocatedBytes() > *cap;
   };

@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/Windows.h"
 #include "passes/Allocator.h"
+#include "passes/Described.h"
 #include "passes/Passes.h"
 #include "passes/Posts.h"
 #include "passes/ScheduleAnalysis.h"
@@ -152,14 +153,16 @@ FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
     return window;
   }
   // Where messages take no time on their way there is nothing to choose.
-  LinkAttr link = pipeline.getLinkAttr();
-  if (!link || (link.getLatency() == 0 && link.getLatencyPerMib() == 0))
+  if (!pipeline.getLink() && !pipeline.getMachine())
     return 1;
   const ScheduledProblem *of = analysis.verified();
   if (!of)
     return failure();
+  const schedule::Link &link = of->problem.link;
+  if (link.alpha == 0 && link.beta == 0)
+    return 1;
   schedule::Windows windows(of->problem, of->schedule);
-  std::optional<uint64_t> cap = pipeline.getMemoryCap();
+  std::optional<uint64_t> cap = capOf(pipeline);
   return cap ? fastestWithin(Cap(workers, *cap), windows) : windows.choose();
 }
 

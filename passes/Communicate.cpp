@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/ActionTimes.h"
+#include "passes/Described.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
@@ -308,7 +309,7 @@ struct Communicate : impl::CommunicatePassBase<Communicate> {
   LogicalResult checkAllCaps() {
     bool fit = true;
     for (auto pipeline : getOperation().getOps<PipelineOp>()) {
-      if (!pipeline.getMemoryCap())
+      if (!capOf(pipeline))
         continue;
       const ScheduledProblem *of =
           getChildAnalysis<ScheduleAnalysis>(pipeline).verified();

@@ -127,9 +127,23 @@ FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {
          << schedule::timeUnitNames() << ", got \"" << *name << "\"";
 }
 
+MachineOp machineOf(PipelineOp pipeline) {
+  FlatSymbolRefAttr name = pipeline.getMachineAttr();
+  return name ? SymbolTable::lookupNearestSymbolFrom<MachineOp>(pipeline, name)
+              : MachineOp();
+}
+
+std::optional<uint64_t> capOf(PipelineOp pipeline) {
+  if (std::optional<uint64_t> cap = pipeline.getMemoryCap())
+    return cap;
+  if (MachineOp machine = machineOf(pipeline))
+    return machine.usableMemory();
+  return std::nullopt;
+}
+
 std::vector<int64_t> capsOf(PipelineOp pipeline) {
   std::vector<int64_t> caps;
-  if (std::optional<uint64_t> cap = pipeline.getMemoryCap())
+  if (std::optional<uint64_t> cap = capOf(pipeline))
     caps.assign(pipeline.workerCount(), static_cast<int64_t>(*cap));
   return caps;
 }

@@ -51,6 +51,13 @@ mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
 /// The caps of the pipeline's workers, empty where it has none.
 std::vector<int64_t> capsOf(PipelineOp pipeline);
 
+/// The most bytes that a worker may take: the pipeline's own, or what its
+/// machine leaves; none where neither says it.
+std::optional<uint64_t> capOf(PipelineOp pipeline);
+
+/// The machine that the pipeline names; null where it names none.
+MachineOp machineOf(PipelineOp pipeline);
+
 /// The value of a schedule's option as the schedule library reads it; none
 /// where it is neither an integer nor a string.
 std::optional<std::string> optionText(mlir::Attribute value);

@@ -86,6 +86,14 @@ int64_t backwardFlops(const program::LayerCost &cost) {
       {cost.inputGradientFlops, cost.weightGradientFlops});
 }
 
+/// The nanoseconds that `amount` takes at a rate a second, rounded up.
+int64_t nanoseconds(int64_t amount, uint64_t rate) {
+  __extension__ using Wide = __int128;
+  Wide time = (static_cast<Wide>(amount) * 1000000000 + rate - 1) / rate;
+  return static_cast<int64_t>(
+      std::min<Wide>(time, std::numeric_limits<int64_t>::max()));
+}
+
 LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
                               int64_t parts, OpBuilder &builder) {
   // Cutting takes a cell of memory for each stage and layer.
@@ -126,6 +134,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
   if (total > kLargest || boundary > kLargest || parameters > kLargest / 16)
     return pipeline.emitOpError("expected a model whose operations and bytes "
                                 "for a micro-batch are below 2^60");
+  MachineOp machine = machineOf(pipeline);
   uint32_t first = 0;
   SmallVector<uint32_t> ends = balancedCuts(times, stages);
   for (uint32_t s = 0; s < stages; ++s) {
@@ -148,13 +157,22 @@ LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
         std::max<int64_t>(weightStash, 1));
     // An embedding is a copy and has next to no operations, but takes time, of
     // each part of a micro-batch too.
-    auto positive = [&](int64_t cost) { return std::max(cost, parts); };
+    auto positive = [&](int64_t flops) {
+      int64_t time = machine ? nanoseconds(flops, machine.getSpeed()) : flops;
+      return std::max(time, parts);
+    };
     // Halves are derived where both are equal.
     const bool areEqual = input == weight;
+    // Read: gradient, weights, optimizer state; written: the latter two.
+    int64_t moved =
+        bytes.getGradient() + 2 * (bytes.getWeights() + bytes.getOptimizer());
+    int64_t update = 0;
+    if (machine && machine.getMemoryBandwidth())
+      update = nanoseconds(moved, *machine.getMemoryBandwidth());
     auto cost = CostAttr::get(
         builder.getContext(), positive(forward), positive(input + weight),
         areEqual ? 0 : positive(input), areEqual ? 0 : positive(weight),
-        /*recompute=*/0, /*update=*/0);
+        /*recompute=*/0, update);
     builder.create<StageOp>(pipeline.getLoc(), s,
                             builder.getI32IntegerAttr(first),
                             builder.getI32IntegerAttr(ends[s]), cost, bytes);
@@ -214,6 +232,25 @@ LogicalResult checkParts(PipelineOp pipeline, int64_t parts) {
         boundary % parts != 0)
       return stage.emitOpError("expected a boundary that is a multiple of ")
              << parts << ", the parts of a backward, got " << boundary;
+  return success();
+}
+
+/// A pipeline must fit its machine, whose times are in nanoseconds.
+LogicalResult checkMachine(PipelineOp pipeline, MachineOp machine,
+                           bool hasCosts) {
+  uint64_t needed = pipeline.workerCount() * pipeline.getDataParallel();
+  if (needed > machine.getDevices())
+    return pipeline.emitOpError("expected at most the ")
+           << machine.getDevices() << " devices of @" << machine.getSymName()
+           << ", got " << needed << ": " << pipeline.workerCount()
+           << " workers, data_parallel(" << pipeline.getDataParallel() << ")";
+  if (!hasCosts)
+    return pipeline.emitOpError("expected a model, or stages with costs and "
+                                "time_unit(ns), on a machine");
+  if (pipeline.getTimeUnit().value_or("ns") != "ns")
+    return pipeline.emitOpError("expected time_unit(ns), in which a machine's "
+                                "times are, got ")
+           << *pipeline.getTimeUnit();
   return success();
 }
 
@@ -333,7 +370,12 @@ struct Partition : impl::PartitionPassBase<Partition> {
       return hasStages ? success()
                        : remakeStages(pipeline, model->get(), parts);
     };
-    if (!hasStages && failed(setTimeUnit(pipeline, *model ? "flop" : "slot")))
+    MachineOp machine = machineOf(pipeline);
+    if (machine && failed(checkMachine(pipeline, machine, *model || hasStages)))
+      return failure();
+    if (!hasStages && failed(setTimeUnit(pipeline, machine  ? "ns"
+                                                   : *model ? "flop"
+                                                            : "slot")))
       return failure();
     if (failed(makeStages()))
       return failure();

@@ -217,10 +217,15 @@ FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
   int64_t factor = refinement(problem);
   setStages(problem, factor);
   schedule::Link &link = problem.link;
-  if (!source->stages)
+  if (!source->stages) {
     link = {};
-  for (MessageTime *message :
-       {&onTheWay(link), &sending(link), &receiving(link)}) {
+    problem.sumMessage.reset();
+  }
+  std::vector<MessageTime *> all = {&onTheWay(link), &sending(link),
+                                    &receiving(link)};
+  if (problem.sumMessage)
+    all.push_back(&*problem.sumMessage);
+  for (MessageTime *message : all) {
     message->alpha = multiply(message->alpha, factor * perUnit);
     message->beta = multiply(message->beta, factor * perUnit);
   }

@@ -64,6 +64,10 @@ static void stretch(Workload &workload, int64_t factor) {
     of->alpha *= factor;
     of->beta *= factor;
   }
+  if (workload.sumMessage) {
+    workload.sumMessage->alpha *= factor;
+    workload.sumMessage->beta *= factor;
+  }
 }
 
 static std::optional<Candidate> candidateOf(const Scheme &scheme,

@@ -19,6 +19,7 @@
 #define CHIMERA_COMPILER_SCHEDULE_PROBLEM_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -154,6 +155,8 @@ struct Workload {
   /// Empty (none), or one for each stage.
   std::vector<Recompute> recompute;
   Link link;
+  /// What a message of an all-reduce takes; the link's time unless given.
+  std::optional<MessageTime> sumMessage;
   /// Empty (all zero), or one for each stage.
   std::vector<StageBytes> bytes;
   /// Of the weights of the first and of the last stage, those of parameters

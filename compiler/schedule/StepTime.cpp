@@ -186,7 +186,9 @@ bool hasTail(const Problem &problem) {
   auto takesTime = [](const StageCost &cost) { return cost.update > 0; };
   if (std::ranges::any_of(problem.stages, takesTime))
     return true;
-  const Link &link = problem.link;
+  Link link = problem.link;
+  if (problem.sumMessage)
+    link = {*problem.sumMessage};
   bool hasReplicas = problem.width > 1 || problem.pipelines.size() > 1;
   return hasReplicas && (link.alpha > 0 || link.beta > 0 ||
                          link.send.alpha > 0 || link.send.beta > 0 ||

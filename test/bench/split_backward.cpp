@@ -65,8 +65,8 @@ program::ProgramT describe(const Sizes &sizes) {
     const auto bytes = static_cast<uint64_t>(program::parameterBytes(
         program::typesOf(program),
         program::parameterCount(*program.model, first, count)));
-    program.stages.emplace_back(first, count, 1, 2, 1, 1, 1, bytes, 2 * bytes,
-                                0, 0, boundary, 0);
+    program.stages.emplace_back(first, count, 1, 2, 1, 1, 1, 0, bytes,
+                                2 * bytes, 0, 0, boundary, 0);
     first += count;
   }
   return program;

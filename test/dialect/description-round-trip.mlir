@@ -75,7 +75,7 @@ chimera.pipeline @eager stages(2) micro_batches(2) schedule("chimera") all_reduc
 // CHECK: chimera.pipeline @opt {{.*}} all_reduce(eager_opt){{$}}
 chimera.pipeline @opt stages(2) micro_batches(2) schedule("chimera") all_reduce(eager_opt)
 // And in which buckets.
-// CHECK: chimera.pipeline @buckets {{.*}} all_reduce(eager) bucket_bytes(1048576){{$}}
+// CHECK: chimera.pipeline @buckets {{.*}} all_reduce(eager) bucket_bytes(1 MiB){{$}}
 chimera.pipeline @buckets stages(2) micro_batches(2) schedule("chimera") bucket_bytes(1048576) all_reduce(eager)
 
 // A default that is written is not printed.

@@ -69,12 +69,12 @@ chimera.pipeline @p stages(1) micro_batches(15e-1) schedule("gpipe")
 // -----
 
 // expected-error@below {{expected a whole number of 64 bits, got 1e19}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(1e19)
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") receive_window(1e19)
 
 // -----
 
 // expected-error@below {{expected a whole number of 64 bits, got 40GB}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(40GB)
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") receive_window(40GB)
 
 // -----
 

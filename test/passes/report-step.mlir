@@ -36,6 +36,15 @@
 // MANY-NEXT: both      chimera        4  2  4  1 {{ *}}5.5 ms {{.*}}
 // MANY-NEXT: line      1f1b           4  2  4  1 {{ *}}6.875 ms {{.*}}
 
+// The example of the README.
+// RUN: chimera-opt %examples/compare.mlir --chimera-to-scheduled --chimera-report="costs=stages format=comparison" -o /dev/null | FileCheck %s --check-prefix=EXAMPLE
+// EXAMPLE: pipeline {{ *}}schedule
+// EXAMPLE-NEXT: both_ways chimera {{.*}} 8.852 ms 566.5 ms
+// EXAMPLE-NEXT: split zb-v {{.*}} 614.5 ms
+// EXAMPLE-NEXT: one_way 1f1b {{.*}} 662.1 ms
+// EXAMPLE-NEXT: deeper 1f1b {{.*}} 713.1 ms
+// EXAMPLE-NEXT: looped interleaved-1f1b {{.*}} 771.3 ms
+
 // A stage may say itself what its update takes, and a copy of it sleeps so long.
 // RUN: chimera-opt %t/own.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
 // OWN: step (mean of many) 12 us

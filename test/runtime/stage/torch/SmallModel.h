@@ -69,7 +69,7 @@ inline program::ProgramT smallProgram(const Sizes &sizes,
     const auto copy =
         static_cast<uint64_t>(program::copyBytes(sizes.types(), elements));
     program.stages.emplace_back(
-        first, count, 1, 2, 1, 1, 1, parameters + copy, 2 * parameters, 0, 0,
+        first, count, 1, 2, 1, 1, 1, 0, parameters + copy, 2 * parameters, 0, 0,
         static_cast<uint64_t>(program::boundaryBytes(
             *program.model, sizes.types(), sizes.microBatchSize, 0)),
         copy);

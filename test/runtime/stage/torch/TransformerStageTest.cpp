@@ -434,7 +434,7 @@ TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {
             "expected one of the program's 2 stages, got 2");
   program = smallProgram({}, {2, 2});
   program.stages[1] =
-      program::Stage(2, 3, 1, 2, 1, 1, 1, 0, 0, 0, 0, /*boundary=*/0, 0);
+      program::Stage(2, 3, 1, 2, 1, 1, 1, 0, 0, 0, 0, 0, /*boundary=*/0, 0);
   EXPECT_NE(refusal([&] {
               makeTransformerStage(program, 1);
             }).find("expected a range of the model's 4 layers"),

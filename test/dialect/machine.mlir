@@ -1,0 +1,23 @@
+// A machine, its numbers with units or in bytes, nanoseconds and a second's.
+//
+// RUN: chimera-opt %s | FileCheck %s
+// RUN: chimera-opt %s | chimera-opt | FileCheck %s
+// RUN: chimera-opt %s --emit-bytecode | chimera-opt | FileCheck %s
+// RUN: chimera-opt %s --mlir-print-op-generic | chimera-opt | FileCheck %s
+
+// CHECK: chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s") reserved(1 GiB) memory_bandwidth("500 GB/s") link <latency = 10 us, per_mib = 116.509 us, receive = 1.5 ms> all_reduce <latency = 20 us>
+chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s")
+    all_reduce <latency = 20 us> memory_bandwidth("0.5 TB/s") reserved("1024 MiB")
+    link <receive = 1.5 ms, latency = 10us, bandwidth = "9 GB/s">
+
+// Nothing that is as without it; a number that no unit makes shorter.
+// CHECK: chimera.machine @plain devices(1) memory(1000) speed(7){{$}}
+chimera.machine @plain devices(1) memory(1000) speed(7)
+
+// CHECK: chimera.machine @odd devices(2) memory(3 MiB) speed("1.001 GFLOP/s") link <latency = 1, per_mib = 1 s>
+chimera.machine @odd devices(2) memory(3145728 B) speed("1001e6 FLOP/s") link <latency = 1 ns, per_mib = 1s>
+
+// CHECK: chimera.pipeline @p on @daint stages(2) micro_batches(2) schedule("gpipe") memory_cap(1536 MiB)
+chimera.pipeline @p on @daint stages(2) micro_batches(2) schedule("gpipe") memory_cap(1536 MiB)
+// CHECK: chimera.pipeline @q stages(2) micro_batches(2) schedule("gpipe") memory_cap(1000) bucket_bytes(25 MiB)
+chimera.pipeline @q stages(2) micro_batches(2) schedule("gpipe") memory_cap("1 kB") bucket_bytes(25 MiB)

@@ -1,0 +1,47 @@
+// A pipeline on a machine: costs in nanoseconds by the machine's speed, its link,
+// its memory.
+//
+// RUN: split-file %s %t
+// RUN: chimera-opt %t/model.mlir --chimera-partition | FileCheck %s
+// 2 FLOP a nanosecond, and of the bytes of an update, those of the gradient once
+// and of weights and state twice, 28 for each parameter, 7 a nanosecond.
+// CHECK: @flops {{.*}} time_unit(flop)
+// CHECK: chimera.stage 0 layers(0, 2) cost <forward = [[#F:]], backward = [[#B:]]> bytes <weights = [[#W:]],
+// CHECK: @timed of @m on @machine {{.*}} time_unit(ns)
+// CHECK: chimera.stage 0 layers(0, 2) cost <forward = [[#div(F,2)]], backward = [[#div(B,2)]], update = [[#W]]> bytes <weights = [[#W]],
+
+// RUN: chimera-opt %t/model.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=REPORT
+// REPORT: pipeline timed
+// REPORT: unit of time ns
+// REPORT: p2p 40 us
+// REPORT: memory caps per worker 15 MiB, 15 MiB
+// By the machine's all-reduces, not by its link.
+// REPORT: all-reduce of the gradient, by stage 6 ms, 6 ms
+
+// The pipeline's own come before the machine's.
+// RUN: chimera-opt %t/own.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
+// OWN: p2p 5 ns
+// OWN: memory caps per worker 5000 5000
+
+// What does not fit is refused, as for any cap.
+// RUN: not chimera-opt %t/small.mlir --chimera-to-allocated 2>&1 | FileCheck %s --check-prefix=SMALL
+// SMALL: error: {{.*}}(memory_cap)
+
+//--- model.mlir
+chimera.machine @machine devices(4) memory(16 MiB) speed("2 GFLOP/s") reserved(1 MiB) memory_bandwidth("7 GB/s")
+    link <latency = 40 us> all_reduce <latency = 3 ms>
+chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
+chimera.pipeline @flops of @m stages(2) micro_batches(2) schedule("1f1b")
+chimera.pipeline @timed of @m on @machine stages(2) micro_batches(2) schedule("1f1b") data_parallel(2)
+
+//--- own.mlir
+chimera.machine @machine devices(2) memory(16 MiB) speed("2 GFLOP/s") link <latency = 40 us>
+chimera.pipeline @p on @machine stages(2) micro_batches(2) schedule("1f1b") time_unit(ns) link <latency = 5> memory_cap(5000) {
+  chimera.stage 0 cost <forward = 1, backward = 2> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+  chimera.stage 1 cost <forward = 1, backward = 2> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
+}
+
+//--- small.mlir
+chimera.machine @machine devices(2) memory(20 KiB) speed("2 GFLOP/s")
+chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
+chimera.pipeline @timed of @m on @machine stages(2) micro_batches(2) schedule("1f1b")
