@@ -11,6 +11,7 @@
 #include "compiler/schedule/Recompute.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace chimera::schedule {
 
@@ -53,21 +54,27 @@ static int64_t stretchFor(const Workload &workload, int64_t parts) {
   return 1;
 }
 
+/// Multiplies all times, to the most that a number holds where one is more:
+/// check refuses those.
 static void stretch(Workload &workload, int64_t factor) {
+  auto multiply = [&](int64_t &time) {
+    if (__builtin_mul_overflow(time, factor, &time))
+      time = std::numeric_limits<int64_t>::max();
+  };
+  auto multiplyMessage = [&](MessageTime &message) {
+    multiply(message.alpha);
+    multiply(message.beta);
+  };
   for (StageCost &cost : workload.stages)
     for (int64_t *time : {&cost.forward, &cost.backward, &cost.inputGradient,
                           &cost.weightGradient, &cost.recompute, &cost.update})
-      *time *= factor;
+      multiply(*time);
   Link &link = workload.link;
   for (MessageTime *of :
-       {static_cast<MessageTime *>(&link), &link.send, &link.receive}) {
-    of->alpha *= factor;
-    of->beta *= factor;
-  }
-  if (workload.sumMessage) {
-    workload.sumMessage->alpha *= factor;
-    workload.sumMessage->beta *= factor;
-  }
+       {static_cast<MessageTime *>(&link), &link.send, &link.receive})
+    multiplyMessage(*of);
+  if (workload.sumMessage)
+    multiplyMessage(*workload.sumMessage);
 }
 
 static std::optional<Candidate> candidateOf(const Scheme &scheme,

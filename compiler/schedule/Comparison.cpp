@@ -24,6 +24,15 @@ double timeOfSample(const Report &report) {
   return report.step.total / static_cast<double>(report.samples());
 }
 
+/// What is compared: durations of any unit, else those of one unit.
+std::pair<const TimeUnit *, double> rankOf(const Report &report) {
+  const TimeUnit *unit = report.scale.unit;
+  double time = report.scale.units(timeOfSample(report));
+  if (unit->isDuration)
+    return {nullptr, time * unit->microseconds};
+  return {unit, time};
+}
+
 std::string bytesOf(const Report &report) {
   if (report.problem.bytes.empty())
     return "";
@@ -69,10 +78,10 @@ std::string table(std::span<const Report *const> reports) {
       cells.push_back(column.cell(*report));
     size_t width = 0;
     for (const std::string &cell : cells)
-      width = std::max(width, cell.size());
+      width = std::max(width, lengthOf(cell));
     bool isName = &column < kColumns + 2;
     for (size_t i = 0; i < cells.size(); ++i) {
-      std::string blanks(width - cells[i].size(), ' ');
+      std::string blanks(width - lengthOf(cells[i]), ' ');
       if (!lines[i].empty())
         lines[i] += "  ";
       lines[i] += isName ? cells[i] + blanks : blanks + cells[i];
@@ -90,15 +99,12 @@ std::string renderComparison(std::span<const Report> reports) {
   std::vector<const Report *> sorted;
   for (const Report &report : reports)
     sorted.push_back(&report);
-  std::ranges::stable_sort(sorted, [](const Report *a, const Report *b) {
-    if (a->scale.unit != b->scale.unit)
-      return a->scale.unit < b->scale.unit;
-    return a->scale.units(timeOfSample(*a)) < b->scale.units(timeOfSample(*b));
-  });
+  std::ranges::stable_sort(
+      sorted, {}, [](const Report *report) { return rankOf(*report); });
   std::string text;
   for (auto begin = sorted.begin(); begin != sorted.end();) {
     auto end = std::find_if(begin, sorted.end(), [&](const Report *report) {
-      return report->scale.unit != (*begin)->scale.unit;
+      return rankOf(*report).first != rankOf(**begin).first;
     });
     text += (text.empty() ? "" : "\n") + table({begin, end});
     begin = end;

@@ -14,8 +14,8 @@ namespace chimera::schedule {
 
 /// A line for each report, from the one that takes least time for a sample to
 /// the one that takes most: sizes, what a step takes and what of it, bubble,
-/// activations and bytes of the worker that holds most. Times of different
-/// units are not compared: a table for each unit.
+/// activations and bytes of the worker that holds most. A table for durations,
+/// and one for each other unit.
 std::string renderComparison(std::span<const Report> reports);
 
 } // namespace chimera::schedule

@@ -101,6 +101,10 @@ std::string roundedTime(double ticks, const TimeScale &scale) {
   return std::string(digits) + (name[0] == '1' ? " × " : " ") + name;
 }
 
+size_t lengthOf(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
+}
+
 std::string percent(double share) {
   char text[64];
   auto [end, error] = std::to_chars(text, text + sizeof text, 100 * share,

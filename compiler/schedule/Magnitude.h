@@ -10,6 +10,8 @@
 
 #include "compiler/schedule/TimeUnit.h"
 
+#include <string_view>
+
 namespace chimera::schedule {
 
 /// "7.5": how many units `ticks` are, exactly.
@@ -39,6 +41,9 @@ std::string shortTime(double ticks, const TimeScale &scale);
 /// "39.06 us", "1.2 × 10⁶": rounded to four digits, a duration in the largest
 /// unit of which it is at least one.
 std::string roundedTime(double ticks, const TimeScale &scale);
+
+/// Characters of "10⁶" and the like, which has more bytes: of UTF-8.
+size_t lengthOf(std::string_view text);
 
 /// "25.0 %".
 std::string percent(double share);

@@ -136,8 +136,16 @@ static std::string checkTime(const MessageTime &of, const std::string &what) {
   return {};
 }
 
-/// What is wrong with link, bytes and caps.
+/// What is wrong with copies, link, bytes and caps.
 static std::string checkSizes(const Problem &problem) {
+  if (problem.width < 1)
+    return "expected a data-parallel width of at least 1, got " +
+           std::to_string(problem.width);
+  if (problem.sumMessage)
+    if (std::string error =
+            checkTime(*problem.sumMessage, "a message time of all-reduces");
+        !error.empty())
+      return error;
   const Link &link = problem.link;
   if (std::string error = checkTime(link, "a message latency"); !error.empty())
     return error;
@@ -210,6 +218,9 @@ static std::string checkCosts(const Problem &problem) {
     if (least < 1)
       return "expected costs of at least 1 on stage " + std::to_string(s) +
              ", got " + std::to_string(least);
+    if (cost.update < 0)
+      return "expected an update of at least 0 on stage " + std::to_string(s) +
+             ", got " + std::to_string(cost.update);
     int64_t cut = std::numeric_limits<int64_t>::max();
     if (problem.splits.any())
       cut = std::min(cost.inputGradient, cost.weightGradient);

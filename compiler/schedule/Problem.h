@@ -253,14 +253,15 @@ inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
 }
 
 /// Empty if `problem` is well formed, else the first thing that is wrong: no
-/// workers, a cost below 1 or below the parts that it is cut into, a negative
-/// size or message time, more tied bytes than both stages have, buckets of less
-/// than 8 bytes, times or bytes that overflow, a placement that does not name
-/// one worker in [0, workers) for every stage, a pipeline without
-/// micro-batches, a micro-batch that is not in exactly one pipeline, forwards
-/// that do not cover a pipeline's micro-batches in ranges of consecutive
-/// numbers, recomputation that is not said of each stage, steps that do not go
-/// with the updates, or too few micro-batches for steps that overlap.
+/// workers or copies, a cost below 1 or below the parts that it is cut into, a
+/// negative update, size or message time, more tied bytes than both stages
+/// have, buckets of less than 8 bytes, times or bytes that overflow, a
+/// placement that does not name one worker in [0, workers) for every stage, a
+/// pipeline without micro-batches, a micro-batch that is not in exactly one
+/// pipeline, forwards that do not cover a pipeline's micro-batches in ranges of
+/// consecutive numbers, recomputation that is not said of each stage, steps
+/// that do not go with the updates, or too few micro-batches for steps that
+/// overlap.
 std::string check(const Problem &problem);
 
 } // namespace chimera::schedule

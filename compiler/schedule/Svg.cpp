@@ -104,11 +104,6 @@ std::string text(const char *style, double x, double y,
          "\" y=\"" + number(y) + "\">" + escape(content) + "</text>\n";
 }
 
-/// Characters, not bytes, of UTF-8.
-size_t lengthOf(std::string_view text) {
-  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
-}
-
 /// Cuts the first `most` characters off `text`.
 std::string takeCharacters(std::string &text, size_t most) {
   size_t end = 0;

@@ -44,6 +44,21 @@ TEST(Problem, NeedsPositiveCosts) {
   }
 }
 
+TEST(Problem, RefusesNegativeTimesOfUpdatesAndSums) {
+  Problem problem = sound();
+  problem.stages[1].update = -3;
+  EXPECT_EQ(check(problem),
+            "expected an update of at least 0 on stage 1, got -3");
+  problem = sound();
+  problem.sumMessage = {-1, 0, 1};
+  EXPECT_EQ(check(problem),
+            "expected a message time of all-reduces of at least 0, got -1");
+  problem = sound();
+  problem.width = 0;
+  EXPECT_EQ(check(problem),
+            "expected a data-parallel width of at least 1, got 0");
+}
+
 TEST(Problem, RefusesTimesThatDoNotFit) {
   Problem problem = sound();
   problem.stages[1].backward = int64_t{1} << 62;

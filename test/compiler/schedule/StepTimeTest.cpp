@@ -289,6 +289,19 @@ TEST(StepTime, HasUpdatesAndSumsInsideStepsThatOverlap) {
       }
 }
 
+/// Not by the link, whatever that takes.
+TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
+  Case c = makeCase("gpipe", 4, 4);
+  c.problem.link = {{3, 0, 1}};
+  c.problem.width = 2;
+  c.problem.sumMessage = {7, 0, 1};
+  EXPECT_EQ(stepTime(c.problem, c.schedule).allReduce, 2 * 7);
+  EXPECT_TRUE(hasTail(c.problem));
+  c.problem.sumMessage = {0, 0, 1};
+  EXPECT_EQ(stepTime(c.problem, c.schedule).allReduce, 0);
+  EXPECT_FALSE(hasTail(c.problem));
+}
+
 /// Times that together are more than a number holds.
 TEST(StepTime, DoesNotOverflow) {
   Case c = makeCase("chimera", 4, 4);
