@@ -6,7 +6,8 @@
 For each number of workers, size of messages and schedule: measures what a message
 costs (message_times), runs the program with --profile, gives both, the stages'
 medians and the messages' times, to the simulator (--chimera-report), and prints
-its makespan beside the best step of the run.
+what a step takes beside the best step of the run. Stages also sleep when they
+update their weights.
 
     test/bench/predict.py [--workers 4 8 16] [--bytes 65536 1048576]
         [--schedules chimera 1f1b …] [--limit PERCENT]
@@ -14,8 +15,8 @@ its makespan beside the best step of the run.
 Where a worker has several stages, each takes so much less time.
 
 A step is from end to end on the root; the first, which starts from nothing, does
-not count. Steps include what the simulator leaves out: all-reduces and optimizer
-steps of 8 bytes, loads of 64, some 0.1 ms in all. With --limit the script fails
+not count. Steps include what the simulator leaves out: all-reduces of 8 bytes, loads
+of 64, some 0.1 ms in all. With --limit the script fails
 where a step is further than that from its prediction, at each of --attempts. Where
 something else kept the cores busy at each of them, it says "skipped" instead: then
 they say nothing about the simulator.
@@ -37,6 +38,16 @@ BUSY = 0.1
 
 # Stages a worker; one where nothing is said.
 CHUNKS = {"interleaved-1f1b": 2, "zb-v": 2}
+
+
+# A stage's costs by their names, and its actions in a profile.
+COSTS = {
+    "forward": "forward",
+    "backward": "backward",
+    "input_gradient": "input_gradient",
+    "weight_gradient": "weight_gradient",
+    "update": "optimizer_step",
+}
 
 
 def describe(path, workers, batches, schedule, size, costs):
@@ -77,7 +88,10 @@ def measure(args, folder, workers, schedule, size):
     chunks = CHUNKS.get(schedule, 1)
     forward = round(args.forward_ms * MILLISECOND / chunks)
     backward = round(args.backward_ms * MILLISECOND / chunks)
-    nominal = [{"forward": forward, "backward": backward}] * (workers * chunks)
+    update = round(args.update_ms * MILLISECOND / chunks)
+    nominal = [
+        {"forward": forward, "backward": backward, "update": update}
+    ] * (workers * chunks)
     describe(source, workers, args.micro_batches, schedule, size, nominal)
     machine.execute(args.tools / "chimera-compile", source, "-o", program)
     # fmt: off
@@ -92,22 +106,22 @@ def measure(args, folder, workers, schedule, size):
     ]
     medians = [
         {
-            name: stage[name]["median"]
-            for name in ("forward", "backward", "input_gradient", "weight_gradient")
-            if name in stage
+            name: stage[action]["median"]
+            for name, action in COSTS.items()
+            if action in stage
         }
         for stage in json.loads(profile.read_text())["stages"]
     ]
     for times in medians:
         # A stage states its whole backward in any case.
         times.setdefault(
-            "backward", sum(times.values()) - times["forward"]
+            "backward", times.get("input_gradient", 0) + times.get("weight_gradient", 0)
         )
     return [end - begin for begin, end in zip(ends, ends[1:])], medians
 
 
 def predict(args, folder, workers, schedule, size, costs, messages):
-    """The simulated makespan in ns."""
+    """What a step takes, simulated, in ns."""
     source, report = folder / "predicted.mlir", folder / "report"
     scaled = [
         {name: round(time * args.scale_costs) for name, time in times.items()}
@@ -124,7 +138,7 @@ def predict(args, folder, workers, schedule, size, costs, messages):
         "-o",
         "/dev/null",
     )
-    return json.loads(report.read_text())[0]["makespan"]
+    return json.loads(report.read_text())[0]["step"]
 
 
 def compare(args, folder, workers, schedule, size):
@@ -175,10 +189,13 @@ def make_parser():
     parser.add_argument("--micro-batches", type=int, default=32)
     parser.add_argument("--bytes", type=int, nargs="+", default=[1 << 16, 1 << 20])
     parser.add_argument(
-        "--schedules", nargs="+", default=["chimera", "1f1b", "gpipe", *CHUNKS]
+        "--schedules",
+        nargs="+",
+        default=["chimera", "1f1b", "gpipe", *CHUNKS, "pipedream", "pipedream-2bw"],
     )
     parser.add_argument("--forward-ms", type=float, default=20)
     parser.add_argument("--backward-ms", type=float, default=40)
+    parser.add_argument("--update-ms", type=float, default=10)
     parser.add_argument("--steps", type=int, default=3, help="that count")
     parser.add_argument("--limit", type=float, help="percent")
     parser.add_argument("--attempts", type=int, default=1)
@@ -199,7 +216,7 @@ def main():
     args = make_parser().parse_args()
     print(
         f"N={args.micro_batches}, forward {args.forward_ms:g} ms, backward "
-        f"{args.backward_ms:g} ms as sleeps, a process a rank on "
+        f"{args.backward_ms:g} ms, update {args.update_ms:g} ms as sleeps, a process a rank on "
         f"{machine.os.cpu_count()} cores\n\n"
         "| schedule | D | messages | predicted, ms | best step (all), ms | off "
         "| medians of the stages' forwards, backwards, ms "
