@@ -7,7 +7,7 @@
 //
 // The passes on workers alone do not look at the cap.
 // RUN: chimera-opt %s --chimera-to-projected -o %t
-// RUN: sed 's/memory_cap(1024)/memory_cap(600)/' %t | chimera-opt --pass-pipeline='builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages,chimera-allocate-worker)))' -o %t.allocated
+// RUN: sed 's/memory_cap(1 KiB)/memory_cap(600)/' %t | chimera-opt --pass-pipeline='builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages,chimera-allocate-worker)))' -o %t.allocated
 // RUN: FileCheck %s < %t.allocated
 // CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 448 stashes 128 peak 576 at
 // CHECK: chimera.worker 1 holds [0, 1] arguments [0, 1] arena 576 stashes 64 peak
