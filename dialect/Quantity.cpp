@@ -119,7 +119,10 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
                  return llvm::isAlnum(c) || c == '.' || c == '-' || c == '+';
                })
                .str();
-    if (StringRef word; !bareWordAt(parser).empty()) {
+    if (StringRef word = bareWordAt(parser); !word.empty()) {
+      if (*word.end() == '/')
+        return parser.emitError(at, "expected ")
+               << units.what << ", in quotes as the unit has a slash";
       if (parser.parseKeyword(&word))
         return failure();
       text += (" " + word).str();

@@ -86,12 +86,12 @@ int64_t backwardFlops(const program::LayerCost &cost) {
       {cost.inputGradientFlops, cost.weightGradientFlops});
 }
 
-/// The nanoseconds that `amount` takes at a rate a second, rounded up.
+/// The nanoseconds that `amount` takes at a rate a second, rounded up; 2^60, some
+/// decades, where it is more.
 int64_t nanoseconds(int64_t amount, uint64_t rate) {
   __extension__ using Wide = __int128;
   Wide time = (static_cast<Wide>(amount) * 1000000000 + rate - 1) / rate;
-  return static_cast<int64_t>(
-      std::min<Wide>(time, std::numeric_limits<int64_t>::max()));
+  return static_cast<int64_t>(std::min<Wide>(time, int64_t{1} << 60));
 }
 
 LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,

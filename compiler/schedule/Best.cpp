@@ -11,7 +11,6 @@
 #include "compiler/schedule/Recompute.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace chimera::schedule {
 
@@ -45,36 +44,13 @@ std::vector<Options> settingsOf(const Scheme &scheme, const Request &request) {
   return found;
 }
 
-/// By how much to multiply all times for no part of a backward to take none.
-static int64_t stretchFor(const Workload &workload, int64_t parts) {
-  for (const StageCost &cost : workload.stages)
-    if (std::min({cost.backward, cost.inputGradient, cost.weightGradient,
-                  cost.recompute}) < parts)
-      return parts;
-  return 1;
-}
-
-/// Multiplies all times, to the most that a number holds where one is more:
-/// check refuses those.
-static void stretch(Workload &workload, int64_t factor) {
-  auto multiply = [&](int64_t &time) {
-    if (__builtin_mul_overflow(time, factor, &time))
-      time = std::numeric_limits<int64_t>::max();
-  };
-  auto multiplyMessage = [&](MessageTime &message) {
-    multiply(message.alpha);
-    multiply(message.beta);
-  };
+/// No part of a backward takes no time: costs are at least as many ticks as
+/// there are parts.
+static void raise(Workload &workload, int64_t parts) {
   for (StageCost &cost : workload.stages)
-    for (int64_t *time : {&cost.forward, &cost.backward, &cost.inputGradient,
-                          &cost.weightGradient, &cost.recompute, &cost.update})
-      multiply(*time);
-  Link &link = workload.link;
-  for (MessageTime *of :
-       {static_cast<MessageTime *>(&link), &link.send, &link.receive})
-    multiplyMessage(*of);
-  if (workload.sumMessage)
-    multiplyMessage(*workload.sumMessage);
+    for (int64_t *time : {&cost.backward, &cost.inputGradient,
+                          &cost.weightGradient, &cost.recompute})
+      *time = std::max(*time, parts);
 }
 
 static std::optional<Candidate> candidateOf(const Scheme &scheme,
@@ -83,8 +59,7 @@ static std::optional<Candidate> candidateOf(const Scheme &scheme,
   if (!made.plan)
     return std::nullopt;
   Workload workload = request;
-  int64_t factor = stretchFor(workload, mostParts(made.plan->pipelines));
-  stretch(workload, factor);
+  raise(workload, mostParts(made.plan->pipelines));
   Problem problem = problemOf(workload, *made.plan);
   if (!check(problem).empty())
     return std::nullopt;
@@ -96,9 +71,6 @@ static std::optional<Candidate> candidateOf(const Scheme &scheme,
                       !capExcess(problem, order).has_value(),
                       std::ranges::max(timing.peakBytes),
                       std::ranges::max(timing.peakActivations)};
-  for (double StepTime::*time : {&StepTime::total, &StepTime::actions,
-                                 &StepTime::allReduce, &StepTime::update})
-    candidate.time.*time /= static_cast<double>(factor);
   return candidate;
 }
 

@@ -34,6 +34,11 @@ chimera.machine @m devices(1) memory(1) speed("3 GB/s")
 
 // -----
 
+// expected-error@below {{expected bytes a second, such as "9 GB/s", in quotes as the unit has a slash}}
+chimera.machine @m devices(1) memory(1) speed(1) link <bandwidth = 9 GB/s>
+
+// -----
+
 // expected-error@below {{expected less reserved than the memory's 2 GiB, got 2 GiB}}
 chimera.machine @m devices(1) memory(2 GiB) speed(1) reserved(2 GiB)
 

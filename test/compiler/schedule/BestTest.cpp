@@ -103,7 +103,7 @@ TEST(Best, IsTheLeastTimeOfThoseThatFit) {
         }
 }
 
-/// Times of one tick are stretched where backwards are halves.
+/// A half of a backward takes a tick too.
 TEST(Best, TakesUnitCosts) {
   Request request = openRequest("chimera", 4, 8, {});
   request.options.set("pipelines", "2");
