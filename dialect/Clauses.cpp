@@ -1,12 +1,12 @@
-//===- Clauses.cpp - How models and pipelines are written -----------------===//
+//===- Clauses.cpp - How descriptions are written -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A model and a pipeline are a name, clauses that must be there and then others
-// in any order. One table for each op says which there are; parser, printer,
+// What is described is a name, clauses that must be there and then others in
+// any order. One table for each op says which there are; parser, printer,
 // errors and completions walk it.
 //
 //===----------------------------------------------------------------------===//
@@ -514,39 +514,36 @@ void ModelOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
 }
 
-ParseResult TrainingOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto &properties = result.getOrAddProperties<Properties>();
+/// A name and clauses.
+template <typename Op>
+static ParseResult parseNamed(OpAsmParser &parser, OperationState &result) {
+  auto &properties = result.getOrAddProperties<typename Op::Properties>();
   if (parser.parseSymbolName(properties.sym_name) ||
-      parseClauses<TrainingOp>(parser, properties))
+      parseClauses<Op>(parser, properties))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   return failure(parser.parseOptionalAttrDict(result.attributes) ||
-                 checkAttributes<TrainingOp>(parser, at, result));
+                 checkAttributes<Op>(parser, at, result));
 }
 
-void TrainingOp::print(OpAsmPrinter &printer) {
+template <typename Op> static void printNamed(OpAsmPrinter &printer, Op op) {
   printer << ' ';
-  printer.printSymbolName(getSymName());
-  printClauses(printer, *this);
-  printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
+  printer.printSymbolName(op.getSymName());
+  printClauses(printer, op);
+  printer.printOptionalAttrDict(op->getAttrs(), Op::getAttributeNames());
 }
+
+ParseResult TrainingOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseNamed<TrainingOp>(parser, result);
+}
+
+void TrainingOp::print(OpAsmPrinter &printer) { printNamed(printer, *this); }
 
 ParseResult MachineOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto &properties = result.getOrAddProperties<Properties>();
-  if (parser.parseSymbolName(properties.sym_name) ||
-      parseClauses<MachineOp>(parser, properties))
-    return failure();
-  SMLoc at = parser.getCurrentLocation();
-  return failure(parser.parseOptionalAttrDict(result.attributes) ||
-                 checkAttributes<MachineOp>(parser, at, result));
+  return parseNamed<MachineOp>(parser, result);
 }
 
-void MachineOp::print(OpAsmPrinter &printer) {
-  printer << ' ';
-  printer.printSymbolName(getSymName());
-  printClauses(printer, *this);
-  printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
-}
+void MachineOp::print(OpAsmPrinter &printer) { printNamed(printer, *this); }
 
 ParseResult PipelineOp::parse(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<Properties>();
