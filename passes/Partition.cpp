@@ -86,8 +86,8 @@ int64_t backwardFlops(const program::LayerCost &cost) {
       {cost.inputGradientFlops, cost.weightGradientFlops});
 }
 
-/// The nanoseconds that `amount` takes at a rate a second, rounded up; 2^60, some
-/// decades, where it is more.
+/// The nanoseconds that `amount` takes at a rate a second, rounded up; 2^60,
+/// some decades, where it is more.
 int64_t nanoseconds(int64_t amount, uint64_t rate) {
   __extension__ using Wide = __int128;
   Wide time = (static_cast<Wide>(amount) * 1000000000 + rate - 1) / rate;
