@@ -31,8 +31,8 @@ namespace chimera {
 mlir::ParseResult parseWord(mlir::AsmParser &parser, std::string &word,
                             llvm::ArrayRef<llvm::StringRef> known = {});
 
-/// Reads a number: 0, -2.5, 1e-3, or the bits of one, 0x7FF0000000000000. A unit
-/// may stand straight behind it where `mayHaveUnit`.
+/// Reads a number: 0, -2.5, 1e-3, or the bits of one, 0x7FF0000000000000. A
+/// unit may stand straight behind it where `mayHaveUnit`.
 mlir::ParseResult parseNumber(mlir::AsmParser &parser, double &value,
                               bool mayHaveUnit = false);
 

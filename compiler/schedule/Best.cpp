@@ -46,7 +46,7 @@ std::vector<Options> settingsOf(const Scheme &scheme, const Request &request) {
 
 /// No part of a backward takes no time: costs are at least as many ticks as
 /// there are parts.
-static void raise(Workload &workload, int64_t parts) {
+static void raiseCosts(Workload &workload, int64_t parts) {
   for (StageCost &cost : workload.stages)
     for (int64_t *time : {&cost.backward, &cost.inputGradient,
                           &cost.weightGradient, &cost.recompute})
@@ -59,7 +59,7 @@ static std::optional<Candidate> candidateOf(const Scheme &scheme,
   if (!made.plan)
     return std::nullopt;
   Workload workload = request;
-  raise(workload, mostParts(made.plan->pipelines));
+  raiseCosts(workload, mostParts(made.plan->pipelines));
   Problem problem = problemOf(workload, *made.plan);
   if (!check(problem).empty())
     return std::nullopt;
@@ -67,11 +67,10 @@ static std::optional<Candidate> candidateOf(const Scheme &scheme,
   if (!problem.recompute.empty())
     order = insertRecompute(problem, order);
   Timing timing = simulate(problem, order);
-  Candidate candidate{std::move(*made.plan), stepTime(problem, order),
-                      !capExcess(problem, order).has_value(),
-                      std::ranges::max(timing.peakBytes),
-                      std::ranges::max(timing.peakActivations)};
-  return candidate;
+  return Candidate{std::move(*made.plan), stepTime(problem, order),
+                   !capExcess(problem, order).has_value(),
+                   std::ranges::max(timing.peakBytes),
+                   std::ranges::max(timing.peakActivations)};
 }
 
 std::optional<Candidate>

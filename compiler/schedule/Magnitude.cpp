@@ -64,6 +64,14 @@ Magnitude magnitudeOf(double time, const TimeUnit &unit) {
   return {units, std::move(name)};
 }
 
+/// "39 ms", "39 × 10⁶", "39".
+static std::string withName(const std::string &digits,
+                            const std::string &magnitude) {
+  if (magnitude.empty())
+    return digits;
+  return digits + (magnitude[0] == '1' ? " × " : " ") + magnitude;
+}
+
 std::string shortTime(double ticks, const TimeScale &scale) {
   double time = scale.units(ticks);
   Magnitude magnitude = magnitudeOf(time, *scale.unit);
@@ -73,10 +81,7 @@ std::string shortTime(double ticks, const TimeScale &scale) {
                      : value < 9999.5     ? "%.4g"
                                           : "%.0f";
   std::snprintf(digits, sizeof digits, form, value);
-  if (magnitude.name.empty())
-    return digits;
-  return std::string(digits) + (magnitude.name[0] == '1' ? " × " : " ") +
-         magnitude.name;
+  return withName(digits, magnitude.name);
 }
 
 std::string roundedTime(double ticks, const TimeScale &scale) {
@@ -96,9 +101,7 @@ std::string roundedTime(double ticks, const TimeScale &scale) {
   }
   char digits[32];
   std::snprintf(digits, sizeof digits, "%.4g", time);
-  if (name.empty())
-    return digits;
-  return std::string(digits) + (name[0] == '1' ? " × " : " ") + name;
+  return withName(digits, name);
 }
 
 size_t lengthOf(std::string_view text) {
