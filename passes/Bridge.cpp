@@ -13,6 +13,7 @@
 #include "passes/Described.h"
 #include "passes/Orders.h"
 #include "runtime/program/Layers.h"
+#include "runtime/program/Saturated.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -189,9 +190,11 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
                  perMebibyte(network.getReceive(), network.getReceivePerMib())};
   // All parts of a message's time together, until its receiver has it.
   if (NetworkAttr sum = machine ? machine.getAllReduceAttr() : NetworkAttr())
-    work.sumMessage = perMebibyte(
-        sum.getLatency() + sum.getSend() + sum.getReceive(),
-        sum.getPerMib() + sum.getSendPerMib() + sum.getReceivePerMib());
+    work.allReduceMessage =
+        perMebibyte(program::saturatedSum(
+                        {sum.getLatency(), sum.getSend(), sum.getReceive()}),
+                    program::saturatedSum({sum.getPerMib(), sum.getSendPerMib(),
+                                           sum.getReceivePerMib()}));
   if (LinkAttr link = pipeline.getLinkAttr())
     work.link = {perMebibyte(link.getLatency(), link.getLatencyPerMib()),
                  perMebibyte(link.getSend(), link.getSendPerMib()),

@@ -373,9 +373,10 @@ struct Partition : impl::PartitionPassBase<Partition> {
     MachineOp machine = machineOf(pipeline);
     if (machine && failed(checkMachine(pipeline, machine, *model || hasStages)))
       return failure();
-    if (!hasStages && failed(setTimeUnit(pipeline, machine  ? "ns"
-                                                   : *model ? "flop"
-                                                            : "slot")))
+    if ((!hasStages || machine) &&
+        failed(setTimeUnit(pipeline, machine  ? "ns"
+                                     : *model ? "flop"
+                                              : "slot")))
       return failure();
     if (failed(makeStages()))
       return failure();

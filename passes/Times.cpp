@@ -219,12 +219,12 @@ FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
   schedule::Link &link = problem.link;
   if (!source->stages) {
     link = {};
-    problem.sumMessage.reset();
+    problem.allReduceMessage.reset();
   }
   std::vector<MessageTime *> all = {&onTheWay(link), &sending(link),
                                     &receiving(link)};
-  if (problem.sumMessage)
-    all.push_back(&*problem.sumMessage);
+  if (problem.allReduceMessage)
+    all.push_back(&*problem.allReduceMessage);
   for (MessageTime *message : all) {
     message->alpha = multiply(message->alpha, factor * perUnit);
     message->beta = multiply(message->beta, factor * perUnit);

@@ -120,8 +120,8 @@ int64_t allReduceTime(const Workload &workload, int64_t parts, int64_t bytes,
                       int64_t buckets) {
   const Link &link = workload.link;
   int64_t replicas = replicasOf(workload, parts), time = 0;
-  if (workload.sumMessage)
-    return allReduceTime(*workload.sumMessage, replicas, bytes, buckets);
+  if (workload.allReduceMessage)
+    return allReduceTime(*workload.allReduceMessage, replicas, bytes, buckets);
   for (const MessageTime *of :
        {static_cast<const MessageTime *>(&link), &link.send, &link.receive})
     if (__builtin_add_overflow(

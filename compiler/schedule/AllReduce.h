@@ -90,7 +90,7 @@ inline int64_t replicasOf(const Workload &workload, int64_t parts) {
 
 /// What a sum of `bytes` over the replicas of `parts` workers takes on the
 /// workload's link, where a message of it takes what any does until its
-/// receiver has it, or by sumMessage.
+/// receiver has it, or by allReduceMessage.
 int64_t allReduceTime(const Workload &workload, int64_t parts, int64_t bytes,
                       int64_t buckets);
 

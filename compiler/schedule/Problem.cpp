@@ -141,9 +141,9 @@ static std::string checkSizes(const Problem &problem) {
   if (problem.width < 1)
     return "expected a data-parallel width of at least 1, got " +
            std::to_string(problem.width);
-  if (problem.sumMessage)
-    if (std::string error =
-            checkTime(*problem.sumMessage, "a message time of all-reduces");
+  if (problem.allReduceMessage)
+    if (std::string error = checkTime(*problem.allReduceMessage,
+                                      "a message time of all-reduces");
         !error.empty())
       return error;
   const Link &link = problem.link;

@@ -156,7 +156,7 @@ struct Workload {
   std::vector<Recompute> recompute;
   Link link;
   /// What a message of an all-reduce takes; the link's time unless given.
-  std::optional<MessageTime> sumMessage;
+  std::optional<MessageTime> allReduceMessage;
   /// Empty (all zero), or one for each stage.
   std::vector<StageBytes> bytes;
   /// Of the weights of the first and of the last stage, those of parameters

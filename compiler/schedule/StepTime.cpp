@@ -187,8 +187,8 @@ bool hasTail(const Problem &problem) {
   if (std::ranges::any_of(problem.stages, takesTime))
     return true;
   Link link = problem.link;
-  if (problem.sumMessage)
-    link = {*problem.sumMessage};
+  if (problem.allReduceMessage)
+    link = {*problem.allReduceMessage};
   bool hasReplicas = problem.width > 1 || problem.pipelines.size() > 1;
   return hasReplicas && (link.alpha > 0 || link.beta > 0 ||
                          link.send.alpha > 0 || link.send.beta > 0 ||

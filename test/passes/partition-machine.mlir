@@ -20,6 +20,7 @@
 
 // The pipeline's own come before the machine's.
 // RUN: chimera-opt %t/own.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
+// OWN: unit of time ns
 // OWN: p2p 5 ns
 // OWN: memory caps per worker 5000 5000
 
@@ -36,7 +37,7 @@ chimera.pipeline @timed of @m on @machine stages(2) micro_batches(2) schedule("1
 
 //--- own.mlir
 chimera.machine @machine devices(2) memory(16 MiB) speed("2 GFLOP/s") link <latency = 40 us>
-chimera.pipeline @p on @machine stages(2) micro_batches(2) schedule("1f1b") time_unit(ns) link <latency = 5> memory_cap(5000) {
+chimera.pipeline @p on @machine stages(2) micro_batches(2) schedule("1f1b") link <latency = 5> memory_cap(5000) {
   chimera.stage 0 cost <forward = 1, backward = 2> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
   chimera.stage 1 cost <forward = 1, backward = 2> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
 }

@@ -50,7 +50,7 @@ TEST(Problem, RefusesNegativeTimesOfUpdatesAndSums) {
   EXPECT_EQ(check(problem),
             "expected an update of at least 0 on stage 1, got -3");
   problem = sound();
-  problem.sumMessage = {-1, 0, 1};
+  problem.allReduceMessage = {-1, 0, 1};
   EXPECT_EQ(check(problem),
             "expected a message time of all-reduces of at least 0, got -1");
   problem = sound();

@@ -294,10 +294,10 @@ TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   Case c = makeCase("gpipe", 4, 4);
   c.problem.link = {{3, 0, 1}};
   c.problem.width = 2;
-  c.problem.sumMessage = {7, 0, 1};
+  c.problem.allReduceMessage = {7, 0, 1};
   EXPECT_EQ(stepTime(c.problem, c.schedule).allReduce, 2 * 7);
   EXPECT_TRUE(hasTail(c.problem));
-  c.problem.sumMessage = {0, 0, 1};
+  c.problem.allReduceMessage = {0, 0, 1};
   EXPECT_EQ(stepTime(c.problem, c.schedule).allReduce, 0);
   EXPECT_FALSE(hasTail(c.problem));
 }
