@@ -105,6 +105,59 @@ void LinkAttr::print(AsmPrinter &printer) const {
                      getSendPerMib(), getReceive(), getReceivePerMib()});
 }
 
+Attribute LayerAttr::parse(AsmParser &parser, Type) {
+  SMLoc at = parser.getCurrentLocation();
+  int64_t count = 1, forward = 0, backward = 0, parameters = 0, stash = 0,
+          weightStash = 0, boundary = 0;
+  if (parseNumberFields(
+          parser, {{"count", &count, false},
+                   {"forward", &forward, true, Dimension::Flop},
+                   {"backward", &backward, false, Dimension::Flop},
+                   {"parameters", &parameters},
+                   {"stash", &stash, true, Dimension::Bytes},
+                   {"weight_stash", &weightStash, false, Dimension::Bytes},
+                   {"boundary", &boundary, true, Dimension::Bytes}}))
+    return {};
+  return parser.getChecked<LayerAttr>(at, parser.getContext(), forward,
+                                      parameters, stash, boundary, count,
+                                      backward, weightStash);
+}
+
+void LayerAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  if (getCount() != 1)
+    printer << "count = " << getCount() << ", ";
+  printer << "forward = " << quantityText(Dimension::Flop, getForward());
+  if (getBackward() != 0)
+    printer << ", backward = " << quantityText(Dimension::Flop, getBackward());
+  printer << ", parameters = " << getParameters()
+          << ", stash = " << quantityText(Dimension::Bytes, getStash());
+  if (getWeightStash() != 0)
+    printer << ", weight_stash = "
+            << quantityText(Dimension::Bytes, getWeightStash());
+  printer << ", boundary = " << quantityText(Dimension::Bytes, getBoundary())
+          << '>';
+}
+
+LogicalResult LayerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t forward, int64_t parameters,
+                                int64_t stash, int64_t boundary, int64_t count,
+                                int64_t backward, int64_t weightStash) {
+  const std::tuple<StringRef, int64_t, int64_t> all[] = {
+      {"count", count, 1},       {"forward", forward, 1},
+      {"backward", backward, 0}, {"parameters", parameters, 1},
+      {"stash", stash, 1},       {"weight_stash", weightStash, 0},
+      {"boundary", boundary, 1}};
+  for (auto [name, value, least] : all)
+    if (value < least)
+      return emitError() << "expected " << name << " of at least " << least
+                         << ", got " << value;
+  if (count > UINT16_MAX)
+    return emitError() << "expected at most " << UINT16_MAX
+                       << " layers, got count " << count;
+  return success();
+}
+
 /// The time for 2^20 bytes, rounded up.
 static int64_t timeOfMebibyte(int64_t bytesPerSecond) {
   __extension__ using Wide = __int128;

@@ -107,6 +107,36 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
   let genVerifyDecl = 1;
 }
 
+def Chimera_Layer : AttrDef<Chimera_Dialect, "Layer"> {
+  let mnemonic = "layer";
+  let summary = "layers of a bare model, all alike";
+  let description = [{
+    `count` layers, one after another, 1 unless given. Each has so many
+    `parameters`. For one sample, a `forward` takes so many operations, a
+    `backward` twice as many unless given, half of them for the gradient of the
+    input and half for that of the weights. The forward keeps `stash` bytes for
+    the backward; the input gradient of a split backward keeps `weight_stash`, as
+    many as the stash unless given, for the weight gradient; the next layer gets
+    `boundary` bytes.
+
+    Invalid where `count`, `parameters`, `forward`, `stash` or `boundary` is not
+    positive, and where another is negative.
+
+    Example: `<count = 48, forward = 3.4 GFLOP, parameters = 12596224, stash = 16
+    MiB, boundary = 512 KiB>`
+  }];
+  let parameters = (ins
+    "int64_t":$forward,
+    "int64_t":$parameters,
+    "int64_t":$stash,
+    "int64_t":$boundary,
+    DefaultValuedParameter<"int64_t", "1">:$count,
+    DefaultValuedParameter<"int64_t", "0">:$backward,
+    DefaultValuedParameter<"int64_t", "0">:$weight_stash);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 def Chimera_Network : AttrDef<Chimera_Dialect, "Network"> {
   let mnemonic = "network";
   let summary = "time of a message between devices of a machine";

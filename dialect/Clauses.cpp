@@ -382,6 +382,7 @@ static ArrayRef<Clause<MachineOp>> clausesOf(MachineOp) {
       quantity<Op, &P::memory>("memory", true),
       quantity<Op, &P::speed, Dimension::FlopPerSecond>("speed", true),
       quantity<Op, &P::reserved>("reserved"),
+      quantity<Op, &P::layer_overhead, Dimension::Time>("layer_overhead"),
       quantity<Op, &P::memory_bandwidth, Dimension::BytesPerSecond>(
           "memory_bandwidth"),
       fields<Op, NetworkAttr, &P::link>("link"),
@@ -485,6 +486,33 @@ static ParseResult parsePackage(OpAsmParser &parser,
   });
 }
 
+/// [<FIELD = NUMBER, …>, …], behind `bare`.
+static ParseResult parseBareLayers(OpAsmParser &parser,
+                                   ModelOp::Properties &properties) {
+  SmallVector<Attribute> layers;
+  auto parseLayer = [&]() -> ParseResult {
+    layers.push_back(LayerAttr::parse(parser, Type()));
+    return success(layers.back() != nullptr);
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseLayer))
+    return failure();
+  properties.bare_layers = parser.getBuilder().getArrayAttr(layers);
+  return success();
+}
+
+static void printBareLayers(OpAsmPrinter &printer, ArrayAttr layers) {
+  printer << " [";
+  llvm::interleave(
+      layers.getAsRange<LayerAttr>(),
+      [&](LayerAttr layer) {
+        printer.printNewline();
+        printer << "  ";
+        layer.print(printer);
+      },
+      [&] { printer << ","; });
+  printer << "]";
+}
+
 ParseResult ModelOp::parse(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<Properties>();
   std::string architecture;
@@ -493,9 +521,9 @@ ParseResult ModelOp::parse(OpAsmParser &parser, OperationState &result) {
                 namesFrom(parser, &DescriptionInterface::architectures)))
     return failure();
   properties.architecture = parser.getBuilder().getStringAttr(architecture);
-  if (architecture == kExportedModel
-          ? failed(parsePackage(parser, properties))
-          : failed(parseClauses<ModelOp>(parser, properties)))
+  if (architecture == kExportedModel ? parsePackage(parser, properties)
+      : architecture == kBareModel   ? parseBareLayers(parser, properties)
+                                   : parseClauses<ModelOp>(parser, properties))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   return failure(parser.parseOptionalAttrDict(result.attributes) ||
@@ -509,6 +537,8 @@ void ModelOp::print(OpAsmPrinter &printer) {
   printer.printKeywordOrString(getArchitecture());
   if (StringAttr package = getPackageAttr())
     printer << '(' << package << ')';
+  else if (ArrayAttr layers = getBareLayersAttr())
+    printBareLayers(printer, layers);
   else
     printClauses(printer, *this);
   printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());

@@ -15,7 +15,9 @@
 namespace chimera {
 
 /// What the architecture of a model is called that has a package.
+/// Architectures of models that are described by other things than sizes.
 inline constexpr llvm::StringLiteral kExportedModel = "exported";
+inline constexpr llvm::StringLiteral kBareModel = "bare";
 
 /// What the dialect itself does not know: which schedules and models there are.
 /// A tool that attaches one (passes/DescriptionInterface.h) has descriptions

@@ -100,14 +100,22 @@ chimera::descriptionInterfaceOf(MLIRContext *context) {
   return dialect->getRegisteredInterface<DescriptionInterface>();
 }
 
-/// Of an exported model its package says everything else.
+/// Of an exported model its package says everything else, of a bare model its
+/// layers do.
 static LogicalResult verifyWhatIsGiven(ModelOp op) {
   const bool isExported = op.getArchitecture() == kExportedModel;
+  const bool isBare = op.getArchitecture() == kBareModel;
   if (isExported != op.getPackage().has_value())
     return op.emitOpError(isExported
                               ? "expected the folder of an exported model"
                               : "expected no package of a model that is not "
                                 "exported");
+  const bool hasLayers =
+      op.getBareLayers().has_value() && !op.getBareLayersAttr().empty();
+  if (isBare != hasLayers)
+    return op.emitOpError(isBare ? "expected at least one layer of a bare model"
+                                 : "expected no list of layers of a model that "
+                                   "is not bare");
   const std::pair<const char *, bool> sizes[] = {
       {"layers", op.getLayers().has_value()},
       {"heads", op.getHeads().has_value()},
@@ -115,13 +123,16 @@ static LogicalResult verifyWhatIsGiven(ModelOp op) {
       {"context", op.getContextLength().has_value()},
       {"vocabulary", op.getVocabulary().has_value()}};
   for (auto [name, isGiven] : sizes)
-    if (isGiven == isExported)
-      return op.emitOpError(isExported ? "expected no " : "expected ")
-             << name << " of " << (isExported ? "an exported" : "a") << " model"
-             << (isExported ? ": its package says it" : "");
-  if (isExported && (op.getTied() || !op.getDropout().isZero()))
-    return op.emitOpError("expected neither dropout nor tied of an exported "
-                          "model: its package says it");
+    if (isGiven == (isExported || isBare))
+      return op.emitOpError(isGiven ? "expected no " : "expected ")
+             << name << " of "
+             << (isExported ? "an exported model: its package says it"
+                 : isBare   ? "a bare model: its layers say it"
+                            : "a model");
+  if ((isExported || isBare) && (op.getTied() || !op.getDropout().isZero()))
+    return op.emitOpError("expected neither dropout nor tied of ")
+           << (isExported ? "an exported model: its package says it"
+                          : "a bare model: its layers say what they take");
   return success();
 }
 

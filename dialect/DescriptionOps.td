@@ -25,21 +25,31 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     bytes are what the package in there says. A relative path begins at the
     folder of the description.
 
-    Invalid where a size is not positive or missing, and where an exported model
-    has sizes or another has a package; the architecture is looked up when the
-    model is partitioned.
+    Or a `bare` model: a list of layers that state their operations and bytes. It
+    can be partitioned and planned, and its programs run on synthetic or exact
+    stages; there is nothing in it to train.
+
+    Invalid where a size is not positive or missing, where an exported model has
+    sizes or another has a package, and where a bare model has no layers or
+    another has such; the architecture is looked up when the model is
+    partitioned.
 
     Example:
     ```mlir
     chimera.model @small gpt2 layers(4) heads(4) width(128) context(128)
         vocabulary(256) dropout(1.0e-1) tied
     chimera.model @mine exported("packages/mine")
+    chimera.model @sketch bare [
+      <forward = 1 MFLOP, parameters = 31000000, stash = 2 MiB, boundary = 1 MiB>,
+      <count = 48, forward = 3.4 GFLOP, parameters = 12600000, stash = 16 MiB,
+       boundary = 1 MiB>]
     ```
   }];
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     StrAttr:$architecture,
     OptionalAttr<StrAttr>:$package,
+    OptionalAttr<TypedArrayAttrBase<Chimera_Layer, "layers">>:$bare_layers,
     OptionalAttr<Chimera_Positive>:$layers,
     OptionalAttr<Chimera_Positive>:$heads,
     OptionalAttr<Chimera_Positive>:$width,
@@ -94,8 +104,9 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     others (the framework, buffers of libraries). A pipeline names its machine
     behind `on`; then its stages take the time in which a device does their
     operations at `speed`, which is what layers reach, not what a data sheet
-    says, and updates that in which it moves their bytes at `memory_bandwidth`,
-    no time unless given. `link` is what messages between devices take, and
+    says, and `layer_overhead` beside them for each layer in a forward and in each
+    half of a backward, which makes small micro-batches dear; updates take that in
+    which it moves their bytes at `memory_bandwidth`, no time unless given. `link` is what messages between devices take, and
     `all_reduce` what the messages of sums do, the link's unless given. All times
     are in nanoseconds.
 
@@ -104,7 +115,7 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     Example:
     ```mlir
     chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s")
-        reserved(1 GiB) memory_bandwidth("500 GB/s")
+        reserved(1 GiB) layer_overhead(300 us) memory_bandwidth("500 GB/s")
         link <latency = 10 us, bandwidth = "9 GB/s">
         all_reduce <latency = 20 us, bandwidth = "5 GB/s">
     ```
@@ -115,6 +126,7 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     Chimera_Amount:$memory,
     Chimera_Amount:$speed,
     OptionalAttr<Chimera_Amount>:$reserved,
+    OptionalAttr<Chimera_Amount>:$layer_overhead,
     OptionalAttr<Chimera_Amount>:$memory_bandwidth,
     OptionalAttr<Chimera_Network>:$link,
     OptionalAttr<Chimera_Network>:$all_reduce);

@@ -57,6 +57,12 @@ constexpr Unit kByteRates[] = {
     {"GB/s", kKilo *kKilo *kKilo},
     {"TB/s", kKilo *kKilo *kKilo *kKilo},
 };
+constexpr Unit kFlops[] = {
+    {"FLOP", 1},
+    {"MFLOP", kKilo *kKilo},
+    {"GFLOP", kKilo *kKilo *kKilo},
+    {"TFLOP", kKilo *kKilo *kKilo *kKilo},
+};
 constexpr Unit kFlopRates[] = {
     {"FLOP/s", 1},
     {"GFLOP/s", kKilo *kKilo *kKilo},
@@ -72,6 +78,8 @@ Units unitsOf(Dimension dimension) {
     return {kTimes, 3, "a time, such as 40 us"};
   case Dimension::BytesPerSecond:
     return {kByteRates, 4, "bytes a second, such as \"9 GB/s\""};
+  case Dimension::Flop:
+    return {kFlops, 3, "operations, such as 3.4 GFLOP"};
   case Dimension::FlopPerSecond:
     return {kFlopRates, 3, "operations a second, such as \"4.5 TFLOP/s\""};
   }

@@ -20,6 +20,7 @@ enum class Dimension {
   Bytes,          ///< B, kB, MB, GB, TB, KiB, MiB, GiB, TiB
   Time,           ///< ns, us, ms, s; nanoseconds without
   BytesPerSecond, ///< those of bytes and "/s"
+  Flop,           ///< FLOP, MFLOP, GFLOP, TFLOP
   FlopPerSecond   ///< FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s
 };
 

@@ -12,6 +12,7 @@
 #include "dialect/HandedOn.h"
 #include "passes/Described.h"
 #include "passes/Orders.h"
+#include "passes/PlanInputs.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Saturated.h"
 
@@ -181,20 +182,13 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
   work.policy = policyOf(pipeline);
   work.bucketBytes = pipeline.getBucketBytes().value_or(0);
   MachineOp machine = machineOf(pipeline);
+  if (machine) {
+    work.link = linkOf(machine.getLinkAttr());
+    work.allReduceMessage = allReduceMessageOf(machine);
+  }
   auto perMebibyte = [](int64_t alpha, int64_t beta) {
     return schedule::MessageTime{alpha, beta, schedule::kMebibyte};
   };
-  if (NetworkAttr network = machine ? machine.getLinkAttr() : NetworkAttr())
-    work.link = {perMebibyte(network.getLatency(), network.getPerMib()),
-                 perMebibyte(network.getSend(), network.getSendPerMib()),
-                 perMebibyte(network.getReceive(), network.getReceivePerMib())};
-  // All parts of a message's time together, until its receiver has it.
-  if (NetworkAttr sum = machine ? machine.getAllReduceAttr() : NetworkAttr())
-    work.allReduceMessage =
-        perMebibyte(program::saturatedSum(
-                        {sum.getLatency(), sum.getSend(), sum.getReceive()}),
-                    program::saturatedSum({sum.getPerMib(), sum.getSendPerMib(),
-                                           sum.getReceivePerMib()}));
   if (LinkAttr link = pipeline.getLinkAttr())
     work.link = {perMebibyte(link.getLatency(), link.getLatencyPerMib()),
                  perMebibyte(link.getSend(), link.getSendPerMib()),

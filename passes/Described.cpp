@@ -51,15 +51,23 @@ FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op) {
   return model;
 }
 
-FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
+FailureOr<ModelOp> modelOpOf(PipelineOp pipeline) {
   if (!pipeline.getModel())
+    return ModelOp();
+  if (auto op = SymbolTable::lookupNearestSymbolFrom<ModelOp>(
+          pipeline, pipeline.getModelAttr()))
+    return op;
+  return pipeline.emitOpError("expected a chimera.model @")
+         << *pipeline.getModel() << ", found none";
+}
+
+FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
+  FailureOr<ModelOp> op = modelOpOf(pipeline);
+  if (failed(op))
+    return failure();
+  if (!*op || op->getBareLayers())
     return std::unique_ptr<program::ModelT>();
-  auto op = SymbolTable::lookupNearestSymbolFrom<ModelOp>(
-      pipeline, pipeline.getModelAttr());
-  if (!op)
-    return pipeline.emitOpError("expected a chimera.model @")
-           << *pipeline.getModel() << ", found none";
-  return modelOf(op);
+  return modelOf(*op);
 }
 
 LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {

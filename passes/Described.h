@@ -24,8 +24,13 @@ namespace chimera {
 /// trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
 
-/// The model that the pipeline names, null if it names none. Fails, with a
-/// diagnostic, where there is no such model or it cannot be trained.
+/// The op of the model that the pipeline names, null if it names none. Fails,
+/// with a diagnostic, where there is no such model.
+mlir::FailureOr<ModelOp> modelOpOf(PipelineOp pipeline);
+
+/// The model that the pipeline trains, null if it names none or a bare one.
+/// Fails, with a diagnostic, where there is no such model or it cannot be
+/// trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
 
 /// Whether a stage of the model has layers of it, and their bytes of weights,

@@ -26,6 +26,7 @@ public:
       units.push_back(unit.name);
     llvm::append_range(models, program::kArchitectures);
     models.push_back(program::kExported);
+    models.push_back(kBareModel);
   }
 
   ArrayRef<StringRef> schedules() const override { return schemes; }
@@ -36,7 +37,7 @@ public:
     return LogicalResult(schemeOf(pipeline));
   }
   LogicalResult verify(ModelOp model) const override {
-    return LogicalResult(modelOf(model));
+    return success(model.getBareLayers() || succeeded(modelOf(model)));
   }
 
 private:

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/plan/Cut.h"
 #include "passes/Bridge.h"
 #include "passes/Described.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
-#include "runtime/program/Layers.h"
-#include "runtime/program/Saturated.h"
+#include "passes/PlanInputs.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -27,47 +27,6 @@ namespace {
 /// has twice as many.
 constexpr int64_t kBareBytes = 64;
 
-/// Cuts `costs` into `parts` contiguous, non-empty ranges whose largest sum is
-/// least; returns the ends. best[k][i] is the least largest sum of k+1 ranges
-/// over the first i costs:
-///
-///   best[k][i] = min over j < i of max(best[k-1][j], costs[j] + … +
-///   costs[i-1])
-///
-/// The first grows with j and the second shrinks, so the minimum is where they
-/// cross, and the crossing only moves up with i: O(parts · costs).
-SmallVector<uint32_t> balancedCuts(ArrayRef<int64_t> costs, uint32_t parts) {
-  auto count = static_cast<uint32_t>(costs.size());
-  std::vector<int64_t> prefix(count + 1, 0);
-  for (uint32_t i = 0; i < count; ++i)
-    prefix[i + 1] = prefix[i] + costs[i];
-  std::vector<int64_t> before = prefix, best(count + 1);
-  std::vector<std::vector<uint32_t>> from(parts,
-                                          std::vector<uint32_t>(count + 1, 0));
-  for (uint32_t k = 1; k < parts; ++k) {
-    uint32_t j = k;
-    for (uint32_t i = k + 1; i <= count; ++i) {
-      while (j + 1 < i && before[j] < prefix[i] - prefix[j])
-        ++j;
-      // The crossing is at j, or between j-1 and j.
-      best[i] = std::max(before[j], prefix[i] - prefix[j]);
-      from[k][i] = j;
-      if (j > k && prefix[i] - prefix[j - 1] <= best[i]) {
-        best[i] = prefix[i] - prefix[j - 1];
-        from[k][i] = j - 1;
-      }
-    }
-    before = best;
-  }
-  SmallVector<uint32_t> ends(parts);
-  uint32_t end = count;
-  for (uint32_t k = parts; k-- > 0;) {
-    ends[k] = end;
-    end = from[k][end];
-  }
-  return ends;
-}
-
 /// Stages without a model. A forward of one micro-batch takes one unit, and so
 /// does a backward or, of one in parts, each part.
 void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
@@ -81,102 +40,47 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
                             cost, bytes);
 }
 
-int64_t backwardFlops(const program::LayerCost &cost) {
-  return program::saturatedSum(
-      {cost.inputGradientFlops, cost.weightGradientFlops});
+/// A cost in the dialect's short form: halves are derived where they are equal,
+/// a recompute is as long as a forward.
+CostAttr costOf(MLIRContext *context, const schedule::StageCost &cost) {
+  const bool areEqual = cost.inputGradient == cost.weightGradient;
+  return CostAttr::get(context, cost.forward, cost.backward,
+                       areEqual ? 0 : cost.inputGradient,
+                       areEqual ? 0 : cost.weightGradient,
+                       /*recompute=*/0, cost.update);
 }
 
-/// The nanoseconds that `amount` takes at a rate a second, rounded up; 2^60,
-/// some decades, where it is more.
-int64_t nanoseconds(int64_t amount, uint64_t rate) {
-  __extension__ using Wide = __int128;
-  Wide time = (static_cast<Wide>(amount) * 1000000000 + rate - 1) / rate;
-  return static_cast<int64_t>(std::min<Wide>(time, int64_t{1} << 60));
+BytesAttr bytesOf(MLIRContext *context, const schedule::StageBytes &bytes) {
+  return BytesAttr::get(context, bytes.weights, bytes.optimizer, bytes.stash,
+                        bytes.boundary, bytes.copy, bytes.weightStash);
 }
 
-LogicalResult makeModelStages(PipelineOp pipeline, const program::ModelT &model,
+LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
                               int64_t parts, OpBuilder &builder) {
-  // Cutting takes a cell of memory for each stage and layer.
-  constexpr int64_t kMostCells = int64_t{1} << 26;
-  // Whatever is added up later stays below 2^63.
-  constexpr int64_t kLargest = int64_t{1} << 60;
-  uint32_t layers = program::layerCount(model);
-  auto stages = static_cast<uint32_t>(pipeline.getStages());
-  if (layers < stages)
-    return pipeline.emitOpError("expected at most ")
-           << layers << " stages, the model's layers with embedding and head, "
-           << "got " << stages;
-  if (int64_t cells = int64_t{layers} * stages; cells > kMostCells)
-    return pipeline.emitOpError("expected at most ")
-           << kMostCells << " layers times stages, got " << cells;
-  program::Types types = typesOf(pipeline);
-  auto batch = static_cast<uint32_t>(pipeline.getMicroBatchSize());
-  if (std::string problem =
-          program::checkUse(model, types, batch, static_cast<uint32_t>(parts));
-      !problem.empty())
+  auto stages = static_cast<int64_t>(pipeline.getStages());
+  auto batch = static_cast<int64_t>(pipeline.getMicroBatchSize());
+  std::optional<plan::Machine> named;
+  if (MachineOp op = machineOf(pipeline))
+    named = planMachineOf(op);
+  const plan::Machine *machine = named ? &*named : nullptr;
+  std::string problem = plan::checkCut(model.layerCount(), stages);
+  if (problem.empty())
+    problem = model.check(batch, parts, machine);
+  if (!problem.empty())
     return pipeline.emitOpError(problem);
-  std::vector<program::LayerCost> costs;
-  std::vector<int64_t> times;
-  int64_t total = 0;
-  for (uint32_t layer = 0; layer < layers; ++layer) {
-    costs.push_back(program::layerCost(model, types, batch, layer));
-    const program::LayerCost &cost = costs.back();
-    times.push_back(
-        program::saturatedSum({cost.forwardFlops, backwardFlops(cost)}));
-    total = program::saturatedSum(
-        {total, times.back(), cost.stashBytes, cost.weightStashBytes});
-  }
-  int64_t boundary = 0;
-  for (uint32_t layer = 0; layer < layers; ++layer)
-    boundary =
-        std::max(boundary, program::boundaryBytes(model, types, batch, layer));
-  int64_t parameters = program::parameterCount(model, 0, layers);
-  if (total > kLargest || boundary > kLargest || parameters > kLargest / 16)
-    return pipeline.emitOpError("expected a model whose operations and bytes "
-                                "for a micro-batch are below 2^60");
-  MachineOp machine = machineOf(pipeline);
-  uint32_t first = 0;
-  SmallVector<uint32_t> ends = balancedCuts(times, stages);
-  for (uint32_t s = 0; s < stages; ++s) {
-    int64_t forward = 0, input = 0, weight = 0, stash = 0, weightStash = 0;
-    for (uint32_t layer = first; layer < ends[s]; ++layer) {
-      forward += costs[layer].forwardFlops;
-      input += costs[layer].inputGradientFlops;
-      weight += costs[layer].weightGradientFlops;
-      stash += costs[layer].stashBytes;
-      weightStash += costs[layer].weightStashBytes;
+  plan::LayerTable table = model.table(batch, machine);
+  for (auto [index, stage] :
+       llvm::enumerate(plan::cutModel(table, static_cast<int32_t>(stages),
+                                      recomputeOf(pipeline), parts))) {
+    // Layers are named where programs train them.
+    IntegerAttr first, end;
+    if (model.trainable()) {
+      first = builder.getI32IntegerAttr(stage.first);
+      end = builder.getI32IntegerAttr(stage.end);
     }
-    int64_t elements = program::parameterCount(model, first, ends[s] - first);
-    int64_t parameterBytes = program::parameterBytes(types, elements);
-    int64_t copy = program::copyBytes(types, elements);
-    auto bytes = BytesAttr::get(
-        builder.getContext(), parameterBytes + copy,
-        program::optimizerBytes(optimizerOf(pipeline), parameterBytes),
-        std::max<int64_t>(stash, 1),
-        program::boundaryBytes(model, types, batch, ends[s] - 1), copy,
-        std::max<int64_t>(weightStash, 1));
-    // An embedding is a copy and has next to no operations, but takes time, of
-    // each part of a micro-batch too.
-    auto positive = [&](int64_t flops) {
-      int64_t time = machine ? nanoseconds(flops, machine.getSpeed()) : flops;
-      return std::max(time, parts);
-    };
-    // Halves are derived where both are equal.
-    const bool areEqual = input == weight;
-    // Read: gradient, weights, optimizer state; written: the latter two.
-    int64_t moved =
-        bytes.getGradient() + 2 * (bytes.getWeights() + bytes.getOptimizer());
-    int64_t update = 0;
-    if (machine && machine.getMemoryBandwidth())
-      update = nanoseconds(moved, *machine.getMemoryBandwidth());
-    auto cost = CostAttr::get(
-        builder.getContext(), positive(forward), positive(input + weight),
-        areEqual ? 0 : positive(input), areEqual ? 0 : positive(weight),
-        /*recompute=*/0, update);
-    builder.create<StageOp>(pipeline.getLoc(), s,
-                            builder.getI32IntegerAttr(first),
-                            builder.getI32IntegerAttr(ends[s]), cost, bytes);
-    first = ends[s];
+    builder.create<StageOp>(pipeline.getLoc(), index, first, end,
+                            costOf(builder.getContext(), stage.cost),
+                            bytesOf(builder.getContext(), stage.bytes));
   }
   return success();
 }
@@ -266,7 +170,8 @@ LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
 }
 
 /// Makes the stages of a pipeline that gives none, or makes them again.
-LogicalResult remakeStages(PipelineOp pipeline, const program::ModelT *model,
+LogicalResult remakeStages(PipelineOp pipeline,
+                           const std::optional<plan::Model> &model,
                            int64_t parts) {
   Block &body = pipeline.getBody().front();
   for (auto stage : llvm::make_early_inc_range(body.getOps<StageOp>()))
@@ -357,7 +262,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
                               "at most, or directions and orders in place of "
                               "schedule(NAME): this one has been partitioned "
                               "already, or says both");
-    FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
+    FailureOr<std::optional<plan::Model>> model = planModelOf(pipeline);
     if (failed(model))
       return failure();
     if (isGiven ? failed(checkGiven(pipeline)) : failed(schemeOf(pipeline)))
@@ -367,11 +272,11 @@ struct Partition : impl::PartitionPassBase<Partition> {
     for (auto direction : body.getOps<DirectionOp>())
       parts = std::max<int64_t>(parts, direction.getBackwardParts());
     auto makeStages = [&] {
-      return hasStages ? success()
-                       : remakeStages(pipeline, model->get(), parts);
+      return hasStages ? success() : remakeStages(pipeline, *model, parts);
     };
     MachineOp machine = machineOf(pipeline);
-    if (machine && failed(checkMachine(pipeline, machine, *model || hasStages)))
+    if (machine && failed(checkMachine(pipeline, machine,
+                                       model->has_value() || hasStages)))
       return failure();
     if ((!hasStages || machine) &&
         failed(setTimeUnit(pipeline, machine  ? "ns"
@@ -396,7 +301,8 @@ struct Partition : impl::PartitionPassBase<Partition> {
     }
     FailureOr<Layout> layout = layoutOf(pipeline);
     if (failed(layout) || failed(checkParts(pipeline, parts)) ||
-        (*model && failed(checkLayers(*layout, **model))))
+        (*model && (*model)->trainable() &&
+         failed(checkLayers(*layout, *(*model)->trainable()))))
       return failure();
     FailureOr<schedule::Problem> problem = problemOf(pipeline);
     if (failed(problem))

@@ -5,9 +5,10 @@
 // RUN: chimera-opt %s --emit-bytecode | chimera-opt | FileCheck %s
 // RUN: chimera-opt %s --mlir-print-op-generic | chimera-opt | FileCheck %s
 
-// CHECK: chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s") reserved(1 GiB) memory_bandwidth("500 GB/s") link <latency = 10 us, per_mib = 116.509 us, receive = 1.5 ms> all_reduce <latency = 20 us>
+// CHECK: chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s") reserved(1 GiB) layer_overhead(300 us) memory_bandwidth("500 GB/s") link <latency = 10 us, per_mib = 116.509 us, receive = 1.5 ms> all_reduce <latency = 20 us>
 chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s")
     all_reduce <latency = 20 us> memory_bandwidth("0.5 TB/s") reserved("1024 MiB")
+    layer_overhead(0.3 ms)
     link <receive = 1.5 ms, latency = 10us, bandwidth = "9 GB/s">
 
 // Nothing that is as without it; a number that no unit makes shorter.

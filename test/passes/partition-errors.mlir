@@ -100,7 +100,7 @@ chimera.pipeline @p of @m stages(10000) micro_batches(2) schedule("gpipe")
 // -----
 
 chimera.model @m gpt2 layers(2) heads(1) width(1048576) context(1048576) vocabulary(1048576)
-// expected-error@below {{expected a model whose operations and bytes for a micro-batch are below 2^60}}
+// expected-error@below {{expected a model whose operations, bytes and nanoseconds for a micro-batch are below 2^60}}
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(2147483647)
 
 // -----

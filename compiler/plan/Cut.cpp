@@ -1,0 +1,136 @@
+//===- Cut.cpp - A model cut into stages ----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/Cut.h"
+
+#include <algorithm>
+
+namespace chimera::plan {
+
+std::string checkCut(int32_t layers, int64_t stages) {
+  // Cutting takes a cell of memory for each stage and layer.
+  constexpr int64_t kMostCells = int64_t{1} << 26;
+  if (layers < stages)
+    return "expected at most " + std::to_string(layers) +
+           " stages, the model's layers with embedding and head, got " +
+           std::to_string(stages);
+  if (int64_t cells = layers * stages; cells > kMostCells)
+    return "expected at most " + std::to_string(kMostCells) +
+           " layers times stages, got " + std::to_string(cells);
+  return {};
+}
+
+/// What the first i layers take together, for each i.
+using Prefix = std::vector<int64_t>;
+
+/// The ends of ranges of layers, one for each of `costs`, none of them empty,
+/// whose longest takes least; range k takes what its prefix sums say.
+/// best[k][i] is the least that the longest of k+1 ranges over the first i
+/// layers takes:
+///
+///   best[k][i] = min over j < i of max(best[k-1][j], time k of layers j … i-1)
+///
+/// The first grows with j and the second shrinks, so the minimum is where they
+/// cross, and the crossing only moves up with i: O(ranges · layers).
+static std::vector<int32_t>
+balancedCuts(const std::vector<const Prefix *> &costs) {
+  auto parts = static_cast<int32_t>(costs.size());
+  auto count = static_cast<int32_t>(costs.front()->size()) - 1;
+  std::vector<int64_t> before = *costs.front(), best(count + 1);
+  std::vector<std::vector<int32_t>> from(parts,
+                                         std::vector<int32_t>(count + 1, 0));
+  for (int32_t k = 1; k < parts; ++k) {
+    const Prefix &prefix = *costs[k];
+    int32_t j = k;
+    for (int32_t i = k + 1; i <= count; ++i) {
+      while (j + 1 < i && before[j] < prefix[i] - prefix[j])
+        ++j;
+      // The crossing is at j, or between j-1 and j.
+      best[i] = std::max(before[j], prefix[i] - prefix[j]);
+      from[k][i] = j;
+      if (j > k && prefix[i] - prefix[j - 1] <= best[i]) {
+        best[i] = prefix[i] - prefix[j - 1];
+        from[k][i] = j - 1;
+      }
+    }
+    before = best;
+  }
+  std::vector<int32_t> ends(parts);
+  int32_t end = count;
+  for (int32_t k = parts; k-- > 0;) {
+    ends[k] = end;
+    end = from[k][end];
+  }
+  return ends;
+}
+
+static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
+                        int64_t parts) {
+  CutStage stage{first, end, {}, {}};
+  int64_t forward = 0, input = 0, weight = 0, parameters = 0;
+  schedule::StageBytes &bytes = stage.bytes;
+  for (int32_t i = first; i < end; ++i) {
+    const LayerCost &layer = table.layers[i];
+    forward += layer.forward;
+    input += layer.inputGradient;
+    weight += layer.weightGradient;
+    parameters += layer.parameters;
+    bytes.stash += layer.stash;
+    bytes.weightStash += layer.weightStash;
+  }
+  if (first == 0 && end == table.size())
+    parameters -= table.tiedParameters;
+  int64_t parameterBytes = program::parameterBytes(table.types, parameters);
+  bytes.copy = program::copyBytes(table.types, parameters);
+  bytes.weights = parameterBytes + bytes.copy;
+  bytes.optimizer = program::optimizerBytes(table.optimizer, parameterBytes);
+  bytes.boundary = table.layers[end - 1].boundary;
+  bytes.stash = std::max<int64_t>(bytes.stash, 1);
+  bytes.weightStash = std::max<int64_t>(bytes.weightStash, 1);
+  // An embedding is a copy and has next to no operations, but takes time, of
+  // each part of a micro-batch too.
+  schedule::StageCost &cost = stage.cost;
+  cost.forward = cost.recompute = std::max(forward, parts);
+  cost.backward = std::max(input + weight, parts);
+  cost.inputGradient = std::max(input, parts);
+  cost.weightGradient = std::max(weight, parts);
+  // Read: gradient, weights, optimizer state; written: the latter two.
+  int64_t moved = bytes.gradient() + 2 * (bytes.weights + bytes.optimizer);
+  if (table.memoryBandwidth > 0)
+    cost.update = nanoseconds(moved, table.memoryBandwidth);
+  return stage;
+}
+
+std::vector<CutStage>
+cutModel(const LayerTable &table, int32_t stages,
+         const std::vector<schedule::Recompute> &recompute, int64_t parts) {
+  Prefix once = {0}, again = {0};
+  for (const LayerCost &layer : table.layers) {
+    once.push_back(once.back() + layer.forward + layer.backward());
+    again.push_back(again.back() + 2 * layer.forward + layer.backward());
+  }
+  std::vector<const Prefix *> costs(stages, &once);
+  for (size_t s = 0; s < recompute.size(); ++s)
+    if (recompute[s] != schedule::Recompute::None)
+      costs[s] = &again;
+  std::vector<CutStage> cut;
+  int32_t first = 0;
+  for (int32_t end : balancedCuts(costs)) {
+    cut.push_back(stageOf(table, first, end, parts));
+    first = end;
+  }
+  return cut;
+}
+
+int64_t tiedBytes(const LayerTable &table,
+                  const std::vector<CutStage> &stages) {
+  return stages.size() > 1
+             ? program::parameterBytes(table.types, table.tiedParameters)
+             : 0;
+}
+
+} // namespace chimera::plan

@@ -1,0 +1,20 @@
+//===- Machine.cpp - What a plan runs on ----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/Machine.h"
+
+#include <algorithm>
+
+namespace chimera::plan {
+
+int64_t nanoseconds(int64_t amount, int64_t rate) {
+  __extension__ using Wide = __int128;
+  Wide time = (static_cast<Wide>(amount) * 1000000000 + rate - 1) / rate;
+  return static_cast<int64_t>(std::min<Wide>(time, int64_t{1} << 60));
+}
+
+} // namespace chimera::plan

@@ -1,0 +1,94 @@
+//===- PlanInputs.cpp - Models and machines as plans take them ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/PlanInputs.h"
+
+#include "passes/Described.h"
+#include "runtime/program/Saturated.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+static std::vector<plan::BareLayer> bareLayersOf(ArrayAttr layers) {
+  std::vector<plan::BareLayer> all;
+  for (auto layer : layers.getAsRange<LayerAttr>()) {
+    int64_t backward =
+        layer.getBackward() > 0
+            ? layer.getBackward()
+            : program::saturatedSum({layer.getForward(), layer.getForward()});
+    all.insert(
+        all.end(), layer.getCount(),
+        {layer.getForward(), backward - backward / 2, backward / 2,
+         layer.getParameters(), layer.getStash(),
+         layer.getWeightStash() > 0 ? layer.getWeightStash() : layer.getStash(),
+         layer.getBoundary()});
+  }
+  return all;
+}
+
+FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
+                                   StringRef optimizer) {
+  if (ArrayAttr layers = op.getBareLayersAttr())
+    return plan::Model(bareLayersOf(layers), types, optimizer.str());
+  FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(op);
+  if (failed(model))
+    return failure();
+  return plan::Model(std::move(*model), types, optimizer.str());
+}
+
+FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline) {
+  FailureOr<ModelOp> op = modelOpOf(pipeline);
+  if (failed(op))
+    return failure();
+  if (!*op)
+    return std::optional<plan::Model>();
+  FailureOr<plan::Model> model =
+      planModelOf(*op, typesOf(pipeline), optimizerOf(pipeline));
+  if (failed(model))
+    return failure();
+  return std::optional(std::move(*model));
+}
+
+static schedule::MessageTime perMebibyte(int64_t alpha, int64_t beta) {
+  return {alpha, beta, schedule::kMebibyte};
+}
+
+schedule::Link linkOf(NetworkAttr network) {
+  if (!network)
+    return {};
+  return {perMebibyte(network.getLatency(), network.getPerMib()),
+          perMebibyte(network.getSend(), network.getSendPerMib()),
+          perMebibyte(network.getReceive(), network.getReceivePerMib())};
+}
+
+std::optional<schedule::MessageTime> allReduceMessageOf(MachineOp op) {
+  NetworkAttr sum = op.getAllReduceAttr();
+  if (!sum)
+    return std::nullopt;
+  return perMebibyte(
+      program::saturatedSum(
+          {sum.getLatency(), sum.getSend(), sum.getReceive()}),
+      program::saturatedSum(
+          {sum.getPerMib(), sum.getSendPerMib(), sum.getReceivePerMib()}));
+}
+
+plan::Machine planMachineOf(MachineOp op) {
+  plan::Machine machine;
+  machine.devices = static_cast<int32_t>(op.getDevices());
+  machine.memory = op.usableMemory();
+  machine.speed = static_cast<int64_t>(op.getSpeed());
+  machine.layerOverhead =
+      static_cast<int64_t>(op.getLayerOverhead().value_or(0));
+  machine.memoryBandwidth =
+      static_cast<int64_t>(op.getMemoryBandwidth().value_or(0));
+  machine.link = linkOf(op.getLinkAttr());
+  machine.allReduceMessage = allReduceMessageOf(op);
+  return machine;
+}
+
+} // namespace chimera
