@@ -8,6 +8,7 @@
 #include "compiler/schedule/Comparison.h"
 
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/TextTable.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -69,28 +70,14 @@ constexpr Column kColumns[] = {
     {"peak bytes", bytesOf},
 };
 
-/// Under heads, each column as wide as its widest cell; names to the left.
 std::string table(std::span<const Report *const> reports) {
-  std::vector<std::string> lines(reports.size() + 1);
+  std::vector<std::vector<std::string>> rows(reports.size() + 1);
   for (const Column &column : kColumns) {
-    std::vector<std::string> cells = {column.head};
-    for (const Report *report : reports)
-      cells.push_back(column.cell(*report));
-    size_t width = 0;
-    for (const std::string &cell : cells)
-      width = std::max(width, lengthOf(cell));
-    bool isName = &column < kColumns + 2;
-    for (size_t i = 0; i < cells.size(); ++i) {
-      std::string blanks(width - lengthOf(cells[i]), ' ');
-      if (!lines[i].empty())
-        lines[i] += "  ";
-      lines[i] += isName ? cells[i] + blanks : blanks + cells[i];
-    }
+    rows.front().push_back(column.head);
+    for (size_t i = 0; i < reports.size(); ++i)
+      rows[i + 1].push_back(column.cell(*reports[i]));
   }
-  std::string text;
-  for (const std::string &line : lines)
-    text += line + "\n";
-  return text;
+  return textTable(rows, 2);
 }
 
 } // namespace

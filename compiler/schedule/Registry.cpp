@@ -62,6 +62,14 @@ std::string whyNot(const Scheme &scheme, const Request &request) {
   return scheme.check(any);
 }
 
+Plan placePlan(const Scheme &scheme, const Request &request) {
+  Plan plan = scheme.place(request);
+  plan.options = request.options;
+  if (request.splitBackward)
+    plan.splits = true;
+  return plan;
+}
+
 Made makePlan(const Scheme &scheme, const Request &request) {
   if (std::string reason = whyNot(scheme, request); !reason.empty())
     return reason;

@@ -27,6 +27,8 @@ struct Scheme {
   /// Empty, or what is possible instead where sizes and options alone rule a
   /// plan out: cheap, for an editor.
   std::string (*check)(const Request &request);
+  /// A plan without its order, cheap. Requires check to pass.
+  Plan (*place)(const Request &request);
   /// The plan, or why there is none. Requires check to pass.
   Made (*make)(const Request &request);
   /// What holds of its own plans, a form that holds in fewer cases before the
@@ -52,6 +54,10 @@ std::string schemeHelp();
 /// Empty, or what is possible instead where sizes and options alone rule a plan
 /// out; where options are open, each setting of them.
 std::string whyNot(const Scheme &scheme, const Request &request);
+
+/// The scheme's plan for `request` without its order. Requires that whyNot
+/// finds nothing wrong, and that no option is open.
+Plan placePlan(const Scheme &scheme, const Request &request);
 
 /// The scheme's plan for `request`, or why there is none. Options that are open
 /// take their best values (Best.h).

@@ -215,6 +215,7 @@ public:
       workers[w].free = workers[w].end = times[w];
   }
 
+  /// Without what `summarize` adds.
   Timing run() {
     Timing timing;
     for (const std::vector<Action> &order : schedule.workers)
@@ -226,7 +227,6 @@ public:
       ready.pop_back();
       advance(worker, timing.starts[worker]);
     }
-    std::vector<size_t> ran;
     for (size_t w = 0; w < workers.size(); ++w) {
       const Worker &worker = workers[w];
       timing.complete &= worker.next == schedule.workers[w].size();
@@ -234,10 +234,16 @@ public:
       timing.occupied.push_back(worker.occupied);
       timing.span.push_back(worker.free - worker.begins);
       timing.makespan = std::max(timing.makespan, worker.end);
-      ran.push_back(worker.next);
     }
-    summarize(problem, schedule, ran, timing);
     return timing;
+  }
+
+  /// Adds idle times, and the peaks of what ran.
+  void summarize(Timing &timing) const {
+    std::vector<size_t> ran;
+    for (const Worker &worker : workers)
+      ran.push_back(worker.next);
+    chimera::schedule::summarize(problem, schedule, ran, timing);
   }
 
   /// Walks back from the action that ends last, over whatever ended when the
@@ -422,6 +428,7 @@ std::vector<Turn> inOrderOfStarts(const Timing &timing) {
 Timing simulate(const Problem &problem, const Schedule &schedule) {
   Simulation simulation(problem, schedule);
   Timing timing = simulation.run();
+  simulation.summarize(timing);
   if (timing.complete)
     timing.criticalPath = simulation.criticalPath(timing);
   return timing;
@@ -436,7 +443,10 @@ Timing simulate(const Problem &problem, const Schedule &schedule,
 
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 const MessageNumbers &numbers) {
-  return Simulation(problem, schedule, &numbers).run();
+  Simulation simulation(problem, schedule, &numbers);
+  Timing timing = simulation.run();
+  simulation.summarize(timing);
+  return timing;
 }
 
 Timing slotTiming(const Problem &problem, const Schedule &schedule) {

@@ -81,8 +81,8 @@ std::vector<Turn> inOrderOfStarts(const Timing &timing);
 /// problem and stands once, on its worker.
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
-/// The same where each worker begins at a time of its own. Without a critical
-/// path.
+/// The same where each worker begins at a time of its own. Without idle times,
+/// peaks and a critical path, for who simulates step after step.
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 std::span<const int64_t> begins);
 

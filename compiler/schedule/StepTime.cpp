@@ -160,6 +160,14 @@ static double periodOf(const Problem &problem, const Schedule &schedule,
   return mean(firsts.size() / 2);
 }
 
+double stepPeriod(const Problem &problem, const Schedule &schedule) {
+  if (stepsOverlap(problem.updates))
+    return steadyState(problem, schedule).period;
+  std::vector<int64_t> begins(schedule.workers.size());
+  Timing timing = simulate(problem, schedule, begins);
+  return periodOf(problem, schedule, stageReduces(problem, schedule, timing));
+}
+
 StepTime stepTime(const Problem &problem, const Schedule &schedule) {
   Problem summing = problem; // whose updates take no time
   for (StageCost &cost : summing.stages)

@@ -69,6 +69,9 @@ struct StepTime {
 /// once. Requires a valid schedule of one step with a flush, else of two.
 StepTime stepTime(const Problem &problem, const Schedule &schedule);
 
+/// The same, the total alone.
+double stepPeriod(const Problem &problem, const Schedule &schedule);
+
 /// True if sums or updates take time.
 bool hasTail(const Problem &problem);
 

@@ -8,6 +8,7 @@
 #include "compiler/schedule/Svg.h"
 
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Markup.h"
 
 #include <algorithm>
 #include <array>
@@ -63,40 +64,6 @@ constexpr double kTitleCharacter = 8.8, kNoteCharacter = 6.2;
 /// Widths of a digit, and the font sizes they belong to.
 constexpr std::array<std::pair<double, const char *>, 2> kDigits = {
     {{6.7, "n"}, {4.6, "s"}}};
-
-std::string number(double value) {
-  char text[64];
-  auto [end, error] = std::to_chars(text, text + sizeof text, value,
-                                    std::chars_format::fixed, 2);
-  std::string digits(text, end);
-  digits.erase(digits.find_last_not_of('0') + 1);
-  if (digits.back() == '.')
-    digits.pop_back();
-  return digits;
-}
-
-std::string escape(const std::string &text) {
-  std::string escaped;
-  for (char c : text)
-    switch (c) {
-    case '&':
-      escaped += "&amp;";
-      break;
-    case '<':
-      escaped += "&lt;";
-      break;
-    case '>':
-      escaped += "&gt;";
-      break;
-    case '"':
-      escaped += "&quot;";
-      break;
-    default:
-      // XML has no other control characters, however they are written.
-      escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  return escaped;
-}
 
 std::string text(const char *style, double x, double y,
                  const std::string &content) {

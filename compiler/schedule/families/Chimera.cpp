@@ -204,7 +204,7 @@ struct Table {
 
 /// Down pipeline i has stage s on worker s + i D/f, up pipeline i runs the
 /// other way over the same workers.
-std::vector<Pipeline> placeChimera(const Table &table) {
+std::vector<Pipeline> pipelinesOf(const Table &table) {
   // The first unit is the fullest and shares out in the order of pipelines:
   // the others get no micro-batches, and there may be very many.
   int32_t used = std::min(table.pipelines, table.units.front().count);
@@ -230,6 +230,12 @@ std::vector<Pipeline> placeChimera(const Table &table) {
       pipeline.forwards.clear();
   }
   return pipelines;
+}
+
+Plan placeChimera(const Request &request) {
+  Plan plan;
+  plan.pipelines = pipelinesOf(Table(request));
+  return plan;
 }
 
 /// What a worker runs in one slot of the table: a token's forwards or backward.
@@ -285,7 +291,7 @@ void hurryFirstForwards(std::vector<Slot> &row) {
 Made makeChimera(const Request &request) {
   Table table(request);
   Plan plan;
-  plan.pipelines = placeChimera(table);
+  plan.pipelines = pipelinesOf(table);
   int32_t stages = table.stages;
   std::vector<Slot> row;
   auto fill = [&](int32_t p, int32_t s) {
@@ -341,6 +347,7 @@ const Scheme kChimera = {
     "any D >= 2, S = D, any N >= 1",
     kOptions,
     checkChimera,
+    placeChimera,
     makeChimera,
     chimeraBubbles(),
     chimeraPeaks(),

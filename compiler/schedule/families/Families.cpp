@@ -17,7 +17,7 @@ std::string checkOneStageEach(const Request &request) {
          std::to_string(request.stageCount());
 }
 
-std::vector<Pipeline> placeLinear(const Request &request) {
+Plan placeLinear(const Request &request) {
   return placeOne(request, [](int32_t stage) { return stage; });
 }
 

@@ -31,17 +31,18 @@ std::string checkOneStageEach(const Request &request);
 /// One pipeline with all micro-batches of the request, its stage s on worker
 /// `workerOf(s)`.
 template <typename WorkerOf>
-std::vector<Pipeline> placeOne(const Request &request, WorkerOf workerOf) {
-  Pipeline pipeline;
+Plan placeOne(const Request &request, WorkerOf workerOf) {
+  Plan plan;
+  Pipeline &pipeline = plan.pipelines.emplace_back();
   for (int32_t s = 0; s < request.stageCount(); ++s)
     pipeline.workers.push_back(workerOf(s));
   for (int32_t m = 0; m < request.microBatches; ++m)
     pipeline.microBatches.push_back(m);
-  return {pipeline};
+  return plan;
 }
 
 /// One pipeline down the workers, stage s on worker s, with all micro-batches.
-std::vector<Pipeline> placeLinear(const Request &request);
+Plan placeLinear(const Request &request);
 
 /// One pipeline in each direction, without micro-batches: down has stage s on
 /// worker s, up on worker D-1-s, both shifted down the ring by `shift`.

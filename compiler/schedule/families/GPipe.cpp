@@ -24,8 +24,7 @@ namespace chimera::schedule {
 namespace {
 
 Made makeGPipe(const Request &request) {
-  Plan plan;
-  plan.pipelines = placeLinear(request);
+  Plan plan = placeLinear(request);
   plan.order.workers.resize(request.workers);
   for (int32_t w = 0; w < request.workers; ++w)
     for (Kind kind : {Kind::Forward, Kind::Backward})
@@ -48,6 +47,7 @@ const Scheme kGPipe = {"gpipe",
                        "any D >= 1, S = D, any N >= 1",
                        {},
                        checkOneStageEach,
+                       placeLinear,
                        makeGPipe,
                        kBubbles,
                        kPeaks};

@@ -34,13 +34,14 @@ std::string checkGems(const Request &request) {
 }
 
 /// Even micro-batches go down, odd ones up.
-std::vector<Pipeline> placeGems(const Request &request) {
-  std::vector<Pipeline> pipelines = placeBothWays(request.workers);
+Plan placeGems(const Request &request) {
+  Plan plan;
+  plan.pipelines = placeBothWays(request.workers);
   for (int32_t m = 0; m < request.microBatches; ++m)
-    pipelines[m % 2].microBatches.push_back(m);
+    plan.pipelines[m % 2].microBatches.push_back(m);
   if (request.microBatches == 1)
-    pipelines.pop_back();
-  return pipelines;
+    plan.pipelines.pop_back();
+  return plan;
 }
 
 /// Every worker runs forward and backward of one micro-batch before the next,
@@ -48,8 +49,7 @@ std::vector<Pipeline> placeGems(const Request &request) {
 /// the times of a forward and a backward, D(f+b) + (N-1)(D max(f,b) +
 /// min(f,b)) in all.
 Made makeGems(const Request &request) {
-  Plan plan;
-  plan.pipelines = placeGems(request);
+  Plan plan = placeGems(request);
   plan.order.workers.resize(request.workers);
   for (int32_t m = 0; m < request.microBatches; ++m)
     for (int32_t s = 0; s < request.stageCount(); ++s)
@@ -80,6 +80,7 @@ const Scheme kGems = {
     "any D >= 2, S = D, any N >= 1",
     {},
     checkGems,
+    placeGems,
     makeGems,
     kBubbles,
     kPeaks};

@@ -86,11 +86,14 @@ int32_t warmUpOf(const Request &request, int32_t worker) {
   return std::min(warmUp, request.microBatches * chunks);
 }
 
+Plan placeInterleaved(const Request &request) {
+  return placeOne(request,
+                  [&](int32_t stage) { return stage % request.workers; });
+}
+
 Made makeInterleaved(const Request &request) {
-  Plan plan;
+  Plan plan = placeInterleaved(request);
   int32_t workers = request.workers;
-  plan.pipelines =
-      placeOne(request, [&](int32_t stage) { return stage % workers; });
   plan.order.workers.resize(workers);
   int32_t count = request.stageCount() / workers * request.microBatches;
   for (int32_t w = 0; w < workers; ++w) {
@@ -141,6 +144,7 @@ const Scheme kInterleaved1F1B = {
     "any D >= 1, S = vD, N in max(1, floor(N/D)) equal groups",
     {},
     checkInterleaved,
+    placeInterleaved,
     makeInterleaved,
     kBubbles,
     kPeaks};

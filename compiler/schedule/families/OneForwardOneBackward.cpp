@@ -27,8 +27,7 @@ namespace {
 
 /// Worker w warms up with min(N, D-1-w) forwards, alternates, and drains.
 Made make1F1B(const Request &request) {
-  Plan plan;
-  plan.pipelines = placeLinear(request);
+  Plan plan = placeLinear(request);
   plan.order.workers.resize(request.workers);
   int32_t count = request.microBatches;
   for (int32_t w = 0; w < request.workers; ++w) {
@@ -58,6 +57,7 @@ const Scheme kOneForwardOneBackward = {
     "any D >= 1, S = D, any N >= 1",
     {},
     checkOneStageEach,
+    placeLinear,
     make1F1B,
     kBubbles,
     kPeaks};

@@ -37,11 +37,15 @@ std::string checkPipeDream(const Request &request) {
   return checkOneStageEach(request);
 }
 
-/// Worker w runs D-1-w forwards, then a forward and a backward in turn.
-Plan planOf(const Request &request, Updates updates) {
-  Plan plan;
-  plan.pipelines = placeLinear(request);
+template <Updates updates> Plan placeWithoutFlush(const Request &request) {
+  Plan plan = placeLinear(request);
   plan.updates = updates;
+  return plan;
+}
+
+/// Worker w runs D-1-w forwards, then a forward and a backward in turn.
+template <Updates updates> Made makeWithoutFlush(const Request &request) {
+  Plan plan = placeWithoutFlush<updates>(request);
   int32_t each = request.microBatches, all = 2 * each;
   plan.order.workers.resize(request.workers);
   for (int32_t w = 0; w < request.workers; ++w) {
@@ -58,10 +62,6 @@ Plan planOf(const Request &request, Updates updates) {
   return plan;
 }
 
-Made makePipeDream(const Request &request) {
-  return planOf(request, Updates::EachMicroBatch);
-}
-
 std::string notePipeDream(const Problem &problem) {
   if (problem.workers == 1)
     return {};
@@ -69,10 +69,6 @@ std::string notePipeDream(const Problem &problem) {
          "from: the first stage's are " +
          std::to_string(problem.workers - 1) +
          (problem.workers == 2 ? " update" : " updates") + " older";
-}
-
-Made make2BW(const Request &request) {
-  return planOf(request, Updates::EachStep);
 }
 
 std::string note2BW(const Problem &) {
@@ -96,7 +92,8 @@ const Scheme kPipeDream = {
     "any D >= 1, S = D, any N >= D",
     {},
     checkPipeDream,
-    makePipeDream,
+    placeWithoutFlush<Updates::EachMicroBatch>,
+    makeWithoutFlush<Updates::EachMicroBatch>,
     kBubbles,
     kPeaks,
     notePipeDream};
@@ -108,7 +105,8 @@ const Scheme kPipeDream2BW = {
     "any D >= 1, S = D, any N >= D",
     {},
     checkPipeDream,
-    make2BW,
+    placeWithoutFlush<Updates::EachStep>,
+    makeWithoutFlush<Updates::EachStep>,
     kBubbles,
     kPeaks,
     note2BW};

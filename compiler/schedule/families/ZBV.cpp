@@ -69,16 +69,21 @@ private:
   std::vector<Action> &actions;
 };
 
+Plan placeZBV(const Request &request) {
+  int32_t stages = request.stageCount();
+  Plan plan =
+      placeOne(request, [&](int32_t s) { return std::min(s, stages - 1 - s); });
+  plan.splits = true;
+  return plan;
+}
+
 /// A worker runs forwards of its first chunk until the first micro-batch is
 /// back on its second one, then one forward of each for a backward of each, and
 /// in the end what is left; fewer micro-batches than fill the V run as the
 /// first of those that do.
 Made makeZBV(const Request &request) {
-  Plan plan;
+  Plan plan = placeZBV(request);
   int32_t workers = request.workers, stages = 2 * workers;
-  plan.pipelines =
-      placeOne(request, [&](int32_t s) { return std::min(s, stages - 1 - s); });
-  plan.splits = true;
   plan.order.workers.resize(workers);
   int32_t all = std::max(request.microBatches, stages - 1);
   for (int32_t w = 0; w < workers; ++w) {
@@ -141,6 +146,7 @@ const Scheme kZBV = {
     "any D >= 1, S = 2D, any N >= 1",
     {},
     checkZBV,
+    placeZBV,
     makeZBV,
     kBubbles,
     kPeaks};

@@ -1,0 +1,182 @@
+//===- PlanDescription.cpp - From descriptions to questions, and back -----===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/PlanDescription.h"
+
+#include "compiler/PassPipelines.h"
+#include "passes/PlanInputs.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+/// The op of that name, or the only one. `example` shows how one is written.
+template <typename Op>
+static FailureOr<Op> findOp(ModuleOp module, StringRef what, StringRef name,
+                            bool isRequired, StringRef example) {
+  SmallVector<Op> all(module.getOps<Op>());
+  for (Op op : all)
+    if (op.getSymName() == name)
+      return op;
+  if (name.empty() && all.size() == 1)
+    return all.front();
+  if (name.empty() && all.empty() && !isRequired)
+    return Op();
+  if (all.empty())
+    return module.emitError("expected a chimera.")
+           << what << ", found none. One is described by, for example,\n"
+           << example;
+  InFlightDiagnostic error = module.emitError("expected the name of one of ")
+                             << all.size() << " ops chimera." << what << " (--"
+                             << what << ")";
+  if (!name.empty())
+    error << ", got @" << name;
+  for (Op op : all)
+    error.attachNote(op.getLoc()) << "here is @" << op.getSymName();
+  return error;
+}
+
+FailureOr<PlanSubject> subjectOf(ModuleOp module, StringRef model,
+                                 StringRef machine, StringRef training) {
+  auto models = findOp<ModelOp>(
+      module, "model", model, true,
+      "chimera.model @gpt2 gpt2 layers(24) heads(16) width(1024) "
+      "context(1024) vocabulary(50257)");
+  if (failed(models))
+    return failure();
+  auto machines = findOp<MachineOp>(
+      module, "machine", machine, true,
+      "chimera.machine @cluster devices(32) memory(40 GiB) "
+      "speed(\"50 TFLOP/s\") reserved(4 GiB) memory_bandwidth(\"1.2 TB/s\") "
+      "link <latency = 10 us, bandwidth = \"10 GB/s\">");
+  if (failed(machines))
+    return failure();
+  auto trainings = findOp<TrainingOp>(module, "training", training, false, "");
+  if (failed(trainings))
+    return failure();
+  PlanSubject subject;
+  subject.model = *models;
+  subject.machine = *machines;
+  subject.training = *trainings;
+  return subject;
+}
+
+/// A pipeline that names the subject's ops, of one stage and micro-batch.
+static PipelineOp makePipeline(OpBuilder &builder, PlanSubject subject) {
+  OperationState state(subject.model.getLoc(), PipelineOp::getOperationName());
+  PipelineOp::Properties &properties =
+      state.getOrAddProperties<PipelineOp::Properties>();
+  PipelineOp::populateDefaultProperties(state.name, properties);
+  MLIRContext *context = builder.getContext();
+  properties.sym_name = builder.getStringAttr("plan");
+  properties.model = FlatSymbolRefAttr::get(subject.model.getSymNameAttr());
+  properties.machine = FlatSymbolRefAttr::get(subject.machine.getSymNameAttr());
+  if (TrainingOp training = subject.training)
+    properties.training = FlatSymbolRefAttr::get(training.getSymNameAttr());
+  properties.weight_type = DataTypeAttr::get(context, subject.weights);
+  if (subject.activations)
+    properties.activation_type =
+        DataTypeAttr::get(context, *subject.activations);
+  properties.stages = builder.getI64IntegerAttr(1);
+  properties.micro_batches = builder.getI64IntegerAttr(1);
+  state.addRegion();
+  return cast<PipelineOp>(builder.create(state));
+}
+
+/// The subject's ops without any pipeline, and a builder behind them.
+static std::pair<OwningOpRef<ModuleOp>, OpBuilder>
+moduleOf(PlanSubject subject) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(subject.model.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  builder.clone(*subject.machine);
+  builder.clone(*subject.model);
+  if (subject.training)
+    builder.clone(*subject.training);
+  return {std::move(module), builder};
+}
+
+FailureOr<plan::Model> planModelOf(PlanSubject subject) {
+  auto [module, builder] = moduleOf(subject);
+  FailureOr<std::optional<plan::Model>> model =
+      planModelOf(makePipeline(builder, subject));
+  if (failed(model))
+    return failure();
+  return std::move(**model);
+}
+
+OwningOpRef<ModuleOp> describePlan(PlanSubject subject,
+                                   const plan::Proposal &proposal,
+                                   int64_t bucketBytes) {
+  auto [module, builder] = moduleOf(subject);
+  PipelineOp pipeline = makePipeline(builder, subject);
+  const plan::Choice &choice = proposal.choice;
+  pipeline.setStages(choice.stages);
+  pipeline.setMicroBatches(choice.microBatches);
+  pipeline.setSchedule(StringRef(choice.scheme->name));
+  NamedAttrList options;
+  for (auto [index, option] : llvm::enumerate(choice.options.table())) {
+    if (!choice.options.isSet(index))
+      continue;
+    if (option.words.empty())
+      options.set(StringRef(option.name),
+                  builder.getI64IntegerAttr(choice.options[index]));
+    else
+      options.set(StringRef(option.name),
+                  builder.getStringAttr(choice.options.print(index)));
+  }
+  if (!options.empty())
+    pipeline.setScheduleOptionsAttr(
+        options.getDictionary(builder.getContext()));
+  if (choice.stages != choice.workers)
+    pipeline.setWorkers(choice.workers);
+  pipeline.setMicroBatchSize(choice.microBatchSize);
+  pipeline.setDataParallel(choice.width);
+  pipeline.setSplitBackward(choice.split);
+  SmallVector<int32_t> recomputed;
+  for (auto [stage, how] : llvm::enumerate(proposal.recompute))
+    if (how != schedule::Recompute::None)
+      recomputed.push_back(static_cast<int32_t>(stage));
+  if (!recomputed.empty())
+    pipeline.setRecompute(recomputed);
+  switch (proposal.policy) {
+  case schedule::AllReducePolicy::Lazy:
+    break;
+  case schedule::AllReducePolicy::Eager:
+    pipeline.setAllReduce(AllReducePolicy::Eager);
+    break;
+  case schedule::AllReducePolicy::EagerOpt:
+    pipeline.setAllReduce(AllReducePolicy::EagerOpt);
+    break;
+  }
+  if (bucketBytes > 0)
+    pipeline.setBucketBytes(bucketBytes);
+  return std::move(module);
+}
+
+std::string compileFault(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  std::string fault;
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (fault.empty() &&
+            diagnostic.getSeverity() == DiagnosticSeverity::Error)
+          fault = diagnostic.str();
+        return success();
+      });
+  PassManager manager(module.getContext());
+  manager.enableVerifier(false);
+  buildPipeline(manager, Phase::Described, Phase::Allocated,
+                /*checked=*/false);
+  if (succeeded(manager.run(*copy)))
+    return {};
+  return fault.empty() ? "its passes failed" : fault;
+}
+
+} // namespace chimera

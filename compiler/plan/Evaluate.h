@@ -1,0 +1,110 @@
+//===- Evaluate.h - What a plan takes ---------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_PLAN_EVALUATE_H
+#define CHIMERA_COMPILER_PLAN_EVALUATE_H
+
+#include "compiler/plan/Cut.h"
+#include "compiler/plan/Space.h"
+#include "compiler/schedule/StepTime.h"
+
+#include <functional>
+#include <map>
+#include <variant>
+
+namespace chimera::plan {
+
+/// A choice, and what was decided for it.
+struct Proposal {
+  Choice choice;
+  /// Empty (nothing is recomputed), or a word for each stage.
+  std::vector<schedule::Recompute> recompute;
+  schedule::AllReducePolicy policy;
+  double step;       ///< ns, the mean of many (StepTime.h)
+  int64_t peakBytes; ///< of the worker that holds most (Memory.h)
+  int32_t peakWorker;
+};
+
+/// The worker that holds most, where nothing that may be recomputed makes the
+/// plan fit.
+struct TooLarge {
+  int64_t peakBytes;
+  int32_t worker;
+};
+/// No step of the choice is shorter, and that was hopeless.
+struct Hopeless {
+  double bound; ///< ns
+};
+/// The choice's scheme has no plan.
+struct Impossible {
+  std::string reason;
+};
+using Outcome = std::variant<Proposal, TooLarge, Hopeless, Impossible>;
+
+/// Says that a plan is of no interest whose steps take no less than `bound`, in
+/// nanoseconds, and whose largest worker holds `peakBytes`.
+using IsHopeless = std::function<bool(double bound, int64_t peakBytes)>;
+
+/// The problem of a proposal, and its order with recomputes.
+struct Solution {
+  std::vector<CutStage> stages;
+  schedule::Problem problem;
+  schedule::Schedule order;
+};
+
+/// Evaluates choices of one question, which must outlive it. Its functions may
+/// run on several threads at a time.
+class Evaluator {
+public:
+  Evaluator(const Question &question, const Space &space);
+
+  /// The policy is the first of kPolicies that no other beats. Where the memory
+  /// is too small and stages may be recomputed, they are chosen one by one:
+  /// each worker that holds too much gives up its largest stash, the model is
+  /// cut again so that all stages take alike, and so on.
+  Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless) const;
+
+  /// A time to expect of the choice's steps, ns, with the bubbles of one
+  /// pipeline: what is promising is evaluated first.
+  double guess(const Choice &choice) const;
+
+  /// Requires that `evaluate` made `proposal`.
+  Solution solve(const Proposal &proposal) const;
+
+private:
+  /// The stages of the choice, and what it asks its scheme for.
+  struct Asked {
+    std::vector<CutStage> stages;
+    schedule::Request request;
+  };
+  Asked askFor(const Choice &choice,
+               const std::vector<schedule::Recompute> &recompute) const;
+  std::variant<Solution, Impossible>
+  solve(const Choice &choice,
+        const std::vector<schedule::Recompute> &recompute) const;
+
+  const Question &question;
+  std::map<int32_t, LayerTable> tables; ///< by B
+};
+
+/// What no step of the choice is shorter than, ns: all workers always busy.
+double workBound(const LayerTable &table, const Choice &choice);
+
+/// What no step of `problem` is shorter than, whatever its order: the busiest
+/// worker's actions and updates; with a flush also, of each pipeline, one
+/// micro-batch's way to and from a stage and all the pipeline's work there,
+/// since the pipeline's first stage begins no step before it has ended the
+/// last. Recomputes are not counted: an order may leave them out.
+int64_t stepBound(const schedule::Problem &problem);
+
+/// The least that the worker holds that holds most, whatever the order: weights
+/// and optimizer state, with a flush also the sums of all gradients at its end.
+TooLarge heldBound(const schedule::Problem &problem);
+
+} // namespace chimera::plan
+
+#endif // CHIMERA_COMPILER_PLAN_EVALUATE_H

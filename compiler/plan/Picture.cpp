@@ -1,0 +1,196 @@
+//===- Picture.cpp - Time against memory ----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/AnswerFormats.h"
+#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Markup.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chimera::plan {
+
+using schedule::escape;
+using schedule::number;
+
+namespace {
+
+// Lengths in pixels.
+constexpr double kWidth = 640, kHeight = 400; ///< of the plot
+constexpr double kLeft = 84, kTop = 62, kRight = 190, kBottom = 54;
+constexpr double kLine = 17; ///< of the legend
+
+/// Colours that differ without hue too.
+constexpr const char *kColours[] = {"#2b6cb0", "#c05621", "#2f855a", "#6b46c1",
+                                    "#b7791f", "#111111", "#d53f8c", "#718096"};
+
+const schedule::TimeScale &nanoseconds() {
+  static const schedule::TimeScale kScale{schedule::findTimeUnit("ns"), 1};
+  return kScale;
+}
+
+/// A step between marks: 1, 2 or 5 times a power of `base`, so that some five
+/// of them make `range`.
+double stepFor(double range, double unit) {
+  double rough = std::max(range / 5 / unit, 1e-9);
+  double power = std::pow(10, std::floor(std::log10(rough)));
+  for (double factor : {1.0, 2.0, 5.0})
+    if (factor * power >= rough)
+      return factor * power * unit;
+  return 10 * power * unit;
+}
+
+class Picture {
+public:
+  Picture(const Question &question, const Answer &answer)
+      : question(question), answer(answer) {
+    least = most = answer.ranked.front().step;
+    bytes = static_cast<double>(question.machine.memory);
+    for (const Proposal &proposal : answer.simulated)
+      least = std::min(least, proposal.step);
+    // Far slower plans would press the others together.
+    for (const Proposal &proposal : answer.simulated)
+      if (proposal.step <= 2.5 * least)
+        most = std::max(most, proposal.step);
+    if (most == least)
+      most = least * 1.1;
+  }
+
+  std::string draw() const {
+    double width = kLeft + kWidth + kRight, height = kTop + kHeight + kBottom;
+    std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
+                      number(width) + "\" height=\"" + number(height) +
+                      "\" font-family=\"sans-serif\" "
+                      "font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" "
+                      "fill=\"white\"/>\n";
+    svg += text(kLeft, 24, "start", title(), 14);
+    svg += text(kLeft, 42, "start",
+                "each dot a plan; the line has those that no other beats in "
+                "time and memory");
+    return svg + axes() + dots() + front() + legend() + "</svg>\n";
+  }
+
+private:
+  double x(double step) const {
+    return kLeft + kWidth * (step - least) / (most - least);
+  }
+  double y(double held) const { return kTop + kHeight * (1 - held / bytes); }
+
+  static std::string text(double x, double y, const char *anchor,
+                          const std::string &content, int size = 11) {
+    return "<text x=\"" + number(x) + "\" y=\"" + number(y) +
+           "\" text-anchor=\"" + anchor + "\" font-size=\"" +
+           std::to_string(size) + "\">" + escape(content) + "</text>\n";
+  }
+  static std::string line(double x1, double y1, double x2, double y2,
+                          const char *colour) {
+    return "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" +
+           number(x2) + "\" y2=\"" + number(y2) + "\" stroke=\"" + colour +
+           "\"/>\n";
+  }
+
+  std::string title() const {
+    return std::to_string(question.batch) + " samples a step on " +
+           std::to_string(question.machine.devices) + " devices of " +
+           schedule::shortBytes(question.machine.memory);
+  }
+
+  std::string axes() const {
+    std::string svg;
+    double step = stepFor(most - least, 1);
+    for (double at = std::ceil(least / step) * step; at <= most; at += step)
+      svg += line(x(at), kTop, x(at), kTop + kHeight, "#e2e8f0") +
+             text(x(at), kTop + kHeight + 16, "middle",
+                  schedule::roundedTime(at, nanoseconds()));
+    double each = stepFor(bytes, 1 << 20);
+    for (double at = 0; at <= bytes; at += each)
+      svg += line(kLeft, y(at), kLeft + kWidth, y(at), "#e2e8f0") +
+             text(kLeft - 6, y(at) + 4, "end",
+                  schedule::shortBytes(static_cast<int64_t>(at)));
+    svg += line(kLeft, y(bytes), kLeft + kWidth, y(bytes), "#c53030");
+    svg += text(kLeft + kWidth, y(bytes) - 5, "end", "memory of a device");
+    svg += text(kLeft + kWidth / 2, kTop + kHeight + 38, "middle",
+                "time of a step");
+    return svg;
+  }
+
+  const char *colourOf(const schedule::Scheme *scheme) const {
+    auto place = std::ranges::find(
+        answer.ofSchemes, scheme,
+        [](const Proposal &proposal) { return proposal.choice.scheme; });
+    return kColours[static_cast<size_t>(place - answer.ofSchemes.begin()) %
+                    std::size(kColours)];
+  }
+
+  std::string dots() const {
+    std::string svg;
+    for (const Proposal &proposal : answer.simulated)
+      if (proposal.step <= most)
+        svg += "<circle cx=\"" + number(x(proposal.step)) + "\" cy=\"" +
+               number(y(static_cast<double>(proposal.peakBytes))) +
+               "\" r=\"3\" fill-opacity=\"0.55\" fill=\"" +
+               colourOf(proposal.choice.scheme) + "\"><title>" +
+               escape(nameOf(proposal.choice) + ": " +
+                      schedule::roundedTime(proposal.step, nanoseconds()) +
+                      ", " + schedule::shortBytes(proposal.peakBytes)) +
+               "</title></circle>\n";
+    return svg;
+  }
+
+  /// The plans that no other beats in both, as steps.
+  std::string front() const {
+    std::vector<std::pair<double, int64_t>> all;
+    for (const Proposal &proposal : answer.simulated)
+      if (proposal.step <= most)
+        all.emplace_back(proposal.step, proposal.peakBytes);
+    std::ranges::sort(all);
+    std::string points;
+    int64_t smallest = INT64_MAX;
+    for (auto [step, held] : all) {
+      if (held >= smallest)
+        continue;
+      auto add = [&](int64_t at) {
+        points +=
+            number(x(step)) + "," + number(y(static_cast<double>(at))) + " ";
+      };
+      if (smallest != INT64_MAX)
+        add(smallest);
+      add(held);
+      smallest = held;
+    }
+    return "<polyline fill=\"none\" stroke=\"#1a202c\" points=\"" + points +
+           "\"/>\n";
+  }
+
+  std::string legend() const {
+    std::string svg;
+    double at = kTop + 6;
+    for (const Proposal &best : answer.ofSchemes) {
+      svg += "<circle cx=\"" + number(kLeft + kWidth + 18) + "\" cy=\"" +
+             number(at) + "\" r=\"4\" fill=\"" + colourOf(best.choice.scheme) +
+             "\"/>\n" +
+             text(kLeft + kWidth + 28, at + 4, "start",
+                  best.choice.scheme->name + std::string(" ") +
+                      schedule::roundedTime(best.step, nanoseconds()));
+      at += kLine;
+    }
+    return svg;
+  }
+
+  const Question &question;
+  const Answer &answer;
+  double least, most; ///< steps, ns
+  double bytes;
+};
+
+} // namespace
+
+std::string pictureOf(const Question &question, const Answer &answer) {
+  return Picture(question, answer).draw();
+}
+
+} // namespace chimera::plan

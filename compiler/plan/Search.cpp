@@ -1,0 +1,175 @@
+//===- Search.cpp - The best plans of a space -----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/Search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+namespace chimera::plan {
+
+namespace {
+
+/// What is known so far of one search, shared by its threads.
+class Findings {
+public:
+  Findings(const Space &space, const SearchSettings &settings)
+      : space(space), settings(settings), outcomes(space.choices.size()) {}
+
+  /// True where enough plans are faster, one of them of the same scheme, and,
+  /// if small ones are kept, one of the faster takes no more memory.
+  bool isHopeless(const schedule::Scheme *scheme, double bound,
+                  int64_t peakBytes) {
+    std::lock_guard lock(mutex);
+    auto best = bestOf.find(scheme);
+    return steps.size() == settings.most && bound > steps.back() &&
+           best != bestOf.end() && bound > best->second &&
+           (!settings.keepSmall ||
+            std::ranges::any_of(front, [&](const auto &known) {
+              return known.first < bound && known.second <= peakBytes;
+            }));
+  }
+
+  void add(size_t index, Outcome outcome) {
+    std::lock_guard lock(mutex);
+    if (const auto *proposal = std::get_if<Proposal>(&outcome))
+      addStep(*proposal);
+    outcomes[index] = std::move(outcome);
+    if (settings.progress && (++done % 64 == 0 || done == outcomes.size()))
+      settings.progress(done, steps.empty() ? 0 : steps.front());
+  }
+
+  std::vector<Outcome> take() { return std::move(outcomes); }
+
+private:
+  void addStep(const Proposal &proposal) {
+    double step = proposal.step;
+    auto [best, isNew] = bestOf.emplace(proposal.choice.scheme, step);
+    best->second = std::min(best->second, step);
+    // Equal ones are counted once, so that what is left out of the ranking as
+    // alike never keeps another out.
+    auto place = std::ranges::lower_bound(steps, step);
+    if (place == steps.end() || *place != step)
+      steps.insert(place, step);
+    if (steps.size() > settings.most)
+      steps.pop_back();
+    if (settings.keepSmall)
+      front.emplace_back(step, proposal.peakBytes);
+  }
+
+  const Space &space;
+  const SearchSettings &settings;
+  std::mutex mutex;
+  std::vector<Outcome> outcomes;
+  std::vector<double> steps; ///< the fastest, ascending
+  std::map<const schedule::Scheme *, double> bestOf;
+  std::vector<std::pair<double, int64_t>> front; ///< step and peak bytes
+  size_t done = 0;
+};
+
+/// The choices, those first that are likely to be fast: then bounds rule out
+/// most of the others.
+std::vector<size_t> promisingFirst(const Space &space,
+                                   const Evaluator &evaluator) {
+  std::vector<double> guess;
+  for (const Choice &choice : space.choices)
+    guess.push_back(evaluator.guess(choice));
+  std::vector<size_t> order(space.choices.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return guess[i]; });
+  return order;
+}
+
+bool isFaster(const Proposal &a, const Proposal &b) {
+  return std::pair(a.step, a.peakBytes) < std::pair(b.step, b.peakBytes);
+}
+
+bool areAlike(const Proposal &a, const Proposal &b) {
+  return a.choice.scheme == b.choice.scheme &&
+         a.choice.workers == b.choice.workers &&
+         a.choice.stages == b.choice.stages &&
+         a.choice.microBatchSize == b.choice.microBatchSize &&
+         a.step == b.step && a.peakBytes == b.peakBytes;
+}
+
+void count(Tally &tally, const Choice &choice, const Outcome &outcome) {
+  ++tally.choices;
+  if (std::holds_alternative<Proposal>(outcome)) {
+    ++tally.simulated;
+  } else if (std::holds_alternative<Hopeless>(outcome)) {
+    ++tally.hopeless;
+  } else if (const auto *large = std::get_if<TooLarge>(&outcome)) {
+    ++tally.tooLarge;
+    if (!tally.smallest || large->peakBytes < tally.smallest->peakBytes) {
+      tally.smallest = *large;
+      tally.smallestName = nameOf(choice);
+    }
+  } else {
+    ++tally.impossible;
+    if (tally.reason.empty())
+      tally.reason =
+          nameOf(choice) + ": " + std::get<Impossible>(outcome).reason;
+  }
+}
+
+Answer answerOf(const Space &space, std::vector<Outcome> outcomes,
+                size_t most) {
+  Answer answer;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const Choice &choice = space.choices[i];
+    if (answer.tallies.empty() || answer.tallies.back().scheme != choice.scheme)
+      answer.tallies.emplace_back().scheme = choice.scheme;
+    count(answer.tallies.back(), choice, outcomes[i]);
+    if (auto *proposal = std::get_if<Proposal>(&outcomes[i]))
+      answer.simulated.push_back(std::move(*proposal));
+  }
+  std::vector<Proposal> sorted = answer.simulated;
+  std::ranges::stable_sort(sorted, isFaster);
+  for (const Proposal &proposal : sorted) {
+    auto isLike = [&](const Proposal &other) {
+      return areAlike(proposal, other);
+    };
+    if (answer.ranked.size() < most &&
+        std::ranges::none_of(answer.ranked, isLike))
+      answer.ranked.push_back(proposal);
+    auto isOfScheme = [&](const Proposal &other) {
+      return other.choice.scheme == proposal.choice.scheme;
+    };
+    if (std::ranges::none_of(answer.ofSchemes, isOfScheme))
+      answer.ofSchemes.push_back(proposal);
+  }
+  return answer;
+}
+
+} // namespace
+
+Answer search(const Space &space, const Evaluator &evaluator,
+              const SearchSettings &settings) {
+  Findings findings(space, settings);
+  std::vector<size_t> order = promisingFirst(space, evaluator);
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i = next++; i < order.size(); i = next++) {
+      const Choice &choice = space.choices[order[i]];
+      findings.add(order[i], evaluator.evaluate(choice, [&](double bound,
+                                                            int64_t peakBytes) {
+        return findings.isHopeless(choice.scheme, bound, peakBytes);
+      }));
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (uint32_t t = 1; t < settings.threads; ++t)
+    threads.emplace_back(work);
+  work();
+  threads.clear();
+  return answerOf(space, findings.take(), settings.most);
+}
+
+} // namespace chimera::plan

@@ -1,0 +1,357 @@
+//===- chimera-plan.cpp - Find the best plan for a model on a machine -----===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/PlanDescription.h"
+#include "compiler/Source.h"
+#include "compiler/plan/AnswerFormats.h"
+#include "passes/PlanInputs.h"
+#include "passes/Reporting.h"
+#include "tools/Start.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <thread>
+
+using namespace mlir;
+using namespace chimera;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("chimera-plan options");
+static cl::opt<std::string>
+    input(cl::Positional, cl::desc("<module with a model and a machine>"),
+          cl::init("-"), cl::cat(category));
+static cl::opt<int64_t> batch("batch",
+                              cl::desc("Samples of a step, over all copies"),
+                              cl::value_desc("samples"), cl::Required,
+                              cl::cat(category));
+static cl::opt<std::string> output(
+    "o",
+    cl::desc("File for the described pipeline of a plan, which chimera-compile "
+             "takes, - for standard output: then the table goes to standard "
+             "error"),
+    cl::value_desc("file"), cl::cat(category));
+static cl::opt<uint32_t> pick("pick",
+                              cl::desc("Which plan of the table -o writes"),
+                              cl::value_desc("number"), cl::init(1),
+                              cl::cat(category));
+static cl::opt<uint32_t> top("top", cl::desc("How many plans the table has"),
+                             cl::value_desc("number"), cl::init(10),
+                             cl::cat(category));
+static cl::list<uint32_t>
+    compared("explain",
+             cl::desc("Two plans of the table: where the time of one goes that "
+                      "the other saves"),
+             cl::value_desc("i,j"), cl::CommaSeparated, cl::cat(category));
+static cl::opt<std::string> json("json", cl::desc("File for the table as JSON"),
+                                 cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string>
+    svg("svg", cl::desc("File for a picture: time of a step against memory"),
+        cl::value_desc("file"), cl::cat(category));
+static cl::opt<uint32_t>
+    devices("devices",
+            cl::desc("Devices to use, the machine's unless "
+                     "given"),
+            cl::cat(category));
+static cl::opt<std::string> modelName("model",
+                                      cl::desc("The model, of several"),
+                                      cl::value_desc("name"),
+                                      cl::cat(category));
+static cl::opt<std::string> machineName("machine",
+                                        cl::desc("The machine, of several"),
+                                        cl::value_desc("name"),
+                                        cl::cat(category));
+static cl::opt<std::string> trainingName("training",
+                                         cl::desc("The training, of several"),
+                                         cl::value_desc("name"),
+                                         cl::cat(category));
+static cl::list<std::string> schedules("schedule",
+                                       cl::desc("Only these schedules"),
+                                       cl::value_desc("names"),
+                                       cl::CommaSeparated, cl::cat(category));
+static cl::opt<bool> withoutFlush(
+    "without-flush",
+    cl::desc("Also schedules without a flush, whose weights are older than "
+             "their gradients"),
+    cl::cat(category));
+static cl::list<int32_t> workers("workers",
+                                 cl::desc("Only so many workers (D)"),
+                                 cl::value_desc("numbers"), cl::CommaSeparated,
+                                 cl::cat(category));
+static cl::list<int32_t> stages("stages-per-worker",
+                                cl::desc("Only so many stages a worker"),
+                                cl::value_desc("numbers"), cl::CommaSeparated,
+                                cl::cat(category));
+static cl::list<int32_t> microBatchSizes(
+    "micro-batch-size", cl::desc("Only micro-batches of so many samples (B)"),
+    cl::value_desc("numbers"), cl::CommaSeparated, cl::cat(category));
+enum class Split { Any, Yes, No };
+static cl::opt<Split>
+    split("split-backward", cl::desc("Whether backwards are split"),
+          cl::values(clEnumValN(Split::Any, "any", "both are tried"),
+                     clEnumValN(Split::Yes, "yes", "all are"),
+                     clEnumValN(Split::No, "no",
+                                "only where a schedule splits them "
+                                "anyway")),
+          cl::init(Split::Any), cl::cat(category));
+static cl::opt<plan::Recomputation> recompute(
+    "recompute", cl::desc("Which stages are recomputed"),
+    cl::values(clEnumValN(plan::Recomputation::Least, "least",
+                          "as few as make the plan fit into the memory"),
+               clEnumValN(plan::Recomputation::None, "none", "none"),
+               clEnumValN(plan::Recomputation::All, "all", "all")),
+    cl::init(plan::Recomputation::Least), cl::cat(category));
+static cl::list<schedule::AllReducePolicy> policies(
+    "all-reduce", cl::desc("Only these times to sum gradients at"),
+    cl::values(clEnumValN(schedule::AllReducePolicy::Lazy, "lazy",
+                          "behind all actions"),
+               clEnumValN(schedule::AllReducePolicy::EagerOpt, "eager_opt",
+                          "behind those of the stage where the worker is idle "
+                          "then"),
+               clEnumValN(schedule::AllReducePolicy::Eager, "eager",
+                          "behind those of the stage")),
+    cl::CommaSeparated, cl::cat(category));
+static cl::opt<int64_t> bucketBytes(
+    "bucket-bytes",
+    cl::desc("Sum gradients in buckets of at most so many bytes; whole unless "
+             "given, which takes no longer by the model"),
+    cl::value_desc("bytes"), cl::init(0), cl::cat(category));
+static cl::opt<DataType>
+    weightType("weight-type", cl::desc("Type of weights"),
+               cl::values(clEnumValN(DataType::F32, "f32", "float32"),
+                          clEnumValN(DataType::F64, "f64", "float64")),
+               cl::init(DataType::F32), cl::cat(category));
+static cl::opt<bool> bfloat16("bf16",
+                              cl::desc("Compute in bfloat16 "
+                                       "(activation_type(bf16))"),
+                              cl::cat(category));
+static cl::opt<uint32_t> threads("threads",
+                                 cl::desc("Threads to search with, one for "
+                                          "each core unless given"),
+                                 cl::init(0), cl::cat(category));
+
+static int fail(const llvm::Twine &error) {
+  llvm::errs() << "chimera-plan: " << error << "\n";
+  return 1;
+}
+
+/// What the options pin, for a machine with so many devices. Prints an error
+/// and returns none where they say nothing that there is.
+static std::optional<plan::Pins> readPins() {
+  plan::Pins pins;
+  for (const std::string &name : schedules) {
+    pins.schemes.push_back(schedule::findScheme(name));
+    if (!pins.schemes.back()) {
+      fail("expected --schedule to be one of " + schedule::schemeNames() +
+           ", got " + name);
+      return std::nullopt;
+    }
+  }
+  pins.withoutFlush = withoutFlush;
+  pins.workers.assign(workers.begin(), workers.end());
+  pins.stagesPerWorker.assign(stages.begin(), stages.end());
+  pins.microBatchSizes.assign(microBatchSizes.begin(), microBatchSizes.end());
+  if (split != Split::Any)
+    pins.splits = {split == Split::Yes};
+  pins.policies.assign(policies.begin(), policies.end());
+  pins.recomputation = recompute;
+  pins.bucketBytes = bucketBytes;
+  if (bucketBytes != 0 && bucketBytes < 8) {
+    fail("expected --bucket-bytes of at least 8, got " +
+         llvm::Twine(bucketBytes));
+    return std::nullopt;
+  }
+  return pins;
+}
+
+/// What a person may not have meant: what holds because nothing is said.
+static void printAssumptions(llvm::raw_ostream &os, PlanSubject subject) {
+  MachineOp machine = subject.machine;
+  std::vector<std::string> all;
+  if (!machine.getLinkAttr())
+    all.push_back("messages take no time (the machine has no link)");
+  else if (!machine.getAllReduceAttr())
+    all.push_back("all-reduces take what the link does (the machine has no "
+                  "all_reduce)");
+  if (!machine.getMemoryBandwidth())
+    all.push_back("updates take no time (the machine has no "
+                  "memory_bandwidth)");
+  if (!machine.getLayerOverhead())
+    all.push_back("small micro-batches are as fast as large ones (the machine "
+                  "has no layer_overhead)");
+  if (!machine.getReserved())
+    all.push_back("all memory is free (the machine has none reserved)");
+  if (!subject.training)
+    all.push_back("AdamW");
+  for (const std::string &assumption : all)
+    os << "assumed: " << assumption << "\n";
+}
+
+static void showProgress(size_t done, size_t all, double best) {
+  static const bool isShown = llvm::sys::Process::StandardErrIsDisplayed();
+  if (!isShown)
+    return;
+  llvm::errs() << "\r" << done << " of " << all << " plans";
+  if (best > 0)
+    llvm::errs() << llvm::format(", best step %.4g ms", best * 1e-6);
+  llvm::errs() << (done == all ? "\n" : "   ");
+}
+
+/// Takes plans out of the ranking, from its best on, until `number` of them are
+/// known to compile. Says which are taken out and why.
+static void keepWhatCompiles(llvm::raw_ostream &os, PlanSubject subject,
+                             std::vector<plan::Proposal> &ranked,
+                             size_t number) {
+  for (size_t i = 0; i < std::min(number, ranked.size());) {
+    OwningOpRef<ModuleOp> module =
+        describePlan(subject, ranked[i], bucketBytes);
+    std::string fault = compileFault(*module);
+    if (fault.empty()) {
+      ++i;
+      continue;
+    }
+    os << "passed over: " << plan::nameOf(ranked[i].choice) << ": " << fault
+       << "\n";
+    ranked.erase(ranked.begin() + i);
+  }
+}
+
+/// Writes the described pipeline of `proposal`. The package of an exported
+/// model is named by its whole path, since the file may be in another folder.
+static bool writeDescription(PlanSubject subject,
+                             const plan::Proposal &proposal) {
+  OwningOpRef<ModuleOp> module = describePlan(subject, proposal, bucketBytes);
+  for (auto model : module->getOps<ModelOp>())
+    if (std::optional<StringRef> package = model.getPackage()) {
+      llvm::SmallString<128> path =
+          llvm::sys::path::parent_path(input == "-" ? "" : StringRef(input));
+      llvm::sys::path::append(path, *package);
+      if (llvm::sys::path::is_absolute(*package))
+        path = *package;
+      llvm::sys::fs::make_absolute(path);
+      model.setPackage(StringRef(path));
+    }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (Operation &op : *module->getBody())
+    os << op << "\n";
+  return succeeded(writeDocument(*module, "chimera-plan", output, text));
+}
+
+static int run(ModuleOp module) {
+  FailureOr<PlanSubject> subject =
+      subjectOf(module, modelName, machineName, trainingName);
+  if (failed(subject))
+    return 1;
+  subject->weights = weightType;
+  if (bfloat16)
+    subject->activations = DataType::BF16;
+  FailureOr<plan::Model> model = planModelOf(*subject);
+  std::optional<plan::Pins> pins = readPins();
+  if (failed(model) || !pins)
+    return 1;
+  plan::Question question{std::move(*model), planMachineOf(subject->machine),
+                          batch, std::move(*pins)};
+  if (devices > 0 && devices <= subject->machine.getDevices())
+    question.machine.devices = devices;
+  else if (devices > 0)
+    return fail("expected at most the machine's " +
+                llvm::Twine(subject->machine.getDevices()) +
+                " --devices, got " + llvm::Twine(devices));
+  plan::Space space = plan::spaceOf(question);
+  plan::Evaluator evaluator(question, space);
+  plan::SearchSettings settings;
+  // Some more, in the place of those that do not compile.
+  settings.most = std::max<size_t>(top, pick) + 5;
+  settings.keepSmall = !svg.empty();
+  settings.threads = threads > 0
+                         ? threads.getValue()
+                         : std::max(1u, std::thread::hardware_concurrency());
+  settings.progress = [&](size_t done, double best) {
+    showProgress(done, space.choices.size(), best);
+  };
+  plan::Answer answer = plan::search(space, evaluator, settings);
+  llvm::raw_ostream &os = output == "-" ? llvm::errs() : llvm::outs();
+  printAssumptions(os, *subject);
+  if (!answer.ranked.empty())
+    keepWhatCompiles(os, *subject, answer.ranked, pick);
+  if (answer.ranked.size() < pick) {
+    llvm::errs() << plan::talliesOf(question, space, answer);
+    return fail(answer.ranked.empty()
+                    ? "no plan trains this model on this machine"
+                    : "expected --pick of one of the plans");
+  }
+  std::vector<plan::Detail> details;
+  for (const plan::Proposal &proposal : answer.ranked)
+    if (details.size() < std::max<size_t>(top, pick))
+      details.push_back(plan::detailOf(evaluator, proposal));
+  os << "\n" << plan::tableOf(question, details) << "\n";
+  std::vector<plan::Detail> best;
+  for (const plan::Proposal &proposal : answer.ofSchemes)
+    best.push_back(plan::detailOf(evaluator, proposal));
+  os << "The best of each schedule:\n" << plan::tableOf(question, best) << "\n";
+  os << plan::talliesOf(question, space, answer);
+  if (!compared.empty()) {
+    if (compared.size() != 2 || !llvm::all_of(compared, [&](uint32_t number) {
+          return number >= 1 && number <= details.size();
+        }))
+      return fail("expected --explain of two plans of the table, such as 1,2");
+    os << "\n"
+       << plan::explain(details[compared[0] - 1], details[compared[1] - 1]);
+  }
+  if (!json.empty() &&
+      failed(writeDocument(module, "chimera-plan", json,
+                           plan::jsonOf(question, space, answer, details))))
+    return 1;
+  if (!svg.empty() && failed(writeDocument(module, "chimera-plan", svg,
+                                           plan::pictureOf(question, answer))))
+    return 1;
+  if (!output.empty() && !writeDescription(*subject, answer.ranked[pick - 1]))
+    return 1;
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  guardOutputs();
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "chimera-plan " CHIMERA_VERSION "\n";
+  });
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "Finds the fastest way to train a model on a machine: how many stages "
+      "and "
+      "copies, how large micro-batches, which schedule\n");
+  if (batch < 1)
+    return fail("expected --batch of at least one sample, got " +
+                llvm::Twine(batch));
+  if (top < 1 || pick < 1)
+    return fail("expected --top and --pick of at least 1");
+  if (refusesSources(llvm::ArrayRef(argv, argc)))
+    return 1;
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<ChimeraDialect>();
+  context.printOpOnDiagnostic(false);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  std::string error;
+  auto file = openInputFile(input, &error);
+  if (!file)
+    return fail(error);
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  return module ? run(*module) : 1;
+}
