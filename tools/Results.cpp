@@ -53,8 +53,8 @@ void chimera::announce(const RunSettings &settings,
 }
 
 Results::Results(const RunSettings &settings, const program::ProgramT &program,
-                 const Workload &load)
-    : settings(settings), program(program), load(load),
+                 const Workload &load, uint32_t threads)
+    : settings(settings), program(program), load(load), threads(threads),
       progress({settings.steps, load.text ? tokensPerStep(program) : 0,
                 settings.quiet, settings.log}) {}
 
@@ -153,7 +153,9 @@ void Results::save(const char *what, const std::string &file,
 void Results::saveProfile(const std::vector<Profile> &profiles) {
   if (settings.profile.empty())
     return;
-  std::string document = formatProfile(program, profiles, rootOf(program));
+  std::string document = formatProfile(
+      program, profiles, rootOf(program),
+      {.stages = load.kind, .device = settings.device, .threads = threads});
   std::string error;
   if (!program::writeWhole(settings.profile,
                            {std::as_bytes(std::span(document))}, error))

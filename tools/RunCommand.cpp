@@ -149,7 +149,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   std::unique_ptr<Results> results;
   use.onReady = [&](const HostShare &share) {
     checkRoom(settings, program, load.names);
-    results = std::make_unique<Results>(settings, program, load);
+    results = std::make_unique<Results>(settings, program, load,
+                                        share.threads.computing);
     if (!settings.sequential)
       announce(settings, program, load, whereRanksAre(settings, job, share),
                share);

@@ -217,7 +217,27 @@ class Test(Runs):
                 self.assertGreater(
                     entry["waits"]["receive_activation"]["median"], 0)
             self.assertEqual(profile["steps"]["later"]["count"], 2)
+            self.assertEqual(profile["computed_by"], "synthetic")
+            self.assertNotIn("model", profile)
             os.remove(file)
+
+    def test_profile_says_what_it_is_of(self):
+        file = self.path("profile")
+        result = self.run_it(*self.training("--profile", file))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(file) as text:
+            profile = json.load(text)
+        self.assertEqual(profile["computed_by"], "transformer")
+        self.assertEqual(profile["threads"], 1)
+        layers = [stage["layers"] for stage in profile["stages"]]
+        # Behind one another, embedding and head included.
+        self.assertEqual(layers[0][0], 0)
+        self.assertEqual([last for _, last in layers],
+                         [first for first, _ in layers[1:]]
+                         + [profile["model"]["layers"] + 2])
+        for name in ("architecture", "heads", "width", "context", "vocabulary"):
+            self.assertTrue(profile["model"][name], name)
+        self.assertIn("learning_rate", profile["optimizer"])
 
     def test_profile_errors(self):
         program = self.sample()

@@ -129,7 +129,8 @@ TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   nlohmann::json profile;
   run.onResult = [&](const RunResult &result) {
     profile = nlohmann::json::parse(
-        formatProfile(program, result.profiles, rootOf(program)));
+        formatProfile(program, result.profiles, rootOf(program),
+                      {.stages = "synthetic", .device = "cuda", .threads = 2}));
   };
   runInProcess(run);
   EXPECT_EQ(profile["steps"]["later"]["count"], 2);
