@@ -38,6 +38,22 @@ static void checkGenerate(const RunSettings &settings) {
                                 "--prompt FILE");
 }
 
+/// Refuses a file of times where a run has none.
+static void checkTimes(const RunSettings &settings, const std::string &option,
+                       const std::string &file) {
+  if (file.empty())
+    return;
+  if (settings.sequential)
+    throw std::invalid_argument(option +
+                                " is for pipelines: leave out --sequential");
+  if (settings.device == kSimulated)
+    throw std::invalid_argument(option +
+                                " is of hosts and GPUs: simulated devices "
+                                "have no durations, leave it out");
+  if (settings.steps == 0)
+    throw std::invalid_argument(option + " needs at least one step");
+}
+
 void chimera::checkSettings(const RunSettings &settings) {
   checkGenerate(settings);
   if (!settings.names.empty() && settings.load.empty() &&
@@ -54,9 +70,11 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (settings.sequential && settings.checkReplicas)
     throw std::invalid_argument("--check-replicas is for pipelines: leave out "
                                 "--sequential, which has one replica");
-  if (settings.sequential && !settings.profile.empty())
-    throw std::invalid_argument(
-        "--profile is for pipelines: leave out --sequential");
+  for (const auto &[option, file] : {std::pair("--profile", &settings.profile),
+                                     {"--trace", &settings.trace}})
+    checkTimes(settings, option, *file);
+  if (settings.trace.empty() && settings.given.contains("--trace-steps"))
+    throw std::invalid_argument("--trace-steps is for --trace: give that too");
   bool isSimulated = settings.device == kSimulated;
   if (isSimulated && settings.sequential)
     throw std::invalid_argument(
@@ -66,9 +84,6 @@ void chimera::checkSettings(const RunSettings &settings) {
     throw std::invalid_argument("--device simulated runs all ranks in one "
                                 "process: leave out --transport " +
                                 settings.transport);
-  if (isSimulated && !settings.profile.empty())
-    throw std::invalid_argument("--profile is of hosts and GPUs: simulated "
-                                "devices have no durations, leave it out");
   if (settings.device == kCuda && settings.sequential)
     throw std::invalid_argument("--device cuda is for pipelines: leave out "
                                 "--sequential");
@@ -78,8 +93,6 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (!isSimulated && settings.given.count("--device-seed"))
     throw std::invalid_argument(
         "--device-seed is for --device simulated: give that too");
-  if (settings.steps == 0 && !settings.profile.empty())
-    throw std::invalid_argument("--profile needs at least one step");
   uint32_t cores = findCores().host;
   if (settings.threads > cores * kMostThreadsOnCore)
     throw std::invalid_argument("--threads: expected at most " +

@@ -59,7 +59,7 @@ private:
   void tell(const std::string &failure);
   void save(const char *what, const std::string &file,
             const std::vector<std::byte> &bytes);
-  void saveProfile(const std::vector<runtime::Profile> &profiles);
+  void saveDocument(const std::string &file, const std::string &document);
   void compare();
 
   const RunSettings &settings;

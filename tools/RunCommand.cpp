@@ -80,6 +80,7 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
       {"--save-gradients", digest(settings.saveGradients)},
       {"--log", digest(settings.log)},
       {"--profile", digest(settings.profile)},
+      {"--trace", digest(settings.trace)},
       {"--evaluate-batches", settings.evaluateBatches}};
 }
 
@@ -101,6 +102,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.gatherGradients = !settings.saveGradients.empty();
   run.checkReplicas = settings.checkReplicas;
   run.profile = !settings.profile.empty();
+  run.traceSteps = settings.trace.empty() ? 0 : settings.traceSteps;
   run.meter = load.meter;
   run.accelerator = load.accelerator.get();
   run.rehearsals = load.rehearsals;

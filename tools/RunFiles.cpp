@@ -42,6 +42,7 @@ void chimera::checkFiles(const RunSettings &settings) {
   for (const auto &[use, path] : {File{"--save", settings.save},
                                   {"--save-gradients", settings.saveGradients},
                                   {"--profile", settings.profile},
+                                  {"--trace", settings.trace},
                                   {"--log", settings.log}}) {
     if (path.empty())
       continue;

@@ -68,6 +68,8 @@ struct RunSettings {
   std::string saveGradients;
   std::string log;
   std::string profile;
+  std::string trace;
+  uint64_t traceSteps = 1;
   std::string transport = kAuto;
   std::string device = kHost;
   uint64_t deviceSeed = 0;

@@ -157,6 +157,13 @@ static int run(int argc, char **argv) {
   addFile("--profile", settings.profile,
           "Write what the time went into as JSON: for each stage how "
           "long its actions took, for each rank its waits, in ns");
+  addFile("--trace", settings.trace,
+          "Write what each rank did in the last step to this file, as events "
+          "for ui.perfetto.dev, like those of chimera-opt's timelines");
+  app.add_option("--trace-steps", settings.traceSteps,
+                 "How many of the last steps --trace shows")
+      ->transform(wholeWithin(1, 1'000'000))
+      ->capture_default_str();
   app.add_option("--threads", settings.threads,
                  "Threads for the computations of one rank (default: an equal "
                  "share of the cores, at least 1, less one for progress)")

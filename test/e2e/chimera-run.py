@@ -112,6 +112,7 @@ class Test(Runs):
                 (["--sequential"], "leave out --sequential"),
                 (["--transport", "mpi"], "leave out --transport mpi"),
                 (["--profile", "p.json"], "simulated devices have no durations"),
+                (["--trace", "t.json"], "--trace is of hosts and GPUs"),
         ):
             self.expect_error(needle, self.sample(), "--device", "simulated",
                               *options)
@@ -239,13 +240,20 @@ class Test(Runs):
             self.assertTrue(profile["model"][name], name)
         self.assertIn("learning_rate", profile["optimizer"])
 
-    def test_profile_errors(self):
+    def test_profile_and_trace_errors(self):
         program = self.sample()
         file = self.path("profile")
-        self.expect_error("--profile is for pipelines", program, "--profile",
-                          file, "--sequential")
-        self.expect_error("--profile needs at least one step", program,
-                          "--profile", file, "--steps", "0")
+        for option in ("--profile", "--trace"):
+            self.expect_error(f"{option} is for pipelines", program, option,
+                              file, "--sequential")
+            self.expect_error(f"{option} needs at least one step", program,
+                              option, file, "--steps", "0")
+        self.expect_error("--trace-steps is for --trace: give that too",
+                          program, "--trace-steps", "2")
+        self.expect_error("--trace-steps: expected ", program, "--trace", file,
+                          "--trace-steps", "0")
+        self.expect_error("trace: cannot write", program, "--trace",
+                          "/nowhere/trace")
         self.expect_error("profile: cannot write", program, "--profile",
                           "/nowhere/profile")
 
@@ -322,7 +330,7 @@ class Test(Runs):
     def test_files_have_names(self):
         program = self.sample()
         for option in ("--data", "--save", "--save-gradients", "--log",
-                       "--profile"):
+                       "--profile", "--trace"):
             self.expect_error(f"{option}: expected a file, got an empty name",
                               program, option, "")
             self.expect_error(f"{option}: expected a file, got -: write ./-",
