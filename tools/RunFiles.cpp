@@ -43,6 +43,7 @@ void chimera::checkFiles(const RunSettings &settings) {
                                   {"--save-gradients", settings.saveGradients},
                                   {"--profile", settings.profile},
                                   {"--trace", settings.trace},
+                                  {"--calibrate", settings.calibrate},
                                   {"--log", settings.log}}) {
     if (path.empty())
       continue;

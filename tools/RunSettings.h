@@ -69,6 +69,8 @@ struct RunSettings {
   std::string log;
   std::string profile;
   std::string trace;
+  std::string calibrate; ///< in place of training
+  uint32_t ranks = 0;    ///< that are threads and calibrate
   uint64_t traceSteps = 1;
   std::string transport = kAuto;
   std::string device = kHost;
