@@ -2,13 +2,15 @@
 # with the targets chimera::program, chimera::proof, chimera::stage,
 # chimera::torch_stage, chimera::system, chimera::device, chimera::channel,
 # chimera::control (and with _mpi where MPI was found), chimera::interpreter,
-# chimera::watch, chimera::train and chimera::train_job. Headers are
+# chimera::watch, chimera::train, chimera::train_job, chimera::calibrate and
+# chimera::calibrate_ranks. Headers are
 # included as here: "runtime/train/Run.h".
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(libraries options program proof system device stage torch_stage channel
-  channel_mpi control control_tcp control_store control_join interpreter watch train train_job)
+  channel_mpi control control_tcp control_store control_join interpreter watch train train_job
+  calibrate calibrate_ranks)
 set(targets)
 foreach(library IN LISTS libraries)
   if(TARGET chimera_${library})

@@ -38,7 +38,49 @@ static void checkGenerate(const RunSettings &settings) {
                                 "--prompt FILE");
 }
 
+/// Refuses what a calibration, or a run of a program, does nothing with.
+static void checkCalibrate(const RunSettings &settings) {
+  const std::set<std::string> ofBoth = {"--threads", "--transport",
+                                        "--progress", "--timeout", "--quiet"};
+  const bool calibrates = settings.given.contains("--calibrate");
+  if (!calibrates) {
+    if (settings.given.contains("--ranks"))
+      throw std::invalid_argument("--ranks is for --calibrate: a program says "
+                                  "how many ranks it has, leave it out");
+    return;
+  }
+  if (!settings.program.empty())
+    throw std::invalid_argument("--calibrate measures without a program: leave "
+                                "out '" +
+                                settings.program + "'");
+  for (const std::string &option : settings.given)
+    if (option.starts_with("--") && option != "--calibrate" &&
+        option != "--ranks" && !ofBoth.contains(option))
+      throw std::invalid_argument(
+          option == "--device"
+              ? "--calibrate is for hosts so far: leave out --device"
+              : option + " is for running a program: leave it out with "
+                         "--calibrate");
+}
+
+/// Refuses a file of times where a run has none.
+static void checkTimes(const RunSettings &settings, const std::string &option,
+                       const std::string &file) {
+  if (file.empty())
+    return;
+  if (settings.sequential)
+    throw std::invalid_argument(option +
+                                " is for pipelines: leave out --sequential");
+  if (settings.device == kSimulated)
+    throw std::invalid_argument(option +
+                                " is of hosts and GPUs: simulated devices "
+                                "have no durations, leave it out");
+  if (settings.steps == 0)
+    throw std::invalid_argument(option + " needs at least one step");
+}
+
 void chimera::checkSettings(const RunSettings &settings) {
+  checkCalibrate(settings);
   checkGenerate(settings);
   if (!settings.names.empty() && settings.load.empty() &&
       settings.save.empty() && settings.saveGradients.empty())
@@ -54,9 +96,11 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (settings.sequential && settings.checkReplicas)
     throw std::invalid_argument("--check-replicas is for pipelines: leave out "
                                 "--sequential, which has one replica");
-  if (settings.sequential && !settings.profile.empty())
-    throw std::invalid_argument(
-        "--profile is for pipelines: leave out --sequential");
+  for (const auto &[option, file] : {std::pair("--profile", &settings.profile),
+                                     {"--trace", &settings.trace}})
+    checkTimes(settings, option, *file);
+  if (settings.trace.empty() && settings.given.contains("--trace-steps"))
+    throw std::invalid_argument("--trace-steps is for --trace: give that too");
   bool isSimulated = settings.device == kSimulated;
   if (isSimulated && settings.sequential)
     throw std::invalid_argument(
@@ -66,9 +110,6 @@ void chimera::checkSettings(const RunSettings &settings) {
     throw std::invalid_argument("--device simulated runs all ranks in one "
                                 "process: leave out --transport " +
                                 settings.transport);
-  if (isSimulated && !settings.profile.empty())
-    throw std::invalid_argument("--profile is of hosts and GPUs: simulated "
-                                "devices have no durations, leave it out");
   if (settings.device == kCuda && settings.sequential)
     throw std::invalid_argument("--device cuda is for pipelines: leave out "
                                 "--sequential");
@@ -78,8 +119,6 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (!isSimulated && settings.given.count("--device-seed"))
     throw std::invalid_argument(
         "--device-seed is for --device simulated: give that too");
-  if (settings.steps == 0 && !settings.profile.empty())
-    throw std::invalid_argument("--profile needs at least one step");
   uint32_t cores = findCores().host;
   if (settings.threads > cores * kMostThreadsOnCore)
     throw std::invalid_argument("--threads: expected at most " +
@@ -106,6 +145,18 @@ chimera::chooseTransport(const RunSettings &settings,
 void chimera::checkLaunch(const RunSettings &settings,
                           const std::optional<Job> &job,
                           const std::optional<JobTransport> &transport) {
+  if (settings.ranks > 0 && transport)
+    throw std::invalid_argument(
+        "--ranks is for ranks that are threads of one process, and here each "
+        "process is one: leave it out");
+  if (!settings.calibrate.empty() && settings.ranks == 0 && !transport)
+    throw std::invalid_argument(
+        "--calibrate needs ranks: give --ranks N for threads of this process, "
+        "or start it under mpirun, srun or torchrun");
+  if (!settings.calibrate.empty() && job && transport && job->ranks < 2)
+    throw std::invalid_argument("--calibrate measures what passes between "
+                                "ranks: expected at least 2, got 1 from " +
+                                std::string(job->launcher));
   if (job && !transport && job->ranks > 1)
     throw std::invalid_argument(std::string(settings.sequential ? "--sequential"
                                             : settings.device == kSimulated

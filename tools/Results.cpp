@@ -7,6 +7,7 @@
 
 #include "tools/Results.h"
 
+#include "runtime/interpreter/TraceFormat.h"
 #include "runtime/program/Elsewhere.h"
 #include "runtime/program/Layers.h"
 #include "runtime/stage/torch/Weights.h"
@@ -53,8 +54,8 @@ void chimera::announce(const RunSettings &settings,
 }
 
 Results::Results(const RunSettings &settings, const program::ProgramT &program,
-                 const Workload &load)
-    : settings(settings), program(program), load(load),
+                 const Workload &load, uint32_t threads)
+    : settings(settings), program(program), load(load), threads(threads),
       progress({settings.steps, load.text ? tokensPerStep(program) : 0,
                 settings.quiet, settings.log}) {}
 
@@ -105,7 +106,19 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   std::fflush(stdout);
   attempt([&] { save("weights", settings.save, result.weights); });
   attempt([&] { save("gradients", settings.saveGradients, result.gradients); });
-  attempt([&] { saveProfile(result.profiles); });
+  if (!settings.profile.empty())
+    attempt([&] {
+      saveDocument(settings.profile,
+                   formatProfile(program, result.profiles, rootOf(program),
+                                 {.stages = load.kind,
+                                  .device = settings.device,
+                                  .threads = threads}));
+    });
+  if (!settings.trace.empty())
+    attempt([&] {
+      saveDocument(settings.trace,
+                   formatTrace(program, result.traces, result.clockError));
+    });
 }
 
 void Results::end() {
@@ -150,16 +163,13 @@ void Results::save(const char *what, const std::string &file,
                         : " are in " + written));
 }
 
-void Results::saveProfile(const std::vector<Profile> &profiles) {
-  if (settings.profile.empty())
-    return;
-  std::string document = formatProfile(program, profiles, rootOf(program));
+void Results::saveDocument(const std::string &file,
+                           const std::string &document) {
   std::string error;
-  if (!program::writeWhole(settings.profile,
-                           {std::as_bytes(std::span(document))}, error))
+  if (!program::writeWhole(file, {std::as_bytes(std::span(document))}, error))
     throw std::runtime_error(error);
   if (!settings.quiet)
-    std::printf("saved %s\n", settings.profile.c_str());
+    std::printf("saved %s\n", file.c_str());
 }
 
 /// Sets the loss on held-out text beside a unigram model's, where both predict

@@ -31,10 +31,10 @@ void announce(const RunSettings &settings, const program::ProgramT &program,
 /// What is known at the end, for people and for the log.
 class Results {
 public:
-  /// The arguments must outlive this. Throws std::exception if the log cannot
-  /// be written.
+  /// The references must outlive this; `threads` are those of a rank. Throws
+  /// std::exception if the log cannot be written.
   Results(const RunSettings &settings, const program::ProgramT &program,
-          const Workload &load);
+          const Workload &load, uint32_t threads);
 
   /// Throws std::runtime_error where the loss is no number.
   void onStep(const runtime::StepEvent &event);
@@ -59,12 +59,13 @@ private:
   void tell(const std::string &failure);
   void save(const char *what, const std::string &file,
             const std::vector<std::byte> &bytes);
-  void saveProfile(const std::vector<runtime::Profile> &profiles);
+  void saveDocument(const std::string &file, const std::string &document);
   void compare();
 
   const RunSettings &settings;
   const program::ProgramT &program;
   const Workload &load;
+  const uint32_t threads;
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
   std::optional<double> heldOut; ///< loss, at last

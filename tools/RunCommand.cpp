@@ -15,41 +15,25 @@
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Tensors.h"
-#include "runtime/system/Deadline.h"
 #include "runtime/train/RunAsRank.h"
 #include "runtime/train/RunSequential.h"
+#include "tools/Calibrate.h"
 #include "tools/CheckSettings.h"
 #include "tools/Generate.h"
 #include "tools/Restart.h"
 #include "tools/Results.h"
 #include "tools/RunFiles.h"
+#include "tools/Wishes.h"
 #include "tools/Workload.h"
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdio>
 
 using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-constexpr double kTimeout = 1800;
-
-ProgressWish progressWish(const RunSettings &settings) {
-  return settings.progress == kOn    ? ProgressWish::On
-         : settings.progress == kOff ? ProgressWish::Off
-                                     : ProgressWish::Auto;
-}
-
-/// A rank that never answers should not keep the others for ever.
-std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
-  double seconds = settings.timeout.value_or(kTimeout);
-  return seconds > 0 ? std::chrono::milliseconds(static_cast<int64_t>(
-                           std::ceil(std::min(seconds, 1e9) * 1000)))
-                     : std::chrono::milliseconds(kForever);
-}
-
 std::vector<Shared> sharedSettings(const RunSettings &settings,
                                    const Workload &load) {
   auto digest = [](const std::string &text) {
@@ -80,6 +64,7 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
       {"--save-gradients", digest(settings.saveGradients)},
       {"--log", digest(settings.log)},
       {"--profile", digest(settings.profile)},
+      {"--trace", digest(settings.trace)},
       {"--evaluate-batches", settings.evaluateBatches}};
 }
 
@@ -101,6 +86,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.gatherGradients = !settings.saveGradients.empty();
   run.checkReplicas = settings.checkReplicas;
   run.profile = !settings.profile.empty();
+  run.traceSteps = settings.trace.empty() ? 0 : settings.traceSteps;
   run.meter = load.meter;
   run.accelerator = load.accelerator.get();
   run.rehearsals = load.rehearsals;
@@ -133,12 +119,6 @@ const char *whereRanksAre(const RunSettings &settings,
                                        : "ranks are threads of this process";
 }
 
-/// To be told before the process ends, with the output that it still holds.
-void tellFailure(const std::string &reason) {
-  std::fprintf(stderr, "chimera-run: %s\n", reason.c_str());
-  std::fflush(nullptr);
-}
-
 /// Trains, and returns the process's exit status.
 int train(const RunSettings &settings, const program::ProgramT &program,
           Workload &load, const std::optional<JobUse> &job) {
@@ -149,7 +129,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   std::unique_ptr<Results> results;
   use.onReady = [&](const HostShare &share) {
     checkRoom(settings, program, load.names);
-    results = std::make_unique<Results>(settings, program, load);
+    results = std::make_unique<Results>(settings, program, load,
+                                        share.threads.computing);
     if (!settings.sequential)
       announce(settings, program, load, whereRanksAre(settings, job, share),
                share);
@@ -192,6 +173,10 @@ int train(const RunSettings &settings, const program::ProgramT &program,
 int chimera::runCommand(const RunSettings &settings) {
   checkSettings(settings);
   std::optional<Job> job = findJob();
+  if (!settings.calibrate.empty()) {
+    calibrateMachine(settings, job);
+    return 0;
+  }
   if (!job)
     checkFiles(settings);
   // Only what trains on text has threads. The ranks of this process are not

@@ -42,6 +42,8 @@ void chimera::checkFiles(const RunSettings &settings) {
   for (const auto &[use, path] : {File{"--save", settings.save},
                                   {"--save-gradients", settings.saveGradients},
                                   {"--profile", settings.profile},
+                                  {"--trace", settings.trace},
+                                  {"--calibrate", settings.calibrate},
                                   {"--log", settings.log}}) {
     if (path.empty())
       continue;

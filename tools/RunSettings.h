@@ -68,6 +68,10 @@ struct RunSettings {
   std::string saveGradients;
   std::string log;
   std::string profile;
+  std::string trace;
+  std::string calibrate; ///< in place of training
+  uint32_t ranks = 0;    ///< that are threads and calibrate
+  uint64_t traceSteps = 1;
   std::string transport = kAuto;
   std::string device = kHost;
   uint64_t deviceSeed = 0;

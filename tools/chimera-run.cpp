@@ -70,8 +70,7 @@ static int run(int argc, char **argv) {
         ->type_name("FILE")
         ->check(fileName());
   };
-  addFile("PROGRAM", settings.program, "Program file (chimera-compile)")
-      ->required();
+  addFile("PROGRAM", settings.program, "Program file (chimera-compile)");
   app.add_option("--stages", settings.stages,
                  "What computes: transformer (LibTorch), exported (the graphs "
                  "of an exported model), exact (integers that prove the "
@@ -157,6 +156,20 @@ static int run(int argc, char **argv) {
   addFile("--profile", settings.profile,
           "Write what the time went into as JSON: for each stage how "
           "long its actions took, for each rank its waits, in ns");
+  addFile("--trace", settings.trace,
+          "Write what each rank did in the last step to this file, as events "
+          "for ui.perfetto.dev, like those of chimera-opt's timelines");
+  app.add_option("--trace-steps", settings.traceSteps,
+                 "How many of the last steps --trace shows")
+      ->transform(wholeWithin(1, 1'000'000))
+      ->capture_default_str();
+  addFile("--calibrate", settings.calibrate,
+          "In place of running a program: measure what layers, updates, "
+          "messages and all-reduces take here, by at least 2 ranks, and write "
+          "it to this file as a chimera.machine @here for pipelines");
+  app.add_option("--ranks", settings.ranks,
+                 "With --calibrate: so many ranks, as threads of this process")
+      ->transform(wholeWithin(2, runtime::kMostThreads));
   app.add_option("--threads", settings.threads,
                  "Threads for the computations of one rank (default: an equal "
                  "share of the cores, at least 1, less one for progress)")
@@ -247,6 +260,8 @@ static int run(int argc, char **argv) {
     for (const CLI::Option *option : app.get_options())
       if (option->count() > 0)
         settings.given.insert("--" + option->get_single_name());
+    if (settings.program.empty() && settings.calibrate.empty())
+      throw CLI::RequiredError("PROGRAM");
   } catch (const CLI::ParseError &error) {
     bool isWrong = error.get_exit_code() != 0;
     if (isWrong)

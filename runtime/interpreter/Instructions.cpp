@@ -31,35 +31,6 @@ static AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
   return bytes.subspan(k * size, size);
 }
 
-void Interpreter::executeTimed(const Instruction &instruction) {
-  if (device.executesAtOnce()) {
-    int64_t begin = steadyNanoseconds();
-    executeOne(instruction, index, step);
-    addToProfile(instruction, steadyNanoseconds() - begin);
-    return;
-  }
-  Event begin = compute->recordTime();
-  executeOne(instruction, index, step);
-  timed.push_back({&instruction, std::move(begin), compute->recordTime()});
-}
-
-void Interpreter::addToProfile(const Instruction &instruction,
-                               int64_t nanoseconds) {
-  const Instruction *posted = instruction.opcode() == Opcode::Wait
-                                  ? &worker.instructions[instruction.target()]
-                                  : nullptr;
-  options.profile->add(instruction, posted, nanoseconds);
-}
-
-/// What the device took for a step that has ended.
-void Interpreter::profileStep(const Ended &step) {
-  for (const auto &[instruction, begin, end] : step.timed)
-    addToProfile(*instruction, device.nanosecondsBetween(begin, end));
-  options.profile->addStep(
-      device.nanosecondsBetween(stepBeginOnDevice, step.end));
-  stepBeginOnDevice = step.end;
-}
-
 void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
                              uint64_t step) {
   std::span<const uint32_t> in = program::operandsOf(worker, instruction);

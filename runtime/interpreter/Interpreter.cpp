@@ -316,6 +316,8 @@ void Interpreter::tellOfSteps(size_t mostAhead) {
     }
     if (options.profile && !device.executesAtOnce())
       profileStep(first);
+    if (options.trace && !device.executesAtOnce())
+      keepForTrace(first);
     std::optional<Loss> loss;
     if (first.lossType)
       loss = readLoss({losses[first.losses % losses.size()].get(), kLossBytes},
@@ -326,7 +328,11 @@ void Interpreter::tellOfSteps(size_t mostAhead) {
   }
 }
 
-void Interpreter::finish() { tellOfSteps(0); }
+void Interpreter::finish() {
+  tellOfSteps(0);
+  if (!tracedOnDevice.empty())
+    traceDevice();
+}
 
 void Interpreter::advance() {
   tellOfSteps(kMostAhead);
@@ -336,7 +342,7 @@ void Interpreter::advance() {
   uint64_t blocksBefore = device.hostBlocks();
   if (computes(instruction.opcode()))
     channels.computing();
-  if (options.profile && !pass)
+  if (isTimed())
     executeTimed(instruction);
   else
     executeOne(instruction, index, pass.value_or(step));

@@ -27,6 +27,7 @@
 #include "runtime/interpreter/Profile.h"
 #include "runtime/interpreter/Scale.h"
 #include "runtime/interpreter/Status.h"
+#include "runtime/interpreter/Trace.h"
 #include "runtime/program/Pieces.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/system/Deadline.h"
@@ -67,6 +68,9 @@ public:
     const MemoryMeter *meter = nullptr;
     /// If set, the durations of instructions and steps are added to it.
     Profile *profile = nullptr;
+    /// If set, it is told when each instruction of a step ran. Where a device
+    /// executes later, it hears of all at the end of the run.
+    Trace *trace = nullptr;
     /// Between steps, where these have a flush: without one, no moment between
     /// two steps has all weights of one step. Not behind the last step, where
     /// the caller decides (evaluate).
@@ -158,10 +162,13 @@ private:
   void skipToEvaluated();
   bool leavePass();
   void tellOfPass(const Ended &pass);
+  bool isTimed() const { return (options.profile || options.trace) && !pass; }
   void executeTimed(const program::Instruction &instruction);
   void addToProfile(const program::Instruction &instruction,
                     int64_t nanoseconds);
   void profileStep(const Ended &step);
+  void keepForTrace(Ended &step);
+  void traceDevice();
   void executeOne(const program::Instruction &instruction, uint32_t index,
                   uint64_t step);
   void load(const program::Instruction &instruction, uint64_t step);
@@ -220,7 +227,8 @@ private:
 
   // A step whose instructions are all on queues.
   struct Timed {
-    const program::Instruction *instruction;
+    uint64_t section; // as a trace numbers them
+    uint32_t instruction;
     Event begin, end;
   };
   struct Ended {
@@ -229,7 +237,7 @@ private:
     uint64_t losses;                     // where the loss is
     std::optional<ElementType> lossType; // none if this worker has no loss
     Event end;
-    std::vector<Timed> timed; // for a profile, where the device executes later
+    std::vector<Timed> timed; // where the device executes later
   };
   std::deque<Ended> ended; // oldest first; not told of
   // Host memory for the losses of these steps and the present one, in turns.
@@ -251,6 +259,8 @@ private:
   int64_t stepBegin = 0;
   Event stepBeginOnDevice;
   std::vector<Timed> timed;
+  // For a trace: what steps that have ended timed on a device, oldest first.
+  std::deque<std::vector<Timed>> tracedOnDevice;
 
   // While the model is evaluated: the pass, and what it computes with.
   std::optional<uint64_t> pass;

@@ -67,6 +67,48 @@ std::string nameOfTransfer(const Profile::Key &key) {
   std::ranges::replace(name, ' ', '_');
   return name;
 }
+
+/// A package has sizes of its own, and no name.
+ordered_json toJson(const program::ModelT &model) {
+  ordered_json json = {{"architecture", model.architecture}};
+  if (model.package) {
+    json["layers"] = model.package->layers.size();
+    json["producer"] = model.package->producer;
+    return json;
+  }
+  json["layers"] = model.layers;
+  json["heads"] = model.heads;
+  json["width"] = model.width;
+  json["context"] = model.context;
+  json["vocabulary"] = model.vocabulary;
+  json["dropout"] = model.dropout;
+  json["tied"] = model.tied;
+  return json;
+}
+
+ordered_json toJson(const program::OptimizerT &optimizer) {
+  return {{"name", optimizer.name},
+          {"learning_rate", optimizer.learning_rate},
+          {"beta1", optimizer.beta1},
+          {"beta2", optimizer.beta2},
+          {"epsilon", optimizer.epsilon},
+          {"weight_decay", optimizer.weight_decay}};
+}
+
+/// What of a program decides how long its instructions take.
+void addProgram(ordered_json &document, const program::ProgramT &program) {
+  document["name"] = program.name;
+  document["schedule"] = program.schedule;
+  document["workers"] = program.workers.size();
+  document["copies"] = program.data_parallel;
+  document["micro_batches"] = program.micro_batches;
+  document["micro_batch_size"] = program.micro_batch_size;
+  if (program.model)
+    document["model"] = toJson(*program.model);
+  document["weight_type"] = program::nameOf(program.weight_type);
+  document["activation_type"] = program::nameOf(program.activation_type);
+  document["optimizer"] = toJson(*program.optimizer);
+}
 } // namespace
 
 void Durations::add(int64_t nanoseconds) {
@@ -165,12 +207,14 @@ Profile Profile::unpack(const std::vector<int64_t> &packed) {
 
 std::string chimera::runtime::formatProfile(const program::ProgramT &program,
                                             const std::vector<Profile> &ranks,
-                                            uint32_t root) {
+                                            uint32_t root,
+                                            const Computed &computed) {
   using Key = Profile::Key;
   ordered_json document;
-  document["schedule"] = program.schedule;
-  document["workers"] = program.workers.size();
-  document["copies"] = program.data_parallel;
+  addProgram(document, program);
+  document["computed_by"] = computed.stages;
+  document["device"] = computed.device;
+  document["threads"] = computed.threads;
   document["unit"] = "ns";
   const Profile &atRoot = ranks.at(root);
   ordered_json &steps = document["steps"];
@@ -184,8 +228,13 @@ std::string chimera::runtime::formatProfile(const program::ProgramT &program,
       if (key.group == Key::Action)
         actions[{key.index, key.opcode}].merge(durations);
   ordered_json &stages = document["stages"] = ordered_json::array();
-  for (size_t stage = 0; stage < program.stages.size(); ++stage)
-    stages.push_back({{"stage", stage}});
+  for (size_t stage = 0; stage < program.stages.size(); ++stage) {
+    ordered_json entry = {{"stage", stage}};
+    const program::Stage &of = program.stages[stage];
+    if (program.model)
+      entry["layers"] = {of.first_layer(), of.first_layer() + of.layers()};
+    stages.push_back(std::move(entry));
+  }
   for (const auto &[key, durations] : actions)
     stages.at(static_cast<size_t>(key.first))[program::nameOf(key.second)] =
         toJson(durations);
@@ -205,5 +254,7 @@ std::string chimera::runtime::formatProfile(const program::ProgramT &program,
             toJson(durations);
     list.push_back(std::move(entry));
   }
-  return document.dump(2) + "\n";
+  // A name of the program's may have bytes that are not UTF-8.
+  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
 }

@@ -86,11 +86,22 @@ private:
   int64_t first = 0;
 };
 
+/// What computed while a profile was made. The program does not say it.
+struct Computed {
+  std::string stages;   ///< their kind, as --stages calls it
+  std::string device;   ///< as --device calls it
+  uint32_t threads = 1; ///< of a rank
+};
+
 /// A JSON document of the ranks' profiles, with the steps of `root`: for each
 /// stage over all its replicas the durations of its actions, for each rank
-/// those of its waits and posts.
+/// those of its waits and posts. It also says what was measured: the model, the
+/// layers of each stage, the optimizer, the sizes of a step and what computed.
+/// A reader can so tell what a layer took, and what other stages or
+/// micro-batches would take.
 std::string formatProfile(const program::ProgramT &program,
-                          const std::vector<Profile> &ranks, uint32_t root);
+                          const std::vector<Profile> &ranks, uint32_t root,
+                          const Computed &computed);
 
 } // namespace chimera::runtime
 

@@ -12,6 +12,8 @@
 #include "runtime/train/SignsOfLife.h"
 #include "runtime/train/WeightsDigest.h"
 
+#include <algorithm>
+
 using namespace chimera;
 using namespace chimera::runtime;
 
@@ -33,12 +35,16 @@ static void workAsRoot(const TrainingRun &run, SignsOfLife &signs,
 void chimera::runtime::saveResult(const TrainingRun &run, Control &control,
                                   const Interpreter &interpreter,
                                   double seconds, uint64_t deviceBytes,
-                                  const Profile &profile, Status &status,
-                                  const Fail &fail) {
+                                  const Profile &profile, const Trace &trace,
+                                  Status &status, const Fail &fail) {
   uint32_t root = rootOf(run.program);
   bool isRoot = control.rank() == root;
   meet(control, run.timeout, "all ranks to end their last step");
 
+  // While the last step is a moment ago, and the root sends no signs yet.
+  std::vector<ClockOffset> clocks;
+  if (run.traceSteps > 0)
+    clocks = gatherClocks(control, root, run.timeout);
   std::optional<SignsOfLife> signs;
   if (isRoot)
     signs.emplace(control, run.timeout);
@@ -58,6 +64,12 @@ void chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   sign();
   if (run.profile)
     result.profiles = gatherProfiles(control, root, profile, run.timeout);
+  sign();
+  if (run.traceSteps > 0)
+    result.traces = gatherTraces(control, root, trace, clocks, run.timeout);
+  for (const ClockOffset &clock : clocks)
+    if (!clock.isShared)
+      result.clockError = std::max(result.clockError.value_or(0), clock.error);
   sign();
   Replicas weights;
   if (run.checkReplicas || run.digestWeights || run.gatherWeights)

@@ -21,8 +21,8 @@ using Fail = std::function<void(const std::string &)>;
 /// reason, from any thread, where the root hangs; throws all else.
 void saveResult(const TrainingRun &run, Control &control,
                 const Interpreter &interpreter, double seconds,
-                uint64_t deviceBytes, const Profile &profile, Status &status,
-                const Fail &fail);
+                uint64_t deviceBytes, const Profile &profile,
+                const Trace &trace, Status &status, const Fail &fail);
 
 /// And when there is nothing left to do: the root calls run.onEnd likewise.
 void endRank(const TrainingRun &run, Control &control, Status &status,

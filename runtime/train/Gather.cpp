@@ -105,27 +105,49 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
   }
 }
 
-std::vector<Profile>
-chimera::runtime::gatherProfiles(Control &control, uint32_t root,
-                                 const Profile &profile,
-                                 std::chrono::milliseconds timeout) {
-  std::vector<int64_t> own = profile.pack();
+/// Those of all ranks, in rank order, at `root`, and nothing elsewhere.
+static std::vector<std::vector<int64_t>>
+gatherPacked(Control &control, uint32_t root, std::vector<int64_t> own,
+             std::chrono::milliseconds timeout) {
   std::vector<uint64_t> sizes =
       gatherValues(control, root, uint64_t(own.size()), timeout);
   if (control.rank() != root) {
     sendAll(control, root, std::as_bytes(std::span(own)), timeout);
     return {};
   }
-  std::vector<Profile> profiles;
+  std::vector<std::vector<int64_t>> all(control.ranks());
   for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
     if (rank == root) {
-      profiles.push_back(profile);
+      all[rank] = std::move(own);
       continue;
     }
-    std::vector<int64_t> packed(sizes[rank]);
-    receiveAll(control, rank, std::as_writable_bytes(std::span(packed)),
+    all[rank].resize(sizes[rank]);
+    receiveAll(control, rank, std::as_writable_bytes(std::span(all[rank])),
                timeout);
-    profiles.push_back(Profile::unpack(packed));
   }
+  return all;
+}
+
+std::vector<Profile>
+chimera::runtime::gatherProfiles(Control &control, uint32_t root,
+                                 const Profile &profile,
+                                 std::chrono::milliseconds timeout) {
+  std::vector<Profile> profiles;
+  for (const std::vector<int64_t> &packed :
+       gatherPacked(control, root, profile.pack(), timeout))
+    profiles.push_back(Profile::unpack(packed));
   return profiles;
+}
+
+std::vector<Trace> chimera::runtime::gatherTraces(
+    Control &control, uint32_t root, const Trace &trace,
+    const std::vector<ClockOffset> &clocks, std::chrono::milliseconds timeout) {
+  std::vector<Trace> traces;
+  for (const std::vector<int64_t> &packed :
+       gatherPacked(control, root, trace.pack(), timeout)) {
+    const int64_t ahead = clocks.at(traces.size()).ahead;
+    traces.push_back(Trace::unpack(packed));
+    traces.back().shift(-ahead);
+  }
+  return traces;
 }

@@ -16,6 +16,7 @@
 
 #include "runtime/control/Messages.h"
 #include "runtime/interpreter/Interpreter.h"
+#include "runtime/train/Clocks.h"
 
 namespace chimera::runtime {
 
@@ -41,6 +42,13 @@ void checkReplicas(const program::ProgramT &program, Control &control,
 std::vector<Profile> gatherProfiles(Control &control, uint32_t root,
                                     const Profile &profile,
                                     std::chrono::milliseconds timeout);
+
+/// The same of their traces, whose times become those of the root's clock, as
+/// far as `clocks` (gatherClocks) tell.
+std::vector<Trace> gatherTraces(Control &control, uint32_t root,
+                                const Trace &trace,
+                                const std::vector<ClockOffset> &clocks,
+                                std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime
 

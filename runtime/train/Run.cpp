@@ -77,6 +77,7 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
                  {"wish for gradients", run.gatherGradients},
                  {"wish for a digest", run.digestWeights},
                  {"wish for a profile", run.profile},
+                 {"--trace-steps", run.traceSteps},
                  {"passes of an evaluation", run.evaluation.passes},
                  {"--evaluate-every", run.evaluation.every}});
   return shared;
@@ -129,6 +130,14 @@ void runRank(const TrainingRun &run, const Communication &communication,
   Profile profile;
   if (run.profile)
     options.profile = &profile;
+  Trace trace;
+  if (run.traceSteps > 0) {
+    trace =
+        Trace(run.program,
+              *run.program.workers[control.rank() % run.program.workers.size()],
+              std::min(run.traceSteps, run.steps));
+    options.trace = &trace;
+  }
   options.evaluation = evaluationOf(run, isRoot);
   Interpreter interpreter(run.program, communication.groups, run.stages,
                           run.data, device, channels, status, options);
@@ -173,7 +182,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   if (afterSteps)
     afterSteps();
   saveResult(run, control, interpreter, ofSteps,
-             device.takenBytes().value_or(0), profile, status, fail);
+             device.takenBytes().value_or(0), profile, trace, status, fail);
   if (run.evaluation.data)
     interpreter.evaluate();
   endRank(run, control, status, fail);

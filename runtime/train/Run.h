@@ -43,7 +43,11 @@ struct RunResult {
   std::vector<std::byte> gradients; ///< of the last step, scaled, if asked for
   std::optional<uint64_t> digest;   ///< of the weights, if asked for
   std::vector<RankUse> ranks;
-  std::vector<Profile> profiles; ///< of all ranks, if asked for
+  std::vector<Profile> profiles;  ///< of all ranks, if asked for
+  std::vector<Trace> traces = {}; ///< likewise, by one clock
+  /// How many nanoseconds times of several hosts may be off from each other's
+  /// in them; none on one host.
+  std::optional<int64_t> clockError = {};
   uint64_t steps; ///< fewer than asked for where a signal stopped the run
   double seconds; ///< from the first step's begin to the last one's end
 };
@@ -68,6 +72,8 @@ struct TrainingRun {
   bool gatherGradients = false;
   bool checkReplicas = false;
   bool profile = false;
+  /// Of how many last steps it is told what each rank did; 0: of none.
+  uint64_t traceSteps = 0;
   /// How the model is evaluated, if it is; its onLoss is called like onStep.
   Evaluation evaluation = {};
   const MemoryMeter *meter = nullptr;
@@ -125,7 +131,7 @@ void runInProcess(const TrainingRun &run);
 /// threads. Throws RunFailure where a rank fails, operations of ranks wait for
 /// each other, or use the same memory without an order; the message names the
 /// seed. Steps have no timeout. Throws std::invalid_argument for more than
-/// kMostThreads ranks, and for a profile: virtual time has none.
+/// kMostThreads ranks, and for a profile or a trace: virtual time has none.
 void runSimulated(const TrainingRun &run, uint64_t seed);
 
 /// Runs this process's rank of a job. Requires as many ranks as the program

@@ -37,23 +37,6 @@ StoreAddress storeOf(const MeetingPlace &place) {
   return {place.host, place.port, place.isServed, place.run};
 }
 
-/// Throws std::invalid_argument where nothing tells how to find the others.
-JoinOptions joinOptions(const JobUse &use, bool mayProgress) {
-  JoinOptions options{.transport = use.transport, .mayProgress = mayProgress};
-  if (use.transport == JobTransport::Mpi)
-    return options;
-  if (!use.job || !use.job->place)
-    throw std::invalid_argument(
-        "--transport tcp needs to know of the other ranks: start it by "
-        "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, a "
-        "number from 1 to 65535; got " +
-        environmentOf({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
-  options.store = storeOf(*use.job->place);
-  options.rank = use.job->rank;
-  options.ranks = use.job->ranks;
-  return options;
-}
-
 /// `source` says who told how many there are.
 void checkRanks(const program::ProgramT &program, uint32_t got,
                 const std::string &source = "") {
@@ -70,6 +53,22 @@ void checkRanks(const program::ProgramT &program, uint32_t got,
         " chimera-run …, or chimera-run alone for ranks in one process");
 }
 } // namespace
+
+JoinOptions chimera::runtime::joinOptions(const JobUse &use, bool mayProgress) {
+  JoinOptions options{.transport = use.transport, .mayProgress = mayProgress};
+  if (use.transport == JobTransport::Mpi)
+    return options;
+  if (!use.job || !use.job->place)
+    throw std::invalid_argument(
+        "--transport tcp needs to know of the other ranks: start it by "
+        "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, a "
+        "number from 1 to 65535; got " +
+        environmentOf({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
+  options.store = storeOf(*use.job->place);
+  options.rank = use.job->rank;
+  options.ranks = use.job->ranks;
+  return options;
+}
 
 JobTransport chimera::runtime::transportOf(const Job &job) {
   std::string_view launcher = job.launcher;

@@ -40,6 +40,10 @@ struct JobUse {
   std::function<void(const std::string &reason)> onFailure = {};
 };
 
+/// How this process meets the others. Throws std::invalid_argument where
+/// nothing tells how to find them.
+JoinOptions joinOptions(const JobUse &use, bool mayProgress);
+
 /// What can be known to fail before the ranks meet. Throws
 /// std::invalid_argument where the program has another number of ranks than
 /// the job, and where nothing tells how to find the others.

@@ -47,8 +47,9 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks,
 void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
   uint32_t count = program::rankCount(run.program);
   expectThreads(count); // that gather
-  if (run.profile)
-    throw std::invalid_argument("simulated devices have no times to profile");
+  if (run.profile || run.traceSteps > 0)
+    throw std::invalid_argument("simulated devices have no times to profile or "
+                                "trace");
   auto failure = [&](const char *reason) {
     return RunFailure("simulated devices, seed " + std::to_string(seed) + ": " +
                       reason);
@@ -77,7 +78,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
         makeInProcessControls(count);
     runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
       saveResult(run, *controls[rank], ranks.rank(rank), seconds, 0, Profile(),
-                 page.of(rank), fail);
+                 Trace(), page.of(rank), fail);
     });
     if (run.evaluation.data)
       ranks.evaluate();

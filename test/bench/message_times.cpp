@@ -5,133 +5,27 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Measures, over MPI, the three times that the simulator asks for, with as many
-// ranks, and as many of them at once, as a pipeline has. Prints them as JSON,
-// in nanoseconds.
-//
-// Ranks sleep, as they compute in a pipeline, and now and then one has a
-// message for its neighbour, who posted its receive long before and either
-// waits for it already (its end then tells what the message takes altogether)
-// or comes later (the wait then tells how long the receiver's own thread is
-// busy with it). What the sender itself spends is its post and, after more
-// sleep, its wait.
+// Measures, over MPI, the three times that the simulator asks for
+// (runtime/calibrate/MessageTimes.h), of messages of one size, and prints them
+// as JSON, in nanoseconds. chimera-run --calibrate makes a line of those of
+// many sizes, which is as well off as its residual; here they are what they
+// are.
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/calibrate/MessageTimes.h"
 #include "runtime/channel/mpi/Session.h"
-#include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
 #include "runtime/control/tcp/Meeting.h"
-#include "runtime/device/Host.h"
 #include "runtime/interpreter/Profile.h"
-#include "runtime/train/Gather.h"
+#include "runtime/system/Deadline.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
-#include <random>
 
 using namespace chimera;
 using namespace chimera::runtime;
-
-namespace {
-constexpr int64_t kMillisecond = 1'000'000;
-// Of a round: when its sender is done computing, how much earlier or later its
-// receiver is, how far pairs are apart, and when the sender looks after its
-// message.
-constexpr int64_t kSend = 6 * kMillisecond, kApart = 3 * kMillisecond,
-                  kSpread = 2 * kMillisecond, kLook = 14 * kMillisecond,
-                  kRound = 16 * kMillisecond;
-
-void sleepUntil(int64_t nanoseconds) {
-  int64_t left = nanoseconds - steadyNanoseconds();
-  if (left <= 0)
-    return;
-  timespec time{left / 1'000'000'000, left % 1'000'000'000};
-  nanosleep(&time, nullptr);
-}
-
-struct Times {
-  std::vector<int64_t> send;    ///< the sender's thread
-  std::vector<int64_t> whole;   ///< from the sender's end to the receiver's go
-  std::vector<int64_t> receive; ///< the receiver's thread
-};
-
-void measure(Control &control, Channels &channels, uint64_t bytes, int rounds,
-             Times &times) {
-  // As a pipeline has several micro-batches under way.
-  constexpr size_t kBuffers = 4;
-  std::vector<std::vector<std::byte>> buffers(kBuffers,
-                                              std::vector<std::byte>(bytes));
-  uint32_t self = channels.rank(), ranks = channels.ranks();
-  int64_t begin = 0;
-  if (self == 0) {
-    begin = steadyNanoseconds() + 50 * kMillisecond;
-    for (uint32_t rank = 1; rank < ranks; ++rank)
-      sendValue(control, rank, begin, kForever);
-  } else {
-    begin = receiveValue<int64_t>(control, 0, kForever);
-  }
-  for (int round = 0; round < rounds; ++round, begin += kRound) {
-    uint32_t first = static_cast<uint32_t>(round) % 2;
-    if (self < first)
-      continue;
-    uint32_t pair = (self - first) / 2;
-    bool isLower = (self - first) % 2 == 0;
-    uint32_t peer = isLower ? self + 1 : self - 1;
-    if (peer >= ranks)
-      continue;
-    bool isSender = isLower == (round / 2 % 2 == 0);
-    bool isLate = (static_cast<uint32_t>(round / 4) + pair) % 2;
-    // Equal at both ends.
-    std::mt19937 random(static_cast<uint32_t>(round) * ranks + pair);
-    int64_t send = begin + kSend + int64_t(random() % kSpread);
-    std::span<std::byte> buffer = buffers[round % kBuffers];
-    if (isSender) {
-      sleepUntil(send);
-      int64_t posted = steadyNanoseconds();
-      std::memcpy(buffer.data(), &posted, sizeof(posted));
-      auto request = channels.postSend(peer, buffer);
-      int64_t own = steadyNanoseconds() - posted;
-      sleepUntil(begin + kLook);
-      int64_t looked = steadyNanoseconds();
-      channels.wait(hostQueue(), std::move(request), kForever);
-      times.send.push_back(own + steadyNanoseconds() - looked);
-    } else {
-      auto request = channels.postReceive(peer, buffer);
-      sleepUntil(isLate ? send + kApart : send - kApart);
-      int64_t came = steadyNanoseconds();
-      channels.wait(hostQueue(), std::move(request), kForever);
-      int64_t went = steadyNanoseconds(), posted = 0;
-      std::memcpy(&posted, buffer.data(), sizeof(posted));
-      // A sleep may have been too long by all that they are apart.
-      if (came < posted)
-        times.whole.push_back(went - posted);
-      else if (came > posted + kApart / 2)
-        times.receive.push_back(went - came);
-    }
-  }
-}
-
-/// Those of all ranks, at rank 0.
-std::vector<int64_t> gather(Control &control, const std::vector<int64_t> &own) {
-  std::vector<uint64_t> counts =
-      gatherValues(control, 0, uint64_t(own.size()), kForever);
-  if (control.rank() != 0) {
-    sendAll(control, 0, std::as_bytes(std::span(own)), kForever);
-    return {};
-  }
-  std::vector<int64_t> all = own;
-  for (uint32_t rank = 1; rank < control.ranks(); ++rank) {
-    std::vector<int64_t> more(counts[rank]);
-    receiveAll(control, rank, std::as_writable_bytes(std::span(more)),
-               kForever);
-    all.insert(all.end(), more.begin(), more.end());
-  }
-  return all;
-}
-} // namespace
 
 int main(int argc, char **argv) {
   CLI::App app("Measures what a message costs its two ranks, over MPI, as JSON "
@@ -159,14 +53,19 @@ int main(int argc, char **argv) {
   Meeting meeting(session.rank(),
                   session.exchange(Entry::own(listener.port, "").text()));
   TcpControl control(meeting.book, std::move(listener), kForever);
-  Times times;
-  measure(control, *channels, bytes, rounds, times);
+  const MessageTimes times = gatherTimes(
+      control,
+      measureMessages(control, *channels,
+                      {.bytes = bytes, .rounds = rounds, .timeout = kForever}),
+      kForever);
+  std::vector<int64_t> whole = times.up;
+  whole.insert(whole.end(), times.down.begin(), times.down.end());
   nlohmann::ordered_json result{{"ranks", session.ranks()}, {"bytes", bytes}};
-  for (const auto &[name, own] : {std::pair("send", &times.send),
-                                  {"whole", &times.whole},
+  for (const auto &[name, all] : {std::pair("send", &times.send),
+                                  {"whole", &whole},
                                   {"receive", &times.receive}}) {
     Durations durations;
-    for (int64_t ns : gather(control, *own))
+    for (int64_t ns : *all)
       durations.add(ns);
     if (durations.count())
       result[name] = {{"count", durations.count()},

@@ -112,6 +112,7 @@ class Test(Runs):
                 (["--sequential"], "leave out --sequential"),
                 (["--transport", "mpi"], "leave out --transport mpi"),
                 (["--profile", "p.json"], "simulated devices have no durations"),
+                (["--trace", "t.json"], "--trace is of hosts and GPUs"),
         ):
             self.expect_error(needle, self.sample(), "--device", "simulated",
                               *options)
@@ -217,15 +218,42 @@ class Test(Runs):
                 self.assertGreater(
                     entry["waits"]["receive_activation"]["median"], 0)
             self.assertEqual(profile["steps"]["later"]["count"], 2)
+            self.assertEqual(profile["computed_by"], "synthetic")
+            self.assertNotIn("model", profile)
             os.remove(file)
 
-    def test_profile_errors(self):
+    def test_profile_says_what_it_is_of(self):
+        file = self.path("profile")
+        result = self.run_it(*self.training("--profile", file))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(file) as text:
+            profile = json.load(text)
+        self.assertEqual(profile["computed_by"], "transformer")
+        self.assertEqual(profile["threads"], 1)
+        layers = [stage["layers"] for stage in profile["stages"]]
+        # Behind one another, embedding and head included.
+        self.assertEqual(layers[0][0], 0)
+        self.assertEqual([last for _, last in layers],
+                         [first for first, _ in layers[1:]]
+                         + [profile["model"]["layers"] + 2])
+        for name in ("architecture", "heads", "width", "context", "vocabulary"):
+            self.assertTrue(profile["model"][name], name)
+        self.assertIn("learning_rate", profile["optimizer"])
+
+    def test_profile_and_trace_errors(self):
         program = self.sample()
         file = self.path("profile")
-        self.expect_error("--profile is for pipelines", program, "--profile",
-                          file, "--sequential")
-        self.expect_error("--profile needs at least one step", program,
-                          "--profile", file, "--steps", "0")
+        for option in ("--profile", "--trace"):
+            self.expect_error(f"{option} is for pipelines", program, option,
+                              file, "--sequential")
+            self.expect_error(f"{option} needs at least one step", program,
+                              option, file, "--steps", "0")
+        self.expect_error("--trace-steps is for --trace: give that too",
+                          program, "--trace-steps", "2")
+        self.expect_error("--trace-steps: expected ", program, "--trace", file,
+                          "--trace-steps", "0")
+        self.expect_error("trace: cannot write", program, "--trace",
+                          "/nowhere/trace")
         self.expect_error("profile: cannot write", program, "--profile",
                           "/nowhere/profile")
 
@@ -302,7 +330,7 @@ class Test(Runs):
     def test_files_have_names(self):
         program = self.sample()
         for option in ("--data", "--save", "--save-gradients", "--log",
-                       "--profile"):
+                       "--profile", "--trace"):
             self.expect_error(f"{option}: expected a file, got an empty name",
                               program, option, "")
             self.expect_error(f"{option}: expected a file, got -: write ./-",

@@ -82,6 +82,8 @@ class Test(Runs):
         link = self.path("link")
         os.symlink("out", link)
         for first, second in ((["--profile", path], ["--log", path]),
+                              (["--trace", path], ["--profile", path]),
+                              ([], ["--trace", program]),
                               (["--save", path], ["--log", self.path("./out")]),
                               (["--save", path], ["--log", link]),
                               (["--save", path + ".part"], ["--log", path]),

@@ -67,6 +67,7 @@ class Test(unittest.TestCase):
             self.expect_disagreement(option.split()[0], f'set "$@" {option}')
         file = os.path.join(self.folder, "profile")
         self.expect_disagreement("--profile", f'set "$@" --profile {file}')
+        self.expect_disagreement("--trace", f'set "$@" --trace {file}')
 
     def test_a_file_that_only_one_rank_is_to_write(self):
         file = os.path.join(self.folder, "file")

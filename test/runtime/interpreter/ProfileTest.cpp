@@ -7,6 +7,7 @@
 
 #include "runtime/interpreter/Profile.h"
 
+#include "runtime/program/Layers.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/Run.h"
@@ -109,7 +110,9 @@ json profileOf(const program::ProgramT &program, const StageFactory &stages) {
   std::string document;
   run.onResult = [&](const RunResult &result) {
     EXPECT_EQ(result.profiles.size(), program::rankCount(program));
-    document = formatProfile(program, result.profiles, rootOf(program));
+    document =
+        formatProfile(program, result.profiles, rootOf(program),
+                      {.stages = "synthetic", .device = "host", .threads = 2});
   };
   runInProcess(run);
   return json::parse(document);
@@ -156,6 +159,40 @@ TEST(Profile, TellsWhatActionsAndWaitsTook) {
     EXPECT_LT(known, profile["steps"]["first"].get<int64_t>() +
                          profile["steps"]["later"]["total"].get<int64_t>());
   }
+}
+
+TEST(Profile, SaysWhatItIsOf) {
+  program::ProgramT program =
+      program::samplePipeline({.workers = 3, .ofModel = true});
+  json profile = profileOf(program, makeSyntheticStages(/*unitNanoseconds=*/0));
+  const program::ModelT &model = *program.model;
+  EXPECT_EQ(profile["schedule"], program.schedule);
+  EXPECT_EQ(profile["micro_batches"], program.micro_batches);
+  EXPECT_EQ(profile["micro_batch_size"], program.micro_batch_size);
+  EXPECT_EQ(profile["threads"], 2);
+  EXPECT_EQ(profile["computed_by"], "synthetic");
+  EXPECT_EQ(profile["device"], "host");
+  EXPECT_EQ(profile["weight_type"], program::nameOf(program.weight_type));
+  EXPECT_EQ(profile["activation_type"],
+            program::nameOf(program.activation_type));
+  EXPECT_EQ(profile["optimizer"]["name"], program.optimizer->name);
+  EXPECT_EQ(profile["optimizer"]["beta2"], program.optimizer->beta2);
+  EXPECT_EQ(profile["model"]["architecture"], model.architecture);
+  EXPECT_EQ(profile["model"]["layers"], model.layers);
+  EXPECT_EQ(profile["model"]["width"], model.width);
+  EXPECT_EQ(profile["model"]["vocabulary"], model.vocabulary);
+  // Each layer is in one stage.
+  uint32_t next = 0;
+  for (const json &stage : profile["stages"]) {
+    EXPECT_EQ(stage["layers"][0], next);
+    next = stage["layers"][1];
+  }
+  EXPECT_EQ(next, program::layerCount(model));
+  // Bare stages have none.
+  json bare = profileOf(program::samplePipeline({.workers = 2}),
+                        makeSyntheticStages(/*unitNanoseconds=*/0));
+  EXPECT_FALSE(bare.contains("model"));
+  EXPECT_FALSE(bare["stages"][0].contains("layers"));
 }
 
 TEST(Profile, CountsPartsAndRanges) {

@@ -113,6 +113,48 @@ TEST_F(OnGpus, EveryStepIsThatOfTheHost) {
   }
 }
 
+// Where a host only puts work on queues, its own times would be none.
+TEST_F(OnGpus, ATraceHasTheTimesOfTheGpu) {
+  program::ProgramT program = sample({.workers = 2});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  SyntheticData data(program.seed);
+  constexpr int64_t kUnit = 1'000'000;
+  TrainingRun run{.program = program,
+                  .stages = makeSyntheticStages(static_cast<double>(kUnit)),
+                  .data = data};
+  run.steps = 3;
+  run.timeout = 30s;
+  run.traceSteps = 1;
+  run.accelerator = gpus.get();
+  std::vector<Trace> traces;
+  run.onResult = [&](const RunResult &result) { traces = result.traces; };
+  const int64_t begin = steadyNanoseconds();
+  runInProcess(run);
+  const int64_t end = steadyNanoseconds();
+  ASSERT_EQ(traces.size(), 2u);
+  for (size_t rank = 0; rank < traces.size(); ++rank) {
+    ASSERT_EQ(traces[rank].kept().size(), 1u);
+    const Trace::Section &step = traces[rank].kept()[0];
+    EXPECT_EQ(step.number, 3u);
+    const program::WorkerT &worker = *program.workers[rank];
+    ASSERT_EQ(step.spans.size(), worker.instructions.size());
+    // By the host's clock, which the two ranks share.
+    int64_t last = begin;
+    for (const Trace::Span &span : step.spans) {
+      EXPECT_LE(last, span.begin);
+      EXPECT_LE(span.begin, span.end);
+      last = span.end;
+      const program::Instruction &instruction =
+          worker.instructions[span.instruction];
+      if (instruction.opcode() == program::Opcode::Forward) {
+        EXPECT_GE(span.end - span.begin,
+                  program.stages[instruction.stage()].forward() * kUnit);
+      }
+    }
+    EXPECT_LE(last, end);
+  }
+}
+
 // Work on the software GPU's streams sleeps, the host's calls do not.
 TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   program::ProgramT program = sample({.workers = 2});
@@ -129,7 +171,8 @@ TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   nlohmann::json profile;
   run.onResult = [&](const RunResult &result) {
     profile = nlohmann::json::parse(
-        formatProfile(program, result.profiles, rootOf(program)));
+        formatProfile(program, result.profiles, rootOf(program),
+                      {.stages = "synthetic", .device = "cuda", .threads = 2}));
   };
   runInProcess(run);
   EXPECT_EQ(profile["steps"]["later"]["count"], 2);

@@ -1,0 +1,236 @@
+//===- Calibrate.cpp - What a machine's parts take, measured --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/Calibrate.h"
+
+#include "runtime/calibrate/MessageTimes.h"
+#include "runtime/calibrate/SumTimes.h"
+#include "runtime/control/Messages.h"
+#include "runtime/device/Host.h"
+#include "runtime/interpreter/Status.h"
+#include "runtime/train/Clocks.h"
+#include "runtime/watch/Watchdog.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+constexpr int64_t kMillisecond = 1'000'000;
+constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
+constexpr uint64_t kMessageSizes[] = {8,          4 * kKiB, 64 * kKiB,
+                                      256 * kKiB, kMiB,     4 * kMiB};
+constexpr uint64_t kSumSizes[] = {8, 64 * kKiB, kMiB, 4 * kMiB, 16 * kMiB};
+/// A line is known by these without the sizes behind them.
+constexpr size_t kFewest = 3;
+constexpr int kRounds = 48, kFewestRounds = 16;
+/// Rounds of messages that are longer are too long.
+constexpr int64_t kMostScale = 8;
+constexpr int kSumRounds = 15, kFewestSumRounds = 3;
+/// Of each kind of computing.
+constexpr double kWindowMilliseconds = 2500;
+/// Of the model whose speed is measured, and how much of the host's memory all
+/// its ranks may take for that.
+constexpr uint32_t kBlocks = 4;
+constexpr uint64_t kPartOfMemory = 4;
+
+/// One rank's part of it.
+class Measurement {
+public:
+  Measurement(Control &control, Channels &channels,
+              const CalibrationOptions &options)
+      : control(control), channels(channels), options(options),
+        isRoot(control.rank() == 0), everybody{0, {}} {
+    everybody.contributions.resize(control.ranks());
+    std::iota(everybody.contributions.begin(), everybody.contributions.end(),
+              0);
+  }
+
+  Calibration run() {
+    const int64_t begin = steadyNanoseconds();
+    found.ranks = control.ranks();
+    compareClocks();
+    prepare();
+    measureAllMessages();
+    measureAllSums();
+    measureAllDevices();
+    found.seconds = static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
+    return found;
+  }
+
+private:
+  /// What rank 0 says, at all ranks.
+  template <typename Value> Value fromRoot(Value value) {
+    if (!isRoot)
+      return receiveValue<Value>(control, 0, options.timeout);
+    for (uint32_t rank = 1; rank < control.ranks(); ++rank)
+      sendValue(control, rank, value, options.timeout);
+    return value;
+  }
+
+  /// The largest of all ranks' values, at all ranks.
+  int64_t mostOf(int64_t value) {
+    for (int64_t other : gatherValues(control, 0, value, options.timeout))
+      value = std::max(value, other);
+    return fromRoot(value);
+  }
+
+  void compareClocks() {
+    const std::vector<ClockOffset> clocks =
+        gatherClocks(control, 0, options.timeout);
+    if (!isRoot) {
+      ahead = receiveValue<int64_t>(control, 0, options.timeout);
+      return;
+    }
+    for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
+      found.clockError = std::max(found.clockError, clocks[rank].error);
+      if (rank > 0)
+        sendValue(control, rank, clocks[rank].ahead, options.timeout);
+    }
+  }
+
+  void prepare() {
+    Communication communication;
+    for (uint32_t rank = 0; rank < control.ranks(); ++rank)
+      for (uint32_t other : {rank - 1, rank + 1})
+        if (other < control.ranks())
+          communication.pairs.push_back({rank, other});
+    communication.groups.push_back(everybody);
+    Watchdog limit(options.timeout, "all ranks to make their groups",
+                   options.fail);
+    channels.prepare(communication);
+    meet(control, options.timeout, "all ranks to have made their groups");
+  }
+
+  /// What a message takes there and back between neighbours, half of it, about:
+  /// of the slowest pair.
+  int64_t roughly(uint64_t bytes) {
+    const uint32_t self = control.rank(), peer = self ^ 1;
+    int64_t took = 0;
+    meet(control, options.timeout, "all ranks to measure");
+    if (peer < control.ranks()) {
+      const Block memory = makeBlock(bytes);
+      const Bytes buffer(memory.get(), bytes);
+      std::ranges::fill(buffer, std::byte{0});
+      auto send = [&] {
+        channels.wait(hostQueue(), channels.postSend(peer, buffer),
+                      options.timeout);
+      };
+      auto receive = [&] {
+        channels.wait(hostQueue(), channels.postReceive(peer, buffer),
+                      options.timeout);
+      };
+      // The first trip may make connections.
+      for (int trip = 0; trip < 3; ++trip) {
+        const int64_t begin = steadyNanoseconds();
+        self < peer ? send() : receive();
+        self < peer ? receive() : send();
+        took = (steadyNanoseconds() - begin) / 2;
+      }
+    }
+    return mostOf(took);
+  }
+
+  void measureAllMessages() {
+    std::vector<Sized> send, way, receive, whole;
+    for (uint64_t bytes : kMessageSizes) {
+      MessageRounds rounds{
+          .bytes = bytes, .ahead = ahead, .timeout = options.timeout};
+      rounds.scale = 1 + roughly(bytes) / kMillisecond;
+      if (send.size() >= kFewest && rounds.scale > kMostScale)
+        break;
+      rounds.rounds = std::max(
+          kFewestRounds, static_cast<int>(options.effort * kRounds /
+                                          static_cast<double>(rounds.scale)));
+      const MessageCost cost = costOf(
+          gatherTimes(control, measureMessages(control, channels, rounds),
+                      options.timeout));
+      // Of two ends that are busy for longer than the message takes, the whole
+      // is what both are.
+      const double all = cost.send + cost.way() + cost.receive;
+      send.push_back({bytes, cost.send, all});
+      way.push_back({bytes, cost.way(), all});
+      receive.push_back({bytes, cost.receive, all});
+      whole.push_back({bytes, all});
+      found.mostBytes = bytes;
+    }
+    found.send = fitLine(send);
+    found.way = fitLine(way);
+    found.receive = fitLine(receive);
+    found.residual = residualOf(
+        {.base = found.send.base + found.way.base + found.receive.base,
+         .perByte =
+             found.send.perByte + found.way.perByte + found.receive.perByte},
+        whole);
+  }
+
+  void measureAllSums() {
+    std::vector<Sized> sums;
+    auto measure = [&](uint64_t bytes, int rounds) {
+      return medianOf(measureSums(control, channels, everybody, bytes, rounds,
+                                  ahead, options.timeout));
+    };
+    for (uint64_t bytes : kSumSizes) {
+      const auto rough = fromRoot(
+          static_cast<int64_t>(measure(bytes, /*rounds=*/1)) / kMillisecond);
+      if (sums.size() >= kFewest && rough > 1000)
+        break;
+      const auto rounds =
+          std::clamp(static_cast<int>(options.effort * 1000 /
+                                      static_cast<double>(1 + rough)),
+                     kFewestSumRounds, kSumRounds);
+      sums.push_back({bytes, measure(bytes, rounds)});
+      found.mostSumBytes = bytes;
+    }
+    found.sum = messageOfSum(fitLine(sums), control.ranks());
+  }
+
+  void measureAllDevices() {
+    const uint64_t memory = options.hostMemory / options.ranksOnHost;
+    uint32_t blocks = kBlocks;
+    while (blocks > 1 && bytesToMeasure(blocks) > memory / kPartOfMemory)
+      --blocks;
+    const program::ProgramT program = programToMeasure(blocks);
+    const std::unique_ptr<Stage> stage = options.stages(program, 1);
+    const DeviceSpeed own =
+        measureSpeed(control, program, *stage,
+                     std::chrono::milliseconds(static_cast<int64_t>(
+                         options.effort * kWindowMilliseconds)),
+                     ahead, options.timeout);
+    found.mean = {0, 0};
+    found.least = found.most = own;
+    for (const DeviceSpeed &speed :
+         gatherValues(control, 0, own, options.timeout)) {
+      found.mean.flops += speed.flops / control.ranks();
+      found.mean.bytes += speed.bytes / control.ranks();
+      found.least = {std::min(found.least.flops, speed.flops),
+                     std::min(found.least.bytes, speed.bytes)};
+      found.most = {std::max(found.most.flops, speed.flops),
+                    std::max(found.most.bytes, speed.bytes)};
+    }
+    found.memory = memory;
+    for (uint64_t of : gatherValues(control, 0, memory, options.timeout))
+      found.memory = std::min(found.memory, of);
+  }
+
+  Control &control;
+  Channels &channels;
+  const CalibrationOptions &options;
+  const bool isRoot;
+  ReduceGroup everybody;
+  int64_t ahead = 0;
+  Calibration found{};
+};
+} // namespace
+
+Calibration chimera::runtime::calibrate(Control &control, Channels &channels,
+                                        const CalibrationOptions &options) {
+  return Measurement(control, channels, options).run();
+}

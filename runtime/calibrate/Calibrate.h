@@ -1,0 +1,62 @@
+//===- Calibrate.h - What a machine's parts take, measured ------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The compiler asks for numbers that no data sheet has: what layers reach, what
+// a message costs its sender, its way and its receiver, what a sum takes. Here
+// the ranks of a run measure them, with the channels, stages and threads that a
+// run would have.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CALIBRATE_CALIBRATE_H
+#define CHIMERA_RUNTIME_CALIBRATE_CALIBRATE_H
+
+#include "runtime/calibrate/DeviceSpeed.h"
+#include "runtime/calibrate/Fit.h"
+#include "runtime/channel/Channels.h"
+#include "runtime/control/Control.h"
+
+namespace chimera::runtime {
+
+struct CalibrationOptions {
+  StageFactory stages;  ///< of transformers
+  uint32_t ranksOnHost; ///< of this rank's, which have its memory in common
+  uint64_t hostMemory;  ///< of it
+  std::chrono::milliseconds timeout; ///< of waits for other ranks
+  /// Less than 1 measures for so much less time, and less well.
+  double effort = 1;
+  /// Called with the reason, from any thread, where waits have no timeout of
+  /// their own. Must end the waits, or the process.
+  std::function<void(const std::string &)> fail;
+};
+
+/// What was found. Lines are those of a single message.
+struct Calibration {
+  uint32_t ranks;
+  /// Of each part, with what it is off by relative to the whole message.
+  Line send, way, receive;
+  double residual; ///< of the whole message
+  Line sum;        ///< a message of an all-reduce (messageOfSum)
+  uint64_t mostBytes, mostSumBytes; ///< of those that were measured
+  /// Over all ranks.
+  DeviceSpeed mean, least, most;
+  uint64_t memory; ///< of the rank with least
+  /// How many nanoseconds clocks of several hosts may have been off; 0 on one.
+  int64_t clockError;
+  double seconds; ///< that it took
+};
+
+/// Measures, and returns what was found at rank 0; elsewhere nothing that is
+/// meant to be read. Every rank calls it, at the same time; there must be at
+/// least two. The channels are of memory of the host. Takes some 15 s. Throws
+/// what waits and stages throw.
+Calibration calibrate(Control &control, Channels &channels,
+                      const CalibrationOptions &options);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CALIBRATE_CALIBRATE_H

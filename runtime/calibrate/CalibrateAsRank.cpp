@@ -1,0 +1,86 @@
+//===- CalibrateAsRank.cpp - One rank of a job calibrates -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/CalibrateRanks.h"
+#include "runtime/control/Messages.h"
+#include "runtime/system/Deadline.h"
+#include "runtime/train/Capacity.h"
+#include "runtime/watch/EndProcess.h"
+#include "runtime/watch/Report.h"
+#include "runtime/watch/Watchdog.h"
+
+using namespace chimera::runtime;
+
+void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
+                                       const JobUse &jobUse,
+                                       const std::vector<Shared> &shared) {
+  const bool overMpi = jobUse.transport == JobTransport::Mpi;
+  auto shareAmong = [&](uint32_t ranks, ProgressWish wish) -> HostShare {
+    return {ranks, shareCores(findCores(), ranks, use.threads,
+                              overMpi ? wish : ProgressWish::Off)};
+  };
+  // As far as the launcher says.
+  HostShare share =
+      shareAmong(jobUse.job ? jobUse.job->ranksOnHost : 1, jobUse.progress);
+  std::optional<Watchdog> limit(std::in_place, afterWaits(use.timeout),
+                                "all ranks to start");
+  std::optional<JoinedJob> joined(std::in_place,
+                                  joinOptions(jobUse, share.threads.progress));
+  if (joined->ranks() < 2)
+    throw std::invalid_argument("expected at least 2 ranks to calibrate with, "
+                                "got " +
+                                std::to_string(joined->ranks()));
+  // They hear of a failure until the process has ended.
+  std::unique_ptr<Channels> channels;
+  bool canTell = false; // the other ranks
+  auto fail = [&](const std::string &reason, bool hasHeard = false) {
+    limit.reset(); // or it would speak first, and know less
+    if (canTell && !hasHeard)
+      joined->control().abort("rank " + std::to_string(joined->rank()) +
+                              " failed: " + reason);
+    else
+      giveWay(hasHeard ? UINT32_MAX : 0);
+    jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
+    endProcess(1);
+  };
+  try {
+    joined->meet(use.timeout,
+                 [](const std::string &what) { writeReport(what + "\n"); });
+    canTell = true;
+    Control &control = joined->control();
+    const std::vector<uint32_t> hostRanks = joined->hostRanks();
+    const bool mayProgress =
+        jobUse.progress != ProgressWish::Auto || joined->allowsProgress();
+    share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
+                       mayProgress ? jobUse.progress : ProgressWish::Off);
+    limit.reset();
+    checkAgreement(control, shared, use.timeout);
+    use.setThreads(share.threads.computing);
+    channels =
+        joined->makeChannels(share.threads.progress, /*ownAllReduce=*/false);
+    control.onAbort(
+        [&](const std::string &reason) { channels->abort(reason); });
+    const Calibration found = calibrate(
+        control, *channels,
+        {.stages = use.stages,
+         .ranksOnHost = share.ranks,
+         .hostMemory = hostMemory(),
+         .timeout = use.timeout,
+         .fail = [&](const std::string &why) { control.abort(why); }});
+    if (joined->rank() == 0)
+      use.onFound(found, share);
+    meet(control, use.timeout, "all ranks to end");
+    control.onAbort([](const std::string &) {});
+    channels.reset();
+  } catch (const WaitError &error) {
+    fail(error.what(), error.reason == WaitError::Reason::Aborted);
+  } catch (const std::exception &error) {
+    fail(error.what());
+  }
+  limit.emplace(use.timeout, "all ranks to leave, when all was done");
+  joined.reset();
+}

@@ -1,0 +1,40 @@
+//===- DeviceSpeed.h - What computing reaches -------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CALIBRATE_DEVICESPEED_H
+#define CHIMERA_RUNTIME_CALIBRATE_DEVICESPEED_H
+
+#include "runtime/control/Control.h"
+#include "runtime/stage/Stage.h"
+
+namespace chimera::runtime {
+
+/// What one rank reaches while all ranks do the same, each second.
+struct DeviceSpeed {
+  double flops; ///< of layers, forwards and backwards, as Layers.h counts them
+  double bytes; ///< of updates, as the compiler's partition counts them
+};
+
+/// A program of a GPT-2 of so many blocks of width 512, in float32 by AdamW,
+/// the blocks being its stage 1: what layers do most of their time, and weights
+/// that fit into no cache. It has no workers and is not to be run.
+program::ProgramT programToMeasure(uint32_t blocks);
+
+/// What a rank needs to measure that, about.
+uint64_t bytesToMeasure(uint32_t blocks);
+
+/// Has `stage`, stage 1 of `program`, compute for about `window` with one and
+/// then the other, from a moment at which all ranks begin. Every rank calls it,
+/// with how many nanoseconds its clock shows more than rank 0's. Throws what
+/// the stage throws, and what waits throw.
+DeviceSpeed measureSpeed(Control &control, const program::ProgramT &program,
+                         Stage &stage, std::chrono::milliseconds window,
+                         int64_t ahead, std::chrono::milliseconds timeout);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CALIBRATE_DEVICESPEED_H

@@ -1,0 +1,66 @@
+//===- Fit.cpp - Two numbers for many times -------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/Fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace chimera::runtime;
+
+/// Below that relative errors say nothing.
+static constexpr double kLeast = 1000;
+
+static double scaleOf(const Sized &point) {
+  return std::max(point.whole > 0 ? point.whole : point.nanoseconds, kLeast);
+}
+
+double chimera::runtime::residualOf(const Line &line,
+                                    std::span<const Sized> points) {
+  double most = 0;
+  for (const Sized &point : points)
+    most = std::max(most, std::abs(line.at(point.bytes) - point.nanoseconds) /
+                              scaleOf(point));
+  return most;
+}
+
+Line chimera::runtime::fitLine(std::span<const Sized> points) {
+  // Sums of w, w x, w x x, w y and w x y, where w makes errors relative.
+  double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
+  for (const Sized &point : points) {
+    const double x = static_cast<double>(point.bytes), y = point.nanoseconds;
+    const double weight = 1 / std::pow(scaleOf(point), 2);
+    w += weight;
+    wx += weight * x;
+    wxx += weight * x * x;
+    wy += weight * y;
+    wxy += weight * x * y;
+  }
+  Line line;
+  const double determinant = w * wxx - wx * wx;
+  if (determinant > 0) {
+    line.base = (wy * wxx - wx * wxy) / determinant;
+    line.perByte = (w * wxy - wx * wy) / determinant;
+  } else if (w > 0) {
+    line.base = wy / w;
+  }
+  // Where one of them would be negative, the best line has none of it.
+  if (line.base < 0)
+    line = {.base = 0, .perByte = wxy / wxx};
+  if (line.perByte < 0)
+    line = {.base = wy / w, .perByte = 0};
+  line.residual = residualOf(line, points);
+  return line;
+}
+
+double chimera::runtime::medianOf(std::vector<int64_t> values) {
+  if (values.empty())
+    return 0;
+  auto middle = values.begin() + std::ssize(values) / 2;
+  std::ranges::nth_element(values, middle);
+  return static_cast<double>(*middle);
+}

@@ -1,0 +1,139 @@
+//===- MachineText.cpp - A calibration as text ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/MachineText.h"
+
+#include "runtime/program/Program.h"
+
+#include <cmath>
+#include <cstdio>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+constexpr double kMiB = 1 << 20;
+
+std::string number(const char *format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+/// "12.3 GB/s": a whole number of bytes, or operations, a second.
+std::string perSecond(double value, const char *unit) {
+  std::string digits =
+      number(value < 1e10 ? "%.3f" : "%.1f", std::max(value, 1e6) * 1e-9);
+  return digits + " G" + unit + "/s";
+}
+
+std::string bytesText(uint64_t bytes) {
+  return bytes < 1024        ? std::to_string(bytes) + " B"
+         : bytes < (1 << 20) ? std::to_string(bytes >> 10) + " KiB"
+                             : std::to_string(bytes >> 20) + " MiB";
+}
+
+std::string percent(double part) {
+  return number("%.0f", std::ceil(part * 100)) + " %";
+}
+
+/// The parts of a network that are not 0, a row for each line.
+class Network {
+public:
+  void add(const std::string &name, const std::string &perMib,
+           const Line &line) {
+    std::string row;
+    for (const auto &[what, nanoseconds] :
+         {std::pair(name, line.base), {perMib, line.perByte * kMiB}})
+      if (const long long whole = std::llround(nanoseconds); whole > 0)
+        row += (row.empty() ? "" : ", ") + what + " = " +
+               std::to_string(whole) + " ns";
+    if (!row.empty())
+      text += (text.empty() ? "" : ",\n          ") + row;
+  }
+
+  std::string text;
+};
+} // namespace
+
+std::string chimera::runtime::machineText(const Calibration &found,
+                                          const std::string &where) {
+  Network link, sums;
+  link.add("latency", "per_mib", found.way);
+  link.add("send", "send_per_mib", found.send);
+  link.add("receive", "receive_per_mib", found.receive);
+  sums.add("latency", "per_mib", found.sum);
+  std::string text =
+      "// Measured by chimera-run --calibrate in " +
+      number("%.0f", found.seconds) + " s:\n// " +
+      program::counted(found.ranks, "rank") + ", " + where +
+      ".\n"
+      "//\n"
+      "// Messages of 8 B to " +
+      bytesText(found.mostBytes) +
+      " between neighbours, all-reduces of 8 B to " +
+      bytesText(found.mostSumBytes) +
+      " over all ranks.\n"
+      "// Speed and memory bandwidth: what blocks of a GPT-2 of width 512 and "
+      "their AdamW\n"
+      "// reach, in float32, while all ranks do the same; " +
+      perSecond(found.least.flops, "FLOP") + " to " +
+      perSecond(found.most.flops, "FLOP") + ",\n// " +
+      perSecond(found.least.bytes, "B") + " to " +
+      perSecond(found.most.bytes, "B") +
+      " a rank.\n"
+      "//\n"
+      "// The lines are off from the medians, relative to the whole message, "
+      "by "
+      "at most\n// " +
+      percent(found.send.residual) + " (send), " + percent(found.way.residual) +
+      " (way), " + percent(found.receive.residual) + " (receive), together " +
+      percent(found.residual) + "; all-reduces by " +
+      percent(found.sum.residual) + ".\n";
+  if (found.clockError > 0)
+    text += "// Clocks of the hosts were compared to " +
+            number("%.1f", static_cast<double>(found.clockError) * 1e-3) +
+            " us at worst; both directions are in the mean.\n";
+  text += "chimera.machine @here devices(" + std::to_string(found.ranks) +
+          ") memory(" + std::to_string(found.memory >> 20) +
+          " MiB)\n    speed(\"" + perSecond(found.mean.flops, "FLOP") +
+          "\") memory_bandwidth(\"" + perSecond(found.mean.bytes, "B") + "\")";
+  if (!link.text.empty())
+    text += "\n    link <" + link.text + ">";
+  if (!sums.text.empty())
+    text += "\n    all_reduce <" + sums.text + ">";
+  return text + "\n";
+}
+
+std::string chimera::runtime::machineTable(const Calibration &found) {
+  std::string table =
+      "                     each, us   per MiB, us   off by at most\n";
+  for (const auto &[name, line] : {std::pair("message: sender", &found.send),
+                                   {"message: way", &found.way},
+                                   {"message: receiver", &found.receive},
+                                   {"all-reduce's message", &found.sum}}) {
+    char row[128];
+    std::snprintf(row, sizeof(row), "%-20s %8.2f %13.2f %16s\n", name,
+                  line->base * 1e-3, line->perByte * kMiB * 1e-3,
+                  percent(line->residual).c_str());
+    table += row;
+  }
+  auto add = [&](const char *name, double mean, double least, double most,
+                 const char *unit) {
+    table += std::string(name) + perSecond(mean, unit) + " (" +
+             perSecond(least, unit) + " to " + perSecond(most, unit) +
+             ") a rank\n";
+  };
+  add("layers reach         ", found.mean.flops, found.least.flops,
+      found.most.flops, "FLOP");
+  add("updates move         ", found.mean.bytes, found.least.bytes,
+      found.most.bytes, "B");
+  table +=
+      "a whole message is off by at most " + percent(found.residual) + "\n";
+  return table + "memory               " + std::to_string(found.memory >> 20) +
+         " MiB a rank\n";
+}

@@ -1,0 +1,27 @@
+//===- MachineText.h - A calibration as text --------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CALIBRATE_MACHINETEXT_H
+#define CHIMERA_RUNTIME_CALIBRATE_MACHINETEXT_H
+
+#include "runtime/calibrate/Calibrate.h"
+
+#include <string>
+
+namespace chimera::runtime {
+
+/// A `chimera.machine @here`, which a pipeline names by `on @here`, below a
+/// comment that says how it was measured and how well lines hold. `where` says
+/// where the ranks are, as "a process a rank over MPI, 1 thread each".
+std::string machineText(const Calibration &found, const std::string &where);
+
+/// The same as a table for people.
+std::string machineTable(const Calibration &found);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CALIBRATE_MACHINETEXT_H

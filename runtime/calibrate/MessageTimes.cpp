@@ -1,0 +1,151 @@
+//===- MessageTimes.cpp - What a message costs two ranks ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/MessageTimes.h"
+
+#include "runtime/calibrate/Fit.h"
+#include "runtime/control/Messages.h"
+#include "runtime/device/Host.h"
+#include "runtime/interpreter/Status.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+using namespace chimera::runtime;
+
+namespace {
+constexpr int64_t kMillisecond = 1'000'000;
+// Of a round: when its sender is done computing, how much earlier or later its
+// receiver is, how far pairs are apart, and when the sender looks after its
+// message.
+constexpr int64_t kSend = 6 * kMillisecond, kApart = 3 * kMillisecond,
+                  kSpread = 2 * kMillisecond, kLook = 14 * kMillisecond,
+                  kRound = 16 * kMillisecond;
+
+/// Those of all ranks, at rank 0.
+std::vector<int64_t> gather(Control &control, const std::vector<int64_t> &own,
+                            std::chrono::milliseconds timeout) {
+  std::vector<uint64_t> counts =
+      gatherValues(control, 0, uint64_t(own.size()), timeout);
+  if (control.rank() != 0) {
+    sendAll(control, 0, std::as_bytes(std::span(own)), timeout);
+    return {};
+  }
+  std::vector<int64_t> all = own;
+  for (uint32_t rank = 1; rank < control.ranks(); ++rank) {
+    std::vector<int64_t> more(counts[rank]);
+    receiveAll(control, rank, std::as_writable_bytes(std::span(more)), timeout);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+} // namespace
+
+void chimera::runtime::sleepUntil(int64_t nanoseconds) {
+  int64_t left = nanoseconds - steadyNanoseconds();
+  if (left <= 0)
+    return;
+  timespec time{left / 1'000'000'000, left % 1'000'000'000};
+  nanosleep(&time, nullptr);
+}
+
+int64_t chimera::runtime::agreeOnBegin(Control &control,
+                                       std::chrono::milliseconds later,
+                                       std::chrono::milliseconds timeout) {
+  meet(control, timeout, "all ranks to measure");
+  if (control.rank() != 0)
+    return receiveValue<int64_t>(control, 0, timeout);
+  const int64_t begin = steadyNanoseconds() + later.count() * kMillisecond;
+  for (uint32_t rank = 1; rank < control.ranks(); ++rank)
+    sendValue(control, rank, begin, timeout);
+  return begin;
+}
+
+double MessageCost::way() const {
+  return std::max(0.0, whole - send - receive);
+}
+
+MessageCost chimera::runtime::costOf(const MessageTimes &times) {
+  // Two ranks may have had too few rounds for both ways.
+  const double whole = times.up.empty() ? medianOf(times.down)
+                       : times.down.empty()
+                           ? medianOf(times.up)
+                           : (medianOf(times.up) + medianOf(times.down)) / 2;
+  return {medianOf(times.send), whole, medianOf(times.receive)};
+}
+
+MessageTimes chimera::runtime::measureMessages(Control &control,
+                                               Channels &channels,
+                                               const MessageRounds &of) {
+  // As a pipeline has several micro-batches under way. Their memory may change
+  // its owner, as a run's does.
+  constexpr size_t kBuffers = 4;
+  std::vector<Block> buffers;
+  for (size_t i = 0; i < kBuffers; ++i) {
+    buffers.push_back(makeBlock(of.bytes));
+    std::memset(buffers.back().get(), 0, of.bytes);
+  }
+  MessageTimes times;
+  const uint32_t self = channels.rank(), ranks = channels.ranks();
+  int64_t begin =
+      agreeOnBegin(control, std::chrono::milliseconds(50), of.timeout) +
+      of.ahead;
+  for (int round = 0; round < of.rounds; ++round, begin += kRound * of.scale) {
+    uint32_t first = static_cast<uint32_t>(round) % 2;
+    if (self < first)
+      continue;
+    uint32_t pair = (self - first) / 2;
+    bool isLower = (self - first) % 2 == 0;
+    uint32_t peer = isLower ? self + 1 : self - 1;
+    if (peer >= ranks)
+      continue;
+    bool isSender = isLower == (round / 2 % 2 == 0);
+    bool isLate = (static_cast<uint32_t>(round / 4) + pair) % 2;
+    // Equal at both ends.
+    std::mt19937 random(static_cast<uint32_t>(round) * ranks + pair);
+    const int64_t send =
+        begin + of.scale * (kSend + int64_t(random() % kSpread));
+    const int64_t apart = of.scale * kApart;
+    Block &buffer = buffers[round % kBuffers];
+    if (isSender) {
+      sleepUntil(send);
+      const int64_t posted = steadyNanoseconds();
+      const int64_t byRoot = posted - of.ahead;
+      std::memcpy(buffer.get(), &byRoot, sizeof(byRoot));
+      auto request = channels.handOver(peer, buffer, of.bytes);
+      const int64_t own = steadyNanoseconds() - posted;
+      sleepUntil(begin + of.scale * kLook);
+      const int64_t looked = steadyNanoseconds();
+      channels.wait(hostQueue(), std::move(request), of.timeout);
+      times.send.push_back(own + steadyNanoseconds() - looked);
+      continue;
+    }
+    auto request = channels.takeOver(peer, buffer, of.bytes);
+    sleepUntil(isLate ? send + apart : send - apart);
+    const int64_t came = steadyNanoseconds();
+    channels.wait(hostQueue(), std::move(request), of.timeout);
+    const int64_t went = steadyNanoseconds();
+    int64_t posted = 0;
+    std::memcpy(&posted, buffer.get(), sizeof(posted));
+    posted += of.ahead;
+    // A sleep may have been too long by all that they are apart.
+    if (came < posted)
+      (isLower ? times.down : times.up).push_back(went - posted);
+    else if (came > posted + apart / 2)
+      times.receive.push_back(went - came);
+  }
+  return times;
+}
+
+MessageTimes chimera::runtime::gatherTimes(Control &control,
+                                           const MessageTimes &own,
+                                           std::chrono::milliseconds timeout) {
+  return {gather(control, own.send, timeout), gather(control, own.up, timeout),
+          gather(control, own.down, timeout),
+          gather(control, own.receive, timeout)};
+}

@@ -1,0 +1,59 @@
+//===- SumTimes.cpp - What an all-reduce takes ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/SumTimes.h"
+
+#include "runtime/calibrate/MessageTimes.h"
+#include "runtime/control/Messages.h"
+#include "runtime/device/Host.h"
+#include "runtime/interpreter/Status.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+using namespace chimera::runtime;
+
+std::vector<int64_t>
+chimera::runtime::measureSums(Control &control, Channels &channels,
+                              const ReduceGroup &group, uint64_t bytes,
+                              int rounds, int64_t ahead,
+                              std::chrono::milliseconds timeout) {
+  // Of zeros, which stay so however often they are added.
+  const Block memory = makeBlock(bytes);
+  std::memset(memory.get(), 0, bytes);
+  const Bytes sum(memory.get(), bytes);
+  struct Round {
+    int64_t begin, end; // by rank 0's clock
+  };
+  std::vector<int64_t> times;
+  for (int round = 0; round < rounds; ++round) {
+    // A rank that hears of it late is the last to start.
+    sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
+               ahead);
+    Round own{.begin = steadyNanoseconds() - ahead, .end = 0};
+    channels.wait(
+        hostQueue(),
+        channels.startAllReduce(group, ElementType::Float32, {sum}, sum),
+        timeout);
+    own.end = steadyNanoseconds() - ahead;
+    int64_t begin = INT64_MIN, end = INT64_MIN;
+    for (const Round &of : gatherValues(control, 0, own, timeout)) {
+      begin = std::max(begin, of.begin);
+      end = std::max(end, of.end);
+    }
+    if (control.rank() == 0)
+      times.push_back(end - begin);
+  }
+  return times;
+}
+
+Line chimera::runtime::messageOfSum(const Line &sum, uint32_t ranks) {
+  const double messages = 2 * std::bit_width(ranks - 1);
+  const double moves = 2 * (ranks - 1.0) / ranks;
+  return {sum.base / messages, sum.perByte / moves, sum.residual};
+}

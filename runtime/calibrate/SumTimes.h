@@ -1,0 +1,35 @@
+//===- SumTimes.h - What an all-reduce takes --------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CALIBRATE_SUMTIMES_H
+#define CHIMERA_RUNTIME_CALIBRATE_SUMTIMES_H
+
+#include "runtime/calibrate/Fit.h"
+#include "runtime/channel/Channels.h"
+#include "runtime/control/Control.h"
+
+namespace chimera::runtime {
+
+/// Measures the ordered all-reduce of so many bytes over all ranks, `rounds`
+/// times, and returns at rank 0 what each took in nanoseconds: from when the
+/// last rank started it until the last one had the sum. Nothing elsewhere.
+/// Every rank calls it, with how many nanoseconds its clock shows more than
+/// rank 0's. Throws what waits throw.
+std::vector<int64_t> measureSums(Control &control, Channels &channels,
+                                 const ReduceGroup &group, uint64_t bytes,
+                                 int rounds, int64_t ahead,
+                                 std::chrono::milliseconds timeout);
+
+/// The message of an all-reduce in the compiler's form of it, Rabenseifner's
+/// (compiler/schedule/AllReduce.h): over r ranks a sum takes 2 ceil(log2 r)
+/// times the message's base and 2 (r - 1) / r of what it takes for its bytes.
+/// Requires at least 2 ranks.
+Line messageOfSum(const Line &sum, uint32_t ranks);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CALIBRATE_SUMTIMES_H

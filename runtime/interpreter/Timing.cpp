@@ -1,0 +1,81 @@
+//===- Timing.cpp - When each instruction ran -----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A host reads its clock before and after an instruction. A device that
+// executes later has clocks of its own: its queue records a point before and
+// one behind what an instruction put on it, and the time between two points is
+// known when both have passed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/Interpreter.h"
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::Instruction;
+using program::Opcode;
+
+void Interpreter::executeTimed(const Instruction &instruction) {
+  const uint64_t section = inPrologue ? 0 : step + 1;
+  if (!device.executesAtOnce()) {
+    Event begin = compute->recordTime();
+    executeOne(instruction, index, step);
+    timed.push_back({section, index, std::move(begin), compute->recordTime()});
+    return;
+  }
+  const int64_t begin = steadyNanoseconds();
+  executeOne(instruction, index, step);
+  const int64_t end = steadyNanoseconds();
+  if (options.profile)
+    addToProfile(instruction, end - begin);
+  if (options.trace)
+    options.trace->add(section, {index, begin, end});
+}
+
+void Interpreter::addToProfile(const Instruction &instruction,
+                               int64_t nanoseconds) {
+  const Instruction *posted = instruction.opcode() == Opcode::Wait
+                                  ? &worker.instructions[instruction.target()]
+                                  : nullptr;
+  options.profile->add(instruction, posted, nanoseconds);
+}
+
+/// What the device took for a step that has ended.
+void Interpreter::profileStep(const Ended &step) {
+  for (const Timed &each : step.timed)
+    addToProfile(worker.instructions[each.instruction],
+                 device.nanosecondsBetween(each.begin, each.end));
+  options.profile->addStep(
+      device.nanosecondsBetween(stepBeginOnDevice, step.end));
+  stepBeginOnDevice = step.end;
+}
+
+/// Keeps the points of a step that has ended until the end of the run, unless
+/// steps behind it take its place in the trace.
+void Interpreter::keepForTrace(Ended &step) {
+  tracedOnDevice.push_back(std::move(step.timed));
+  // The first step has timed the prologue too.
+  while (tracedOnDevice.size() > options.trace->mostSections())
+    tracedOnDevice.pop_front();
+}
+
+/// Tells the trace when the last steps ran, by the host's clock. Of the
+/// device's the host knows one moment, which is now: a point behind all others
+/// has just passed.
+void Interpreter::traceDevice() {
+  const Event last = compute->recordTime();
+  device.waitFor(last, options.timeout);
+  const int64_t now = steadyNanoseconds();
+  auto at = [&](const Event &event) {
+    return now - device.nanosecondsBetween(event, last);
+  };
+  for (const std::vector<Timed> &step : tracedOnDevice)
+    for (const Timed &each : step)
+      options.trace->add(each.section,
+                         {each.instruction, at(each.begin), at(each.end)});
+  tracedOnDevice.clear();
+}

@@ -1,0 +1,376 @@
+//===- TraceFormat.cpp - What ranks did, as a file of events --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/TraceFormat.h"
+
+#include "runtime/program/Printable.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using nlohmann::ordered_json;
+using program::Instruction;
+using program::Opcode;
+using program::ValueKind;
+
+namespace {
+bool isAction(Opcode opcode) {
+  switch (opcode) {
+  case Opcode::Forward:
+  case Opcode::Backward:
+  case Opcode::InputGradient:
+  case Opcode::WeightGradient:
+  case Opcode::Recompute:
+    return true;
+  default:
+    return false;
+  }
+}
+
+std::string nameOf(uint32_t worker) { return "P" + std::to_string(worker); }
+
+/// One event a line. A byte that is not UTF-8 is replaced.
+std::string lineOf(const ordered_json &value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+class Formatter {
+public:
+  Formatter(const program::ProgramT &program, const std::vector<Trace> &ranks)
+      : program(program), ranks(ranks) {
+    uint64_t newest = 0, most = 0;
+    origin = INT64_MAX;
+    for (const Trace &rank : ranks) {
+      most = std::max<uint64_t>(most, rank.mostSections());
+      for (const Trace::Section &section : rank.kept())
+        newest = std::max(newest, section.number);
+    }
+    oldest = newest - std::min(newest, most - std::min<uint64_t>(most, 1));
+    for (const Trace &rank : ranks)
+      for (const Trace::Section &section : rank.kept())
+        if (section.number >= oldest)
+          for (const Trace::Span &span : section.spans)
+            origin = std::min(origin, span.begin);
+    firstStep = stepOf(oldest);
+    steps = stepOf(newest) - firstStep + 1;
+  }
+
+  std::string format(std::optional<int64_t> clockError) {
+    const auto workers = static_cast<uint32_t>(program.workers.size());
+    for (uint32_t copy = 0; copy < program.data_parallel; ++copy) {
+      addNames(copy);
+      for (worker = 0; worker < workers; ++worker) {
+        process = copy;
+        for (const Trace::Section &section :
+             ranks.at(copy * workers + worker).kept())
+          if (section.number >= oldest)
+            addSection(section);
+      }
+    }
+    addArrows();
+    ordered_json other = {{"unit", {{program.name, "measured, in us"}}},
+                          {"first_step", firstStep + 1},
+                          {"steps", steps}};
+    if (clockError)
+      other["largest_half_round_trip_ns"] = *clockError;
+    return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + lineOf(other) +
+           ",\n\"traceEvents\":[\n" + text + "\n]}\n";
+  }
+
+private:
+  /// The ends of a message, as far as they were found.
+  struct End {
+    std::string name;
+    int64_t middle; ///< of its action
+    uint32_t peer;
+  };
+  struct Arrow {
+    std::optional<End> from, to;
+  };
+  /// The copy, the section, the sender, the receiver, and which of its messages
+  /// there.
+  using MessageKey =
+      std::tuple<uint32_t, uint64_t, uint32_t, uint32_t, uint64_t>;
+
+  static uint64_t stepOf(uint64_t section) { return section ? section - 1 : 0; }
+
+  const program::WorkerT &stream() const { return *program.workers[worker]; }
+
+  static double microseconds(int64_t nanoseconds) {
+    return static_cast<double>(nanoseconds) / 1000;
+  }
+
+  void add(const ordered_json &event) {
+    text += (text.empty() ? "" : ",\n") + lineOf(event);
+  }
+
+  void addNames(uint32_t copy) {
+    auto describe = [&](const char *what, uint32_t thread,
+                        const ordered_json &arguments) {
+      add({{"name", what},
+           {"ph", "M"},
+           {"pid", copy},
+           {"tid", thread},
+           {"args", arguments}});
+    };
+    std::string title =
+        program::printable(program.name) + ": " +
+        program::printable(program.schedule) + ", " +
+        program::counted(program.stages.size(), "stage") +
+        (program.stages.size() == program.workers.size()
+             ? ""
+             : " on " + program::counted(program.workers.size(), "worker")) +
+        ", " + program::counted(program.micro_batches, "micro-batch");
+    if (program.data_parallel > 1)
+      title += ", copy " + std::to_string(copy) + " of " +
+               std::to_string(program.data_parallel);
+    title += ", step " + std::to_string(firstStep + 1);
+    if (steps > 1)
+      title += " to " + std::to_string(firstStep + steps);
+    describe("process_name", 0, {{"name", title}});
+    describe("process_sort_index", 0, {{"sort_index", copy}});
+    for (uint32_t w = 0; w < program.workers.size(); ++w) {
+      describe("thread_name", w, {{"name", nameOf(w)}});
+      describe("thread_sort_index", w, {{"sort_index", w}});
+    }
+  }
+
+  /// As the compiler numbers them: through all steps of the trace.
+  uint64_t microBatchOf(const Instruction &instruction) const {
+    return (sectionStep - firstStep) * program.micro_batches +
+           instruction.micro_batch();
+  }
+
+  /// "3", "2-3", "3a", and ' behind it for each further stage that the worker
+  /// has of the pipeline: as the compiler calls it (Timeline.h).
+  std::string coverOf(const Instruction &of, uint32_t stage) const {
+    const uint64_t first = microBatchOf(of), count = of.micro_batches();
+    std::string cover = std::to_string(first);
+    const bool digits = program.micro_batches * steps <= 10;
+    if (count > 1)
+      cover +=
+          (count == 2 && digits ? "" : "-") + std::to_string(first + count - 1);
+    else if (of.parts() > 26)
+      cover += "." + std::to_string(of.part());
+    else if (of.parts() > 1)
+      cover += static_cast<char>('a' + of.part());
+    const auto &place = program.pipelines[of.pipeline()]->workers;
+    if (place.size() == program.workers.size())
+      return cover;
+    auto own = place.begin() + stage;
+    auto chunk = std::count(place.begin(), own, *own);
+    return cover + (chunk == 0   ? ""
+                    : chunk == 1 ? "'"
+                                 : "'" + std::to_string(chunk));
+  }
+
+  /// "all-reduce of stage 1"
+  std::string nameOfSum(const Instruction &start) const {
+    const program::CommunicatorT &sum = *program.communicators[start.target()];
+    return "all-reduce of " + (sum.kind == ValueKind::Loss ? "the loss"
+                               : program::reducesTied(sum)
+                                   ? "what first and last stage share"
+                                   : "stage " + std::to_string(start.stage()));
+  }
+
+  std::string nameOfMessage(const Instruction &post) const {
+    return std::string(program::nameOf(post.kind())) + " " +
+           coverOf(post, post.stage());
+  }
+
+  void addSpan(const std::string &name, const char *category,
+               const Trace::Span &span, ordered_json arguments = {}) {
+    ordered_json event = {{"name", name},
+                          {"cat", category},
+                          {"ph", "X"},
+                          {"ts", microseconds(span.begin - origin)},
+                          {"dur", microseconds(span.end - span.begin)},
+                          {"pid", process},
+                          {"tid", worker}};
+    if (!arguments.is_null())
+      event["args"] = std::move(arguments);
+    add(event);
+  }
+
+  void addAction(const Instruction &of, const Trace::Span &span) {
+    const char *kind = program::nameOf(of.opcode());
+    ordered_json arguments = {{"worker", worker},
+                              {"kind", kind},
+                              {"pipeline", of.pipeline()},
+                              {"stage", of.stage()},
+                              {"micro_batch", microBatchOf(of)}};
+    if (steps > 1)
+      arguments["step"] = microBatchOf(of) / program.micro_batches;
+    if (of.micro_batches() > 1)
+      arguments["micro_batches"] = of.micro_batches();
+    if (of.parts() > 1) {
+      arguments["part"] = of.part();
+      arguments["parts"] = of.parts();
+    }
+    addSpan(std::string(kind) + " " + coverOf(of, of.stage()), kind, span,
+            std::move(arguments));
+  }
+
+  void addMessageWait(const Instruction &post, const Trace::Span &span) {
+    const bool isSend = post.opcode() == Opcode::PostSend;
+    addSpan((isSend ? "send " : "receive ") + nameOfMessage(post),
+            "message wait", span,
+            {{isSend ? "to" : "from", nameOf(post.target())}});
+  }
+
+  void addSection(const Trace::Section &section) {
+    sectionStep = stepOf(section.number);
+    for (const Trace::Span &span : section.spans) {
+      const Instruction &of = stream().instructions[span.instruction];
+      switch (of.opcode()) {
+      case Opcode::Forward:
+      case Opcode::Backward:
+      case Opcode::InputGradient:
+      case Opcode::WeightGradient:
+      case Opcode::Recompute:
+        addAction(of, span);
+        break;
+      case Opcode::OptimizerStep:
+        addSpan("update of stage " + std::to_string(of.stage()), "update",
+                span);
+        break;
+      case Opcode::Wait: {
+        const Instruction &posted = stream().instructions[of.target()];
+        if (posted.opcode() == Opcode::AllReduceStart)
+          addSpan("wait for " + nameOfSum(posted), "wait", span);
+        else
+          addMessageWait(posted, span);
+        break;
+      }
+      case Opcode::PostSend:
+      case Opcode::PostRecv:
+        addSpan((of.opcode() == Opcode::PostSend ? "post the send of "
+                                                 : "post the receive of ") +
+                    nameOfMessage(of),
+                "post", span);
+        break;
+      case Opcode::AllReduceStart:
+        addSpan("start " + nameOfSum(of), "post", span);
+        break;
+      case Opcode::Load:
+        addSpan("load " + std::string(program::nameOf(of.kind())) + " " +
+                    coverOf(of, of.stage()),
+                "other", span);
+        break;
+      case Opcode::ZeroGradient:
+        addSpan("zero the gradient of stage " + std::to_string(of.stage()),
+                "other", span);
+        break;
+      case Opcode::Copy:
+        addSpan("copy of stage " + std::to_string(of.stage()), "other", span);
+        break;
+      case Opcode::Group:
+      case Opcode::Split:
+      case Opcode::Join:
+      case Opcode::Rename:
+        break; // nothing happens
+      }
+    }
+    findArrows(section);
+  }
+
+  /// Whether an action makes, or takes, the value of a message.
+  static bool isOf(const Instruction &action, const Instruction &message,
+                   uint32_t stage) {
+    const bool isForward = action.opcode() == Opcode::Forward;
+    return isAction(action.opcode()) &&
+           action.opcode() != Opcode::WeightGradient &&
+           isForward == (message.kind() == ValueKind::Activation) &&
+           action.pipeline() == message.pipeline() && action.stage() == stage &&
+           action.micro_batch() == message.micro_batch() &&
+           action.part() == message.part();
+  }
+
+  /// Each message has its ends in the section where it is posted: the k-th send
+  /// to a worker is received by its k-th receive there.
+  void findArrows(const Trace::Section &section) {
+    std::map<uint32_t, uint64_t> sent, received; // by the other worker
+    std::map<uint32_t, MessageKey> awaited;      // by the receive's index
+    const std::vector<Trace::Span> &spans = section.spans;
+    auto at = [&](size_t i) -> const Instruction & {
+      return stream().instructions[spans[i].instruction];
+    };
+    auto endAt = [&](size_t i, uint32_t peer) {
+      return End{
+          (at(i).opcode() == Opcode::Forward ? "activation " : "gradient ") +
+              coverOf(at(i), at(i).stage()),
+          (spans[i].begin + spans[i].end) / 2, peer};
+    };
+    for (size_t i = 0; i < spans.size(); ++i) {
+      const Instruction &of = at(i);
+      if (of.opcode() == Opcode::PostSend) {
+        Arrow &arrow = arrows[{process, section.number, worker, of.target(),
+                               sent[of.target()]++}];
+        for (size_t j = i; j-- > 0 && !arrow.from;)
+          if (isOf(at(j), of, of.stage()))
+            arrow.from = endAt(j, of.target());
+      } else if (of.opcode() == Opcode::PostRecv) {
+        awaited[spans[i].instruction] = {process, section.number, of.target(),
+                                         worker, received[of.target()]++};
+      } else if (of.opcode() == Opcode::Wait && awaited.contains(of.target())) {
+        const Instruction &post = stream().instructions[of.target()];
+        const uint32_t stage = post.kind() == ValueKind::Activation
+                                   ? post.stage() + 1u
+                                   : post.stage() - 1u;
+        Arrow &arrow = arrows[awaited[of.target()]];
+        for (size_t j = i + 1; j < spans.size() && !arrow.to; ++j)
+          if (isOf(at(j), post, stage))
+            arrow.to = endAt(j, post.target());
+      }
+    }
+  }
+
+  void addArrows() {
+    uint64_t id = 0;
+    for (const auto &[key, arrow] : arrows) {
+      if (!arrow.from || !arrow.to)
+        continue;
+      auto addEnd = [&](bool isStart, const End &end, uint32_t thread) {
+        ordered_json event = {{"name", end.name},
+                              {"cat", "message"},
+                              {"ph", isStart ? "s" : "f"},
+                              {"id", id},
+                              {"ts", microseconds(end.middle - origin)},
+                              {"pid", std::get<0>(key)},
+                              {"tid", thread}};
+        if (!isStart)
+          event["bp"] = "e"; // in the action around it, not in the next one
+        event["args"] = {{isStart ? "to" : "from", nameOf(end.peer)}};
+        add(event);
+      };
+      addEnd(true, *arrow.from, std::get<2>(key));
+      addEnd(false, *arrow.to, std::get<3>(key));
+      ++id;
+    }
+  }
+
+  const program::ProgramT &program;
+  const std::vector<Trace> &ranks;
+  uint64_t oldest = 0, firstStep = 0, steps = 1;
+  int64_t origin = 0;
+  std::string text;
+  std::map<MessageKey, Arrow> arrows;
+  // What is being added.
+  uint32_t process = 0, worker = 0;
+  uint64_t sectionStep = 0;
+};
+} // namespace
+
+std::string chimera::runtime::formatTrace(const program::ProgramT &program,
+                                          const std::vector<Trace> &ranks,
+                                          std::optional<int64_t> clockError) {
+  return Formatter(program, ranks).format(clockError);
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calibrates (chimera-run --calibrate) with ranks as threads, over MPI and over TCP,
+gives the machine that it writes to the compiler, which has to time a pipeline with
+it, and holds the times against what any host has. Then tries what is refused."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import grid
+from job import ENVIRONMENT
+
+PIPELINE = """
+chimera.model @m gpt2 layers(2) heads(2) width(64) context(32) vocabulary(256)
+chimera.pipeline @p of @m on @here stages(2) micro_batches(4) schedule("1f1b")
+"""
+RANKS = 2
+
+
+def places(ranks):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    return [
+        {**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": str(ranks),
+         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        for rank in range(ranks)
+    ]  # fmt: skip
+
+
+def calibrate(args, over, file):
+    """What it printed."""
+    command = [args.tools / "chimera-run", "--calibrate", file]
+    if over == "mpi":
+        return grid.run(args.mpirun, "-n", RANKS, "--oversubscribe", *command)
+    if over == "threads":
+        return grid.run(*command, "--ranks", RANKS)
+    processes = [
+        subprocess.Popen(
+            list(map(str, command)), env=place, stdout=subprocess.PIPE, text=True
+        )
+        for place in places(RANKS)
+    ]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    assert all(process.returncode == 0 for process in processes), outputs
+    assert not outputs[1], outputs
+    return outputs[0]
+
+
+def check(args, folder, over):
+    file = folder / "here.mlir"
+    file.unlink(missing_ok=True)
+    output = calibrate(args, over, file)
+    print(output, flush=True)
+    text = file.read_text()
+    print(text, flush=True)
+    for row in ("message: sender", "message: way", "message: receiver",
+                "all-reduce's message", "layers reach", "updates move"):  # fmt: skip
+        assert row in output, row
+    assert f"devices({RANKS})" in text
+    speed = float(re.search(r'speed\("([\d.]+) GFLOP/s"\)', text)[1])
+    bandwidth = float(re.search(r'memory_bandwidth\("([\d.]+) GB/s"\)', text)[1])
+    assert 0.1 < speed < 10000 and 0.1 < bandwidth < 10000, text
+    assert "all_reduce <" in text, text
+    source, report = folder / "p.mlir", folder / "report"
+    source.write_text(text + PIPELINE)
+    grid.run(
+        args.tools / "chimera-opt", source, "--chimera-to-scheduled",
+        f"--chimera-report=format=json costs=stages output={report}", "-o", "/dev/null",
+    )  # fmt: skip
+    (entry,) = json.loads(report.read_text())
+    # Of 4 micro-batches forward and backward, in ns.
+    assert entry["step"] > 1000, entry
+    # The program is the machine's too.
+    grid.run(args.tools / "chimera-compile", source, "-o", folder / "program")
+
+
+def refuse(args, needle, *arguments, environment=ENVIRONMENT):
+    result = subprocess.run(
+        [args.tools / "chimera-run", *map(str, arguments)],
+        capture_output=True, text=True, env=environment, timeout=60,
+    )  # fmt: skip
+    assert result.returncode == 1, (needle, result)
+    assert needle in result.stderr, (needle, result.stderr)
+
+
+def check_errors(args, folder):
+    file = folder / "refused.mlir"
+    calibrate = ["--calibrate", file]
+    refuse(args, "--calibrate needs ranks: give --ranks N", *calibrate)
+    refuse(args, "--ranks: expected a whole number in [2 - ", *calibrate, "--ranks", 1)
+    refuse(args, "--calibrate measures without a program: leave out 'p.chimera'",
+           "p.chimera", *calibrate, "--ranks", 2)  # fmt: skip
+    refuse(args, "--steps is for running a program: leave it out with --calibrate",
+           *calibrate, "--ranks", 2, "--steps", 3)  # fmt: skip
+    refuse(args, "--calibrate is for hosts so far: leave out --device",
+           *calibrate, "--ranks", 2, "--device", "cuda")  # fmt: skip
+    refuse(args, "--ranks is for --calibrate", "p.chimera", "--ranks", 2)
+    refuse(args, "PROGRAM is required")
+    refuse(args, "cannot write", "--calibrate", "/nowhere/here.mlir", "--ranks", 2)
+    (alone,) = places(1)
+    refuse(args, "expected at least 2, got 1 from ", *calibrate, environment=alone)
+    refuse(args, "--ranks is for ranks that are threads of one process",
+           *calibrate, "--ranks", 2, environment=places(2)[0])  # fmt: skip
+    assert not file.exists()
+
+
+def check_death(args, folder):
+    """A rank that dies ends the other, and nothing is written."""
+    file = folder / "dead.mlir"
+    processes = [
+        subprocess.Popen(
+            [args.tools / "chimera-run", "--calibrate", file],
+            env=place, stderr=subprocess.PIPE, text=True,
+        )
+        for place in places(RANKS)
+    ]  # fmt: skip
+    time.sleep(4)
+    processes[1].kill()
+    _, errors = processes[0].communicate(timeout=30)
+    processes[1].communicate()
+    assert processes[0].returncode == 1, errors
+    assert "rank 1 has ended" in errors, errors
+    assert not file.exists()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--mpirun")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_errors(args, folder)
+        check_death(args, folder)
+        for over in ["threads", *(["mpi"] if args.mpirun else []), "tcp"]:
+            check(args, folder, over)
+
+
+if __name__ == "__main__":
+    os.environ.update(ENVIRONMENT)
+    sys.exit(main())

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Holds what a run says that its ranks did (chimera-run --trace) against what the
+compiler says that they will do (--chimera-print-timeline="format=chrome-trace"), of
+ranks as threads, over MPI and over TCP: each worker has the same actions in the same
+order, under the same names, with the same arguments, and the same arrows. By the
+clock no two events of a worker overlap, and no action runs before what it needs; also
+where ranks have clocks that began at other times."""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+
+import grid
+from job import ENVIRONMENT
+
+KINDS = {"forward", "backward", "input_gradient", "weight_gradient", "recompute"}
+
+PIPELINES = [
+    'stages(4) micro_batches(4) schedule("chimera")',
+    "stages(4) micro_batches(8) all_reduce(eager) "
+    'schedule("chimera", {concatenation = "doubling"})',
+    'stages(2) micro_batches(4) schedule("chimera", {concatenation = "halving"}) '
+    "recompute(all fused) data_parallel(2)",
+    'stages(4) micro_batches(4) workers(2) schedule("interleaved-1f1b") '
+    "split_backward",
+    'stages(4) micro_batches(4) workers(2) schedule("zb-v") recompute([1])',
+]
+# Whose steps overlap: the compiler shows others of them.
+OVERLAPPING = 'stages(3) micro_batches(4) schedule("pipedream-2bw")'
+
+
+def predicted(args, folder, description):
+    source, trace = folder / "p.mlir", folder / "predicted"
+    source.write_text(description)
+    grid.run(
+        args.tools / "chimera-opt", source, "--chimera-to-scheduled",
+        "--chimera-print-timeline=forward=2 update=1 p2p=1 format=chrome-trace "
+        f"output={trace}", "-o", "/dev/null",
+    )  # fmt: skip
+    return json.loads(trace.read_text())
+
+
+def over_tcp(command, ranks, clocks=None):
+    """`clocks` are the seconds by which ranks' clocks are ahead of this host's."""
+    before = {
+        rank: ["unshare", "--time", "--fork", "--monotonic", str(seconds)]
+        for rank, seconds in (clocks or {}).items()
+    }
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    processes = [
+        subprocess.Popen(
+            [*before.get(rank, []), *map(str, command)],
+            env={**ENVIRONMENT, **place, "RANK": str(rank), "WORLD_SIZE": str(ranks)},
+        )
+        for rank in range(ranks)
+    ]
+    assert all(process.wait(timeout=60) == 0 for process in processes), command
+
+
+def traced(args, folder, program, ranks, over, *options, clocks=None):
+    trace = folder / "trace"
+    trace.unlink(missing_ok=True)
+    command = [
+        args.tools / "chimera-run", program, "--stages", "synthetic", "--unit-ns",
+        "2e5", "--steps", "3", "--quiet", "--trace", trace, *options,
+    ]  # fmt: skip
+    if over == "tcp":
+        over_tcp(command, ranks, clocks)
+    elif over == "mpi":
+        grid.run(args.mpirun, "-n", ranks, "--oversubscribe", *command)
+    else:
+        grid.run(*command)
+    return json.loads(trace.read_text())
+
+
+def workers_of(trace, wanted):
+    """The events that have a duration, by copy and worker, in the file's order."""
+    workers = collections.defaultdict(list)
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X" and wanted(event):
+            workers[event["pid"], event["tid"]].append(event)
+    return workers
+
+
+def is_action(event):
+    return event["cat"] in KINDS
+
+
+def names_of(workers, copy):
+    return {
+        worker: [(event["name"], event["cat"], event.get("args")) for event in events]
+        for (of, worker), events in workers.items()
+        if of == copy
+    }
+
+
+def arrows_of(trace, copy):
+    return collections.Counter(
+        (event["ph"], event["name"], event["tid"], str(event["args"]))
+        for event in trace["traceEvents"]
+        if event["ph"] in "sf" and event["pid"] == copy
+    )
+
+
+def pieces_of(event):
+    """The parts of micro-batches that an action covers, all of one as one."""
+    arguments = event["args"]
+    first, part = arguments["micro_batch"], arguments.get("part")
+    return [
+        (arguments["pipeline"], number, part)
+        for number in range(first, first + arguments.get("micro_batches", 1))
+    ]
+
+
+def check_clock(trace, stages, label, off=1e-3):
+    """By clocks that may be off by so many microseconds: what a worker does, and what
+    actions need."""
+    for place, events in workers_of(trace, lambda event: True).items():
+        for before, after in zip(events, events[1:]):
+            end = before["ts"] + before["dur"]
+            # A number holds no more of microseconds.
+            assert end <= after["ts"] + 1e-3, (label, place, before, after)
+    begins, ends = {}, {}
+    for (copy, _), events in workers_of(trace, is_action).items():
+        for event in events:
+            is_forward = event["cat"] == "forward"
+            if event["cat"] not in ("forward", "backward", "input_gradient"):
+                continue
+            for piece in pieces_of(event):
+                key = copy, is_forward, event["args"]["stage"], piece
+                assert key not in begins, (label, key)
+                begins[key], ends[key] = event["ts"], event["ts"] + event["dur"]
+    forwards = {key for key in begins if key[1]}
+    assert forwards, label
+    for copy, is_forward, stage, piece in begins:
+        pipeline, number, _ = piece
+        needs = [(copy, True, stage - 1, piece)] if is_forward and stage else []
+        if not is_forward:
+            needs = [(copy, True, stage, (pipeline, number, None))]
+            if stage + 1 < stages:
+                needs.append((copy, False, stage + 1, piece))
+        for need in needs:
+            # A step before the trace may have made it.
+            if need in ends or "overlaps" not in label:
+                assert ends[need] <= begins[copy, is_forward, stage, piece] + off, (
+                    label, need, piece)  # fmt: skip
+    arrows = {}
+    for event in trace["traceEvents"]:
+        if event["ph"] == "s":
+            arrows[event["id"]] = event["ts"]
+    for event in trace["traceEvents"]:
+        if event["ph"] == "f":
+            assert arrows.pop(event["id"]) < event["ts"] + off, (label, event)
+    assert not arrows, label
+
+
+def check(args, folder, clauses):
+    description = f"chimera.pipeline @p {clauses}\n"
+    program = folder / "program"
+    grid.compile_to(args.tools, description, program)
+    expected = predicted(args, folder, description)
+    dump = json.loads(
+        grid.run(args.tools / "chimera-translate", "--program-to-json", program)
+    )
+    copies, stages = dump["data_parallel"], len(dump["stages"])
+    ranks = len(dump["workers"]) * copies
+    for over in args.over:
+        label = f"{clauses} over {over}"
+        trace = traced(args, folder, program, ranks, over)
+        assert trace["otherData"]["first_step"] == 3, label
+        assert "largest_half_round_trip_ns" not in trace["otherData"], label
+        actions = workers_of(trace, is_action)
+        assert {copy for copy, _ in actions} == set(range(copies)), label
+        for copy in range(copies):
+            want = names_of(workers_of(expected, is_action), 0)
+            assert names_of(actions, copy) == want, label
+            assert arrows_of(trace, copy) == arrows_of(expected, 0), label
+            # Updates of a worker may come in another order.
+            updates = lambda event: event["cat"] == "update"  # noqa: E731
+            for worker, events in workers_of(expected, updates).items():
+                got = workers_of(trace, updates)[copy, worker[1]]
+                assert sorted(event["name"] for event in got) == sorted(
+                    event["name"] for event in events
+                ), label
+        check_clock(trace, stages, label)
+        print(f"{label}: {sum(map(len, actions.values()))} actions", flush=True)
+
+
+def check_steps(args, folder):
+    """Several steps, and steps that overlap."""
+    program = folder / "program"
+    grid.compile_to(args.tools, f"chimera.pipeline @p {PIPELINES[0]}\n", program)
+    trace = traced(args, folder, program, 4, "threads", "--trace-steps", "2")
+    assert trace["otherData"]["first_step"] == 2, trace["otherData"]
+    for events in workers_of(trace, is_action).values():
+        steps = [event["args"]["step"] for event in events]
+        assert steps == sorted(steps) and set(steps) == {0, 1}, steps
+        assert all(
+            event["args"]["micro_batch"] // 4 == event["args"]["step"]
+            for event in events
+        )
+    check_clock(trace, 4, "two steps")
+    grid.compile_to(args.tools, f"chimera.pipeline @p {OVERLAPPING}\n", program)
+    trace = traced(args, folder, program, 3, "threads")
+    check_clock(trace, 3, "overlaps")
+    last = [
+        event
+        for events in workers_of(trace, is_action).values()
+        for event in events
+        if event["args"]["step"] == 1
+    ]
+    assert len(last) == 3 * 4 * 2, len(last)
+
+
+def check_clocks(args, folder):
+    """Of hosts that began at other times; each rank is in a namespace of its own."""
+    may = subprocess.run(
+        ["unshare", "--time", "--fork", "--monotonic", "1", "true"], check=False
+    )
+    if may.returncode:
+        print("several clocks: left out, as unshare --time is not allowed")
+        return
+    program = folder / "program"
+    grid.compile_to(args.tools, f"chimera.pipeline @p {PIPELINES[0]}\n", program)
+    trace = traced(args, folder, program, 4, "tcp", clocks={1: 1000, 2: -100, 3: 7})
+    off = trace["otherData"]["largest_half_round_trip_ns"] / 1000
+    # Each of two clocks may be off by as much.
+    check_clock(trace, 4, "several clocks", 2 * off)
+    print(f"several clocks: compared to {off:.1f} us", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--mpirun")
+    args = parser.parse_args()
+    args.over = ["threads", *(["mpi"] if args.mpirun else []), "tcp"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for clauses in PIPELINES:
+            check(args, folder, clauses)
+        check_steps(args, folder)
+        check_clocks(args, folder)
+
+
+if __name__ == "__main__":
+    os.environ.update(ENVIRONMENT)
+    sys.exit(main())

@@ -1,0 +1,96 @@
+//===- FitTest.cpp - Two numbers for many times ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/Fit.h"
+
+#include "runtime/calibrate/MessageTimes.h"
+#include "runtime/calibrate/SumTimes.h"
+
+#include <gtest/gtest.h>
+
+using namespace chimera::runtime;
+
+namespace {
+TEST(Fit, FindsALineThatIsOne) {
+  std::vector<Sized> points;
+  for (uint64_t bytes : {8, 4096, 65536, 1 << 20, 4 << 20})
+    points.push_back({bytes, 5000 + 0.25 * double(bytes)});
+  Line line = fitLine(points);
+  EXPECT_NEAR(line.base, 5000, 1);
+  EXPECT_NEAR(line.perByte, 0.25, 1e-4);
+  EXPECT_LT(line.residual, 1e-6);
+}
+
+// By absolute errors the base would be anything.
+TEST(Fit, HoldsSmallOnesAsWellAsLargeOnes) {
+  std::vector<Sized> points = {
+      {8, 10'000}, {4096, 11'000}, {1 << 20, 1'300'000}, {4 << 20, 4'000'000}};
+  Line line = fitLine(points);
+  EXPECT_NEAR(line.base, 10'000, 2000);
+  EXPECT_LT(line.residual, 0.25);
+  EXPECT_GT(line.residual, 0.05);
+}
+
+TEST(Fit, HasNoNegativeParts) {
+  std::vector<Sized> falls = {{8, 4000}, {1 << 20, 2000}};
+  Line line = fitLine(falls);
+  EXPECT_EQ(line.perByte, 0);
+  EXPECT_GT(line.base, 2000);
+  EXPECT_LT(line.base, 4000);
+  std::vector<Sized> steep = {{1 << 20, 10'000}, {2 << 20, 40'000}};
+  line = fitLine(steep);
+  EXPECT_EQ(line.base, 0);
+  EXPECT_GT(line.perByte, 0);
+}
+
+TEST(Fit, OfTimesThatAreNothingIsNothing) {
+  std::vector<Sized> points = {{8, 0}, {4096, 0}, {1 << 20, 0}};
+  Line line = fitLine(points);
+  EXPECT_EQ(line.base, 0);
+  EXPECT_EQ(line.perByte, 0);
+  EXPECT_EQ(line.residual, 0);
+  EXPECT_EQ(fitLine({}).base, 0);
+}
+
+// What a small part of a message takes may be anything, next to all of it.
+TEST(Fit, MeasuresPartsByTheWhole) {
+  std::vector<Sized> parts = {
+      {8, 0, 50'000}, {4096, 3000, 60'000}, {1 << 20, 100'000, 500'000}};
+  EXPECT_LT(fitLine(parts).residual, 0.06);
+  for (Sized &part : parts)
+    part.whole = 0;
+  EXPECT_GT(fitLine(parts).residual, 0.3);
+}
+
+TEST(Fit, MediansIgnoreOneThatIsLate) {
+  EXPECT_EQ(medianOf({3, 1'000'000, 1, 2, 4}), 3);
+  EXPECT_EQ(medianOf({}), 0);
+}
+
+TEST(MessageCost, IsTheMeanOfBothWays) {
+  // A clock that is 40 ahead shortens one way by it, and makes the other
+  // longer.
+  MessageCost cost = costOf(
+      {.send = {10}, .up = {160, 160}, .down = {240, 240}, .receive = {30}});
+  EXPECT_EQ(cost.whole, 200);
+  EXPECT_EQ(cost.way(), 160);
+  EXPECT_EQ(
+      costOf({.send = {300}, .up = {200}, .down = {}, .receive = {1}}).way(),
+      0);
+}
+
+TEST(SumTimes, GiveTheMessageOfRabenseifner) {
+  // Of 4 ranks: 2 log2(4) messages, and 3/2 times the bytes.
+  Line message = messageOfSum({.base = 4000, .perByte = 3, .residual = 0.5}, 4);
+  EXPECT_EQ(message.base, 1000);
+  EXPECT_EQ(message.perByte, 2);
+  EXPECT_EQ(message.residual, 0.5);
+  // The logarithm is rounded up.
+  EXPECT_EQ(messageOfSum({.base = 6000, .perByte = 0}, 5).base, 1000);
+  EXPECT_EQ(messageOfSum({.base = 6000, .perByte = 7}, 2).perByte, 7);
+}
+} // namespace

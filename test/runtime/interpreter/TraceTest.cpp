@@ -1,0 +1,211 @@
+//===- TraceTest.cpp - When each rank did what ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/Trace.h"
+
+#include "runtime/interpreter/TraceFormat.h"
+#include "runtime/stage/ExactStage.h"
+#include "runtime/stage/SyntheticStage.h"
+#include "runtime/train/Run.h"
+#include "test/runtime/program/AsynchronousPrograms.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using nlohmann::json;
+
+namespace {
+std::vector<uint64_t> sectionsOf(const Trace &trace) {
+  std::vector<uint64_t> numbers;
+  for (const Trace::Section &section : trace.kept())
+    numbers.push_back(section.number);
+  return numbers;
+}
+
+TEST(Trace, KeepsTheLastSteps) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  Trace trace(program, *program.workers[0], /*steps=*/2);
+  for (uint64_t step = 1; step <= 5; ++step)
+    for (uint32_t i = 0; i < 3; ++i)
+      trace.add(step,
+                {i, int64_t(100 * step + i), int64_t(100 * step + i + 1)});
+  EXPECT_EQ(sectionsOf(trace), (std::vector<uint64_t>{4, 5}));
+  ASSERT_EQ(trace.kept()[0].spans.size(), 3u);
+  EXPECT_EQ(trace.kept()[0].spans[2].instruction, 2u);
+  EXPECT_EQ(trace.kept()[0].spans[2].begin, 402);
+  EXPECT_EQ(trace.kept()[1].spans[0].begin, 500);
+}
+
+TEST(Trace, TakesNoMemoryOnceItIsFull) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  Trace trace(program, *program.workers[0], /*steps=*/2);
+  const auto size =
+      static_cast<uint32_t>(program.workers[0]->instructions.size());
+  std::vector<const void *> memory;
+  for (uint64_t step = 1; step <= 6; ++step) {
+    for (uint32_t i = 0; i < size; ++i)
+      trace.add(step, {i, 0, 1});
+    memory.push_back(trace.kept().back().spans.data());
+  }
+  EXPECT_EQ(memory[2], memory[0]);
+  EXPECT_EQ(memory[3], memory[1]);
+  EXPECT_EQ(memory[5], memory[1]);
+}
+
+TEST(Trace, IsUnpackedAsItWasPackedAndIsShifted) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  Trace trace(program, *program.workers[0], /*steps=*/2);
+  trace.add(7, {3, 10, 20});
+  trace.add(8, {4, 30, 50});
+  Trace other = Trace::unpack(trace.pack());
+  EXPECT_EQ(other.pack(), trace.pack());
+  other.shift(-5);
+  EXPECT_EQ(other.kept()[1].spans[0].begin, 25);
+  EXPECT_EQ(other.kept()[1].spans[0].end, 45);
+}
+
+/// The trace of a run of three steps.
+json traceOf(const program::ProgramT &program, uint64_t steps,
+             const StageFactory &stages = makeExactStage) {
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = stages, .data = data};
+  run.steps = 3;
+  run.traceSteps = steps;
+  std::string document;
+  run.onResult = [&](const RunResult &result) {
+    // All ranks have one clock.
+    EXPECT_FALSE(result.clockError);
+    document = formatTrace(program, result.traces, result.clockError);
+  };
+  runInProcess(run);
+  return json::parse(document);
+}
+
+/// The events that have a duration, by copy and worker, in the order of the
+/// file.
+std::map<std::pair<int, int>, std::vector<json>> spansOf(const json &trace) {
+  std::map<std::pair<int, int>, std::vector<json>> spans;
+  for (const json &event : trace["traceEvents"])
+    if (event["ph"] == "X")
+      spans[{event["pid"], event["tid"]}].push_back(event);
+  return spans;
+}
+
+uint64_t countOf(const json &trace, const char *category) {
+  uint64_t count = 0;
+  for (const json &event : trace["traceEvents"])
+    count += event.value("cat", "") == category;
+  return count;
+}
+
+TEST(Trace, HasAnEventForEachActionOfTheLastStep) {
+  program::ProgramT program = program::samplePipeline(
+      {.workers = 2, .bidirectional = true, .splitBackward = true});
+  constexpr double kUnit = 200'000;
+  json trace = traceOf(program, 1, makeSyntheticStages(kUnit));
+  EXPECT_EQ(trace["otherData"]["first_step"], 3);
+  EXPECT_EQ(trace["otherData"]["steps"], 1);
+  EXPECT_EQ(countOf(trace, "forward"), 16u);
+  EXPECT_EQ(countOf(trace, "input_gradient"), 16u);
+  EXPECT_EQ(countOf(trace, "weight_gradient"), 16u);
+  EXPECT_EQ(countOf(trace, "update"), 4u);
+  // Each stage's sum, by each worker, and that of the loss.
+  EXPECT_EQ(countOf(trace, "wait"), 6u);
+  // 8 activations and 8 gradients: both ends of each wait.
+  EXPECT_EQ(countOf(trace, "message wait"), 32u);
+  EXPECT_EQ(countOf(trace, "message"), 32u);
+  for (const auto &[place, spans] : spansOf(trace)) {
+    double end = 0;
+    for (const json &span : spans) {
+      EXPECT_GE(span["ts"].get<double>(), end - 1e-6) << span;
+      end = span["ts"].get<double>() + span["dur"].get<double>();
+      if (!span.contains("args") || !span["args"].contains("kind"))
+        continue;
+      const json &arguments = span["args"];
+      EXPECT_EQ(arguments["worker"], place.second);
+      const program::Stage &cost = program.stages[arguments["stage"]];
+      const int64_t units = arguments["kind"] == "forward" ? cost.forward()
+                            : arguments["kind"] == "input_gradient"
+                                ? cost.input_gradient()
+                                : cost.weight_gradient();
+      EXPECT_GE(span["dur"].get<double>(), double(units) * kUnit / 1000);
+    }
+  }
+}
+
+TEST(Trace, ArrowsGoForwardInTime) {
+  for (const program::SampleOptions &options :
+       {program::SampleOptions{.workers = 4},
+        {.workers = 2, .microBatches = 4, .doubledForwards = true},
+        {.workers = 2, .backwardParts = 2},
+        {.workers = 2, .stages = 4},
+        {.workers = 2,
+        .recompute = program::SampleOptions::Recompute::All,
+        .dataParallel = 2}}) {
+    program::ProgramT program = program::samplePipeline(options);
+    json trace = traceOf(program, 1);
+    std::map<int, json> starts;
+    uint64_t ends = 0, sends = 0;
+    for (const auto &worker : program.workers)
+      for (const program::Instruction &instruction : worker->instructions)
+        sends += instruction.opcode() == program::Opcode::PostSend;
+    for (const json &event : trace["traceEvents"])
+      if (event["ph"] == "s") {
+        EXPECT_TRUE(starts.emplace(event["id"], event).second);
+      } else if (event["ph"] == "f") {
+        const json &start = starts.at(event["id"]);
+        EXPECT_EQ(start["pid"], event["pid"]);
+        EXPECT_NE(start["tid"], event["tid"]);
+        EXPECT_LT(start["ts"].get<double>(), event["ts"].get<double>());
+        ++ends;
+      }
+    EXPECT_EQ(ends, sends * program.data_parallel);
+    EXPECT_EQ(starts.size(), ends);
+  }
+}
+
+TEST(Trace, NumbersMicroBatchesThroughItsSteps) {
+  program::ProgramT program =
+      program::samplePipeline({.workers = 2, .microBatches = 4});
+  json trace = traceOf(program, 2);
+  EXPECT_EQ(trace["otherData"]["first_step"], 2);
+  EXPECT_EQ(trace["otherData"]["steps"], 2);
+  std::map<int, int> forwards; // by step
+  for (const json &event : trace["traceEvents"])
+    if (event.value("cat", "") == "forward") {
+      EXPECT_EQ(event["args"]["step"],
+                event["args"]["micro_batch"].get<int>() / 4);
+      ++forwards[event["args"]["step"]];
+    }
+  EXPECT_EQ(forwards, (std::map<int, int>{{0, 8}, {1, 8}}));
+  // More steps than there are: all.
+  EXPECT_EQ(traceOf(program, 1000)["otherData"]["steps"], 3);
+}
+
+TEST(Trace, WithoutAFlushHasTheStepInWhichTheLastOneBegan) {
+  program::ProgramT program = program::sampleAsynchronous(
+      {.workers = 3, .microBatches = 4}, program::Updates::EachStep);
+  json trace = traceOf(program, 1);
+  EXPECT_EQ(trace["otherData"]["first_step"], 2);
+  EXPECT_EQ(trace["otherData"]["steps"], 2);
+  // The last step is whole.
+  std::map<std::pair<int, int>, int> count;
+  for (const json &event : trace["traceEvents"])
+    if (event.value("cat", "") == "forward" ||
+        event.value("cat", "") == "backward")
+      ++count[{event["args"]["stage"],
+               event["args"]["micro_batch"].get<int>()}];
+  for (int stage = 0; stage < int(program.stages.size()); ++stage)
+    for (uint32_t m = 0; m < program.micro_batches; ++m)
+      EXPECT_EQ((count[{stage, int(program.micro_batches + m)}]), 2)
+          << stage << " " << m;
+}
+} // namespace
