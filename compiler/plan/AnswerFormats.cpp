@@ -91,10 +91,11 @@ std::string talliesOf(const Question &question, const Space &space,
   std::string text = textTable(rows, 1);
   for (const Tally &tally : answer.tallies) {
     if (tally.smallest && tally.simulated + tally.hopeless == 0)
-      text += "no plan fits into " + shortBytes(question.machine.memory) +
-              "; worker " + std::to_string(tally.smallest->worker) +
-              " holds least, " + shortBytes(tally.smallest->peakBytes) +
-              ", with " + tally.smallestName + "\n";
+      text += "no plan of " + std::string(tally.scheme->name) + " fits into " +
+              shortBytes(question.machine.memory) +
+              ": a worker holds at least " +
+              shortBytes(tally.smallest->peakBytes) + ", with " +
+              tally.smallestName + "\n";
     if (!tally.reason.empty())
       text += "impossible: " + tally.reason + "\n";
   }

@@ -11,7 +11,7 @@
 #include "compiler/schedule/Recompute.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 namespace chimera::plan {
 
@@ -20,11 +20,30 @@ using schedule::Problem;
 using schedule::Recompute;
 using schedule::Schedule;
 
-double workBound(const LayerTable &table, const Choice &choice) {
-  double layers = 0;
-  for (const LayerCost &layer : table.layers)
-    layers += static_cast<double>(layer.forward + layer.backward());
-  return layers * choice.microBatches / choice.workers;
+double cutBound(const LayerTable &table, const Problem &placed) {
+  // Of one micro-batch, and of its way to the last stage and back alone.
+  double work = 0, way = 0;
+  for (const LayerCost &layer : table.layers) {
+    work += static_cast<double>(layer.forward + layer.backward());
+    way += static_cast<double>(layer.forward + (placed.splits.any()
+                                                    ? layer.inputGradient
+                                                    : layer.backward()));
+  }
+  double bound = work * placed.microBatches() / placed.workers;
+  if (schedule::stepsOverlap(placed.updates))
+    return bound;
+  // With a flush a step takes what stepBound says, at least w(s) + n e(s) for
+  // each stage s and n micro-batches of a pipeline, where e(s) is the time of a
+  // micro-batch there and w(s) that of its way. The largest of these is least
+  // where all are alike, L: e(0) = L/n, e(1) = (L - e(0))/n, …, and all e sum
+  // to L (1 - (1 - 1/n)^S).
+  auto stages = static_cast<double>(placed.stages.size());
+  for (const schedule::Pipeline &pipeline : placed.pipelines)
+    if (pipeline.backwardParts == 1) {
+      auto n = static_cast<double>(pipeline.microBatches.size());
+      bound = std::max(bound, way / (1 - std::pow(1 - 1 / n, stages)));
+    }
+  return bound;
 }
 
 /// What the steps of a problem are at least made of.
@@ -83,14 +102,14 @@ int64_t stepBound(const Problem &problem) {
   return bound;
 }
 
-TooLarge heldBound(const Problem &problem) {
-  std::vector<int64_t> held = residentBytes(problem);
+int64_t heldBound(const Problem &problem) {
+  int64_t held = 0;
+  for (int64_t bytes : residentBytes(problem))
+    held += bytes;
   if (!schedule::stepsOverlap(problem.updates))
-    for (const schedule::Pipeline &pipeline : problem.pipelines)
-      for (size_t s = 0; s < pipeline.workers.size(); ++s)
-        held[pipeline.workers[s]] += problem.bytesOf(s).gradient();
-  auto largest = std::ranges::max_element(held);
-  return {*largest, static_cast<int32_t>(largest - held.begin())};
+    for (const schedule::StageBytes &stage : problem.bytes)
+      held += stage.gradient() * std::ssize(problem.pipelines);
+  return held / problem.workers;
 }
 
 Evaluator::Evaluator(const Question &question, const Space &space)
@@ -103,8 +122,10 @@ Evaluator::Evaluator(const Question &question, const Space &space)
 }
 
 double Evaluator::guess(const Choice &choice) const {
-  double work = workBound(tables.at(choice.microBatchSize), choice);
-  return work * (choice.microBatches + choice.workers - 1) /
+  double work = 0;
+  for (const LayerCost &layer : tables.at(choice.microBatchSize).layers)
+    work += static_cast<double>(layer.forward + layer.backward());
+  return work / choice.workers * (choice.microBatches + choice.workers - 1) /
          choice.microBatches;
 }
 
@@ -145,52 +166,48 @@ static std::string checkParts(const Choice &choice,
   return {};
 }
 
-Evaluator::Asked
-Evaluator::askFor(const Choice &choice,
-                  const std::vector<Recompute> &recompute) const {
+Evaluator::Asked Evaluator::askFor(const Choice &choice,
+                                   const std::vector<Recompute> &recompute,
+                                   int64_t parts) const {
   const LayerTable &table = tables.at(choice.microBatchSize);
   Asked asked;
-  asked.stages = cutModel(table, choice.stages, recompute);
+  asked.stages = cutModel(table, choice.stages, recompute, parts);
   asked.request = requestOf(question, table, choice, asked.stages);
   asked.request.recompute = recompute;
   return asked;
 }
 
 std::variant<Solution, Impossible>
-Evaluator::solve(const Choice &choice,
+Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
                  const std::vector<Recompute> &recompute) const {
-  const LayerTable &table = tables.at(choice.microBatchSize);
-  auto [stages, request] = askFor(choice, recompute);
+  int64_t parts = schedule::mostParts(plan.pipelines);
+  auto [stages, request] = askFor(choice, recompute, parts);
+  if (request.tiedBytes > 0 && schedule::stepsOverlap(plan.updates))
+    return Impossible{"expected a schedule with a flush for a tied model"};
+  if (parts > 1) {
+    std::string wrong = checkParts(choice, stages, parts);
+    if (wrong.empty())
+      wrong =
+          question.model.check(choice.microBatchSize, parts, &question.machine);
+    if (!wrong.empty())
+      return Impossible{wrong};
+  }
   Solution solution;
   solution.stages = std::move(stages);
-  schedule::Made made = schedule::makePlan(*choice.scheme, request);
-  if (!made.plan)
-    return Impossible{made.reason};
-  if (request.tiedBytes > 0 && schedule::stepsOverlap(made.plan->updates))
-    return Impossible{"expected a schedule with a flush for a tied model"};
-  if (int64_t parts = schedule::mostParts(made.plan->pipelines); parts > 1) {
-    if (std::string wrong = checkParts(choice, solution.stages, parts);
-        !wrong.empty())
-      return Impossible{wrong};
-    if (std::string wrong = question.model.check(choice.microBatchSize, parts,
-                                                 &question.machine);
-        !wrong.empty())
-      return Impossible{wrong};
-    solution.stages = cutModel(table, choice.stages, recompute, parts);
-    for (size_t s = 0; s < solution.stages.size(); ++s)
-      request.stages[s] = solution.stages[s].cost;
-  }
-  solution.problem = problemOf(request, *made.plan);
+  solution.problem = problemOf(request, plan);
   if (std::string wrong = check(solution.problem); !wrong.empty())
     return Impossible{wrong};
-  solution.order = std::move(made.plan->order);
-  if (!recompute.empty())
-    solution.order = insertRecompute(solution.problem, solution.order);
+  solution.order = recompute.empty()
+                       ? plan.order
+                       : insertRecompute(solution.problem, plan.order);
   return solution;
 }
 
 Solution Evaluator::solve(const Proposal &proposal) const {
-  auto solved = solve(proposal.choice, proposal.recompute);
+  const Choice &choice = proposal.choice;
+  schedule::Made made = schedule::makePlan(
+      *choice.scheme, askFor(choice, proposal.recompute).request);
+  auto solved = solve(choice, *made.plan, proposal.recompute);
   Solution solution = std::move(std::get<Solution>(solved));
   solution.problem.policy = proposal.policy;
   return solution;
@@ -203,6 +220,18 @@ static std::vector<int64_t> peaksOf(const Solution &solution) {
     peaks[w] =
         memoryPeak(solution.problem, solution.order.workers[w], peaks[w]).bytes;
   return peaks;
+}
+
+/// What the busiest worker's actions take in a step, recomputes included.
+static int64_t busiest(const Solution &solution) {
+  int64_t most = 0;
+  for (const std::vector<schedule::Action> &worker : solution.order.workers) {
+    int64_t busy = 0;
+    for (const schedule::Action &action : worker)
+      busy += solution.problem.cost(action);
+    most = std::max(most, busy);
+  }
+  return most / solution.problem.steps;
 }
 
 /// Has each worker that holds too much recompute its largest stash that is not
@@ -236,63 +265,82 @@ static bool recomputeMore(const Solution &solution,
   return true;
 }
 
-Outcome Evaluator::evaluate(const Choice &choice,
-                            const IsHopeless &isHopeless) const {
-  const Pins &pins = question.pins;
-  if (double bound = workBound(tables.at(choice.microBatchSize), choice);
-      isHopeless(bound, 0))
-    return Hopeless{bound};
-  Asked asked = askFor(choice, {});
-  Problem placed = problemOf(
-      asked.request, schedule::placePlan(*choice.scheme, asked.request));
-  if (TooLarge held = heldBound(placed);
-      held.peakBytes > question.machine.memory)
-    return held;
-  if (auto bound = static_cast<double>(stepBound(placed));
-      isHopeless(bound, heldBound(placed).peakBytes))
-    return Hopeless{bound};
-  Proposal proposal{choice, {}, {}, 0, 0, 0};
-  if (pins.recomputation == Recomputation::All)
-    proposal.recompute.assign(choice.stages, Recompute::Early);
-  Solution solution;
+std::variant<Solution, Impossible, TooLarge>
+Evaluator::makeFit(const schedule::Plan &plan, Proposal &proposal) const {
+  const int64_t memory = question.machine.memory;
+  const Recomputation allowed = question.pins.recomputation;
+  if (allowed == Recomputation::All)
+    proposal.recompute.assign(proposal.choice.stages, Recompute::Early);
   while (true) {
-    auto solved = solve(choice, proposal.recompute);
+    auto solved = solve(proposal.choice, plan, proposal.recompute);
     if (auto *impossible = std::get_if<Impossible>(&solved))
       return std::move(*impossible);
-    solution = std::move(std::get<Solution>(solved));
+    Solution &solution = std::get<Solution>(solved);
     std::vector<int64_t> peaks = peaksOf(solution);
     auto largest = std::ranges::max_element(peaks);
     proposal.peakBytes = *largest;
     proposal.peakWorker = static_cast<int32_t>(largest - peaks.begin());
-    if (proposal.peakBytes <= question.machine.memory)
-      break;
-    if (pins.recomputation != Recomputation::Least ||
-        !recomputeMore(solution, peaks, question.machine.memory,
-                       proposal.recompute))
-      return TooLarge{proposal.peakBytes, proposal.peakWorker};
+    if (proposal.peakBytes <= memory)
+      return std::move(solution);
+    if (allowed != Recomputation::Least ||
+        !recomputeMore(solution, peaks, memory, proposal.recompute))
+      return TooLarge{proposal.peakBytes};
   }
-  if (auto bound = static_cast<double>(stepBound(solution.problem));
-      isHopeless(bound, proposal.peakBytes))
-    return Hopeless{bound};
-  // None beats the last, with which every sum starts as early as it can.
+}
+
+void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
+                        Proposal &proposal) const {
+  const Pins &pins = question.pins;
   std::vector<schedule::AllReducePolicy> policies;
   for (const schedule::NamedPolicy &policy : schedule::kPolicies)
     if (pins.policies.empty() ||
         std::ranges::count(pins.policies, policy.policy) > 0)
       policies.push_back(policy.policy);
-  proposal.policy = policies.back();
   auto stepWith = [&](schedule::AllReducePolicy policy) {
     solution.problem.policy = policy;
     return stepPeriod(solution.problem, solution.order);
   };
+  // None beats the last, with which every sum starts as early as it can.
+  proposal.policy = policies.back();
   proposal.step = stepWith(proposal.policy);
   if (isHopeless(proposal.step, proposal.peakBytes))
-    return Hopeless{proposal.step};
+    return;
   for (schedule::AllReducePolicy policy : policies)
     if (policy != proposal.policy && stepWith(policy) <= proposal.step) {
       proposal.policy = policy;
-      break;
+      return;
     }
+}
+
+Outcome Evaluator::evaluate(const Choice &choice,
+                            const IsHopeless &isHopeless) const {
+  schedule::Request request = askFor(choice, {}).request;
+  Problem placed =
+      problemOf(request, schedule::placePlan(*choice.scheme, request));
+  int64_t held = heldBound(placed);
+  if (held > question.machine.memory)
+    return TooLarge{held};
+  // What is recomputed decides how the model is cut in the end.
+  double cut = cutBound(tables.at(choice.microBatchSize), placed);
+  if (isHopeless(cut, held))
+    return Hopeless{cut};
+  schedule::Made made = schedule::makePlan(*choice.scheme, request);
+  if (!made.plan)
+    return Impossible{made.reason};
+  Proposal proposal{choice, {}, {}, 0, 0, 0};
+  auto fit = makeFit(*made.plan, proposal);
+  if (auto *impossible = std::get_if<Impossible>(&fit))
+    return std::move(*impossible);
+  if (auto *tooLarge = std::get_if<TooLarge>(&fit))
+    return *tooLarge;
+  Solution &solution = std::get<Solution>(fit);
+  if (auto bound = static_cast<double>(
+          std::max(stepBound(solution.problem), busiest(solution)));
+      isHopeless(bound, proposal.peakBytes))
+    return Hopeless{bound};
+  setStep(solution, isHopeless, proposal);
+  if (isHopeless(proposal.step, proposal.peakBytes))
+    return Hopeless{proposal.step};
   return proposal;
 }
 

@@ -29,11 +29,9 @@ struct Proposal {
   int32_t peakWorker;
 };
 
-/// The worker that holds most, where nothing that may be recomputed makes the
-/// plan fit.
+/// Nothing that may be recomputed makes the plan fit.
 struct TooLarge {
-  int64_t peakBytes;
-  int32_t worker;
+  int64_t peakBytes; ///< at least, of the worker that holds most
 };
 /// No step of the choice is shorter, and that was hopeless.
 struct Hopeless {
@@ -76,23 +74,33 @@ public:
   Solution solve(const Proposal &proposal) const;
 
 private:
-  /// The stages of the choice, and what it asks its scheme for.
+  /// The stages of a choice, and what it asks its scheme for.
   struct Asked {
     std::vector<CutStage> stages;
     schedule::Request request;
   };
   Asked askFor(const Choice &choice,
-               const std::vector<schedule::Recompute> &recompute) const;
+               const std::vector<schedule::Recompute> &recompute,
+               int64_t parts = 1) const;
   std::variant<Solution, Impossible>
-  solve(const Choice &choice,
+  solve(const Choice &choice, const schedule::Plan &plan,
         const std::vector<schedule::Recompute> &recompute) const;
+  /// Recomputes until `proposal` fits, and says what it holds; or why it does
+  /// not.
+  std::variant<Solution, Impossible, TooLarge>
+  makeFit(const schedule::Plan &plan, Proposal &proposal) const;
+  /// Chooses the policy of `proposal`, and says what a step takes.
+  void setStep(Solution &solution, const IsHopeless &isHopeless,
+               Proposal &proposal) const;
 
   const Question &question;
   std::map<int32_t, LayerTable> tables; ///< by B
 };
 
-/// What no step of the choice is shorter than, ns: all workers always busy.
-double workBound(const LayerTable &table, const Choice &choice);
+/// What no step is shorter than of `placed`, a placement of the choice's
+/// scheme, however the table's layers are cut, ns: as if layers could be cut
+/// anywhere.
+double cutBound(const LayerTable &table, const schedule::Problem &placed);
 
 /// What no step of `problem` is shorter than, whatever its order: the busiest
 /// worker's actions and updates; with a flush also, of each pipeline, one
@@ -101,9 +109,10 @@ double workBound(const LayerTable &table, const Choice &choice);
 /// last. Recomputes are not counted: an order may leave them out.
 int64_t stepBound(const schedule::Problem &problem);
 
-/// The least that the worker holds that holds most, whatever the order: weights
-/// and optimizer state, with a flush also the sums of all gradients at its end.
-TooLarge heldBound(const schedule::Problem &problem);
+/// What the worker that holds most holds at least, whatever the order and the
+/// cut: the mean of weights and optimizer state, with a flush also of the sums
+/// of all gradients at its end.
+int64_t heldBound(const schedule::Problem &problem);
 
 } // namespace chimera::plan
 

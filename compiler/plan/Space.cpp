@@ -90,8 +90,10 @@ private:
                                 std::to_string(question.batch) + " equally");
     int64_t copy = question.batch / choice.width;
     for (int64_t b = 1; b <= copy; ++b) {
-      constexpr int64_t kMostMicroBatches = UINT16_MAX;
-      if (copy % b != 0 || copy / b > kMostMicroBatches || b > INT32_MAX)
+      // A step of more actions is too large to compile.
+      constexpr int64_t kMostActions = int64_t{1} << 22;
+      if (copy % b != 0 || copy / b * stages * 2 > kMostActions ||
+          b > INT32_MAX)
         continue;
       choice.microBatchSize = static_cast<int32_t>(b);
       choice.microBatches = static_cast<int32_t>(copy / b);
@@ -127,8 +129,10 @@ private:
            schedule::settingsOf(*choice.scheme, request)) {
         set.options = choice.options = std::move(options);
         if (mustFlush &&
-            schedule::stepsOverlap(choice.scheme->place(set).updates))
-          continue;
+            schedule::stepsOverlap(choice.scheme->place(set).updates)) {
+          isWanted = false;
+          return;
+        }
         space.choices.push_back(choice);
       }
     }

@@ -128,6 +128,20 @@ Tail tailOf(const Problem &problem, const Schedule &schedule,
   return TailMaker(problem, schedule, timing).run(reduces);
 }
 
+/// What the actions and updates of the busiest worker take in a step.
+static double busiest(const Problem &problem, const Schedule &schedule) {
+  std::vector<int64_t> busy(schedule.workers.size());
+  for (size_t w = 0; w < busy.size(); ++w)
+    for (const Action &action : schedule.workers[w])
+      busy[w] = add(busy[w], problem.cost(action));
+  for (const Pipeline &pipeline : problem.pipelines)
+    for (size_t s = 0; s < pipeline.workers.size(); ++s) {
+      int64_t &worker = busy[pipeline.workers[s]];
+      worker = add(worker, problem.stages[s].update);
+    }
+  return static_cast<double>(std::ranges::max(busy));
+}
+
 /// The mean time from a step with a flush to the next: each worker begins one
 /// where it ended the one before.
 static double periodOf(const Problem &problem, const Schedule &schedule,
@@ -157,7 +171,8 @@ static double periodOf(const Problem &problem, const Schedule &schedule,
       return mean(same - begins.begin());
     begins.push_back(std::move(ends));
   }
-  return mean(firsts.size() / 2);
+  // So far workers may have drifted apart, those with less to do ahead.
+  return std::max(mean(firsts.size() / 2), busiest(problem, schedule));
 }
 
 double stepPeriod(const Problem &problem, const Schedule &schedule) {

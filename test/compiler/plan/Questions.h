@@ -1,0 +1,57 @@
+//===- Questions.h - Questions for tests of the planner ---------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_COMPILER_PLAN_QUESTIONS_H
+#define CHIMERA_TEST_COMPILER_PLAN_QUESTIONS_H
+
+#include "compiler/plan/Search.h"
+
+#include <random>
+
+namespace chimera::plan {
+
+inline constexpr program::Types kFloats = {program::DataType::Float32,
+                                           program::DataType::Float32};
+
+/// A bare model of so many layers that differ, the same for each seed.
+inline Model someModel(int32_t layers, uint32_t seed) {
+  std::mt19937 random(seed);
+  auto upTo = [&](int64_t most) {
+    return 1 + static_cast<int64_t>(random() % most);
+  };
+  std::vector<BareLayer> all;
+  for (int32_t i = 0; i < layers; ++i)
+    all.push_back({100 + upTo(20), 90 + upTo(40), 80 + upTo(50),
+                   1000 + upTo(100), 5000 + upTo(2000), 4000 + upTo(3000),
+                   4 * upTo(50)});
+  return Model(all, kFloats, program::kAdamW);
+}
+
+/// A machine on which nothing is free.
+inline Machine someMachine(int32_t devices, int64_t memory) {
+  Machine machine;
+  machine.devices = devices;
+  machine.memory = memory;
+  machine.speed = 1000000000;
+  machine.layerOverhead = 20;
+  machine.memoryBandwidth = 500000000000;
+  machine.link = {{15, 100, schedule::kMebibyte}, {2, 0, 1}, {3, 0, 1}};
+  machine.allReduceMessage = {10, 1 << 12, schedule::kMebibyte};
+  return machine;
+}
+
+inline Question someQuestion(int32_t devices, int64_t memory, int64_t batch,
+                             uint32_t seed = 1) {
+  return {someModel(2 * devices + 3, seed),
+          someMachine(devices, memory),
+          batch,
+          {}};
+}
+
+} // namespace chimera::plan
+
+#endif // CHIMERA_TEST_COMPILER_PLAN_QUESTIONS_H

@@ -1,0 +1,273 @@
+//===- SearchTest.cpp - The best plans of a space -------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/Search.h"
+#include "compiler/plan/Shares.h"
+#include "test/compiler/plan/Questions.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace chimera::plan {
+namespace {
+
+/// Nothing is hopeless.
+bool never(double, int64_t) { return false; }
+
+struct Asked {
+  explicit Asked(Question question)
+      : question(std::move(question)), space(spaceOf(this->question)),
+        evaluator(this->question, space) {}
+
+  Question question;
+  Space space;
+  Evaluator evaluator;
+};
+
+/// Small ones, with much memory, little and next to none.
+std::vector<Question> someQuestions() {
+  std::vector<Question> all;
+  for (int64_t memory : {1 << 24, 160000, 90000, 60000})
+    for (auto [devices, batch] : {std::pair(4, 8), std::pair(6, 12)})
+      all.push_back(someQuestion(devices, memory, batch,
+                                 static_cast<uint32_t>(memory + devices)));
+  all.push_back(someQuestion(4, 90000, 8, 7));
+  all.back().pins.withoutFlush = true;
+  all.push_back(someQuestion(4, 90000, 8, 8));
+  all.back().pins.recomputation = Recomputation::All;
+  return all;
+}
+
+std::string nameOf(const Proposal &proposal) {
+  std::string name = nameOf(proposal.choice) + ":";
+  for (schedule::Recompute how : proposal.recompute)
+    name += how == schedule::Recompute::None ? '.' : 'r';
+  return name + std::to_string(static_cast<int>(proposal.policy)) + " " +
+         std::to_string(proposal.step) + " " +
+         std::to_string(proposal.peakBytes);
+}
+
+std::vector<std::string> namesOf(const std::vector<Proposal> &proposals) {
+  std::vector<std::string> names;
+  for (const Proposal &proposal : proposals)
+    names.push_back(nameOf(proposal));
+  return names;
+}
+
+TEST(SpaceOf, UsesAllDevicesAndTheWholeBatch) {
+  Asked asked(someQuestion(6, 1 << 24, 12));
+  std::set<std::string> schemes;
+  for (const Choice &choice : asked.space.choices) {
+    EXPECT_EQ(choice.workers * choice.width, 6);
+    EXPECT_EQ(int64_t{choice.width} * choice.microBatches *
+                  choice.microBatchSize,
+              12);
+    EXPECT_FALSE(choice.options.anyOpen());
+    schemes.insert(choice.scheme->name);
+  }
+  EXPECT_EQ(schemes, (std::set<std::string>{"1f1b", "chimera", "gems", "gpipe",
+                                            "interleaved-1f1b", "zb-v"}));
+  EXPECT_TRUE(asked.space.refusals.empty());
+}
+
+TEST(SpaceOf, HasWhatIsPinnedAlone) {
+  Question question = someQuestion(8, 1 << 24, 16);
+  question.pins.schemes = {schedule::findScheme("pipedream"),
+                           schedule::findScheme("zb-v")};
+  question.pins.workers = {2, 4};
+  question.pins.microBatchSizes = {2};
+  question.pins.splits = {false};
+  Space space = spaceOf(question);
+  ASSERT_EQ(space.choices.size(), 4u);
+  EXPECT_EQ(nameOf(space.choices[0]), "zb-v, D=2, W=4, N=2, B=2, 4 stages");
+  EXPECT_EQ(nameOf(space.choices[3]), "pipedream, D=4, W=2, N=4, B=2");
+}
+
+TEST(SpaceOf, SaysWhyASchemeHasNoChoice) {
+  Question question = someQuestion(3, 1 << 24, 4);
+  question.pins.workers = {1};
+  question.pins.schemes = {schedule::findScheme("gems")};
+  Space space = spaceOf(question);
+  EXPECT_TRUE(space.choices.empty());
+  ASSERT_EQ(space.refusals.size(), 1u);
+  EXPECT_EQ(space.refusals[0].reason,
+            "expected copies that share a mini-batch of 4 equally");
+}
+
+TEST(Evaluator, NoStepIsShorterThanItsBound) {
+  for (Question &question : someQuestions()) {
+    Asked asked(std::move(question));
+    for (const Choice &choice : asked.space.choices) {
+      // Every bound that is asked about, and what became of the choice.
+      std::vector<std::pair<double, int64_t>> bounds;
+      Outcome outcome = asked.evaluator.evaluate(
+          choice, [&](double bound, int64_t peakBytes) {
+            bounds.emplace_back(bound, peakBytes);
+            return false;
+          });
+      auto *proposal = std::get_if<Proposal>(&outcome);
+      if (!proposal)
+        continue;
+      EXPECT_GE(bounds.size(), 4u);
+      for (auto [bound, peakBytes] : bounds) {
+        EXPECT_LE(bound, proposal->step) << nameOf(choice);
+        EXPECT_LE(peakBytes, proposal->peakBytes) << nameOf(choice);
+      }
+    }
+  }
+}
+
+TEST(Evaluator, RecomputesWhereItMustAndOnlyThere) {
+  Asked asked(someQuestion(4, 90000, 8, 3));
+  Question free = asked.question;
+  free.pins.recomputation = Recomputation::None;
+  free.machine.memory = 1 << 30;
+  Evaluator without(free, asked.space);
+  int64_t recomputed = 0, partly = 0;
+  for (const Choice &choice : asked.space.choices) {
+    Outcome outcome = asked.evaluator.evaluate(choice, never);
+    Outcome kept = without.evaluate(choice, never);
+    const auto *proposal = std::get_if<Proposal>(&outcome);
+    const auto *all = std::get_if<Proposal>(&kept);
+    if (!proposal || !all)
+      continue;
+    EXPECT_LE(proposal->peakBytes, 90000);
+    EXPECT_EQ(proposal->recompute.empty(), all->peakBytes <= 90000);
+    auto kinds =
+        std::ranges::count(proposal->recompute, schedule::Recompute::Early);
+    recomputed += kinds > 0;
+    partly += kinds > 0 && kinds < choice.stages;
+  }
+  EXPECT_GT(recomputed, 10);
+  EXPECT_GT(partly, 5);
+}
+
+TEST(Evaluator, ChoosesTheLeastEagerOfTheFastestPolicies) {
+  Asked asked(someQuestion(4, 1 << 24, 8, 5));
+  std::map<schedule::AllReducePolicy, int> chosen;
+  for (const Choice &choice : asked.space.choices) {
+    Outcome outcome = asked.evaluator.evaluate(choice, never);
+    const auto *proposal = std::get_if<Proposal>(&outcome);
+    if (!proposal)
+      continue;
+    Solution solution = asked.evaluator.solve(*proposal);
+    EXPECT_EQ(stepPeriod(solution.problem, solution.order), proposal->step);
+    EXPECT_EQ(stepTime(solution.problem, solution.order).total, proposal->step);
+    ++chosen[proposal->policy];
+    bool isFirst = false;
+    for (const schedule::NamedPolicy &policy : schedule::kPolicies) {
+      solution.problem.policy = policy.policy;
+      double step = stepPeriod(solution.problem, solution.order);
+      EXPECT_GE(step, proposal->step);
+      isFirst |= policy.policy == proposal->policy;
+      if (!isFirst) {
+        EXPECT_GT(step, proposal->step);
+      }
+    }
+  }
+  EXPECT_EQ(chosen.size(), 3u);
+}
+
+TEST(Search, FindsWhatTryingEverythingFinds) {
+  int fewer = 0;
+  for (Question &question : someQuestions()) {
+    Asked asked(std::move(question));
+    SearchSettings everything;
+    everything.most = asked.space.choices.size() + 1;
+    Answer all = search(asked.space, asked.evaluator, everything);
+    SearchSettings few;
+    few.most = 5;
+    Answer pruned = search(asked.space, asked.evaluator, few);
+    fewer += pruned.simulated.size() < all.simulated.size();
+    std::vector<std::string> expected = namesOf(all.ranked);
+    expected.resize(std::min<size_t>(expected.size(), 5));
+    EXPECT_EQ(namesOf(pruned.ranked), expected);
+    EXPECT_EQ(namesOf(pruned.ofSchemes), namesOf(all.ofSchemes));
+    few.threads = 3;
+    Answer threaded = search(asked.space, asked.evaluator, few);
+    EXPECT_EQ(namesOf(threaded.ranked), expected);
+    EXPECT_EQ(namesOf(threaded.ofSchemes), namesOf(all.ofSchemes));
+  }
+  EXPECT_GE(fewer, 6);
+}
+
+/// The plans that no other beats in both time and memory.
+std::set<std::pair<double, int64_t>> frontOf(const Answer &answer) {
+  std::set<std::pair<double, int64_t>> front;
+  for (const Proposal &one : answer.simulated)
+    if (std::ranges::none_of(answer.simulated, [&](const Proposal &other) {
+          return other.step <= one.step && other.peakBytes <= one.peakBytes &&
+                 (other.step < one.step || other.peakBytes < one.peakBytes);
+        }))
+      front.emplace(one.step, one.peakBytes);
+  return front;
+}
+
+TEST(Search, KeepsWhatTakesLessMemoryWhereItIsTold) {
+  for (Question &question : someQuestions()) {
+    Asked asked(std::move(question));
+    SearchSettings settings;
+    settings.most = asked.space.choices.size() + 1;
+    Answer all = search(asked.space, asked.evaluator, settings);
+    settings.most = 2;
+    settings.keepSmall = true;
+    Answer some = search(asked.space, asked.evaluator, settings);
+    EXPECT_EQ(frontOf(some), frontOf(all));
+  }
+}
+
+TEST(Search, CountsEveryChoiceOnce) {
+  Asked asked(someQuestion(4, 90000, 8, 2));
+  size_t last = 0;
+  SearchSettings settings;
+  settings.most = 3;
+  settings.progress = [&](size_t done, double) { last = done; };
+  Answer answer = search(asked.space, asked.evaluator, settings);
+  EXPECT_EQ(last, asked.space.choices.size());
+  int64_t choices = 0, simulated = 0;
+  for (const Tally &tally : answer.tallies) {
+    EXPECT_EQ(tally.choices, tally.simulated + tally.hopeless + tally.tooLarge +
+                                 tally.impossible);
+    EXPECT_EQ(tally.smallest.has_value(), tally.tooLarge > 0);
+    choices += tally.choices;
+    simulated += tally.simulated;
+  }
+  EXPECT_EQ(choices, std::ssize(asked.space.choices));
+  EXPECT_EQ(simulated, std::ssize(answer.simulated));
+}
+
+TEST(Search, HasNoPlanWhereNoneFits) {
+  Asked asked(someQuestion(4, 1000, 8));
+  Answer answer = search(asked.space, asked.evaluator, {});
+  EXPECT_TRUE(answer.ranked.empty());
+  for (const Tally &tally : answer.tallies)
+    EXPECT_GT(tally.smallest->peakBytes, 1000) << tally.scheme->name;
+}
+
+TEST(Shares, SumToTheStep) {
+  for (Question &question : someQuestions()) {
+    Asked asked(std::move(question));
+    SearchSettings settings;
+    settings.most = 40;
+    for (const Proposal &proposal :
+         search(asked.space, asked.evaluator, settings).ranked) {
+      Detail detail = detailOf(asked.evaluator, proposal);
+      double sum = 0;
+      for (const Share &share : detail.shares) {
+        EXPECT_GE(share.time, -1e-6 * proposal.step) << share.name;
+        sum += share.time;
+      }
+      EXPECT_NEAR(sum, proposal.step, 1e-9 * proposal.step);
+      EXPECT_EQ(detail.recomputed > 0, detail.shares[1].time > 0);
+    }
+  }
+}
+
+} // namespace
+} // namespace chimera::plan
