@@ -10,6 +10,7 @@
 #include "compiler/plan/AnswerFormats.h"
 #include "passes/PlanInputs.h"
 #include "passes/Reporting.h"
+#include "runtime/program/Output.h"
 #include "tools/Start.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -323,6 +324,26 @@ static int run(ModuleOp module) {
   return 0;
 }
 
+/// No output takes the place of the module or of another.
+static bool checkOutputs() {
+  std::vector<std::pair<StringRef, std::string>> files = {
+      {"the module", input == "-" ? "/dev/stdin" : input.getValue()}};
+  const std::pair<StringRef, StringRef> outputs[] = {
+      {"-o", output}, {"--json", json}, {"--svg", svg}};
+  for (auto [name, path] : outputs) {
+    if (path.empty())
+      continue;
+    std::string file = path == "-" ? "/dev/stdout" : path.str();
+    for (const auto &[other, taken] : files)
+      if (program::areSameFile(file, taken)) {
+        fail(path + ": expected another file for " + name + " than " + other);
+        return false;
+      }
+    files.emplace_back(name, file);
+  }
+  return true;
+}
+
 int main(int argc, char **argv) {
   guardOutputs();
   llvm::InitLLVM init(argc, argv);
@@ -340,7 +361,7 @@ int main(int argc, char **argv) {
                 llvm::Twine(batch));
   if (top < 1 || pick < 1)
     return fail("expected --top and --pick of at least 1");
-  if (refusesSources(llvm::ArrayRef(argv, argc)))
+  if (refusesSources(llvm::ArrayRef(argv, argc)) || !checkOutputs())
     return 1;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();
@@ -351,6 +372,11 @@ int main(int argc, char **argv) {
   auto file = openInputFile(input, &error);
   if (!file)
     return fail(error);
+  if (std::string fault = faultOfSource(file->getBuffer());
+      input == "-" && !fault.empty()) {
+    llvm::errs() << "<stdin>:" << fault << "\n";
+    return 1;
+  }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   return module ? run(*module) : 1;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace chimera::plan {
 
@@ -234,32 +235,58 @@ static int64_t busiest(const Solution &solution) {
   return most / solution.problem.steps;
 }
 
-/// Has each worker that holds too much recompute its largest stash that is not
-/// recomputed yet. False where one has none.
+/// The most micro-batches of which each stage of each pipeline holds a stash at
+/// a time, by pipeline and stage, in an order without recomputes.
+static std::vector<int64_t> mostStashes(const schedule::Plan &plan,
+                                        size_t stages) {
+  std::vector<int64_t> most(plan.pipelines.size() * stages), held(most.size());
+  for (const std::vector<schedule::Action> &worker : plan.order.workers)
+    for (const schedule::Action &action : worker) {
+      size_t key = action.pipeline * stages + action.stage;
+      if (action.kind == Kind::Forward)
+        held[key] += action.microBatches;
+      else if (action.kind != Kind::WeightGradient &&
+               action.part + 1 == action.parts)
+        --held[key];
+      most[key] = std::max(most[key], held[key]);
+    }
+  return most;
+}
+
+/// Has workers that hold too much recompute stages until that may be enough:
+/// those of the largest stashes first, as if each was at its most when the
+/// worker holds most. False where a worker has nothing left to recompute.
 static bool recomputeMore(const Solution &solution,
+                          const std::vector<int64_t> &stashes,
                           const std::vector<int64_t> &peaks, int64_t cap,
                           std::vector<Recompute> &recompute) {
-  recompute.resize(solution.stages.size(), Recompute::None);
+  const size_t stages = solution.stages.size();
+  recompute.resize(stages, Recompute::None);
   std::vector<Recompute> more = recompute;
   for (size_t w = 0; w < peaks.size(); ++w) {
-    if (peaks[w] <= cap)
+    int64_t excess = peaks[w] - cap;
+    if (excess <= 0)
       continue;
-    std::optional<size_t> largest;
-    bool isHelped = false; // by a stage that another worker gives up too
-    for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
-      for (size_t s = 0; s < pipeline.workers.size(); ++s) {
-        if (pipeline.workers[s] != static_cast<int32_t>(w) ||
-            recompute[s] != Recompute::None)
-          continue;
-        isHelped |= more[s] != Recompute::None;
-        if (!largest || solution.stages[s].bytes.stash >
-                            solution.stages[*largest].bytes.stash)
-          largest = s;
-      }
-    if (!largest)
+    // What each of its stages frees, those that another worker gives up too
+    // first.
+    std::vector<std::tuple<bool, int64_t, size_t>> frees;
+    for (size_t p = 0; p < solution.problem.pipelines.size(); ++p)
+      for (size_t s = 0; s < stages; ++s)
+        if (solution.problem.pipelines[p].workers[s] ==
+                static_cast<int32_t>(w) &&
+            recompute[s] == Recompute::None)
+          frees.emplace_back(
+              more[s] != Recompute::None,
+              solution.stages[s].bytes.stash * stashes[p * stages + s], s);
+    if (frees.empty())
       return false;
-    if (!isHelped)
-      more[*largest] = Recompute::Early;
+    std::ranges::sort(frees, std::greater());
+    for (auto [isGivenUp, bytes, stage] : frees) {
+      if (excess <= 0)
+        break;
+      more[stage] = Recompute::Early;
+      excess -= bytes;
+    }
   }
   recompute = std::move(more);
   return true;
@@ -271,6 +298,7 @@ Evaluator::makeFit(const schedule::Plan &plan, Proposal &proposal) const {
   const Recomputation allowed = question.pins.recomputation;
   if (allowed == Recomputation::All)
     proposal.recompute.assign(proposal.choice.stages, Recompute::Early);
+  std::vector<int64_t> stashes; // made where some are too many
   while (true) {
     auto solved = solve(proposal.choice, plan, proposal.recompute);
     if (auto *impossible = std::get_if<Impossible>(&solved))
@@ -282,8 +310,10 @@ Evaluator::makeFit(const schedule::Plan &plan, Proposal &proposal) const {
     proposal.peakWorker = static_cast<int32_t>(largest - peaks.begin());
     if (proposal.peakBytes <= memory)
       return std::move(solution);
+    if (stashes.empty())
+      stashes = mostStashes(plan, solution.stages.size());
     if (allowed != Recomputation::Least ||
-        !recomputeMore(solution, peaks, memory, proposal.recompute))
+        !recomputeMore(solution, stashes, peaks, memory, proposal.recompute))
       return TooLarge{proposal.peakBytes};
   }
 }

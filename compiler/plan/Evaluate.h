@@ -61,9 +61,9 @@ public:
   Evaluator(const Question &question, const Space &space);
 
   /// The policy is the first of kPolicies that no other beats. Where the memory
-  /// is too small and stages may be recomputed, they are chosen one by one:
-  /// each worker that holds too much gives up its largest stash, the model is
-  /// cut again so that all stages take alike, and so on.
+  /// is too small and stages may be recomputed, workers that hold too much give
+  /// up as few of their largest stashes as may be enough, the model is cut
+  /// again so that all stages take alike, and so on until all fit.
   Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless) const;
 
   /// A time to expect of the choice's steps, ns, with the bubbles of one

@@ -33,15 +33,19 @@ const schedule::TimeScale &nanoseconds() {
   return kScale;
 }
 
-/// A step between marks: 1, 2 or 5 times a power of `base`, so that some five
-/// of them make `range`.
-double stepFor(double range, double unit) {
-  double rough = std::max(range / 5 / unit, 1e-9);
-  double power = std::pow(10, std::floor(std::log10(rough)));
+/// Between marks of the times: 1, 2 or 5 times a power of ten, some five of
+/// them.
+double timeMark(double range) {
+  double power = std::pow(10, std::floor(std::log10(range / 5)));
   for (double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough)
-      return factor * power * unit;
-  return 10 * power * unit;
+    if (factor * power >= range / 5)
+      return factor * power;
+  return 10 * power;
+}
+
+/// Between marks of the bytes: a power of two, four to eight of them.
+double bytesMark(double range) {
+  return std::exp2(std::floor(std::log2(range / 4)));
 }
 
 class Picture {
@@ -56,8 +60,9 @@ public:
     for (const Proposal &proposal : answer.simulated)
       if (proposal.step <= 2.5 * least)
         most = std::max(most, proposal.step);
-    if (most == least)
-      most = least * 1.1;
+    double room = std::max((most - least) * 0.03, least * 0.001);
+    least -= room;
+    most += room;
   }
 
   std::string draw() const {
@@ -101,12 +106,12 @@ private:
 
   std::string axes() const {
     std::string svg;
-    double step = stepFor(most - least, 1);
+    double step = timeMark(most - least);
     for (double at = std::ceil(least / step) * step; at <= most; at += step)
       svg += line(x(at), kTop, x(at), kTop + kHeight, "#e2e8f0") +
              text(x(at), kTop + kHeight + 16, "middle",
                   schedule::roundedTime(at, nanoseconds()));
-    double each = stepFor(bytes, 1 << 20);
+    double each = bytesMark(bytes);
     for (double at = 0; at <= bytes; at += each)
       svg += line(kLeft, y(at), kLeft + kWidth, y(at), "#e2e8f0") +
              text(kLeft - 6, y(at) + 4, "end",
