@@ -1,0 +1,196 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the stages of a configuration cost on the paper's machine, and the description
+that says so to chimera-opt.
+
+A node of Piz Daint has one P100. Messages and sums move by GLOO: from the device into
+the host's memory, to the other host, and onto the device there.
+"""
+
+import dataclasses
+import math
+
+MIB = 1 << 20
+BACKWARD = 2  # forwards that a backward takes, as in the paper's model
+# Bytes of a parameter: its value or its gradient, and Adam's two moments.
+VALUE, MOMENTS = 4, 8
+# An update reads the gradient and reads and writes value and moments.
+UPDATE_BYTES = VALUE + 2 * (VALUE + MOMENTS)
+# BERT predicts 20 of 128 tokens, as it does in its own pre-training at that length; a
+# head over all of them would make the last of 16 stages 1.6 times as slow as the
+# others, which GPipe's bars exclude.
+PREDICTED = {"BERT-48": 20}
+# What PyTorch's autograd keeps of a layer for each token and channel: 24 floats (inputs
+# of products and norms, queries, keys, values, and four of GELU's own, each as wide as
+# four channels) and two masks of dropout. Counted in a layer that is written out.
+TOKEN_BYTES = 24 * VALUE + 2
+# Of each prediction: the logits and their soft-maximum's logarithm.
+LOGITS_BYTES = 2 * VALUE
+# Schemes whose gradients are summed in several buckets that are under way at a time:
+# Chimera's code cuts each stage's into three to seven, and we take it that PipeDream
+# leaves it to DistributedDataParallel. All others sum the whole gradient at once.
+BUCKETED = ("Chimera", "PipeDream")
+
+SCHEDULES = {
+    "GPipe": "gpipe",
+    "DAPPLE": "1f1b",
+    "GEMS": "gems",
+    "PipeDream": "pipedream",
+    "2BW": "pipedream-2bw",
+}
+# The released code of forward doubling issues the two forwards of a pair one after the
+# other (Fig. 7d). Of backward halving there is none; the legend's half micro-batch
+# says that it was doubling with half as many samples.
+CONCATENATIONS = {
+    "direct": "direct",
+    "doubling": "fine-tuned-doubling",
+    "halving": "fine-tuned-doubling",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Constants:
+    """Of the machine, all ten; fit.py says which are fitted."""
+
+    # Operations a second in a transformer layer, its norms and dropouts included.
+    speed: float = 6.599e12
+    # The same in the head, one large product: nine tenths of the data sheet's.
+    head_speed: float = 8.4e12
+    # Seconds that a layer's forward, or the head's, takes beside its operations.
+    launch: float = 1.06e-3
+    # Seconds for a byte of a message on each of its three ways: off the device, which
+    # occupies the sender, between the hosts, and onto the device, which occupies the
+    # receiver.
+    message: float = 1.766e-9
+    # Seconds for a byte of a gradient to the host and back, and for each of the
+    # log2(replicas) exchanges of its sum.
+    staging: float = 0.9969e-9
+    exchange: float = 0.3046e-9
+    # Sums that GLOO moves at a time: threads of a process group, PyTorch's default.
+    threads: int = 2
+    # Bytes a second of an update: three quarters of the data sheet's.
+    memory_bandwidth: float = 549e9
+    # Bytes that the framework takes.
+    reserved: float = 0.3201e9
+    # Bytes that autograd keeps of a layer for each score of attention: four floats and
+    # a mask of dropout would be 17.
+    score_bytes: float = 16.66
+
+
+MEMORY = 16 << 30  # of a P100
+
+
+def layer_operations(model):
+    """Of a forward of one sample: products by weights, and attention's two."""
+    weights = 24 * model.width**2 * model.sequence
+    return weights + 4 * model.width * model.sequence**2
+
+
+def predictions(model):
+    return PREDICTED.get(model.name, model.sequence)
+
+
+def head_operations(model):
+    return 2 * predictions(model) * model.width * model.vocabulary
+
+
+def replicas(bar):
+    """Of a stage, which its gradient is summed over."""
+    if bar.scheme == "Chimera":
+        return bar.width * bar.pipelines
+    return bar.width * (2 if bar.scheme == "GEMS" else 1)
+
+
+def reduce_seconds(constants, bar):
+    """For a byte of a gradient's sum: staging it, and log2(r) exchanges of all of it.
+    Where several buckets are under way, so are as many as there are threads."""
+    exchanges = math.log2(replicas(bar))
+    seconds = constants.staging + constants.exchange * exchanges
+    return seconds / (constants.threads if bar.scheme in BUCKETED else 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    forward: float  # seconds
+    parameters: int
+    stash: float  # bytes
+    boundary: int  # bytes
+
+
+def stages(constants, bar):
+    """Layers are shared out evenly; the first stage has the embedding too, which takes
+    no time to speak of, and the last the head."""
+    model, samples = bar.model, bar.batch
+    layers = model.layers // bar.depth
+    tokens = model.sequence * model.width
+    scores = model.heads * model.sequence**2
+    for index in range(bar.depth):
+        operations = samples * layer_operations(model)
+        forward = layers * (constants.launch + operations / constants.speed)
+        parameters = layers * model.layer_parameters
+        kept = tokens * TOKEN_BYTES + scores * constants.score_bytes
+        stash = samples * layers * kept
+        if index == 0:
+            parameters += model.embedding_parameters
+        if index == bar.depth - 1:
+            operations = samples * head_operations(model)
+            forward += constants.launch + operations / constants.head_speed
+            parameters += model.head_parameters
+            stash += samples * predictions(model) * model.vocabulary * LOGITS_BYTES
+        yield Stage(forward, parameters, stash, samples * tokens * VALUE)
+
+
+def nanoseconds(seconds):
+    return max(1, round(seconds * 1e9))
+
+
+def schedule(bar):
+    if bar.scheme != "Chimera":
+        return f'"{SCHEDULES[bar.scheme]}"'
+    concatenation = CONCATENATIONS[bar.concatenation]
+    return (
+        f'"chimera", {{pipelines = {bar.pipelines}, concatenation = "{concatenation}"}}'
+    )
+
+
+def machine(constants, bar, name):
+    """With the bandwidth that this many replicas reach: chimera's all-reduce is
+    Rabenseifner's, which moves 2 (r-1)/r of the bytes."""
+    copies = replicas(bar)
+    moved = 2 * (copies - 1) / copies
+    bandwidth = moved / reduce_seconds(constants, bar) if moved else 1e9
+    way = nanoseconds(constants.message * MIB)
+    # Memory is judged afterwards: a cap would refuse what we want to know more of.
+    return (
+        f"chimera.machine @{name} devices({bar.nodes}) memory(1 TiB)\n"
+        f"    speed({round(constants.speed)})\n"
+        f"    link <per_mib = {way} ns, send_per_mib = {way} ns,"
+        f" receive_per_mib = {way} ns>\n"
+        f'    all_reduce <bandwidth = "{bandwidth / 1e9:.6f} GB/s">\n'
+    )
+
+
+def describe(constants, bar, name):
+    """Recomputation happens in the backward, once its gradient is there, as PyTorch's
+    checkpoints have it."""
+    text = machine(constants, bar, f"machine_of_{name}")
+    recompute = " recompute(all fused)" if bar.recompute else ""
+    policy = " all_reduce(eager_opt)" if bar.scheme == "Chimera" else ""
+    text += (
+        f"chimera.pipeline @{name} on @machine_of_{name} stages({bar.depth})\n"
+        f"    micro_batches({bar.micro_batches}) schedule({schedule(bar)})\n"
+        f"    data_parallel({bar.width}) micro_batch_size({bar.batch})"
+        f"{recompute}{policy} time_unit(ns) {{\n"
+    )
+    for index, stage in enumerate(stages(constants, bar)):
+        update = stage.parameters * UPDATE_BYTES / constants.memory_bandwidth
+        forward = nanoseconds(stage.forward)
+        text += (
+            f"  chimera.stage {index} cost <forward = {forward},"
+            f" backward = {BACKWARD * forward}, recompute = {forward},"
+            f" update = {nanoseconds(update)}>\n"
+            f"      bytes <weights = {stage.parameters * VALUE},"
+            f" optimizer = {stage.parameters * MOMENTS},"
+            f" stash = {round(stage.stash)}, boundary = {stage.boundary}>\n"
+        )
+    return text + "}\n"
