@@ -189,6 +189,32 @@ static constexpr Clause<Op> choice(StringRef name) {
   return {name, false, parse, print, differs<Member, Properties>};
 }
 
+/// NAME("TEXT", …).
+template <typename Op, ArrayAttr Op::Properties::*Member>
+static constexpr Clause<Op> texts(StringRef name) {
+  using Properties = typename Op::Properties;
+  auto parse = [](OpAsmParser &parser, StringRef, Properties &properties) {
+    SmallVector<Attribute> texts;
+    auto parseText = [&]() -> ParseResult {
+      std::string text;
+      if (parser.parseString(&text))
+        return failure();
+      texts.push_back(parser.getBuilder().getStringAttr(text));
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseText))
+      return ParseResult(failure());
+    properties.*Member = parser.getBuilder().getArrayAttr(texts);
+    return ParseResult(success());
+  };
+  auto print = [](OpAsmPrinter &printer, Op op) {
+    printer << '(';
+    llvm::interleaveComma(op.getProperties().*Member, printer);
+    printer << ')';
+  };
+  return {name, false, parse, print, differs<Member, Properties>};
+}
+
 //===----------------------------------------------------------------------===//
 // The clauses that are like no other
 //===----------------------------------------------------------------------===//
@@ -380,7 +406,8 @@ static ArrayRef<Clause<MachineOp>> clausesOf(MachineOp) {
   static constexpr Clause<Op> all[] = {
       whole<Op, &P::devices>("devices", true),
       quantity<Op, &P::memory>("memory", true),
-      quantity<Op, &P::speed, Dimension::FlopPerSecond>("speed", true),
+      quantity<Op, &P::speed, Dimension::FlopPerSecond>("speed"),
+      texts<Op, &P::profile>("profile"),
       quantity<Op, &P::reserved>("reserved"),
       quantity<Op, &P::layer_overhead, Dimension::Time>("layer_overhead"),
       quantity<Op, &P::memory_bandwidth, Dimension::BytesPerSecond>(

@@ -145,6 +145,9 @@ LogicalResult ModelOp::verify() {
 }
 
 LogicalResult MachineOp::verify() {
+  if (!getSpeed() && (!getProfile() || getProfileAttr().empty()))
+    return emitOpError(
+        "expected speed(…) or profile(…), from which costs come");
   if (usableMemory() < 1)
     return emitOpError("expected less reserved than the memory's ")
            << quantityText(Dimension::Bytes, getMemory()) << ", got "

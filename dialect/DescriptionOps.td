@@ -106,14 +106,19 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     operations at `speed`, which is what layers reach, not what a data sheet
     says, and `layer_overhead` beside them for each layer in a forward and in each
     half of a backward, which makes small micro-batches dear; updates take that in
-    which it moves their bytes at `memory_bandwidth`, no time unless given. `link` is what messages between devices take, and
+    which it moves their bytes at `memory_bandwidth`, no time unless given. Or all
+    of these take what runs on the machine measured, for micro-batches of one size
+    or of several: `profile` has the files of `chimera-run --profile`. A relative
+    path begins at the folder of the description. `link` is what messages between devices take, and
     `all_reduce` what the messages of sums do, the link's unless given. All times
     are in nanoseconds.
 
-    Invalid where no memory is left, and where a number is not positive.
+    Invalid where no memory is left, where a number is not positive, and without
+    both a speed and a profile.
 
     Example:
     ```mlir
+    chimera.machine @here devices(2) memory(12 GiB) profile("b2.json", "b8.json")
     chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s")
         reserved(1 GiB) layer_overhead(300 us) memory_bandwidth("500 GB/s")
         link <latency = 10 us, bandwidth = "9 GB/s">
@@ -124,7 +129,8 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     SymbolNameAttr:$sym_name,
     Chimera_Positive:$devices,
     Chimera_Amount:$memory,
-    Chimera_Amount:$speed,
+    OptionalAttr<Chimera_Amount>:$speed,
+    OptionalAttr<StrArrayAttr>:$profile,
     OptionalAttr<Chimera_Amount>:$reserved,
     OptionalAttr<Chimera_Amount>:$layer_overhead,
     OptionalAttr<Chimera_Amount>:$memory_bandwidth,

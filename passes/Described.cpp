@@ -17,11 +17,8 @@ using namespace mlir;
 
 namespace chimera {
 
-/// Where the package of an exported model is: a relative path begins at the
-/// folder of the description.
-static std::string pathOf(ModelOp op) {
-  StringRef path = *op.getPackage();
-  auto place = op.getLoc()->findInstanceOf<FileLineColLoc>();
+std::string pathFrom(Operation *op, StringRef path) {
+  auto place = op->getLoc()->findInstanceOf<FileLineColLoc>();
   if (!place || llvm::sys::path::is_absolute(path))
     return path.str();
   SmallString<128> whole = llvm::sys::path::parent_path(place.getFilename());
@@ -34,7 +31,8 @@ FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op) {
   model->architecture = op.getArchitecture().str();
   if (op.getPackage()) {
     std::string error;
-    model->package = program::readPackage(pathOf(op), error);
+    model->package =
+        program::readPackage(pathFrom(op, *op.getPackage()), error);
     if (!model->package)
       return op.emitOpError(program::printable(error));
     return model;

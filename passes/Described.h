@@ -24,6 +24,10 @@ namespace chimera {
 /// trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
 
+/// The path of a file that `op` names: a relative one begins at the folder of
+/// the description.
+std::string pathFrom(mlir::Operation *op, llvm::StringRef path);
+
 /// The op of the model that the pipeline names, null if it names none. Fails,
 /// with a diagnostic, where there is no such model.
 mlir::FailureOr<ModelOp> modelOpOf(PipelineOp pipeline);

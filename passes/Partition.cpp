@@ -40,14 +40,19 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
                             cost, bytes);
 }
 
-/// A cost in the dialect's short form: halves are derived where they are equal,
-/// a recompute is as long as a forward.
+/// A cost in the dialect's short form: halves are derived where they are equal
+/// and make up the backward, and a recompute that is as long as a forward.
 CostAttr costOf(MLIRContext *context, const schedule::StageCost &cost) {
-  const bool areEqual = cost.inputGradient == cost.weightGradient;
-  return CostAttr::get(context, cost.forward, cost.backward,
-                       areEqual ? 0 : cost.inputGradient,
-                       areEqual ? 0 : cost.weightGradient,
-                       /*recompute=*/0, cost.update);
+  auto get = [&](int64_t input, int64_t weight, int64_t recompute) {
+    return CostAttr::get(context, cost.forward, cost.backward, input, weight,
+                         recompute, cost.update);
+  };
+  CostAttr derived = get(0, 0, 0);
+  bool areHalves = cost.inputGradient == derived.inputGradientTime() &&
+                   cost.weightGradient == derived.weightGradientTime();
+  return get(areHalves ? 0 : cost.inputGradient,
+             areHalves ? 0 : cost.weightGradient,
+             cost.recompute == derived.recomputeTime() ? 0 : cost.recompute);
 }
 
 BytesAttr bytesOf(MLIRContext *context, const schedule::StageBytes &bytes) {
@@ -60,8 +65,12 @@ LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
   auto stages = static_cast<int64_t>(pipeline.getStages());
   auto batch = static_cast<int64_t>(pipeline.getMicroBatchSize());
   std::optional<plan::Machine> named;
-  if (MachineOp op = machineOf(pipeline))
-    named = planMachineOf(op);
+  if (MachineOp op = machineOf(pipeline)) {
+    FailureOr<plan::Machine> read = planMachineOf(op);
+    if (failed(read))
+      return failure();
+    named = std::move(*read);
+  }
   const plan::Machine *machine = named ? &*named : nullptr;
   std::string problem = plan::checkCut(model.layerCount(), stages);
   if (problem.empty())

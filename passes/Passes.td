@@ -50,6 +50,23 @@ def PartitionPass : ChimeraPass<"chimera-partition"> {
   }];
 }
 
+def CostsFromPass : ChimeraPass<"chimera-costs-from"> {
+  let summary = "Give machines the profiles of runs";
+  let description = [{
+    described → described. Gives every `chimera.machine` of the module the files
+    that `chimera-run --profile` wrote in place of its own `profile`: the stages of
+    pipelines on it then take what those runs measured, for any cut of the model
+    and any size of micro-batch. Relative paths begin at the current folder.
+
+    Fails where there is no machine, where no file is named, and where one is not
+    there.
+  }];
+  let options = [
+    ListOption<"profiles", "profiles", "std::string",
+               "The files, one for each size of micro-batch that was measured">
+  ];
+}
+
 def UnrollPass : ChimeraPass<"chimera-unroll"> {
   let summary = "Write one training step as a dataflow graph";
   let description = [{

@@ -8,7 +8,10 @@
 #include "passes/PlanInputs.h"
 
 #include "passes/Described.h"
+#include "runtime/program/Printable.h"
 #include "runtime/program/Saturated.h"
+
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 
@@ -77,11 +80,32 @@ std::optional<schedule::MessageTime> allReduceMessageOf(MachineOp op) {
           {sum.getPerMib(), sum.getSendPerMib(), sum.getReceivePerMib()}));
 }
 
-plan::Machine planMachineOf(MachineOp op) {
+static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
+  std::string file = pathFrom(op, path);
+  auto text = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!text)
+    return op.emitOpError("expected a profile in ")
+           << program::printable(file) << ": " << text.getError().message();
+  plan::Profile profile;
+  std::string fault =
+      plan::readProfile(file, std::string_view((*text)->getBuffer()), profile);
+  if (!fault.empty())
+    return op.emitOpError(program::printable(fault));
+  return profile;
+}
+
+FailureOr<plan::Machine> planMachineOf(MachineOp op) {
   plan::Machine machine;
+  if (ArrayAttr paths = op.getProfileAttr())
+    for (auto path : paths.getAsValueRange<StringAttr>()) {
+      FailureOr<plan::Profile> profile = profileOf(op, path);
+      if (failed(profile))
+        return failure();
+      machine.profiles.push_back(std::move(*profile));
+    }
   machine.devices = static_cast<int32_t>(op.getDevices());
   machine.memory = op.usableMemory();
-  machine.speed = static_cast<int64_t>(op.getSpeed());
+  machine.speed = static_cast<int64_t>(op.getSpeed().value_or(1));
   machine.layerOverhead =
       static_cast<int64_t>(op.getLayerOverhead().value_or(0));
   machine.memoryBandwidth =

@@ -26,7 +26,9 @@ mlir::FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
 /// where there is no such model or it cannot be trained.
 mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 
-plan::Machine planMachineOf(MachineOp op);
+/// Reads the machine's profiles. Fails, with a diagnostic, where one cannot be
+/// read.
+mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
 
 /// Times of a machine's messages, without any where `network` is null.
 schedule::Link linkOf(NetworkAttr network);

@@ -49,6 +49,11 @@ static cl::opt<chimera::program::MessageModel> messages(
     cl::desc("The semantics of messages under which the program is proven"),
     chimera::messageModels(),
     cl::init(chimera::program::MessageModel::Rendezvous), cl::cat(category));
+static cl::list<std::string> costsFrom(
+    "costs-from",
+    cl::desc("Profiles of runs on the pipeline's machine (chimera-run "
+             "--profile), from which the costs of its stages come"),
+    cl::value_desc("files"), cl::CommaSeparated, cl::cat(category));
 static cl::opt<bool> timing("timing",
                             cl::desc("Print how long each phase took"),
                             cl::cat(category));
@@ -97,6 +102,16 @@ static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
   if (from != Phase::Described &&
       !run(module, timing, "verify", [&](OpPassManager &manager) {
         chimera::addBoundaryVerifier(manager, from);
+      }))
+    return false;
+  if (!costsFrom.empty() && from != Phase::Described) {
+    module.emitError("expected a description for --costs-from, got the phase: ")
+        << chimera::nameOf(from);
+    return false;
+  }
+  if (!costsFrom.empty() &&
+      !run(module, timing, "costs", [](OpPassManager &manager) {
+        manager.addPass(chimera::createCostsFromPass({costsFrom}));
       }))
     return false;
   if (from < Phase::Scheduled &&

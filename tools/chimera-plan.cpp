@@ -8,6 +8,7 @@
 #include "compiler/PlanDescription.h"
 #include "compiler/Source.h"
 #include "compiler/plan/AnswerFormats.h"
+#include "passes/Passes.h"
 #include "passes/PlanInputs.h"
 #include "passes/Reporting.h"
 #include "runtime/program/Output.h"
@@ -15,6 +16,7 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -138,6 +140,11 @@ static cl::opt<bool> bfloat16("bf16",
                               cl::desc("Compute in bfloat16 "
                                        "(activation_type(bf16))"),
                               cl::cat(category));
+static cl::list<std::string> costsFrom(
+    "costs-from",
+    cl::desc("Profiles of runs on the machine (chimera-run --profile), from "
+             "which what layers take comes"),
+    cl::value_desc("files"), cl::CommaSeparated, cl::cat(category));
 static cl::opt<uint32_t> threads("threads",
                                  cl::desc("Threads to search with, one for "
                                           "each core unless given"),
@@ -186,10 +193,10 @@ static void printAssumptions(llvm::raw_ostream &os, PlanSubject subject) {
   else if (!machine.getAllReduceAttr())
     all.push_back("all-reduces take what the link does (the machine has no "
                   "all_reduce)");
-  if (!machine.getMemoryBandwidth())
+  if (!machine.getMemoryBandwidth() && !machine.getProfile())
     all.push_back("updates take no time (the machine has no "
                   "memory_bandwidth)");
-  if (!machine.getLayerOverhead())
+  if (!machine.getLayerOverhead() && !machine.getProfile())
     all.push_back("small micro-batches are as fast as large ones (the machine "
                   "has no layer_overhead)");
   if (!machine.getReserved())
@@ -251,7 +258,17 @@ static bool writeDescription(PlanSubject subject,
   return succeeded(writeDocument(*module, "chimera-plan", output, text));
 }
 
+static bool setProfiles(ModuleOp module) {
+  if (costsFrom.empty())
+    return true;
+  PassManager manager(module.getContext());
+  manager.addPass(createCostsFromPass({costsFrom}));
+  return succeeded(manager.run(module));
+}
+
 static int run(ModuleOp module) {
+  if (!setProfiles(module))
+    return 1;
   FailureOr<PlanSubject> subject =
       subjectOf(module, modelName, machineName, trainingName);
   if (failed(subject))
@@ -261,10 +278,11 @@ static int run(ModuleOp module) {
     subject->activations = DataType::BF16;
   FailureOr<plan::Model> model = planModelOf(*subject);
   std::optional<plan::Pins> pins = readPins();
-  if (failed(model) || !pins)
+  FailureOr<plan::Machine> machine = planMachineOf(subject->machine);
+  if (failed(model) || failed(machine) || !pins)
     return 1;
-  plan::Question question{std::move(*model), planMachineOf(subject->machine),
-                          batch, std::move(*pins)};
+  plan::Question question{std::move(*model), std::move(*machine), batch,
+                          std::move(*pins)};
   if (devices > 0 && devices <= subject->machine.getDevices())
     question.machine.devices = devices;
   else if (devices > 0)

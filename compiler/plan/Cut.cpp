@@ -71,13 +71,17 @@ balancedCuts(const std::vector<const Prefix *> &costs) {
 static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
                         int64_t parts) {
   CutStage stage{first, end, {}, {}};
-  int64_t forward = 0, input = 0, weight = 0, parameters = 0;
+  schedule::StageCost sum{0, 0, 0, 0, 0, 0};
+  int64_t parameters = 0;
   schedule::StageBytes &bytes = stage.bytes;
   for (int32_t i = first; i < end; ++i) {
     const LayerCost &layer = table.layers[i];
-    forward += layer.forward;
-    input += layer.inputGradient;
-    weight += layer.weightGradient;
+    sum.forward += layer.forward;
+    sum.backward += layer.backward;
+    sum.inputGradient += layer.inputGradient;
+    sum.weightGradient += layer.weightGradient;
+    sum.recompute += layer.recompute;
+    sum.update += layer.update;
     parameters += layer.parameters;
     bytes.stash += layer.stash;
     bytes.weightStash += layer.weightStash;
@@ -93,15 +97,12 @@ static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
   bytes.weightStash = std::max<int64_t>(bytes.weightStash, 1);
   // An embedding is a copy and has next to no operations, but takes time, of
   // each part of a micro-batch too.
-  schedule::StageCost &cost = stage.cost;
-  cost.forward = cost.recompute = std::max(forward, parts);
-  cost.backward = std::max(input + weight, parts);
-  cost.inputGradient = std::max(input, parts);
-  cost.weightGradient = std::max(weight, parts);
-  // Read: gradient, weights, optimizer state; written: the latter two.
-  int64_t moved = bytes.gradient() + 2 * (bytes.weights + bytes.optimizer);
-  if (table.memoryBandwidth > 0)
-    cost.update = nanoseconds(moved, table.memoryBandwidth);
+  stage.cost = sum;
+  for (int64_t schedule::StageCost::*time :
+       {&schedule::StageCost::forward, &schedule::StageCost::backward,
+        &schedule::StageCost::inputGradient,
+        &schedule::StageCost::weightGradient, &schedule::StageCost::recompute})
+    stage.cost.*time = std::max(sum.*time, parts);
   return stage;
 }
 
@@ -110,8 +111,9 @@ cutModel(const LayerTable &table, int32_t stages,
          const std::vector<schedule::Recompute> &recompute, int64_t parts) {
   Prefix once = {0}, again = {0};
   for (const LayerCost &layer : table.layers) {
-    once.push_back(once.back() + layer.forward + layer.backward());
-    again.push_back(again.back() + 2 * layer.forward + layer.backward());
+    once.push_back(once.back() + layer.forward + layer.backward);
+    again.push_back(again.back() + layer.forward + layer.recompute +
+                    layer.backward);
   }
   std::vector<const Prefix *> costs(stages, &once);
   for (size_t s = 0; s < recompute.size(); ++s)

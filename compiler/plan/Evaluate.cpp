@@ -24,11 +24,14 @@ using schedule::Schedule;
 double cutBound(const LayerTable &table, const Problem &placed) {
   // Of one micro-batch, and of its way to the last stage and back alone.
   double work = 0, way = 0;
+  const bool areSplit = placed.splits.any();
   for (const LayerCost &layer : table.layers) {
-    work += static_cast<double>(layer.forward + layer.backward());
-    way += static_cast<double>(layer.forward + (placed.splits.any()
-                                                    ? layer.inputGradient
-                                                    : layer.backward()));
+    int64_t halves = layer.inputGradient + layer.weightGradient;
+    int64_t back = areSplit ? std::min(layer.backward, halves) : layer.backward;
+    work += static_cast<double>(layer.forward + back);
+    way += static_cast<double>(
+        layer.forward +
+        (areSplit ? std::min(back, layer.inputGradient) : back));
   }
   double bound = work * placed.microBatches() / placed.workers;
   if (schedule::stepsOverlap(placed.updates))
@@ -125,7 +128,7 @@ Evaluator::Evaluator(const Question &question, const Space &space)
 double Evaluator::guess(const Choice &choice) const {
   double work = 0;
   for (const LayerCost &layer : tables.at(choice.microBatchSize).layers)
-    work += static_cast<double>(layer.forward + layer.backward());
+    work += static_cast<double>(layer.forward + layer.backward);
   return work / choice.workers * (choice.microBatches + choice.workers - 1) /
          choice.microBatches;
 }

@@ -8,6 +8,7 @@
 #ifndef CHIMERA_COMPILER_PLAN_MACHINE_H
 #define CHIMERA_COMPILER_PLAN_MACHINE_H
 
+#include "compiler/plan/Profile.h"
 #include "compiler/schedule/Problem.h"
 
 namespace chimera::plan {
@@ -17,6 +18,9 @@ struct Machine {
   int32_t devices = 1;
   int64_t memory = 0; ///< bytes of a device that a plan may take
   int64_t speed = 1;  ///< floating-point operations a second, of a device
+  /// What runs measured on it: then `speed` and `layerOverhead` are of no
+  /// account.
+  std::vector<Profile> profiles;
   /// What a layer takes beside its operations, in a forward and in each half of
   /// a backward.
   int64_t layerOverhead = 0;

@@ -10,6 +10,9 @@
 #include "runtime/program/Saturated.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
 
 namespace chimera::plan {
 
@@ -50,11 +53,20 @@ std::string Model::check(int64_t microBatchSize, int64_t parts,
             static_cast<uint32_t>(parts));
         !problem.empty())
       return problem;
+  if (machine)
+    for (const Profile &profile : machine->profiles) {
+      if (!model)
+        return profile.name + ": expected no profile of a bare model";
+      if (std::string problem = checkProfile(profile, *model, types, optimizer);
+          !problem.empty())
+        return problem;
+    }
   int64_t total = 0, largest = 0, parameters = 0;
   for (const LayerCost &layer : table(microBatchSize, machine).layers) {
-    total = program::saturatedSum({total, layer.forward, layer.inputGradient,
-                                   layer.weightGradient, layer.stash,
-                                   layer.weightStash});
+    total = program::saturatedSum({total, layer.forward, layer.recompute,
+                                   layer.backward, layer.inputGradient,
+                                   layer.weightGradient, layer.update,
+                                   layer.stash, layer.weightStash});
     largest = std::max(largest, layer.boundary);
     parameters = program::saturatedSum({parameters, layer.parameters});
   }
@@ -64,7 +76,7 @@ std::string Model::check(int64_t microBatchSize, int64_t parts,
   return {};
 }
 
-LayerTable Model::table(int64_t microBatchSize, const Machine *machine) const {
+LayerTable Model::operations(int64_t microBatchSize) const {
   LayerTable table;
   table.types = types;
   table.optimizer = optimizer;
@@ -74,30 +86,165 @@ LayerTable Model::table(int64_t microBatchSize, const Machine *machine) const {
     int64_t each = 0;
     for (uint32_t layer = 0; layer < count; ++layer) {
       program::LayerCost cost = program::layerCost(*model, types, batch, layer);
-      table.layers.push_back(
-          {cost.forwardFlops, cost.inputGradientFlops, cost.weightGradientFlops,
-           cost.stashBytes, cost.weightStashBytes,
-           program::boundaryBytes(*model, types, batch, layer),
-           program::parameterCount(*model, layer, 1)});
-      each = program::saturatedSum({each, table.layers.back().parameters});
+      LayerCost &entry = table.layers.emplace_back();
+      entry.forward = cost.forwardFlops;
+      entry.inputGradient = cost.inputGradientFlops;
+      entry.weightGradient = cost.weightGradientFlops;
+      entry.stash = cost.stashBytes;
+      entry.weightStash = cost.weightStashBytes;
+      entry.boundary = program::boundaryBytes(*model, types, batch, layer);
+      entry.parameters = program::parameterCount(*model, layer, 1);
+      each = program::saturatedSum({each, entry.parameters});
     }
     table.tiedParameters = each - program::parameterCount(*model, 0, count);
   }
-  for (const BareLayer &layer : bare)
-    table.layers.push_back({times(layer.forwardFlops, microBatchSize),
-                            times(layer.inputGradientFlops, microBatchSize),
-                            times(layer.weightGradientFlops, microBatchSize),
-                            times(layer.stashBytes, microBatchSize),
-                            times(layer.weightStashBytes, microBatchSize),
-                            times(layer.boundaryBytes, microBatchSize),
-                            layer.parameters});
+  for (const BareLayer &layer : bare) {
+    LayerCost &entry = table.layers.emplace_back();
+    entry.forward = times(layer.forwardFlops, microBatchSize);
+    entry.inputGradient = times(layer.inputGradientFlops, microBatchSize);
+    entry.weightGradient = times(layer.weightGradientFlops, microBatchSize);
+    entry.stash = times(layer.stashBytes, microBatchSize);
+    entry.weightStash = times(layer.weightStashBytes, microBatchSize);
+    entry.boundary = times(layer.boundaryBytes, microBatchSize);
+    entry.parameters = layer.parameters;
+  }
+  for (LayerCost &layer : table.layers) {
+    layer.backward =
+        program::saturatedSum({layer.inputGradient, layer.weightGradient});
+    layer.recompute = layer.forward;
+  }
+  return table;
+}
+
+namespace {
+
+using Time = int64_t LayerCost::*;
+constexpr Time kTimes[] = {
+    &LayerCost::forward,       &LayerCost::backward,
+    &LayerCost::inputGradient, &LayerCost::weightGradient,
+    &LayerCost::recompute,     &LayerCost::update};
+
+/// Shares out what a stage took over its layers, as `weight` of each says;
+/// alike where it says nothing.
+void shareOut(int64_t time, std::span<const LayerCost> weights, Time weight,
+              std::span<LayerCost> layers, Time part) {
+  __extension__ using Wide = __int128;
+  auto weightOf = [&](size_t i) -> Wide {
+    return static_cast<Wide>(weights[i].*weight) + 1;
+  };
+  Wide all = 0, before = 0;
+  for (size_t i = 0; i < layers.size(); ++i)
+    all += weightOf(i);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    Wide behind = before + weightOf(i);
+    layers[i].*part =
+        static_cast<int64_t>(time * behind / all - time * before / all);
+    before = behind;
+  }
+}
+
+/// What the layers of a model took, of so many operations each, in a run.
+std::vector<LayerCost>
+measuredLayers(const Profile &profile,
+               const std::vector<LayerCost> &operations) {
+  std::vector<LayerCost> measured = operations;
+  for (const MeasuredStage &stage : profile.stages) {
+    auto count = static_cast<size_t>(stage.end - stage.first);
+    auto of = std::span(operations).subspan(stage.first, count);
+    auto to = std::span(measured).subspan(stage.first, count);
+    auto share = [&](int64_t time, Time weight, Time part) {
+      shareOut(time, of, weight, to, part);
+    };
+    share(stage.forward, &LayerCost::forward, &LayerCost::forward);
+    share(stage.recompute > 0 ? stage.recompute : stage.forward,
+          &LayerCost::forward, &LayerCost::recompute);
+    share(stage.update, &LayerCost::parameters, &LayerCost::update);
+    // Of a run with whole backwards or with split ones the other is not known.
+    bool isSplit = stage.inputGradient > 0;
+    share(stage.backward > 0 ? stage.backward
+                             : stage.inputGradient + stage.weightGradient,
+          &LayerCost::backward, &LayerCost::backward);
+    if (isSplit) {
+      share(stage.inputGradient, &LayerCost::inputGradient,
+            &LayerCost::inputGradient);
+      share(stage.weightGradient, &LayerCost::weightGradient,
+            &LayerCost::weightGradient);
+    }
+    for (size_t i = 0; !isSplit && i < count; ++i) {
+      // Half of it, as far as it is not the input's or the weights' alone.
+      __extension__ using Wide = __int128;
+      Wide all = static_cast<Wide>(of[i].inputGradient) + of[i].weightGradient;
+      to[i].inputGradient = static_cast<int64_t>(
+          all == 0 ? to[i].backward / 2
+                   : to[i].backward * Wide(of[i].inputGradient) / all);
+      to[i].weightGradient = to[i].backward - to[i].inputGradient;
+    }
+    // What is loaded is for the first layer, or for the last one's labels.
+    (stage.first == 0 ? to.front() : to.back()).forward += stage.load;
+  }
+  return measured;
+}
+
+} // namespace
+
+void Model::setMeasured(LayerTable &table, int64_t microBatchSize,
+                        const std::vector<Profile> &profiles) const {
+  // By size, the first of several with one.
+  std::map<int64_t, std::vector<LayerCost>> known;
+  for (const Profile &profile : profiles)
+    known.emplace(
+        profile.microBatchSize,
+        measuredLayers(profile, operations(profile.microBatchSize).layers));
+  auto above = known.lower_bound(microBatchSize);
+  if (above == known.end())
+    --above;
+  auto below = above;
+  if (above->first != microBatchSize && known.size() > 1) {
+    if (below != known.begin())
+      --below;
+    else
+      ++above;
+  }
+  auto distance = static_cast<double>(above->first - below->first);
+  for (size_t i = 0; i < table.layers.size(); ++i)
+    for (Time time : kTimes) {
+      auto low = static_cast<double>(below->second[i].*time);
+      auto high = static_cast<double>(above->second[i].*time);
+      double value = low;
+      if (distance > 0)
+        value += (high - low) *
+                 static_cast<double>(microBatchSize - below->first) / distance;
+      else if (time != &LayerCost::update)
+        value *= static_cast<double>(microBatchSize) /
+                 static_cast<double>(below->first);
+      table.layers[i].*time = std::max<int64_t>(0, std::llround(value));
+    }
+}
+
+LayerTable Model::table(int64_t microBatchSize, const Machine *machine) const {
+  LayerTable table = operations(microBatchSize);
   if (!machine)
     return table;
-  table.memoryBandwidth = machine->memoryBandwidth;
-  for (LayerCost &layer : table.layers)
-    for (int64_t *time :
-         {&layer.forward, &layer.inputGradient, &layer.weightGradient})
-      *time = nanoseconds(*time, machine->speed) + machine->layerOverhead;
+  if (!machine->profiles.empty()) {
+    setMeasured(table, microBatchSize, machine->profiles);
+    return table;
+  }
+  for (LayerCost &layer : table.layers) {
+    for (Time time : {&LayerCost::forward, &LayerCost::inputGradient,
+                      &LayerCost::weightGradient})
+      layer.*time =
+          nanoseconds(layer.*time, machine->speed) + machine->layerOverhead;
+    layer.backward = layer.inputGradient + layer.weightGradient;
+    layer.recompute = layer.forward;
+    // Read: gradient, weights, optimizer state; written: the latter two.
+    int64_t bytes = program::parameterBytes(types, layer.parameters);
+    int64_t state = program::optimizerBytes(optimizer, bytes);
+    int64_t copy = program::copyBytes(types, layer.parameters);
+    if (machine->memoryBandwidth > 0)
+      layer.update = nanoseconds(
+          program::saturatedSum({bytes, 2 * bytes, 2 * copy, state, state}),
+          machine->memoryBandwidth);
+  }
   return table;
 }
 

@@ -34,12 +34,11 @@ struct BareLayer {
 
 /// What a layer takes for one micro-batch.
 struct LayerCost {
-  int64_t forward, inputGradient, weightGradient; ///< ticks
-  int64_t stash, weightStash;                     ///< bytes
-  int64_t boundary;   ///< bytes of what it gives to the next layer
-  int64_t parameters; ///< how many
-
-  int64_t backward() const { return inputGradient + weightGradient; }
+  /// Ticks; of the update of its weights too.
+  int64_t forward, backward, inputGradient, weightGradient, recompute, update;
+  int64_t stash, weightStash; ///< bytes
+  int64_t boundary;           ///< bytes of what it gives to the next layer
+  int64_t parameters;         ///< how many
 };
 
 /// What the layers of a model take for a micro-batch of one size. A tick is a
@@ -51,7 +50,6 @@ struct LayerTable {
   int64_t tiedParameters = 0;
   program::Types types;
   std::string optimizer;
-  int64_t memoryBandwidth = 0; ///< as the machine's
 
   int32_t size() const { return static_cast<int32_t>(layers.size()); }
 };
@@ -77,11 +75,19 @@ public:
   std::string check(int64_t microBatchSize, int64_t parts,
                     const Machine *machine) const;
 
-  /// Times are those of `machine`; operations where it is null. Requires that
-  /// `check` finds nothing wrong.
+  /// Times are those of `machine`; operations where it is null. Where runs were
+  /// measured on it, a stage's time is shared by its layers as their operations
+  /// are; a micro-batch of a size that none had takes what follows on a line
+  /// from the two sizes that are nearest, or in proportion to the only one.
+  /// Requires that `check` finds nothing wrong.
   LayerTable table(int64_t microBatchSize, const Machine *machine) const;
 
 private:
+  /// With operations for times.
+  LayerTable operations(int64_t microBatchSize) const;
+  void setMeasured(LayerTable &table, int64_t microBatchSize,
+                   const std::vector<Profile> &profiles) const;
+
   std::shared_ptr<const program::ModelT> model;
   std::vector<BareLayer> bare;
   program::Types types;

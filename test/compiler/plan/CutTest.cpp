@@ -33,7 +33,7 @@ int64_t leastOf(const LayerTable &table,
   bool again = !recompute.empty() && recompute[stage] != Recompute::None;
   for (int32_t end = layer; end < table.size(); ++end) {
     time += table.layers[end].forward * (again ? 2 : 1) +
-            table.layers[end].backward();
+            table.layers[end].backward;
     int64_t rest = leastOf(table, recompute, stages, stage + 1, end + 1);
     least = std::min(least, std::max(time, rest));
   }
@@ -82,9 +82,12 @@ TEST(CutModel, HoldsWhatItsLayersDo) {
     EXPECT_EQ(stage.cost.recompute, stage.cost.forward);
     EXPECT_EQ(stage.cost.backward,
               stage.cost.inputGradient + stage.cost.weightGradient);
-    // 4 bytes of gradient are read, 4 and 8 are read and written, 500 a ns.
-    int64_t moved = 7 * stage.bytes.weights;
-    EXPECT_EQ(stage.cost.update, (moved + 499) / 500);
+    // Of a parameter 4 bytes of gradient are read, 4 and 8 are read and
+    // written, 500 a ns for each layer.
+    int64_t update = 0;
+    for (int32_t i = stage.first; i < stage.end; ++i)
+      update += (28 * table.layers[i].parameters + 499) / 500;
+    EXPECT_EQ(stage.cost.update, update);
   }
   int64_t parameters = 0, stash = 0, forward = 0;
   for (const LayerCost &layer : table.layers) {

@@ -1,0 +1,172 @@
+//===- Profile.cpp - What a run measured ----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/Profile.h"
+
+#include <nlohmann/json.hpp>
+
+namespace chimera::plan {
+
+using nlohmann::json;
+
+namespace {
+
+/// What is wrong with a profile.
+struct Fault {
+  std::string text;
+};
+
+/// Member `name` of an object. Throws a Fault where there is none of that kind.
+const json &memberOf(const json &object, const char *name, const char *kind,
+                     bool (json::*isKind)() const noexcept) {
+  auto found = object.find(name);
+  if (found == object.end() || !((*found).*isKind)())
+    throw Fault{std::string("expected ") + kind + " \"" + name + "\""};
+  return *found;
+}
+
+std::string textOf(const json &object, const char *name) {
+  return memberOf(object, name, "a text", &json::is_string).get<std::string>();
+}
+
+int64_t countOf(const json &value, const char *name) {
+  constexpr int64_t kMost = int64_t{1} << 60;
+  // A number beyond 64 bits is no integer to the parser.
+  if (!value.is_number_integer() || value.is_number_unsigned()
+          ? !value.is_number_unsigned() || value.get<uint64_t>() > kMost
+          : value.get<int64_t>() < 0 || value.get<int64_t>() > kMost)
+    throw Fault{std::string("expected \"") + name +
+                "\" to be a whole number of at least 0 and below 2^60"};
+  return value.get<int64_t>();
+}
+
+/// The median of an action, 0 where the stage had none.
+int64_t medianOf(const json &stage, const char *action) {
+  auto found = stage.find(action);
+  if (found == stage.end())
+    return 0;
+  if (!found->is_object() || !found->contains("median"))
+    throw Fault{std::string("expected \"") + action +
+                "\" of a stage to have a \"median\""};
+  // An action that took no time took little.
+  return std::max<int64_t>(1, countOf((*found)["median"], "median"));
+}
+
+MeasuredStage stageOf(const json &stage) {
+  const json &layers = memberOf(stage, "layers", "the list", &json::is_array);
+  if (layers.size() != 2)
+    throw Fault{"expected \"layers\" to be two numbers"};
+  MeasuredStage measured{};
+  int64_t ends[2] = {countOf(layers[0], "layers"),
+                     countOf(layers[1], "layers")};
+  if (ends[0] >= ends[1] || ends[1] > INT32_MAX)
+    throw Fault{"expected \"layers\" to be a range of layers"};
+  measured.first = static_cast<int32_t>(ends[0]);
+  measured.end = static_cast<int32_t>(ends[1]);
+  measured.load = medianOf(stage, "load");
+  measured.forward = medianOf(stage, "forward");
+  measured.backward = medianOf(stage, "backward");
+  measured.inputGradient = medianOf(stage, "input_gradient");
+  measured.weightGradient = medianOf(stage, "weight_gradient");
+  measured.recompute = medianOf(stage, "recompute");
+  measured.update = medianOf(stage, "optimizer_step");
+  bool hasBackward = measured.backward > 0 || (measured.inputGradient > 0 &&
+                                               measured.weightGradient > 0);
+  if (measured.forward == 0 || !hasBackward)
+    throw Fault{"expected a forward and a backward of each stage"};
+  return measured;
+}
+
+void read(const json &document, Profile &profile) {
+  if (!document.is_object())
+    throw Fault{"expected an object"};
+  if (!document.contains("model"))
+    throw Fault{"expected the profile of a program that trains a model"};
+  if (textOf(document, "unit") != "ns")
+    throw Fault{"expected times in ns"};
+  profile.microBatchSize = countOf(
+      memberOf(document, "micro_batch_size", "the number", &json::is_number),
+      "micro_batch_size");
+  profile.model = document["model"].dump();
+  profile.types = textOf(document, "weight_type") + ", " +
+                  textOf(document, "activation_type");
+  profile.optimizer = textOf(
+      memberOf(document, "optimizer", "the object", &json::is_object), "name");
+  for (const json &stage :
+       memberOf(document, "stages", "the list", &json::is_array)) {
+    if (!stage.is_object())
+      throw Fault{"expected stages to be objects"};
+    profile.stages.push_back(stageOf(stage));
+    if (profile.stages.back().first != profile.layers)
+      throw Fault{"expected stages whose layers follow each other, got one of "
+                  "layer " +
+                  std::to_string(profile.stages.back().first) + " for " +
+                  std::to_string(profile.layers)};
+    profile.layers = profile.stages.back().end;
+  }
+  if (profile.stages.empty() || profile.microBatchSize < 1)
+    throw Fault{"expected stages, and a micro-batch of at least one sample"};
+}
+
+} // namespace
+
+std::string readProfile(std::string_view name, std::string_view text,
+                        Profile &profile) {
+  profile = {};
+  profile.name = name;
+  json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded())
+    return profile.name + ": expected JSON, as chimera-run --profile writes it";
+  try {
+    read(document, profile);
+  } catch (const Fault &fault) {
+    return profile.name + ": " + fault.text;
+  } catch (const json::exception &) {
+    return profile.name + ": expected a profile, as chimera-run --profile "
+                          "writes it";
+  }
+  return {};
+}
+
+/// As a profile has it; an exported model has sizes of its own.
+static json sizesOf(const program::ModelT &model) {
+  return {{"architecture", model.architecture},
+          {"layers", model.layers},
+          {"heads", model.heads},
+          {"width", model.width},
+          {"context", model.context},
+          {"vocabulary", model.vocabulary},
+          {"dropout", model.dropout},
+          {"tied", model.tied}};
+}
+
+std::string checkProfile(const Profile &profile, const program::ModelT &model,
+                         program::Types types, std::string_view optimizer) {
+  auto differs = [&](const char *what, const std::string &expected,
+                     const std::string &got) {
+    return profile.name + ": expected a profile of " + what + " " + expected +
+           ", got " + got;
+  };
+  auto layers = static_cast<int32_t>(program::layerCount(model));
+  if (profile.layers != layers)
+    return differs("a model whose layers, with embedding and head, are",
+                   std::to_string(layers), std::to_string(profile.layers));
+  if (!model.package) {
+    json expected = sizesOf(model);
+    if (json got = json::parse(profile.model); got != expected)
+      return differs("the model", expected.dump(), got.dump());
+  }
+  std::string values = std::string(program::nameOf(types.weights)) + ", " +
+                       program::nameOf(types.activations);
+  if (profile.types != values)
+    return differs("weights and activations of", values, profile.types);
+  if (profile.optimizer != optimizer)
+    return differs("the optimizer", std::string(optimizer), profile.optimizer);
+  return {};
+}
+
+} // namespace chimera::plan

@@ -1,0 +1,57 @@
+//===- Profile.h - What a run measured --------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A run says how long each action of each stage took (chimera-run --profile).
+// From that follows what layers take, and so what another cut of the model or
+// another micro-batch would.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_PLAN_PROFILE_H
+#define CHIMERA_COMPILER_PLAN_PROFILE_H
+
+#include "runtime/program/Layers.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace chimera::plan {
+
+/// Medians of a stage's actions for one whole micro-batch, in nanoseconds; 0
+/// where it had none.
+struct MeasuredStage {
+  int32_t first, end; ///< its layers
+  int64_t load, forward, backward, inputGradient, weightGradient, recompute,
+      update;
+};
+
+/// What one run measured.
+struct Profile {
+  std::string name; ///< of its file, for errors
+  int64_t microBatchSize = 1;
+  int32_t layers = 0;                ///< of the model
+  std::string model;                 ///< its architecture and sizes, as JSON
+  std::string types;                 ///< "float32", "float32, bfloat16"
+  std::string optimizer;             ///< its name
+  std::vector<MeasuredStage> stages; ///< all layers, in order
+};
+
+/// Reads the profile `text` of the file `name`. Returns what is wrong where it
+/// is none of a program that trained a model.
+std::string readProfile(std::string_view name, std::string_view text,
+                        Profile &profile);
+
+/// Empty, or why the profile is of something else than this model with values
+/// of these types.
+std::string checkProfile(const Profile &profile, const program::ModelT &model,
+                         program::Types types, std::string_view optimizer);
+
+} // namespace chimera::plan
+
+#endif // CHIMERA_COMPILER_PLAN_PROFILE_H
