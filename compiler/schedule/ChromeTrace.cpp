@@ -62,8 +62,7 @@ public:
     }
     for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
       for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i)
-        addAction(timeline.schedule.workers[w][i], w,
-                  timeline.timing.starts[w][i]);
+        addAction(w, i);
     if (timeline.tail)
       addTail();
     if (!timeline.problem.bytes.empty())
@@ -89,7 +88,10 @@ private:
     return static_cast<double>(ticks) * unit / static_cast<double>(parts);
   }
 
-  void addAction(const Action &action, size_t worker, int64_t start) {
+  void addAction(size_t worker, size_t index) {
+    const Action &action = timeline.schedule.workers[worker][index];
+    int64_t start = timeline.timing.starts[worker][index];
+    int64_t duration = timeline.duration(worker, index);
     const char *kind = schedule::nameOf(action.kind);
     ordered_json arguments = {{"worker", worker},
                               {"kind", kind},
@@ -109,14 +111,14 @@ private:
                 {"cat", kind},
                 {"ph", "X"},
                 {"ts", microseconds(start)},
-                {"dur", microseconds(timeline.duration(action))},
+                {"dur", microseconds(duration)},
                 {"pid", process},
                 {"tid", worker},
                 {"args", std::move(arguments)}});
     if (auto message = awaitedBy(timeline.problem, ids, action))
-      addEnd("f", *message, action, worker, start);
+      addEnd("f", *message, action, worker, 2 * start + duration);
     if (auto message = sentBy(timeline.problem, ids, action))
-      addEnd("s", *message, action, worker, start);
+      addEnd("s", *message, action, worker, 2 * start + duration);
   }
 
   /// What workers do behind their actions, and the sums under way: beside the
@@ -156,7 +158,7 @@ private:
   /// One end of a message, in the middle of its action: viewers look for the
   /// action in which it is, and two actions may meet where one starts or ends.
   void addEnd(const char *phase, const Message &message, const Action &action,
-              size_t worker, int64_t start) {
+              size_t worker, int64_t twiceMiddle) {
     bool isStart = phase[0] == 's';
     bool isActivation = action.kind == Kind::Forward;
     ordered_json event = {
@@ -165,7 +167,7 @@ private:
         {"cat", "message"},
         {"ph", phase},
         {"id", firstMessage + message.maker},
-        {"ts", microseconds(2 * start + timeline.duration(action), 2)},
+        {"ts", microseconds(twiceMiddle, 2)},
         {"pid", process},
         {"tid", worker}};
     if (!isStart)

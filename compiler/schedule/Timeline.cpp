@@ -121,7 +121,7 @@ static std::string label(const Problem &problem, const Tail::Work &work) {
 
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
-               tail, step] = timeline;
+               tail, step, durations] = timeline;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> head;
   size_t width = 0;
@@ -139,7 +139,7 @@ std::string renderGrid(const Timeline &timeline) {
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
       const Action &action = schedule.workers[w][i];
       int64_t start = timing.starts[w][i];
-      put(start, start + timeline.duration(action), label(problem, action));
+      put(start, start + timeline.duration(w, i), label(problem, action));
     }
     if (tail)
       for (const Tail::Work &work : tail->work[w])

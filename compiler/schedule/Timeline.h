@@ -40,9 +40,14 @@ struct Timeline {
   /// What follows the actions, and what a step takes with it; null for nothing.
   const Tail *tail = nullptr;
   StepTime step = {};
+  /// Of the actions, in the shape of Schedule::workers; null where they take
+  /// what the problem says.
+  const std::vector<std::vector<int64_t>> *durations = nullptr;
 
-  int64_t duration(const Action &action) const {
-    return slots ? 1 : problem.cost(action);
+  int64_t duration(size_t worker, size_t index) const {
+    if (durations)
+      return (*durations)[worker][index];
+    return slots ? 1 : problem.cost(schedule.workers[worker][index]);
   }
   /// When the last worker is done with its step.
   int64_t end() const {
