@@ -18,7 +18,7 @@ namespace chimera::schedule::svg {
 
 // Lengths in pixels.
 inline constexpr double kMargin = 20;
-/// Of the first line of words to the next, and of what is below them.
+/// From a line of a title, or of a note, to the next.
 inline constexpr double kTitleLine = 19, kNoteLine = 15;
 inline constexpr double kAxis = 44;
 inline constexpr double kRow = 26, kBox = 22;
