@@ -142,6 +142,7 @@ private:
     if (!measured.empty())
       return renderBeside(form, pipelines.front(), shown.front().timeline);
     std::vector<schedule::Timeline> timelines;
+    timelines.reserve(shown.size());
     for (const Shown &one : shown)
       timelines.push_back(one.timeline);
     return form.render(timelines);

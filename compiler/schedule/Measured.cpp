@@ -47,6 +47,13 @@ std::string rangeTo(int64_t last) {
   return last > 0 ? "0 to " + std::to_string(last) : "0";
 }
 
+/// The name of an event, which may be long.
+std::string quoted(const std::string &name) {
+  constexpr size_t kMost = 100;
+  return "\"" + (name.size() > kMost ? name.substr(0, kMost) + "…" : name) +
+         "\"";
+}
+
 std::string counted(int32_t copies) {
   return std::to_string(copies) + (copies == 1 ? " copy" : " copies");
 }
@@ -70,8 +77,8 @@ public:
     if (!span || !event.process || !event.thread) {
       if (isKnown)
         error = "expected ts, dur, pid and tid that are numbers, times of at "
-                "least 0 and less than 100 days, got others for \"" +
-                event.name + "\"";
+                "least 0 and less than 100 days, got others for " +
+                quoted(event.name);
       return;
     }
     if (*event.thread < 0 || *event.thread >= problem.workers) {
@@ -114,7 +121,7 @@ private:
     if (value >= 0 && value < count)
       return true;
     error = std::string("expected ") + what + " " + rangeTo(count - 1) +
-            ", got " + std::to_string(value) + " for \"" + event.name + "\"";
+            ", got " + std::to_string(value) + " for " + quoted(event.name);
     return false;
   }
 
@@ -123,8 +130,8 @@ private:
   std::optional<Action> actionOf(const TraceEvent &event, Kind kind) {
     if (!event.pipeline || !event.stage || !event.microBatch) {
       error = "expected the arguments pipeline, stage and micro_batch that are "
-              "whole numbers, got others for \"" +
-              event.name + "\"";
+              "whole numbers, got others for " +
+              quoted(event.name);
       return std::nullopt;
     }
     constexpr int64_t kMostSteps = int64_t{1} << 31;
@@ -141,7 +148,7 @@ private:
       error = "expected micro_batch " + std::to_string(first) + " to " +
               std::to_string(first + batches - 1) +
               (step > 0 ? " in step " + std::to_string(step) : "") + ", got " +
-              std::to_string(*event.microBatch) + " for \"" + event.name + "\"";
+              std::to_string(*event.microBatch) + " for " + quoted(event.name);
       return std::nullopt;
     }
     auto fits = [](int64_t value, int64_t least, auto type) {
@@ -162,8 +169,8 @@ private:
       if (ids.find(action))
         return action;
     }
-    error = "expected an action of this pipeline, got \"" + event.name +
-            "\" of pipeline " + std::to_string(*event.pipeline) + ", stage " +
+    error = "expected an action of this pipeline, got " + quoted(event.name) +
+            " of pipeline " + std::to_string(*event.pipeline) + ", stage " +
             std::to_string(*event.stage);
     return std::nullopt;
   }
@@ -267,7 +274,7 @@ private:
       if (known == names.end()) {
         if (event.category == "update")
           return "expected an update of a stage that " + nameOf(worker) +
-                 " has, got \"" + event.name + "\"";
+                 " has, got " + quoted(event.name);
         continue;
       }
       // Those of a step follow its first action.

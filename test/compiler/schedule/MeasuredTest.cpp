@@ -303,6 +303,9 @@ TEST(MeasuredError, Arguments) {
   find(changed, "forward 0")["args"] = 3;
   EXPECT_NE(drawn.errorOf(changed).find("expected the arguments"),
             std::string::npos);
+  // Nor does a long name make a long message.
+  find(changed, "forward 0")["name"] = std::string(100000, 'x');
+  EXPECT_LT(drawn.errorOf(changed).size(), 300u);
 }
 
 /// The trace of `ran` is none of what 1f1b with 2 workers and 2 micro-batches
