@@ -399,12 +399,26 @@ def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
     its flush, over workers times makespan. Peak activations count micro-batches
     of which a worker holds a stash or a weight stash.
 
+    With `measured` the document shows what ran beside what was predicted: the
+    last step of the trace that `chimera-run --trace` wrote of the module's one
+    pipeline. Both begin with their first action. As text: step, busy time
+    (actions and updates) and idle time of each worker, then the largest
+    differences of durations, of waits before actions and of starts. As a
+    picture: two rows for each worker, and the differences below. As a trace: two
+    processes, and the differences in `otherData`. Times must be durations, and
+    a flush must end the step.
+
     Fails where workers hold more than their `memory_cap`, with one diagnostic
     for each pipeline and after the document has been written.
   }];
   let options = [
     Option<"format", "format", "std::string", "\"text\"",
            "Form of the timeline", "::chimera::timelineFormatHelp()">,
+    Option<"measured", "measured", "std::string", "\"\"",
+           "Trace of a run of the pipeline, to be shown beside the timeline">,
+    Option<"copy", "copy", "int64_t", "-1",
+           "Data-parallel copy of the trace to show, from 0 (not given: the one "
+           "whose step took longest)">,
     Option<"width", "width", "int64_t", "0",
            "Characters in a line of the grid, which is folded to fit (0: the "
            "terminal's, or 160 where the output is none)">

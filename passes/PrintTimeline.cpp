@@ -5,14 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Timeline.h"
+#include "compiler/schedule/SideBySide.h"
 #include "passes/Passes.h"
 #include "passes/Times.h"
 #include "passes/Title.h"
+#include "runtime/program/Output.h"
 #include "runtime/program/Printable.h"
+
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <deque>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace mlir;
@@ -40,6 +44,38 @@ size_t defaultWidth(StringRef output) {
   return schedule::kLineWidth;
 }
 
+/// A pipeline's timeline, and what it refers to.
+struct Shown {
+  Shown(PipelineOp pipeline, const TimedSchedule &of, bool slots,
+        size_t lineWidth)
+      : timing(slots ? schedule::slotTiming(of.problem, of.schedule)
+                     : schedule::simulate(of.problem, of.schedule)),
+        timeline{program::printable(std::string_view(pipeline.getSymName())),
+                 titleOf(pipeline),
+                 of.problem,
+                 of.schedule,
+                 timing,
+                 slots,
+                 of.scale,
+                 lineWidth} {
+    if (slots || !schedule::hasTail(of.problem))
+      return;
+    timeline.step = schedule::stepTime(of.problem, of.schedule);
+    // Else updates are among the actions.
+    if (!schedule::stepsOverlap(of.problem.updates)) {
+      tail = schedule::tailOf(
+          of.problem, of.schedule, timing,
+          schedule::stageReduces(of.problem, of.schedule, timing));
+      timeline.tail = &tail;
+    }
+  }
+  Shown(const Shown &) = delete;
+
+  schedule::Timing timing;
+  schedule::Tail tail;
+  schedule::Timeline timeline;
+};
+
 struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
   using WithTimes::WithTimes;
 
@@ -50,12 +86,12 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
                StringRef(format));
     FailureOr<Times> times = Times::read(module, kPass, timeOptions());
     if (width < 0)
-      module.emitError() << kPass
-                         << ": expected width of at least 1, or 0 for "
-                            "the terminal's, got "
-                         << width.getValue();
+      emitError() << "expected width of at least 1, or 0 for the terminal's, "
+                     "got "
+                  << width.getValue();
     FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
-    if (!chosen || failed(times) || width < 0 || failed(pipelines))
+    if (!chosen || failed(times) || width < 0 || failed(pipelines) ||
+        failed(checkMeasured(*pipelines)))
       return signalPassFailure();
     FailureOr<std::vector<TimedSchedule>> timed = timedSchedules(
         *pipelines, *times, [&](PipelineOp pipeline) -> auto & {
@@ -65,33 +101,91 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
       return signalPassFailure();
     size_t lineWidth = width > 0 ? static_cast<size_t>(width)
                                  : defaultWidth(output.getValue());
-    // Deques: timelines refer to their elements.
-    std::deque<schedule::Timing> timings;
-    std::deque<schedule::Tail> tails;
-    std::vector<schedule::Timeline> timelines;
-    for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed)) {
-      bool slots = times->areUnset() && of.schedule.hasSlots();
-      timings.push_back(slots ? schedule::slotTiming(of.problem, of.schedule)
-                              : schedule::simulate(of.problem, of.schedule));
-      timelines.push_back(
-          {program::printable(std::string_view(pipeline.getSymName())),
-           titleOf(pipeline), of.problem, of.schedule, timings.back(), slots,
-           of.scale, lineWidth});
-      if (slots || !schedule::hasTail(of.problem))
-        continue;
-      timelines.back().step = schedule::stepTime(of.problem, of.schedule);
-      // Else updates are among the actions.
-      if (!schedule::stepsOverlap(of.problem.updates))
-        timelines.back().tail = &tails.emplace_back(schedule::tailOf(
-            of.problem, of.schedule, timings.back(),
-            schedule::stageReduces(of.problem, of.schedule, timings.back())));
-    }
+    // A deque: timelines refer to its elements.
+    std::deque<Shown> shown;
+    for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed))
+      shown.emplace_back(
+          pipeline, of, times->areUnset() && of.schedule.hasSlots(), lineWidth);
+    FailureOr<std::string> document = render(*chosen, *pipelines, shown);
     // Caps come last: the timeline also shows what exceeds them.
-    if (failed(writeDocument(module, kPass, output.getValue(),
-                             chosen->render(timelines))) ||
+    if (failed(document) ||
+        failed(writeDocument(module, kPass, output.getValue(), *document)) ||
         failed(checkCaps(*pipelines, *timed)))
       return signalPassFailure();
     markAllAnalysesPreserved();
+  }
+
+private:
+  InFlightDiagnostic emitError() {
+    return getOperation().emitError() << kPass << ": ";
+  }
+
+  /// The options for what ran, and that they are of one pipeline.
+  LogicalResult checkMeasured(ArrayRef<PipelineOp> pipelines) {
+    if (measured.empty() && copy.hasValue())
+      return emitError() << "expected measured beside copy, got copy="
+                         << copy.getValue() << " alone";
+    if (measured.empty())
+      return success();
+    if (pipelines.size() > 1)
+      return emitError()
+             << "expected one chimera.pipeline beside measured, got "
+             << pipelines.size();
+    if (output != "-" && program::areSameFile(output, measured))
+      return emitError() << output << ": expected another file than measured";
+    return success();
+  }
+
+  FailureOr<std::string> render(const schedule::TimelineFormat &form,
+                                ArrayRef<PipelineOp> pipelines,
+                                const std::deque<Shown> &shown) {
+    if (!measured.empty())
+      return renderBeside(form, pipelines.front(), shown.front().timeline);
+    std::vector<schedule::Timeline> timelines;
+    timelines.reserve(shown.size());
+    for (const Shown &one : shown)
+      timelines.push_back(one.timeline);
+    return form.render(timelines);
+  }
+
+  FailureOr<std::string> renderBeside(const schedule::TimelineFormat &form,
+                                      PipelineOp pipeline,
+                                      const schedule::Timeline &timeline) {
+    if (schedule::stepsOverlap(timeline.problem.updates))
+      return pipeline.emitOpError() << "expected steps that end with a flush "
+                                       "beside measured, got steps that "
+                                       "overlap";
+    const schedule::TimeUnit &unit = *timeline.scale.unit;
+    if (timeline.slots || !unit.isDuration)
+      return pipeline.emitOpError()
+             << "expected times that are durations beside measured, got unit "
+             << (timeline.slots ? "slot" : unit.name)
+             << ": give costs=stages where time_unit is a duration, or forward "
+                "and unit";
+    std::optional<schedule::ClockedStep> clocked = schedule::clocked(timeline);
+    if (!clocked)
+      return pipeline.emitOpError() << "expected a step of less than 100 days "
+                                       "beside measured, got a longer one";
+    struct stat status;
+    if (stat(measured.c_str(), &status) == 0 &&
+        (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)))
+      return emitError() << measured
+                         << ": expected a file or a pipe, got a device";
+    auto file = llvm::MemoryBuffer::getFile(measured.getValue());
+    if (!file)
+      return emitError() << measured
+                         << ": cannot read: " << file.getError().message();
+    std::optional<int64_t> number;
+    if (copy.hasValue())
+      number = copy.getValue();
+    auto read =
+        schedule::readMeasured(std::string_view((*file)->getBuffer()),
+                               timeline.problem, timeline.schedule, number);
+    if (const auto *error = std::get_if<std::string>(&read))
+      return emitError() << program::printable(measured + ": " + *error);
+    return form.renderBeside(
+        schedule::SideBySide(timeline, std::move(*clocked),
+                             std::move(std::get<schedule::Measured>(read))));
   }
 };
 

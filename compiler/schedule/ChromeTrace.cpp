@@ -7,8 +7,10 @@
 
 #include "compiler/schedule/ChromeTrace.h"
 
+#include "compiler/schedule/Differences.h"
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Messages.h"
+#include "compiler/schedule/SideBySide.h"
 
 #include <nlohmann/json.hpp>
 
@@ -62,13 +64,20 @@ public:
     }
     for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
       for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i)
-        addAction(timeline.schedule.workers[w][i], w,
-                  timeline.timing.starts[w][i]);
+        addAction(w, i);
     if (timeline.tail)
       addTail();
-    if (!timeline.problem.bytes.empty())
+    // Bytes over time are those of the predicted times.
+    if (!timeline.problem.bytes.empty() && !timeline.durations)
       for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
         addMemory(w);
+  }
+
+  /// What else workers did.
+  void add(const std::vector<std::vector<Measured::Other>> &others) {
+    for (size_t w = 0; w < others.size(); ++w)
+      for (const Measured::Other &other : others[w])
+        addSpan(other.name, other.category, other, w);
   }
 
   /// The first number that the next timeline's messages may have.
@@ -89,7 +98,10 @@ private:
     return static_cast<double>(ticks) * unit / static_cast<double>(parts);
   }
 
-  void addAction(const Action &action, size_t worker, int64_t start) {
+  void addAction(size_t worker, size_t index) {
+    const Action &action = timeline.schedule.workers[worker][index];
+    int64_t start = timeline.timing.starts[worker][index];
+    int64_t duration = timeline.duration(worker, index);
     const char *kind = schedule::nameOf(action.kind);
     ordered_json arguments = {{"worker", worker},
                               {"kind", kind},
@@ -109,37 +121,40 @@ private:
                 {"cat", kind},
                 {"ph", "X"},
                 {"ts", microseconds(start)},
-                {"dur", microseconds(timeline.duration(action))},
+                {"dur", microseconds(duration)},
                 {"pid", process},
                 {"tid", worker},
                 {"args", std::move(arguments)}});
     if (auto message = awaitedBy(timeline.problem, ids, action))
-      addEnd("f", *message, action, worker, start);
+      addEnd("f", *message, action, worker, 2 * start + duration);
     if (auto message = sentBy(timeline.problem, ids, action))
-      addEnd("s", *message, action, worker, start);
+      addEnd("s", *message, action, worker, 2 * start + duration);
+  }
+
+  void addSpan(const std::string &name, const std::string &category,
+               const Tail::Span &span, size_t thread) {
+    events.add({{"name", name},
+                {"cat", category},
+                {"ph", "X"},
+                {"ts", microseconds(span.begin)},
+                {"dur", microseconds(span.end - span.begin)},
+                {"pid", process},
+                {"tid", thread}});
   }
 
   /// What workers do behind their actions, and the sums under way: beside the
-  /// actions of a worker, in a row of their own.
+  /// actions of a worker, in a row of their own, which nobody measures.
   void addTail() {
     const Tail &tail = *timeline.tail;
     size_t workers = tail.work.size();
-    auto addSpan = [&](const std::string &name, const char *category,
-                       const Tail::Span &span, size_t thread) {
-      events.add({{"name", name},
-                  {"cat", category},
-                  {"ph", "X"},
-                  {"ts", microseconds(span.begin)},
-                  {"dur", microseconds(span.end - span.begin)},
-                  {"pid", process},
-                  {"tid", thread}});
-    };
     for (size_t w = 0; w < workers; ++w) {
-      events.describe("thread_name", process, workers + w,
-                      {{"name", "all-reduces of " + nameOf(w)}});
-      // Behind its actions' row, before the next worker's.
-      events.describe("thread_sort_index", process, workers + w,
-                      {{"sort_index", w}});
+      if (!timeline.durations) {
+        events.describe("thread_name", process, workers + w,
+                        {{"name", "all-reduces of " + nameOf(w)}});
+        // Behind its actions' row, before the next worker's.
+        events.describe("thread_sort_index", process, workers + w,
+                        {{"sort_index", w}});
+      }
       for (const Tail::Work &work : tail.work[w])
         if (work.isUpdate())
           addSpan("update of stage " + std::to_string(*work.stage), "update",
@@ -156,7 +171,7 @@ private:
   /// One end of a message, in the middle of its action: viewers look for the
   /// action in which it is, and two actions may meet where one starts or ends.
   void addEnd(const char *phase, const Message &message, const Action &action,
-              size_t worker, int64_t start) {
+              size_t worker, int64_t twiceMiddle) {
     bool isStart = phase[0] == 's';
     bool isActivation = action.kind == Kind::Forward;
     ordered_json event = {
@@ -165,7 +180,7 @@ private:
         {"cat", "message"},
         {"ph", phase},
         {"id", firstMessage + message.maker},
-        {"ts", microseconds(2 * start + timeline.duration(action), 2)},
+        {"ts", microseconds(twiceMiddle, 2)},
         {"pid", process},
         {"tid", worker}};
     if (!isStart)
@@ -194,6 +209,17 @@ private:
   std::vector<int64_t> resident; ///< bytes of each worker, whatever it runs
 };
 
+std::string documentOf(const ordered_json &other, const Events &events) {
+  return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + lineOf(other) +
+         ",\n\"traceEvents\":[\n" + events.text + "\n]}\n";
+}
+
+/// Nanoseconds as microseconds.
+ordered_json timesOf(int64_t predicted, int64_t measured) {
+  return {{"predicted_us", static_cast<double>(predicted) / 1000},
+          {"measured_us", static_cast<double>(measured) / 1000}};
+}
+
 } // namespace
 
 std::string renderChromeTrace(std::span<const Timeline> timelines) {
@@ -212,8 +238,35 @@ std::string renderChromeTrace(std::span<const Timeline> timelines) {
     message = process.nextMessage();
   }
   ordered_json other = {{"unit", units}};
-  return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + lineOf(other) +
-         ",\n\"traceEvents\":[\n" + events.text + "\n]}\n";
+  return documentOf(other, events);
+}
+
+std::string renderChromeTraceBeside(const SideBySide &both) {
+  constexpr size_t kMost = 20; // of a kind
+  Timeline predicted = both.timeline, measured = both.measured;
+  predicted.title = "predicted: " + predicted.title;
+  measured.title = "measured: " + both.nameOfRun();
+  Events events;
+  Process first(predicted, 0, 0, events);
+  first.add();
+  Process second(measured, 1, first.nextMessage(), events);
+  second.add();
+  second.add(both.run.others);
+  ordered_json differences = ordered_json::object();
+  for (const DifferenceKind &kind : differenceKinds()) {
+    ordered_json &list = differences[kind.name] = ordered_json::array();
+    for (const Difference &difference :
+         largestDifferences(kind, both.clocked, both.run, kMost)) {
+      ordered_json entry = {{"what", describe(both.measured, kind, difference)},
+                            {"worker", difference.turn.worker}};
+      entry.update(timesOf(difference.predicted, difference.measured));
+      list.push_back(std::move(entry));
+    }
+  }
+  ordered_json other = {{"measured", both.nameOfRun()},
+                        {"step", timesOf(both.clocked.end(), both.run.end())},
+                        {"differences", differences}};
+  return documentOf(other, events);
 }
 
 } // namespace chimera::schedule

@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/ChromeTrace.h"
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/SideBySide.h"
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/Svg.h"
 
@@ -24,12 +25,6 @@ namespace {
 /// The most columns of a grid. With 32 workers they fill thousands of lines,
 /// more than anybody reads.
 constexpr int64_t kMostColumns = 1000;
-
-std::string label(const Problem &problem, const Action &action) {
-  const char *letters =
-      problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
-  return letters[static_cast<int>(action.kind)] + coverOf(problem, action);
-}
 
 void appendRow(std::string &text, const std::string &head, size_t headWidth,
                std::span<const std::string> cells, size_t width) {
@@ -99,20 +94,26 @@ std::string coverOf(const Problem &problem, const Action &action) {
   return microBatchesOf(problem, action) + chunkMark(chunkOf(problem, action));
 }
 
+std::string cellOf(const Problem &problem, const Action &action) {
+  const char *letters =
+      problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
+  return letters[static_cast<int>(action.kind)] + coverOf(problem, action);
+}
+
 std::string Timeline::axis() const { return slots ? "slot" : scale.unit->axis; }
 
 std::span<const TimelineFormat> timelineFormats() {
   static constexpr std::array<TimelineFormat, 3> all = {{
-      {"text", "the grid of the Chimera paper", renderText},
-      {"svg", "a picture", renderSvg},
+      {"text", "the grid of the Chimera paper", renderText, renderTextBeside},
+      {"svg", "a picture", renderSvg, renderSvgBeside},
       {"chrome-trace", "JSON for ui.perfetto.dev or chrome://tracing",
-       renderChromeTrace},
+       renderChromeTrace, renderChromeTraceBeside},
   }};
   return all;
 }
 
 /// "A1", "U1", "u1".
-static std::string label(const Problem &problem, const Tail::Work &work) {
+static std::string cellOf(const Problem &problem, const Tail::Work &work) {
   const char *letter = !work.isUpdate()                       ? "A"
                        : problem.pipelines[*work.pipeline].up ? "u"
                                                               : "U";
@@ -121,7 +122,7 @@ static std::string label(const Problem &problem, const Tail::Work &work) {
 
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
-               tail, step] = timeline;
+               tail, step, durations] = timeline;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> head;
   size_t width = 0;
@@ -139,11 +140,11 @@ std::string renderGrid(const Timeline &timeline) {
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
       const Action &action = schedule.workers[w][i];
       int64_t start = timing.starts[w][i];
-      put(start, start + timeline.duration(action), label(problem, action));
+      put(start, start + timeline.duration(w, i), cellOf(problem, action));
     }
     if (tail)
       for (const Tail::Work &work : tail->work[w])
-        put(work.begin, work.end, label(problem, work));
+        put(work.begin, work.end, cellOf(problem, work));
   }
   auto nameOf = [](size_t w) { return "P" + std::to_string(w); };
   size_t headWidth = std::max(nameOf(rows.size() - 1).size() + 1, size_t{5});

@@ -22,6 +22,9 @@ namespace chimera::schedule {
 /// stage of a pipeline with ', of its third with '2.
 std::string coverOf(const Problem &problem, const Action &action);
 
+/// What a cell of the grid has of `action`: "F0", "b3", "F01".
+std::string cellOf(const Problem &problem, const Action &action);
+
 /// Characters in a line of text where nobody says how many there are.
 inline constexpr size_t kLineWidth = 160;
 
@@ -40,9 +43,14 @@ struct Timeline {
   /// What follows the actions, and what a step takes with it; null for nothing.
   const Tail *tail = nullptr;
   StepTime step = {};
+  /// Of the actions, in the shape of Schedule::workers; null where they take
+  /// what the problem says.
+  const std::vector<std::vector<int64_t>> *durations = nullptr;
 
-  int64_t duration(const Action &action) const {
-    return slots ? 1 : problem.cost(action);
+  int64_t duration(size_t worker, size_t index) const {
+    if (durations)
+      return (*durations)[worker][index];
+    return slots ? 1 : problem.cost(schedule.workers[worker][index]);
   }
   /// When the last worker is done with its step.
   int64_t end() const {
@@ -52,12 +60,16 @@ struct Timeline {
   std::string axis() const;
 };
 
+struct SideBySide;
+
 /// A form of timelines. Parser, help and tests all walk `timelineFormats()`.
 struct TimelineFormat {
   const char *name;
   const char *summary;
   /// One document with all of them.
   std::string (*render)(std::span<const Timeline> timelines);
+  /// One document with one of them and what ran (SideBySide.h).
+  std::string (*renderBeside)(const SideBySide &both);
 };
 
 std::span<const TimelineFormat> timelineFormats();

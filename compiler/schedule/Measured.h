@@ -1,0 +1,49 @@
+//===- Measured.h - A step that ran, from its trace -------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_MEASURED_H
+#define CHIMERA_COMPILER_SCHEDULE_MEASURED_H
+
+#include "compiler/schedule/ClockedStep.h"
+
+#include <string_view>
+#include <variant>
+
+namespace chimera::schedule {
+
+/// A step that ran, from its first action on: the last step of a trace.
+struct Measured : ClockedStep {
+  /// What a worker did beside actions, updates and waits for sums: waits for
+  /// messages, posts, loads.
+  struct Other : Tail::Span {
+    std::string name, category;
+  };
+  /// Of each worker, what began with the first action or later.
+  std::vector<std::vector<Other>> others;
+  std::optional<int64_t> step; ///< its number, from 1, where the trace has it
+  int32_t copy = 0, copies = 1;
+  bool isSlowest = false; ///< of several copies, and not chosen by number
+};
+
+/// Reads what `chimera-run --trace` and renderChromeTrace write. A trace has a
+/// process for each data-parallel copy; the result is the copy number `copy` of
+/// them, from 0, or the one whose step took longest where that has no value.
+/// Actions are found by their arguments, waits for sums and updates by their
+/// names.
+///
+/// Else the result says what is wrong: the text is no JSON or no trace, has
+/// numbers that are missing or out of range, has more copies than the problem,
+/// or other workers, stages, pipelines or micro-batches; an action is missing,
+/// is there twice or on another worker; or a worker ran its actions in another
+/// order. Requires a valid schedule whose step ends with a flush.
+std::variant<Measured, std::string>
+readMeasured(std::string_view text, const Problem &problem,
+             const Schedule &schedule, std::optional<int64_t> copy = {});
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_MEASURED_H
