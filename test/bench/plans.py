@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Holds the planner against the clock: plans for a small GPT-2 on two ranks of this
+machine, one thread each.
+
+Calibrates the machine (chimera-run --calibrate), profiles each layer as a stage of its
+own at two sizes of micro-batches (--profile), asks chimera-plan for plans, draws some of
+them by a seed, and runs these and the planner's pick in turns:
+
+    test/bench/plans.py [--plans 10] [--seed 1] [--rounds 9]
+
+Prints for each plan what a step was predicted to take and the median of the rounds,
+what the planner says that the largest worker holds and what its program allocates, and
+how the pick compares with the best. With --limit the script fails where the median
+error is above 3 %, one above 5 %, bytes are off by more than 5 %, or the pick is slower
+than the best by more than the spread of the best's own rounds, at each of --attempts.
+"""
+
+import argparse
+import json
+import pathlib
+import random
+import statistics
+import sys
+import tempfile
+
+import machine
+
+MODEL = (
+    "chimera.model @small gpt2 layers(6) heads(4) width(256) context(128) "
+    "vocabulary(512)\n"
+)
+# A stage for each layer, embedding and head included, on two workers.
+LAYERS = (
+    "chimera.pipeline @layers of @small stages(8) micro_batches(4) "
+    'schedule("interleaved-1f1b") workers(2) micro_batch_size({size}) {split}\n'
+)
+MEDIAN, EACH, BYTES = 3, 5, 5  # limits, percent
+
+
+class Bench:
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        self.text = folder / "text"
+        # What is learnt is of no account.
+        self.text.write_bytes(bytes(random.Random(1).choices(range(256), k=1 << 20)))
+
+    def tool(self, name, *arguments):
+        return machine.execute(self.args.tools / name, *arguments)
+
+    def train(self, program, steps, *options):
+        self.tool(
+            "chimera-run", program, "--data", self.text, "--steps", steps,
+            "--threads", 1, "--quiet", *options,
+        )  # fmt: skip
+
+    def calibrate(self):
+        """The machine, as a description."""
+        file = self.folder / "machine.mlir"
+        self.tool(
+            "chimera-run", "--calibrate", file, "--ranks", 2, "--threads", 1
+        )
+        return file.read_text()
+
+    def profile(self, size, split):
+        """What each layer takes for micro-batches of this size."""
+        source, program, file = (
+            self.folder / f"layers-{size}{split}{end}"
+            for end in (".mlir", ".chimera", ".json")
+        )
+        source.write_text(MODEL + LAYERS.format(size=size, split=split))
+        self.tool("chimera-compile", source, "-o", program)
+        self.train(program, self.args.profile_steps, "--profile", file)
+        return file
+
+    def draw(self, description, profiles):
+        """[(name, program, plan)], the pick first."""
+        found = self.folder / "plans.json"
+        command = [
+            "chimera-plan", description, "--batch", self.args.batch,
+            "--costs-from", ",".join(map(str, profiles)), "--devices", 2,
+            "--micro-batch-size", ",".join(map(str, self.args.sizes)),
+            "--split-backward", "no", "--top", self.args.of,
+        ]  # fmt: skip
+        self.tool(*command, "--json", found)
+        plans = json.loads(found.read_text())["plans"]
+        numbers = random.Random(self.args.seed).sample(
+            range(1, len(plans)), min(self.args.plans - 1, len(plans) - 1)
+        )
+        drawn = []
+        for number in [0, *sorted(numbers)]:
+            source, program = (
+                self.folder / f"plan-{number}{end}" for end in (".mlir", ".chimera")
+            )
+            self.tool(*command, "--pick", number + 1, "-o", source)
+            self.tool("chimera-compile", source, "-o", program)
+            drawn.append((self.name(plans[number]), program, plans[number]))
+        return drawn
+
+    @staticmethod
+    def name(plan):
+        options = plan["options"]
+        words = [plan["schedule"]]
+        if options:
+            words.append(", ".join(f"{key} {value}" for key, value in options.items()))
+        words += [
+            f"D={plan['workers']}", f"W={plan['data_parallel']}",
+            f"S={plan['stages']}", f"N={plan['micro_batches']}",
+            f"B={plan['micro_batch_size']}",
+        ]  # fmt: skip
+        return " ".join(words)
+
+    def allocated(self, program):
+        """Bytes that the program's largest worker takes."""
+        source = program.with_suffix(".mlir")
+        report = self.folder / "report.json"
+        self.tool(
+            "chimera-opt", source, "--chimera-to-allocated",
+            f"--chimera-report=costs=stages format=json output={report}",
+            "-o", "/dev/null",
+        )  # fmt: skip
+        return max(json.loads(report.read_text())[0]["allocated_bytes"])
+
+    def step(self, program):
+        """The median step of a run, ns."""
+        profile = self.folder / "run.json"
+        self.train(program, self.args.steps + 1, "--profile", profile)
+        return json.loads(profile.read_text())["steps"]["later"]["median"]
+
+    def measure(self, drawn):
+        """The steps of each plan, by rounds in which all take turns."""
+        steps = [[] for _ in drawn]
+        for _ in range(self.args.rounds):
+            for index, (_, program, _) in enumerate(drawn):
+                steps[index].append(self.step(program))
+        return steps
+
+
+def attempt(args, folder):
+    """Prints a table; returns what is off, and the load of others in cores."""
+    bench = Bench(args, folder)
+    with machine.OtherLoad() as load:
+        description = folder / "question.mlir"
+        description.write_text(bench.calibrate() + MODEL)
+        profiles = [bench.profile(size, "") for size in args.profile_sizes]
+        drawn = bench.draw(description, profiles)
+        steps = bench.measure(drawn)
+    print(
+        f"{len(drawn)} of the {args.of} fastest plans, seed {args.seed}, "
+        f"{args.batch} samples a step, medians of {args.rounds} rounds of "
+        f"{args.steps} steps; other load {load.cores:.2f} cores\n\n"
+        "| plan | predicted, ms | measured, ms | error | spread of the rounds "
+        "| peak bytes | allocated | |\n|---|---|---|---|---|---|---|---|"
+    )
+    errors, off, medians = [], [], []
+    for (name, program, plan), times in zip(drawn, steps):
+        median = statistics.median(times)
+        medians.append(median)
+        errors.append(100 * (plan["step"] / median - 1))
+        spread = 100 * (max(times) - min(times)) / median
+        bytes_taken = bench.allocated(program)
+        missed = 100 * (plan["peak_bytes"] / bytes_taken - 1)
+        off += [f"bytes of {name}"] * (abs(missed) > BYTES)
+        print(
+            f"| {name} | {plan['step'] / 1e6:.1f} | {median / 1e6:.1f} "
+            f"| {errors[-1]:+.1f} % | {spread:.1f} % | {plan['peak_bytes']} "
+            f"| {bytes_taken} | {missed:+.1f} % |"
+        )
+    sizes = sorted(map(abs, errors))
+    best = min(range(len(drawn)), key=medians.__getitem__)
+    slower = 100 * (medians[0] / medians[best] - 1)
+    spread = 100 * (max(steps[best]) - min(steps[best])) / medians[best]
+    print(
+        f"\nmedian error {statistics.median(sizes):.1f} %, largest {sizes[-1]:.1f} %; "
+        f"the pick takes {slower:.1f} % longer than the best measured, whose rounds "
+        f"spread by {spread:.1f} %\n",
+        flush=True,
+    )
+    off += ["the median error"] * (statistics.median(sizes) > MEDIAN)
+    off += ["the largest error"] * (sizes[-1] > EACH)
+    off += ["the pick"] * (slower > spread)
+    return off, load.cores
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tools", type=pathlib.Path, default=machine.TOOLS)
+    parser.add_argument("--plans", type=int, default=10)
+    parser.add_argument("--of", type=int, default=40, help="draw of so many")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=4, help="of a round")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--profile-sizes", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--profile-steps", type=int, default=8)
+    parser.add_argument("--limit", action="store_true")
+    parser.add_argument("--attempts", type=int, default=1)
+    return parser
+
+
+def main():
+    args = make_parser().parse_args()
+    for _ in range(args.attempts):
+        with tempfile.TemporaryDirectory() as name:
+            off, _ = attempt(args, pathlib.Path(name))
+        if not off or not args.limit:
+            return
+    sys.exit(f"off at each of {args.attempts} attempts: {', '.join(off)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+//===- ProfileTest.cpp - What a run measured ------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/Model.h"
+#include "test/compiler/plan/Questions.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace chimera::plan {
+namespace {
+
+using nlohmann::json;
+
+/// Of a GPT-2 of one layer, with embedding and head.
+program::ModelT smallModel() {
+  program::ModelT model;
+  model.architecture = "gpt2";
+  model.layers = 1;
+  model.heads = 2;
+  model.width = 16;
+  model.context = 8;
+  model.vocabulary = 32;
+  return model;
+}
+
+json median(int64_t time) { return {{"count", 1}, {"median", time}}; }
+
+json smallProfile() {
+  return {{"micro_batch_size", 2},
+          {"unit", "ns"},
+          {"model",
+           {{"architecture", "gpt2"},
+            {"layers", 1},
+            {"heads", 2},
+            {"width", 16},
+            {"context", 8},
+            {"vocabulary", 32},
+            {"dropout", 0.0},
+            {"tied", false}}},
+          {"weight_type", "float32"},
+          {"activation_type", "float32"},
+          {"optimizer", {{"name", "sgd"}}},
+          {"stages",
+           {{{"layers", {0, 2}},
+             {"load", median(7)},
+             {"forward", median(1000)},
+             {"input_gradient", median(800)},
+             {"weight_gradient", median(1200)},
+             {"recompute", median(1100)},
+             {"optimizer_step", median(60)}},
+            {{"layers", {2, 3}},
+             {"forward", median(500)},
+             {"backward", median(900)}}}}};
+}
+
+std::string faultOf(const json &document) {
+  Profile profile;
+  return readProfile("p.json", document.dump(), profile);
+}
+
+TEST(Profile, HasTheMediansOfStages) {
+  Profile profile;
+  ASSERT_EQ(readProfile("p.json", smallProfile().dump(), profile), "");
+  EXPECT_EQ(profile.microBatchSize, 2);
+  EXPECT_EQ(profile.layers, 3);
+  ASSERT_EQ(profile.stages.size(), 2u);
+  EXPECT_EQ(profile.stages[0].load, 7);
+  EXPECT_EQ(profile.stages[0].backward, 0);
+  EXPECT_EQ(profile.stages[0].weightGradient, 1200);
+  EXPECT_EQ(profile.stages[1].forward, 500);
+  EXPECT_EQ(profile.stages[1].update, 0);
+  EXPECT_EQ(checkProfile(profile, smallModel(), kFloats, "sgd"), "");
+}
+
+TEST(Profile, SaysWhatIsWrong) {
+  Profile profile;
+  EXPECT_EQ(readProfile("p.json", "{", profile),
+            "p.json: expected JSON, as chimera-run --profile writes it");
+  EXPECT_EQ(readProfile("p.json", std::string(1 << 20, '['), profile),
+            "p.json: expected JSON, as chimera-run --profile writes it");
+  EXPECT_EQ(readProfile("p.json", "[]", profile), "p.json: expected an object");
+  const std::pair<std::function<void(json &)>, const char *> cases[] = {
+      {[](json &d) { d.erase("model"); },
+       "expected the profile of a program that trains a model"},
+      {[](json &d) { d["unit"] = "s"; }, "expected times in ns"},
+      {[](json &d) { d.erase("unit"); }, "expected a text \"unit\""},
+      {[](json &d) { d["micro_batch_size"] = 0; },
+       "expected stages, and a micro-batch of at least one sample"},
+      {[](json &d) { d["micro_batch_size"] = 1.5; },
+       "expected \"micro_batch_size\" to be a whole number of at least 0 and "
+       "below 2^60"},
+      {[](json &d) { d["micro_batch_size"] = "2"; },
+       "expected the number \"micro_batch_size\""},
+      {[](json &d) { d["stages"] = json::array(); },
+       "expected stages, and a micro-batch of at least one sample"},
+      {[](json &d) { d["stages"][0] = 1; }, "expected stages to be objects"},
+      {[](json &d) { d["stages"][0].erase("layers"); },
+       "expected the list \"layers\""},
+      {[](json &d) { d["stages"][0]["layers"] = {0, 1, 2}; },
+       "expected \"layers\" to be two numbers"},
+      {[](json &d) { d["stages"][0]["layers"] = {2, 2}; },
+       "expected \"layers\" to be a range of layers"},
+      {[](json &d) { d["stages"][1]["layers"] = {1, 3}; },
+       "expected stages whose layers follow each other, got one of layer 1 for "
+       "2"},
+      {[](json &d) { d["stages"][0].erase("forward"); },
+       "expected a forward and a backward of each stage"},
+      {[](json &d) { d["stages"][0].erase("weight_gradient"); },
+       "expected a forward and a backward of each stage"},
+      {[](json &d) { d["stages"][0]["forward"] = 1; },
+       "expected \"forward\" of a stage to have a \"median\""},
+      {[](json &d) { d["stages"][0]["forward"]["median"] = -1; },
+       "expected \"median\" to be a whole number of at least 0 and below 2^60"},
+      {[](json &d) { d["stages"][0]["forward"]["median"] = 1e300; },
+       "expected \"median\" to be a whole number of at least 0 and below 2^60"},
+      {[](json &d) {
+         d["stages"][0]["forward"]["median"] = uint64_t{1} << 63;
+       },
+       "expected \"median\" to be a whole number of at least 0 and below 2^60"},
+      {[](json &d) { d["optimizer"] = "sgd"; },
+       "expected the object \"optimizer\""}};
+  for (const auto &[change, fault] : cases) {
+    json document = smallProfile();
+    change(document);
+    EXPECT_EQ(faultOf(document), std::string("p.json: ") + fault);
+  }
+}
+
+TEST(Profile, IsOfOneModel) {
+  Profile profile;
+  ASSERT_EQ(readProfile("p.json", smallProfile().dump(), profile), "");
+  program::ModelT model = smallModel();
+  model.layers = 2;
+  EXPECT_EQ(checkProfile(profile, model, kFloats, "sgd"),
+            "p.json: expected a profile of a model whose layers, with embedding "
+            "and head, are 4, got 3");
+  model = smallModel();
+  model.width = 32;
+  EXPECT_NE(checkProfile(profile, model, kFloats, "sgd")
+                .find("expected a profile of the model"),
+            std::string::npos);
+  EXPECT_EQ(checkProfile(profile, smallModel(),
+                         {program::DataType::Float32,
+                          program::DataType::BFloat16},
+                         "sgd"),
+            "p.json: expected a profile of weights and activations of float32, "
+            "bfloat16, got float32, float32");
+  EXPECT_EQ(checkProfile(profile, smallModel(), kFloats, "adamw"),
+            "p.json: expected a profile of the optimizer adamw, got sgd");
+}
+
+TEST(Profile, IsSharedByLayersAndAddsUp) {
+  Machine machine = someMachine(2, 1 << 30);
+  machine.profiles.resize(1);
+  ASSERT_EQ(readProfile("p.json", smallProfile().dump(), machine.profiles[0]),
+            "");
+  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
+  ASSERT_EQ(model.check(2, 1, &machine), "");
+  std::vector<LayerCost> layers = model.table(2, &machine).layers;
+  ASSERT_EQ(layers.size(), 3u);
+  EXPECT_EQ(layers[0].forward + layers[1].forward, 1007);
+  EXPECT_EQ(layers[0].recompute + layers[1].recompute, 1100);
+  EXPECT_EQ(layers[0].backward + layers[1].backward, 2000);
+  EXPECT_EQ(layers[0].inputGradient + layers[1].inputGradient, 800);
+  EXPECT_EQ(layers[0].update + layers[1].update, 60);
+  // An embedding has next to no operations.
+  EXPECT_LT(layers[0].forward, 60);
+  EXPECT_EQ(layers[2].forward, 500);
+  EXPECT_EQ(layers[2].backward, 900);
+  EXPECT_EQ(layers[2].inputGradient + layers[2].weightGradient, 900);
+  EXPECT_GT(layers[2].inputGradient, 300);
+}
+
+TEST(Profile, IsOfNoBareModel) {
+  Machine machine = someMachine(2, 1 << 30);
+  machine.profiles.resize(1);
+  ASSERT_EQ(readProfile("p.json", smallProfile().dump(), machine.profiles[0]),
+            "");
+  EXPECT_EQ(someModel(3, 1).check(1, 1, &machine),
+            "p.json: expected no profile of a bare model");
+}
+
+} // namespace
+} // namespace chimera::plan
