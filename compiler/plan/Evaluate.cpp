@@ -110,9 +110,8 @@ int64_t heldBound(const Problem &problem) {
   int64_t held = 0;
   for (int64_t bytes : residentBytes(problem))
     held += bytes;
-  if (!schedule::stepsOverlap(problem.updates))
-    for (const schedule::StageBytes &stage : problem.bytes)
-      held += stage.gradient() * std::ssize(problem.pipelines);
+  for (const schedule::StageBytes &stage : problem.bytes)
+    held += stage.gradient() * std::ssize(problem.pipelines);
   return held / problem.workers;
 }
 
@@ -217,12 +216,17 @@ Solution Evaluator::solve(const Proposal &proposal) const {
   return solution;
 }
 
-/// The most bytes that each worker holds.
+/// The most bytes that each worker takes.
 static std::vector<int64_t> peaksOf(const Solution &solution) {
   std::vector<int64_t> peaks = residentBytes(solution.problem);
+  for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
+    for (size_t s = 0; s < pipeline.workers.size(); ++s)
+      peaks[pipeline.workers[s]] += solution.stages[s].bytes.gradient();
+  Problem problem = solution.problem; // whose sums take no more
+  for (schedule::StageBytes &stage : problem.bytes)
+    stage.copy = stage.weights;
   for (size_t w = 0; w < peaks.size(); ++w)
-    peaks[w] =
-        memoryPeak(solution.problem, solution.order.workers[w], peaks[w]).bytes;
+    peaks[w] = memoryPeak(problem, solution.order.workers[w], peaks[w]).bytes;
   return peaks;
 }
 

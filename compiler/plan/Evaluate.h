@@ -24,8 +24,10 @@ struct Proposal {
   /// Empty (nothing is recomputed), or a word for each stage.
   std::vector<schedule::Recompute> recompute;
   schedule::AllReducePolicy policy;
-  double step;       ///< ns, the mean of many (StepTime.h)
-  int64_t peakBytes; ///< of the worker that holds most (Memory.h)
+  double step; ///< ns, the mean of many (StepTime.h)
+  /// Of the worker that takes most: Memory.h's peak, but for the sums of
+  /// gradients, whose places a program has from its start.
+  int64_t peakBytes;
   int32_t peakWorker;
 };
 
@@ -109,9 +111,8 @@ double cutBound(const LayerTable &table, const schedule::Problem &placed);
 /// last. Recomputes are not counted: an order may leave them out.
 int64_t stepBound(const schedule::Problem &problem);
 
-/// What the worker that holds most holds at least, whatever the order and the
-/// cut: the mean of weights and optimizer state, with a flush also of the sums
-/// of all gradients at its end.
+/// What the worker that takes most takes at least, whatever the order and the
+/// cut: the mean of weights, optimizer state and sums of gradients.
 int64_t heldBound(const schedule::Problem &problem);
 
 } // namespace chimera::plan

@@ -44,16 +44,20 @@ int64_t countOf(const json &value, const char *name) {
   return value.get<int64_t>();
 }
 
-/// The median of an action, 0 where the stage had none.
-int64_t medianOf(const json &stage, const char *action) {
+/// The mean of an action, 0 where the stage had none.
+int64_t meanOf(const json &stage, const char *action) {
   auto found = stage.find(action);
   if (found == stage.end())
     return 0;
-  if (!found->is_object() || !found->contains("median"))
+  if (!found->is_object())
     throw Fault{std::string("expected \"") + action +
-                "\" of a stage to have a \"median\""};
+                "\" of a stage to be an object"};
+  int64_t count = countOf(
+      memberOf(*found, "count", "the number", &json::is_number), "count");
+  int64_t total = countOf(
+      memberOf(*found, "total", "the number", &json::is_number), "total");
   // An action that took no time took little.
-  return std::max<int64_t>(1, countOf((*found)["median"], "median"));
+  return count == 0 ? 0 : std::max<int64_t>(1, total / count);
 }
 
 MeasuredStage stageOf(const json &stage) {
@@ -67,13 +71,13 @@ MeasuredStage stageOf(const json &stage) {
     throw Fault{"expected \"layers\" to be a range of layers"};
   measured.first = static_cast<int32_t>(ends[0]);
   measured.end = static_cast<int32_t>(ends[1]);
-  measured.load = medianOf(stage, "load");
-  measured.forward = medianOf(stage, "forward");
-  measured.backward = medianOf(stage, "backward");
-  measured.inputGradient = medianOf(stage, "input_gradient");
-  measured.weightGradient = medianOf(stage, "weight_gradient");
-  measured.recompute = medianOf(stage, "recompute");
-  measured.update = medianOf(stage, "optimizer_step");
+  measured.load = meanOf(stage, "load");
+  measured.forward = meanOf(stage, "forward");
+  measured.backward = meanOf(stage, "backward");
+  measured.inputGradient = meanOf(stage, "input_gradient");
+  measured.weightGradient = meanOf(stage, "weight_gradient");
+  measured.recompute = meanOf(stage, "recompute");
+  measured.update = meanOf(stage, "optimizer_step");
   bool hasBackward = measured.backward > 0 || (measured.inputGradient > 0 &&
                                                measured.weightGradient > 0);
   if (measured.forward == 0 || !hasBackward)

@@ -23,8 +23,9 @@
 
 namespace chimera::plan {
 
-/// Medians of a stage's actions for one whole micro-batch, in nanoseconds; 0
-/// where it had none.
+/// What a stage's actions took for one whole micro-batch, in nanoseconds; 0
+/// where it had none. Means, since a step is a sum of many: medians leave out
+/// what some of them wait for the caches and cores that ranks share.
 struct MeasuredStage {
   int32_t first, end; ///< its layers
   int64_t load, forward, backward, inputGradient, weightGradient, recompute,

@@ -30,7 +30,9 @@ program::ModelT smallModel() {
   return model;
 }
 
-json median(int64_t time) { return {{"count", 1}, {"median", time}}; }
+json mean(int64_t time) {
+  return {{"count", 3}, {"total", 3 * time + 1}, {"median", 1}};
+}
 
 json smallProfile() {
   return {{"micro_batch_size", 2},
@@ -49,15 +51,15 @@ json smallProfile() {
           {"optimizer", {{"name", "sgd"}}},
           {"stages",
            {{{"layers", {0, 2}},
-             {"load", median(7)},
-             {"forward", median(1000)},
-             {"input_gradient", median(800)},
-             {"weight_gradient", median(1200)},
-             {"recompute", median(1100)},
-             {"optimizer_step", median(60)}},
+             {"load", mean(7)},
+             {"forward", mean(1000)},
+             {"input_gradient", mean(800)},
+             {"weight_gradient", mean(1200)},
+             {"recompute", mean(1100)},
+             {"optimizer_step", mean(60)}},
             {{"layers", {2, 3}},
-             {"forward", median(500)},
-             {"backward", median(900)}}}}};
+             {"forward", mean(500)},
+             {"backward", mean(900)}}}}};
 }
 
 std::string faultOf(const json &document) {
@@ -65,7 +67,7 @@ std::string faultOf(const json &document) {
   return readProfile("p.json", document.dump(), profile);
 }
 
-TEST(Profile, HasTheMediansOfStages) {
+TEST(Profile, HasTheMeansOfStages) {
   Profile profile;
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), profile), "");
   EXPECT_EQ(profile.microBatchSize, 2);
@@ -103,11 +105,17 @@ TEST(Profile, SaysWhatIsWrong) {
       {[](json &d) { d["stages"][0] = 1; }, "expected stages to be objects"},
       {[](json &d) { d["stages"][0].erase("layers"); },
        "expected the list \"layers\""},
-      {[](json &d) { d["stages"][0]["layers"] = {0, 1, 2}; },
+      {[](json &d) {
+         d["stages"][0]["layers"] = {0, 1, 2};
+       },
        "expected \"layers\" to be two numbers"},
-      {[](json &d) { d["stages"][0]["layers"] = {2, 2}; },
+      {[](json &d) {
+         d["stages"][0]["layers"] = {2, 2};
+       },
        "expected \"layers\" to be a range of layers"},
-      {[](json &d) { d["stages"][1]["layers"] = {1, 3}; },
+      {[](json &d) {
+         d["stages"][1]["layers"] = {1, 3};
+       },
        "expected stages whose layers follow each other, got one of layer 1 for "
        "2"},
       {[](json &d) { d["stages"][0].erase("forward"); },
@@ -115,15 +123,17 @@ TEST(Profile, SaysWhatIsWrong) {
       {[](json &d) { d["stages"][0].erase("weight_gradient"); },
        "expected a forward and a backward of each stage"},
       {[](json &d) { d["stages"][0]["forward"] = 1; },
-       "expected \"forward\" of a stage to have a \"median\""},
-      {[](json &d) { d["stages"][0]["forward"]["median"] = -1; },
-       "expected \"median\" to be a whole number of at least 0 and below 2^60"},
-      {[](json &d) { d["stages"][0]["forward"]["median"] = 1e300; },
-       "expected \"median\" to be a whole number of at least 0 and below 2^60"},
-      {[](json &d) {
-         d["stages"][0]["forward"]["median"] = uint64_t{1} << 63;
-       },
-       "expected \"median\" to be a whole number of at least 0 and below 2^60"},
+       "expected \"forward\" of a stage to be an object"},
+      {[](json &d) { d["stages"][0]["forward"].erase("count"); },
+       "expected the number \"count\""},
+      {[](json &d) { d["stages"][0]["forward"]["count"] = 0; },
+       "expected a forward and a backward of each stage"},
+      {[](json &d) { d["stages"][0]["forward"]["total"] = -1; },
+       "expected \"total\" to be a whole number of at least 0 and below 2^60"},
+      {[](json &d) { d["stages"][0]["forward"]["total"] = 1e300; },
+       "expected \"total\" to be a whole number of at least 0 and below 2^60"},
+      {[](json &d) { d["stages"][0]["forward"]["total"] = uint64_t{1} << 63; },
+       "expected \"total\" to be a whole number of at least 0 and below 2^60"},
       {[](json &d) { d["optimizer"] = "sgd"; },
        "expected the object \"optimizer\""}};
   for (const auto &[change, fault] : cases) {
@@ -138,20 +148,21 @@ TEST(Profile, IsOfOneModel) {
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), profile), "");
   program::ModelT model = smallModel();
   model.layers = 2;
-  EXPECT_EQ(checkProfile(profile, model, kFloats, "sgd"),
-            "p.json: expected a profile of a model whose layers, with embedding "
-            "and head, are 4, got 3");
+  EXPECT_EQ(
+      checkProfile(profile, model, kFloats, "sgd"),
+      "p.json: expected a profile of a model whose layers, with embedding "
+      "and head, are 4, got 3");
   model = smallModel();
   model.width = 32;
   EXPECT_NE(checkProfile(profile, model, kFloats, "sgd")
                 .find("expected a profile of the model"),
             std::string::npos);
-  EXPECT_EQ(checkProfile(profile, smallModel(),
-                         {program::DataType::Float32,
-                          program::DataType::BFloat16},
-                         "sgd"),
-            "p.json: expected a profile of weights and activations of float32, "
-            "bfloat16, got float32, float32");
+  EXPECT_EQ(
+      checkProfile(profile, smallModel(),
+                   {program::DataType::Float32, program::DataType::BFloat16},
+                   "sgd"),
+      "p.json: expected a profile of weights and activations of float32, "
+      "bfloat16, got float32, float32");
   EXPECT_EQ(checkProfile(profile, smallModel(), kFloats, "adamw"),
             "p.json: expected a profile of the optimizer adamw, got sgd");
 }
