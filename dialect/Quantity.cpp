@@ -12,7 +12,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -99,14 +98,17 @@ std::optional<int64_t> valueOf(const Units &units, StringRef text) {
                            });
   if (!number || unit == units.all.end())
     return std::nullopt;
-  int64_t value = 0, power = 1;
+  // Of 128 bits: "10.025826 TFLOP/s" has more digits than its value.
+  __extension__ using Wide = __int128;
+  Wide power = 1;
   for (uint32_t i = 0; i < number->places; ++i)
-    if (llvm::MulOverflow<int64_t>(power, 10, power))
+    if (__builtin_mul_overflow(power, 10, &power))
       return std::nullopt;
-  if (llvm::MulOverflow(number->digits, unit->size, value) ||
-      value % power != 0)
+  Wide value = static_cast<Wide>(number->digits) * unit->size;
+  if (value % power != 0 || value / power > INT64_MAX ||
+      value / power < INT64_MIN)
     return std::nullopt;
-  return value / power;
+  return static_cast<int64_t>(value / power);
 }
 
 } // namespace

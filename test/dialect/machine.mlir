@@ -22,3 +22,9 @@ chimera.machine @odd devices(2) memory(3145728 B) speed("1001e6 FLOP/s") link <l
 chimera.pipeline @p on @daint stages(2) micro_batches(2) schedule("gpipe") memory_cap(1536 MiB)
 // CHECK: chimera.pipeline @q stages(2) micro_batches(2) schedule("gpipe") memory_cap(1000) bucket_bytes(25 MiB)
 chimera.pipeline @q stages(2) micro_batches(2) schedule("gpipe") memory_cap("1 kB") bucket_bytes(25 MiB)
+
+// More digits than 64 bits have as a number of the largest unit.
+// CHECK: chimera.machine @digits devices(1) memory(1000) speed(10025826000000)
+chimera.machine @digits devices(1) memory(1000) speed("10.025826 TFLOP/s")
+// CHECK: chimera.machine @measured devices(1) memory(1000) profile("a.json", "b.json")
+chimera.machine @measured devices(1) memory(1000) profile("a.json", "b.json")
