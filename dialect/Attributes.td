@@ -166,6 +166,13 @@ def Chimera_Way : I32EnumAttr<"Way", "way of a direction", [
   let cppNamespace = "::chimera";
 }
 
+def Chimera_AllReduceAlgorithm
+    : I32EnumAttr<"AllReduceAlgorithm", "how gradients are summed", [
+        I32EnumAttrCase<"Rabenseifner", 0, "rabenseifner">,
+        I32EnumAttrCase<"Doubling", 1, "doubling">]> {
+  let cppNamespace = "::chimera";
+}
+
 def Chimera_AllReducePolicy : I32EnumAttr<"AllReducePolicy",
     "when all-reduces start", [
     I32EnumAttrCase<"Lazy", 0, "lazy">,

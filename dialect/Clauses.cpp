@@ -413,7 +413,9 @@ static ArrayRef<Clause<MachineOp>> clausesOf(MachineOp) {
       quantity<Op, &P::memory_bandwidth, Dimension::BytesPerSecond>(
           "memory_bandwidth"),
       fields<Op, NetworkAttr, &P::link>("link"),
-      fields<Op, NetworkAttr, &P::all_reduce>("all_reduce")};
+      fields<Op, NetworkAttr, &P::all_reduce>("all_reduce"),
+      choice<Op, AllReduceAlgorithmAttr, &P::all_reduce_algorithm,
+             getMaxEnumValForAllReduceAlgorithm>("all_reduce_algorithm")};
   return all;
 }
 

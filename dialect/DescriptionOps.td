@@ -109,9 +109,14 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     which it moves their bytes at `memory_bandwidth`, no time unless given. Or all
     of these take what runs on the machine measured, for micro-batches of one size
     or of several: `profile` has the files of `chimera-run --profile`. A relative
-    path begins at the folder of the description. `link` is what messages between devices take, and
-    `all_reduce` what the messages of sums do, the link's unless given. All times
-    are in nanoseconds.
+    path begins at the folder of the description.
+
+    `link` is what messages between devices take, and `all_reduce` what the
+    messages of sums do, the link's unless given. Sums over r replicas follow
+    `rabenseifner`, with 2 log2(r) messages and 2 (r-1)/r of the bytes, unless the
+    `all_reduce_algorithm` is `doubling`: log2(r) exchanges of all bytes. Then what
+    occupies both ends, `send` and `receive` of the `all_reduce`, counts once for a
+    sum, as where it is taken to the host and back. All times are in nanoseconds.
 
     Invalid where no memory is left, where a number is not positive, and without
     both a speed and a profile.
@@ -135,7 +140,9 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     OptionalAttr<Chimera_Amount>:$layer_overhead,
     OptionalAttr<Chimera_Amount>:$memory_bandwidth,
     OptionalAttr<Chimera_Network>:$link,
-    OptionalAttr<Chimera_Network>:$all_reduce);
+    OptionalAttr<Chimera_Network>:$all_reduce,
+    DefaultValuedAttr<Chimera_AllReduceAlgorithm,
+        "::chimera::AllReduceAlgorithm::Rabenseifner">:$all_reduce_algorithm);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{

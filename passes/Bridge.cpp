@@ -182,10 +182,8 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
   work.policy = policyOf(pipeline);
   work.bucketBytes = pipeline.getBucketBytes().value_or(0);
   MachineOp machine = machineOf(pipeline);
-  if (machine) {
-    work.link = linkOf(machine.getLinkAttr());
-    work.allReduceMessage = allReduceMessageOf(machine);
-  }
+  if (machine)
+    static_cast<schedule::Network &>(work) = networkOf(machine);
   auto perMebibyte = [](int64_t alpha, int64_t beta) {
     return schedule::MessageTime{alpha, beta, schedule::kMebibyte};
   };

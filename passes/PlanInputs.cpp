@@ -61,23 +61,35 @@ static schedule::MessageTime perMebibyte(int64_t alpha, int64_t beta) {
   return {alpha, beta, schedule::kMebibyte};
 }
 
-schedule::Link linkOf(NetworkAttr network) {
-  if (!network)
-    return {};
+static schedule::Link linkOf(NetworkAttr network) {
   return {perMebibyte(network.getLatency(), network.getPerMib()),
           perMebibyte(network.getSend(), network.getSendPerMib()),
           perMebibyte(network.getReceive(), network.getReceivePerMib())};
 }
 
-std::optional<schedule::MessageTime> allReduceMessageOf(MachineOp op) {
-  NetworkAttr sum = op.getAllReduceAttr();
-  if (!sum)
-    return std::nullopt;
-  return perMebibyte(
-      program::saturatedSum(
-          {sum.getLatency(), sum.getSend(), sum.getReceive()}),
-      program::saturatedSum(
-          {sum.getPerMib(), sum.getSendPerMib(), sum.getReceivePerMib()}));
+schedule::Network networkOf(MachineOp op) {
+  schedule::Network network;
+  if (NetworkAttr link = op.getLinkAttr())
+    network.link = linkOf(link);
+  const bool isDoubling =
+      op.getAllReduceAlgorithm() == AllReduceAlgorithm::Doubling;
+  if (isDoubling)
+    network.allReduceAlgorithm = schedule::AllReduceAlgorithm::Doubling;
+  if (NetworkAttr sum = op.getAllReduceAttr()) {
+    schedule::Link message = linkOf(sum);
+    // What occupies both ends counts once where sums double, and as a part of
+    // each message else.
+    schedule::MessageTime ends = perMebibyte(
+        program::saturatedSum({message.send.alpha, message.receive.alpha}),
+        program::saturatedSum({message.send.beta, message.receive.beta}));
+    if (isDoubling)
+      network.allReduceEnds = ends;
+    else
+      message = {perMebibyte(program::saturatedSum({message.alpha, ends.alpha}),
+                             program::saturatedSum({message.beta, ends.beta}))};
+    network.allReduceMessage = message;
+  }
+  return network;
 }
 
 static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
@@ -110,8 +122,7 @@ FailureOr<plan::Machine> planMachineOf(MachineOp op) {
       static_cast<int64_t>(op.getLayerOverhead().value_or(0));
   machine.memoryBandwidth =
       static_cast<int64_t>(op.getMemoryBandwidth().value_or(0));
-  machine.link = linkOf(op.getLinkAttr());
-  machine.allReduceMessage = allReduceMessageOf(op);
+  machine.network = networkOf(op);
   return machine;
 }
 

@@ -30,12 +30,8 @@ mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 /// read.
 mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
 
-/// Times of a machine's messages, without any where `network` is null.
-schedule::Link linkOf(NetworkAttr network);
-
-/// What a message of an all-reduce takes until its receiver has it, none where
-/// the machine does not say.
-std::optional<schedule::MessageTime> allReduceMessageOf(MachineOp op);
+/// What the machine's messages and all-reduces take.
+schedule::Network networkOf(MachineOp op);
 
 } // namespace chimera
 

@@ -220,9 +220,10 @@ FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
   if (!source->stages) {
     link = {};
     problem.allReduceMessage.reset();
+    problem.allReduceEnds = {};
   }
   std::vector<MessageTime *> all = {&onTheWay(link), &sending(link),
-                                    &receiving(link)};
+                                    &receiving(link), &problem.allReduceEnds};
   if (problem.allReduceMessage)
     all.push_back(&*problem.allReduceMessage);
   for (MessageTime *message : all) {

@@ -138,14 +138,13 @@ static schedule::Request requestOf(const Question &question,
                                    const Choice &choice,
                                    const std::vector<CutStage> &stages) {
   schedule::Request request;
+  static_cast<schedule::Network &>(request) = question.machine.network;
   request.workers = choice.workers;
   request.width = choice.width;
   for (const CutStage &stage : stages) {
     request.stages.push_back(stage.cost);
     request.bytes.push_back(stage.bytes);
   }
-  request.link = question.machine.link;
-  request.allReduceMessage = question.machine.allReduceMessage;
   request.tiedBytes = tiedBytes(table, stages);
   request.bucketBytes = question.pins.bucketBytes;
   request.memoryCaps.assign(choice.workers, question.machine.memory);

@@ -26,9 +26,7 @@ struct Machine {
   int64_t layerOverhead = 0;
   /// Bytes a second that an update moves; 0 where updates take no time.
   int64_t memoryBandwidth = 0;
-  schedule::Link link;
-  /// What a message of an all-reduce takes; the link's time unless given.
-  std::optional<schedule::MessageTime> allReduceMessage;
+  schedule::Network network;
 };
 
 /// The nanoseconds that `amount` takes at `rate` a second, rounded up; 2^60,

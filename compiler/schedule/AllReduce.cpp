@@ -95,39 +95,58 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
   return reduces;
 }
 
-int64_t allReduceTime(const MessageTime &message, int64_t replicas,
-                      int64_t bytes, int64_t buckets) {
-  if (replicas < 2)
-    return 0;
+/// The most that a number holds where the sum is more.
+static int64_t add(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum)
+             ? std::numeric_limits<int64_t>::max()
+             : sum;
+}
+
+/// The time of `rounds` messages of each bucket, in which each byte is moved
+/// `moves` / `over` times.
+static int64_t timeOf(const MessageTime &message, int64_t rounds, int64_t moves,
+                      int64_t over, int64_t bytes, int64_t buckets) {
   __extension__ using Wide = __int128;
-  // 2 log2(r), and how much each byte is moved: so many times, over r.
-  int64_t rounds = 2 * std::bit_width(static_cast<uint64_t>(replicas) - 1);
-  int64_t moves = 2 * (replicas - 1);
   constexpr auto kMost = std::numeric_limits<int64_t>::max();
   long double about =
       static_cast<long double>(rounds) * message.alpha * buckets +
-      static_cast<long double>(moves) / replicas * bytes / message.betaBytes *
+      static_cast<long double>(moves) / over * bytes / message.betaBytes *
           message.beta;
   if (about >= static_cast<long double>(kMost / 2))
     return kMost;
-  Wide unit = static_cast<Wide>(replicas) * message.betaBytes;
+  Wide unit = static_cast<Wide>(over) * message.betaBytes;
   Wide product = static_cast<Wide>(moves) * bytes * message.beta;
   return rounds * message.alpha * buckets +
          static_cast<int64_t>((product + unit - 1) / unit);
+}
+
+int64_t allReduceTime(const MessageTime &message, int64_t replicas,
+                      int64_t bytes, int64_t buckets,
+                      AllReduceAlgorithm algorithm) {
+  if (replicas < 2)
+    return 0;
+  int64_t exchanges = std::bit_width(static_cast<uint64_t>(replicas) - 1);
+  if (algorithm == AllReduceAlgorithm::Doubling)
+    return timeOf(message, exchanges, exchanges, 1, bytes, buckets);
+  return timeOf(message, 2 * exchanges, 2 * (replicas - 1), replicas, bytes,
+                buckets);
 }
 
 int64_t allReduceTime(const Workload &workload, int64_t parts, int64_t bytes,
                       int64_t buckets) {
   const Link &link = workload.link;
   int64_t replicas = replicasOf(workload, parts), time = 0;
+  if (replicas < 2)
+    return 0;
+  std::vector<const MessageTime *> messages = {&link, &link.send,
+                                               &link.receive};
   if (workload.allReduceMessage)
-    return allReduceTime(*workload.allReduceMessage, replicas, bytes, buckets);
-  for (const MessageTime *of :
-       {static_cast<const MessageTime *>(&link), &link.send, &link.receive})
-    if (__builtin_add_overflow(
-            time, allReduceTime(*of, replicas, bytes, buckets), &time))
-      return std::numeric_limits<int64_t>::max();
-  return time;
+    messages = {&*workload.allReduceMessage};
+  for (const MessageTime *message : messages)
+    time = add(time, allReduceTime(*message, replicas, bytes, buckets,
+                                   workload.allReduceAlgorithm));
+  return add(time, timeOf(workload.allReduceEnds, 1, 1, 1, bytes, buckets));
 }
 
 } // namespace chimera::schedule

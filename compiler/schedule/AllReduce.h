@@ -75,12 +75,15 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
                                       const Schedule &schedule,
                                       const Timing &timing);
 
-/// Rabenseifner's all-reduce of `bytes` over `replicas` r: 2 log2(r) alpha, the
-/// logarithm rounded up, and 2 (r-1)/r beta for each byte, in whole units of
-/// time. In several buckets one after another alpha comes for each of them. The
-/// most that a number holds where it is more.
-int64_t allReduceTime(const MessageTime &message, int64_t replicas,
-                      int64_t bytes, int64_t buckets = 1);
+/// An all-reduce of `bytes` over `replicas` r, by Rabenseifner's algorithm: 2
+/// log2(r) alpha, the logarithm rounded up, and 2 (r-1)/r beta for each byte,
+/// in whole units of time; by doubling log2(r) of both. In several buckets one
+/// after another alpha comes for each of them. The most that a number holds
+/// where it is more.
+int64_t
+allReduceTime(const MessageTime &message, int64_t replicas, int64_t bytes,
+              int64_t buckets = 1,
+              AllReduceAlgorithm algorithm = AllReduceAlgorithm::Rabenseifner);
 
 /// How many replicas are summed of what `parts` workers hold: those of all
 /// copies.
@@ -90,7 +93,7 @@ inline int64_t replicasOf(const Workload &workload, int64_t parts) {
 
 /// What a sum of `bytes` over the replicas of `parts` workers takes on the
 /// workload's link, where a message of it takes what any does until its
-/// receiver has it, or by allReduceMessage.
+/// receiver has it, or by allReduceMessage; and allReduceEnds.
 int64_t allReduceTime(const Workload &workload, int64_t parts, int64_t bytes,
                       int64_t buckets);
 

@@ -10,6 +10,7 @@
 #include "compiler/schedule/Steps.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace chimera::schedule {
 
@@ -23,7 +24,6 @@ public:
   Walk(const Problem &problem, std::span<const Action> order)
       : problem(problem), order(order) {
     parts = mostParts(problem.pipelines);
-    missing.assign(problem.pipelines.size() * problem.stages.size(), 0);
     inPieces =
         parts > 1 || std::ranges::any_of(problem.recompute, [](auto how) {
           return how != Recompute::None;
@@ -98,12 +98,11 @@ private:
   }
 
   void findRecomputes() {
-    const int64_t microBatches = problem.microBatches() * problem.steps;
-    rows.assign(problem.stages.size(), -1);
+    microBatches = problem.microBatches() * problem.steps;
     int64_t count = 0;
     for (const Action &action : order)
-      if (rows[action.stage] < 0)
-        rows[action.stage] = count++ * microBatches;
+      if (rows.try_emplace(action.stage, count * microBatches).second)
+        ++count;
     held.assign(count * microBatches, 0);
     recomputed.assign(count * microBatches * parts, false);
     for (const Action &action : order)
@@ -164,7 +163,7 @@ private:
   }
   /// Of a micro-batch on a stage.
   int64_t keyOf(const Action &action) const {
-    return rows[action.stage] + action.microBatch;
+    return rows.find(action.stage)->second + action.microBatch;
   }
 
   const Problem &problem;
@@ -173,13 +172,13 @@ private:
   /// False where every micro-batch keeps its whole stash: what follows is
   /// empty.
   bool inPieces;
-  /// By stage: the key of its first micro-batch, -1 where the worker does not
-  /// have it.
-  std::vector<int64_t> rows;
+  int64_t microBatches = 0;
+  /// Key of the first micro-batch of each stage that the worker has.
+  std::unordered_map<int32_t, int64_t> rows;
   std::vector<bool> recomputed; ///< pieces, `parts` of them a key
   /// By pipeline and stage: the backwards that its sum of gradients still
   /// misses, 0 where there is no sum.
-  std::vector<int64_t> missing;
+  std::unordered_map<int64_t, int64_t> missing;
   /// Of micro-batches in parts: how many pieces there are activations of.
   std::vector<int32_t> held;
 };

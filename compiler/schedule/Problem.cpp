@@ -146,6 +146,10 @@ static std::string checkSizes(const Problem &problem) {
                                       "a message time of all-reduces");
         !error.empty())
       return error;
+  if (std::string error = checkTime(problem.allReduceEnds,
+                                    "a time of all-reduces beside messages");
+      !error.empty())
+    return error;
   const Link &link = problem.link;
   if (std::string error = checkTime(link, "a message latency"); !error.empty())
     return error;

@@ -44,6 +44,13 @@ enum class AllReducePolicy : uint8_t {
             ///< action, else lazy
 };
 
+/// How a gradient is summed over r replicas.
+enum class AllReduceAlgorithm : uint8_t {
+  Rabenseifner, ///< halves, then doubles: 2 log2(r) messages, 2 (r-1)/r of the
+                ///< bytes
+  Doubling,     ///< exchanges all bytes log2(r) times
+};
+
 /// True for what adds to the gradient of a stage's weights.
 constexpr bool addsToGradient(Kind kind) {
   return kind == Kind::Backward || kind == Kind::WeightGradient;
@@ -126,6 +133,16 @@ struct Link : MessageTime {
   MessageTime send = {}, receive = {};
 };
 
+/// What moving values between workers takes.
+struct Network {
+  Link link;
+  AllReduceAlgorithm allReduceAlgorithm = AllReduceAlgorithm::Rabenseifner;
+  /// What a message of an all-reduce takes; the link's time unless given.
+  std::optional<MessageTime> allReduceMessage;
+  /// What a sum takes beside its messages, once for all of its bytes.
+  MessageTime allReduceEnds = {};
+};
+
 /// One full copy of the model laid over the workers.
 struct Pipeline {
   bool up = false; ///< direction, for pictures
@@ -146,7 +163,7 @@ struct Pipeline {
 int32_t mostParts(const std::vector<Pipeline> &pipelines);
 
 /// What is to run and on what, whoever decides where and in which order.
-struct Workload {
+struct Workload : Network {
   int32_t workers = 0;
   /// Data-parallel copies of all workers, at least 1. A gradient is summed over
   /// all replicas of all copies.
@@ -154,9 +171,6 @@ struct Workload {
   std::vector<StageCost> stages;
   /// Empty (none), or one for each stage.
   std::vector<Recompute> recompute;
-  Link link;
-  /// What a message of an all-reduce takes; the link's time unless given.
-  std::optional<MessageTime> allReduceMessage;
   /// Empty (all zero), or one for each stage.
   std::vector<StageBytes> bytes;
   /// Of the weights of the first and of the last stage, those of parameters

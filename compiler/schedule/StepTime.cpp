@@ -212,6 +212,8 @@ bool hasTail(const Problem &problem) {
   Link link = problem.link;
   if (problem.allReduceMessage)
     link = {*problem.allReduceMessage};
+  if (problem.allReduceEnds.alpha > 0 || problem.allReduceEnds.beta > 0)
+    link.send = problem.allReduceEnds;
   bool hasReplicas = problem.width > 1 || problem.pipelines.size() > 1;
   return hasReplicas && (link.alpha > 0 || link.beta > 0 ||
                          link.send.alpha > 0 || link.send.beta > 0 ||

@@ -28,3 +28,8 @@ chimera.pipeline @q stages(2) micro_batches(2) schedule("gpipe") memory_cap("1 k
 chimera.machine @digits devices(1) memory(1000) speed("10.025826 TFLOP/s")
 // CHECK: chimera.machine @measured devices(1) memory(1000) profile("a.json", "b.json")
 chimera.machine @measured devices(1) memory(1000) profile("a.json", "b.json")
+
+// CHECK: chimera.machine @gloo devices(1) memory(1000) speed(1) all_reduce <per_mib = 1 ms, send_per_mib = 2 ms> all_reduce_algorithm(doubling)
+chimera.machine @gloo devices(1) memory(1000) speed(1) all_reduce_algorithm(doubling) all_reduce <send_per_mib = 2 ms, per_mib = 1 ms>
+// CHECK: chimera.machine @halves devices(1) memory(1000) speed(1){{$}}
+chimera.machine @halves devices(1) memory(1000) speed(1) all_reduce_algorithm(rabenseifner)

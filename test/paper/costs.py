@@ -8,7 +8,6 @@ the host's memory, to the other host, and onto the device there.
 """
 
 import dataclasses
-import math
 
 MIB = 1 << 20
 BACKWARD = 2  # forwards that a backward takes, as in the paper's model
@@ -94,21 +93,6 @@ def head_operations(model):
     return 2 * predictions(model) * model.width * model.vocabulary
 
 
-def replicas(bar):
-    """Of a stage, which its gradient is summed over."""
-    if bar.scheme == "Chimera":
-        return bar.width * bar.pipelines
-    return bar.width * (2 if bar.scheme == "GEMS" else 1)
-
-
-def reduce_seconds(constants, bar):
-    """For a byte of a gradient's sum: staging it, and log2(r) exchanges of all of it.
-    Where several buckets are under way, so are as many as there are threads."""
-    exchanges = math.log2(replicas(bar))
-    seconds = constants.staging + constants.exchange * exchanges
-    return seconds / (constants.threads if bar.scheme in BUCKETED else 1)
-
-
 @dataclasses.dataclass(frozen=True)
 class Stage:
     forward: float  # seconds
@@ -153,27 +137,32 @@ def schedule(bar):
     )
 
 
-def machine(constants, bar, name):
-    """With the bandwidth that this many replicas reach: chimera's all-reduce is
-    Rabenseifner's, which moves 2 (r-1)/r of the bytes."""
-    copies = replicas(bar)
-    moved = 2 * (copies - 1) / copies
-    bandwidth = moved / reduce_seconds(constants, bar) if moved else 1e9
-    way = nanoseconds(constants.message * MIB)
-    # Memory is judged afterwards: a cap would refuse what we want to know more of.
+def machine(constants, nodes, bucketed, name, memory=MEMORY):
+    """Where several buckets are under way, so are as many as there are threads."""
+    way, staging, exchange = (
+        nanoseconds(seconds * MIB)
+        for seconds in (constants.message, constants.staging, constants.exchange)
+    )
+    threads = constants.threads if bucketed else 1
     return (
-        f"chimera.machine @{name} devices({bar.nodes}) memory(1 TiB)\n"
-        f"    speed({round(constants.speed)})\n"
+        f"chimera.machine @{name} devices({nodes}) memory({memory})\n"
+        f"    reserved({round(constants.reserved)}) speed({round(constants.speed)})\n"
+        f"    layer_overhead({nanoseconds(constants.launch)} ns)\n"
+        f"    memory_bandwidth({round(constants.memory_bandwidth)})\n"
         f"    link <per_mib = {way} ns, send_per_mib = {way} ns,"
         f" receive_per_mib = {way} ns>\n"
-        f'    all_reduce <bandwidth = "{bandwidth / 1e9:.6f} GB/s">\n'
+        f"    all_reduce <per_mib = {exchange // threads} ns,"
+        f" send_per_mib = {staging // threads} ns> all_reduce_algorithm(doubling)\n"
     )
 
 
 def describe(constants, bar, name):
     """Recomputation happens in the backward, once its gradient is there, as PyTorch's
     checkpoints have it."""
-    text = machine(constants, bar, f"machine_of_{name}")
+    # Memory is judged afterwards: a cap would refuse what we want to know more of.
+    text = machine(
+        constants, bar.nodes, bar.scheme in BUCKETED, f"machine_of_{name}", 1 << 40
+    )
     recompute = " recompute(all fused)" if bar.recompute else ""
     policy = " all_reduce(eager_opt)" if bar.scheme == "Chimera" else ""
     text += (

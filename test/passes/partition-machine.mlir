@@ -18,6 +18,10 @@
 // By the machine's all-reduces, not by its link.
 // REPORT: all-reduce of the gradient, by stage 6 ms, 6 ms
 
+// Sums that double: log2(4) exchanges of 3 ms, and what both ends take once.
+// RUN: chimera-opt %t/doubling.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=DOUBLING
+// DOUBLING: all-reduce of the gradient, by stage 7 ms, 7 ms
+
 // The pipeline's own come before the machine's.
 // RUN: chimera-opt %t/own.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
 // OWN: unit of time ns
@@ -34,6 +38,12 @@ chimera.machine @machine devices(4) memory(16 MiB) speed("2 GFLOP/s") reserved(1
 chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
 chimera.pipeline @flops of @m stages(2) micro_batches(2) schedule("1f1b")
 chimera.pipeline @timed of @m on @machine stages(2) micro_batches(2) schedule("1f1b") data_parallel(2)
+
+//--- doubling.mlir
+chimera.machine @machine devices(8) memory(16 MiB) speed("2 GFLOP/s")
+    all_reduce <latency = 3 ms, send = 0.4 ms, receive = 0.6 ms> all_reduce_algorithm(doubling)
+chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
+chimera.pipeline @timed of @m on @machine stages(2) micro_batches(2) schedule("1f1b") data_parallel(4)
 
 //--- own.mlir
 chimera.machine @machine devices(2) memory(16 MiB) speed("2 GFLOP/s") link <latency = 40 us>

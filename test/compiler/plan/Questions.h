@@ -39,8 +39,8 @@ inline Machine someMachine(int32_t devices, int64_t memory) {
   machine.speed = 1000000000;
   machine.layerOverhead = 20;
   machine.memoryBandwidth = 500000000000;
-  machine.link = {{15, 100, schedule::kMebibyte}, {2, 0, 1}, {3, 0, 1}};
-  machine.allReduceMessage = {10, 1 << 12, schedule::kMebibyte};
+  machine.network.link = {{15, 100, schedule::kMebibyte}, {2, 0, 1}, {3, 0, 1}};
+  machine.network.allReduceMessage = {10, 1 << 12, schedule::kMebibyte};
   return machine;
 }
 

@@ -153,6 +153,12 @@ TEST(AllReduce, TakesRabenseifnersTime) {
   EXPECT_EQ(allReduceTime({kMost, 0, 1}, 4, 8), kMost);
   EXPECT_EQ(allReduceTime({kMost / 64, 0, 1}, 2, 8, kMost / 8), kMost);
   EXPECT_EQ(allReduceTime({kMost, 0, 1}, 1, 8, 2), 0);
+  // By doubling, log2(r) exchanges of everything.
+  constexpr auto kDoubling = AllReduceAlgorithm::Doubling;
+  EXPECT_EQ(allReduceTime({5, 3, 10}, 1, 100, 7, kDoubling), 0);
+  EXPECT_EQ(allReduceTime({5, 3, 10}, 4, 100, 7, kDoubling), 2 * (7 * 5 + 30));
+  EXPECT_EQ(allReduceTime({5, 3, 10}, 5, 100, 1, kDoubling), 3 * (5 + 30));
+  EXPECT_EQ(allReduceTime({kMost, 0, 1}, 4, 8, 1, kDoubling), kMost);
 }
 
 /// Buckets have a multiple of 8 bytes, are as large as they may be, and sum to
@@ -195,6 +201,25 @@ TEST(AllReduce, IsInBuckets) {
   // worker.
   EXPECT_EQ(buckets, (std::map<std::optional<int32_t>, int64_t>{
                          {0, 4}, {1, 1}, {2, 2}, {std::nullopt, 3}}));
+}
+
+TEST(AllReduceTime, CountsItsEndsOnce) {
+  Workload work;
+  work.width = 4;
+  work.allReduceMessage = {5, 3, 10};
+  EXPECT_EQ(allReduceTime(work, 1, 100, 1), 4 * 5 + 45);
+  work.allReduceEnds = {7, 2, 1};
+  EXPECT_EQ(allReduceTime(work, 1, 100, 1), 4 * 5 + 45 + 7 + 200);
+  work.allReduceAlgorithm = AllReduceAlgorithm::Doubling;
+  EXPECT_EQ(allReduceTime(work, 1, 100, 2), 2 * (2 * 5 + 30) + 2 * 7 + 200);
+  work.width = 1;
+  EXPECT_EQ(allReduceTime(work, 1, 100, 1), 0);
+  EXPECT_EQ(allReduceTime(work, 2, 100, 1), 5 + 30 + 7 + 200);
+  // Of the link's messages where no others are given.
+  work.allReduceMessage.reset();
+  work.allReduceEnds = {};
+  work.link = {{1, 0, 1}, {2, 0, 1}, {3, 0, 1}};
+  EXPECT_EQ(allReduceTime(work, 4, 100, 1), 2 * (1 + 2 + 3));
 }
 
 } // namespace

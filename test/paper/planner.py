@@ -1,0 +1,152 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What chimera-plan answers for the paper's models and machine.
+
+The planner cuts layers into stages itself, and asks one machine about all schedules:
+the one of Chimera's code, which sums its gradients in buckets.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import costs
+import paper
+
+# (model, nodes, mini-batch), as in the paper's weak scaling.
+QUESTIONS = (
+    (paper.BERT, 32, 512),
+    (paper.GPT2, 512, 512),
+    (paper.GPT2, 2048, 2048),
+)
+FLUSH = ("Chimera", "GPipe", "DAPPLE", "GEMS")
+
+
+def describe(constants, model, nodes):
+    """A bare model: the embedding is in the first layer and the head in the last, whose
+    operations are counted as layers of the machine's one speed."""
+    tokens = model.sequence * model.width
+    scores = model.heads * model.sequence**2
+    kept = tokens * costs.TOKEN_BYTES + scores * constants.score_bytes
+    head = costs.head_operations(model) * constants.speed / constants.head_speed
+    logits = costs.predictions(model) * model.vocabulary * costs.LOGITS_BYTES
+
+    def layer(count, operations=0.0, parameters=0, stash=0):
+        forward = round(costs.layer_operations(model) + operations)
+        return (
+            f"<count = {count}, forward = {forward},"
+            f" parameters = {model.layer_parameters + parameters},"
+            f" stash = {round(kept + stash)}, boundary = {tokens * costs.VALUE}>"
+        )
+
+    layers = ",\n  ".join(
+        (
+            layer(1, parameters=model.embedding_parameters),
+            layer(model.layers - 2),
+            layer(1, head, model.head_parameters, logits),
+        )
+    )
+    return (
+        f"chimera.model @model bare [\n  {layers}]\n"
+        + costs.machine(constants, nodes, True, "daint")
+    )
+
+
+class Planner:
+    def __init__(self, tools, constants, model, nodes, mini_batch):
+        self.command = [tools / "chimera-plan", "-", "--batch", mini_batch]
+        self.text = describe(constants, model, nodes)
+        self.mini_batch = mini_batch
+
+    def ask(self, *options):
+        """The plans of the answer, none where there are none."""
+        with tempfile.TemporaryDirectory() as name:
+            output = pathlib.Path(name, "plans.json")
+            words = [*self.command, "--json", output, *options]
+            result = subprocess.run(
+                list(map(str, words)), input=self.text, capture_output=True,
+                text=True, check=False,
+            )  # fmt: skip
+            if output.exists():
+                return json.loads(output.read_text())["plans"]
+            if "no plan trains this model" not in result.stderr:
+                sys.exit(result.stderr)
+            return []
+
+    def throughput(self, plan):
+        return self.mini_batch / (plan["step"] * 1e-9)
+
+    def measured(self, bar):
+        """The plan that the paper measured, None where it does not fit."""
+        schedule = "chimera" if bar.scheme == "Chimera" else costs.SCHEDULES[bar.scheme]
+        expected = {}
+        if bar.scheme == "Chimera":
+            expected = {
+                "pipelines": str(bar.pipelines),
+                "concatenation": costs.CONCATENATIONS[bar.concatenation],
+            }
+        plans = self.ask(
+            "--schedule", schedule, "--workers", bar.depth,
+            "--micro-batch-size", bar.batch, "--stages-per-worker", 1,
+            "--split-backward", "no", "--top", 100,
+            "--recompute", "all" if bar.recompute else "none",
+        )  # fmt: skip
+        alike = [plan for plan in plans if plan["options"] == expected]
+        # Where two settings make the same schedule the table has the first of them.
+        return (alike or plans or [None])[0]
+
+
+def name(plan):
+    words = [plan["schedule"]]
+    words += [f"{key} {value}" for key, value in plan["options"].items()]
+    words += [
+        f"W{plan['data_parallel']}", f"D{plan['workers']}",
+        f"B{plan['micro_batch_size']}", f"N{plan['micro_batches']}",
+    ]  # fmt: skip
+    if plan["stages"] != plan["workers"]:
+        words.append(f"{plan['stages']} stages")
+    if plan["split_backward"]:
+        words.append("split")
+    if plan["recompute"]:
+        words.append(f"R {len(plan['recompute'])}")
+    return " ".join(words)
+
+
+def judge(tools, constants, bars):
+    """Prints what is picked of the measured plans and of all. Returns the most that a
+    pick of the measured ones loses to the best of them, percent, and the most seconds
+    that an answer took."""
+    print(
+        "\n## What the planner answers\n\n"
+        "| model | nodes | of the measured it picks | paper | best | | of all plans "
+        "| ours, to the pick | seconds |\n|---|---|---|---|---|---|---|---|---|"
+    )
+    worst = slowest = 0.0
+    for model, nodes, mini_batch in QUESTIONS:
+        planner = Planner(tools, constants, model, nodes, mini_batch)
+        begin = time.perf_counter()
+        answer = planner.ask()
+        seconds = time.perf_counter() - begin
+        slowest = max(slowest, seconds)
+        known = []
+        for bar in bars:
+            if (bar.model, bar.nodes, bar.mini_batch) != (model, nodes, mini_batch):
+                continue
+            if bar.scheme in FLUSH and bar.measured is not None:
+                if plan := planner.measured(bar):
+                    known.append((planner.throughput(plan), bar))
+        ours, pick = max(known, key=lambda pair: pair[0])
+        best = max((bar for _, bar in known), key=lambda bar: bar.measured)
+        loss = 100 * (pick.measured / best.measured - 1)
+        worst = max(worst, -loss)
+        better = 100 * (planner.throughput(answer[0]) / ours - 1)
+        print(
+            f"| {model.name} | {nodes} | {pick.label} W{pick.width} D{pick.depth} "
+            f"B{pick.batch}{' R' * pick.recompute} | {pick.measured:g} "
+            f"| {best.measured:g} | {loss:+.1f} % | {name(answer[0])} "
+            f"| {better:+.1f} % | {seconds:.1f} |"
+        )
+    return worst, slowest
