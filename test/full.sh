@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs in full what test/run.sh runs in a short form, on what that has built: random
 # programs, more sizes against one device and PyTorch, killed ranks, several hosts, the
-# hostile test bed, mutants, fuzzers. Each prints its counts; the first that fails ends
+# hostile test bed, mutants, fuzzers, plans against the clock. Each prints its counts; the first that fails ends
 # it. Takes some two hours.
 #
 #   test/full.sh                  all parts, one after another
@@ -88,7 +88,12 @@ hostile() {
   test/e2e/hostile.py --tools $bin --full --seeds 3
 }
 
-parts=(proof numerics exported mutants kills hosts orders fuzz hostile)
+plans() {
+  test/e2e/calibrate.py --tools $bin --mpirun mpirun --over threads mpi tcp
+  test/bench/plans.py --limit --attempts 3
+}
+
+parts=(proof numerics exported mutants kills hosts orders fuzz hostile plans)
 [ $# -gt 0 ] || set -- "${parts[@]}"
 for part; do
   [[ " ${parts[*]} " == *" $part "* ]] || {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calibrates (chimera-run --calibrate) with ranks as threads, over MPI and over TCP,
-gives the machine that it writes to the compiler, which has to time a pipeline with
+"""Calibrates (chimera-run --calibrate) over TCP, or as --over says as threads and over
+MPI, gives the machine that it writes to the compiler, which has to time a pipeline with
 it, and holds the times against what any host has. Then tries what is refused."""
 
 import argparse
@@ -137,12 +137,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--mpirun")
+    parser.add_argument(
+        "--over", nargs="+", choices=["threads", "mpi", "tcp"], default=["tcp"]
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_errors(args, folder)
         check_death(args, folder)
-        for over in ["threads", *(["mpi"] if args.mpirun else []), "tcp"]:
+        for over in args.over:
             check(args, folder, over)
 
 
