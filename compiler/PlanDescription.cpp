@@ -143,8 +143,11 @@ OwningOpRef<ModuleOp> describePlan(PlanSubject subject,
   for (auto [stage, how] : llvm::enumerate(proposal.recompute))
     if (how != schedule::Recompute::None)
       recomputed.push_back(static_cast<int32_t>(stage));
-  if (!recomputed.empty())
+  if (!recomputed.empty()) {
     pipeline.setRecompute(recomputed);
+    pipeline.setRecomputeFused(proposal.recompute[recomputed.front()] ==
+                               schedule::Recompute::Fused);
+  }
   switch (proposal.policy) {
   case schedule::AllReducePolicy::Lazy:
     break;

@@ -114,7 +114,9 @@ static cl::opt<plan::Recomputation> recompute(
     cl::values(clEnumValN(plan::Recomputation::Least, "least",
                           "as few as make the plan fit into the memory"),
                clEnumValN(plan::Recomputation::None, "none", "none"),
-               clEnumValN(plan::Recomputation::All, "all", "all")),
+               clEnumValN(plan::Recomputation::All, "all", "all"),
+               clEnumValN(plan::Recomputation::Fused, "fused",
+                          "all, as a part of their backwards")),
     cl::init(plan::Recomputation::Least), cl::cat(category));
 static cl::list<schedule::AllReducePolicy> policies(
     "all-reduce", cl::desc("Only these times to sum gradients at"),

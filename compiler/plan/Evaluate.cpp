@@ -302,8 +302,10 @@ std::variant<Solution, Impossible, TooLarge>
 Evaluator::makeFit(const schedule::Plan &plan, Proposal &proposal) const {
   const int64_t memory = question.machine.memory;
   const Recomputation allowed = question.pins.recomputation;
-  if (allowed == Recomputation::All)
-    proposal.recompute.assign(proposal.choice.stages, Recompute::Early);
+  if (allowed == Recomputation::All || allowed == Recomputation::Fused)
+    proposal.recompute.assign(proposal.choice.stages,
+                              allowed == Recomputation::All ? Recompute::Early
+                                                            : Recompute::Fused);
   std::vector<int64_t> stashes; // made where some are too many
   while (true) {
     auto solved = solve(proposal.choice, plan, proposal.recompute);

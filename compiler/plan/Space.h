@@ -27,6 +27,7 @@ enum class Recomputation : uint8_t {
   Least, ///< as few as it takes to fit into the memory
   None,
   All,
+  Fused, ///< all, inside of backwards (schedule::Recompute::Fused)
 };
 
 /// What a person has decided. An empty list leaves the matter open.

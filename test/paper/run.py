@@ -30,6 +30,7 @@ import sys
 import costs
 import fit
 import paper
+import planner
 from fit import FITTED_BARS, FITTED_MEMORY, MEMORIES, TIMES, is_fitted
 from simulator import Simulator, distinct, error, figure_9
 

@@ -266,11 +266,16 @@ void appendSlot(const Table &table, const Slot &slot, Schedule &schedule,
                           [&](int32_t m, int32_t part) { append(m, 1, part); });
 }
 
-/// Sorts by numbers, of which a worker has each once, in linear time.
+/// Sorts by numbers, of which a worker has each once: in linear time, but where
+/// there are many more numbers than slots.
 void sortSlots(std::vector<Slot> &row) {
   int64_t most = -1;
   for (const Slot &slot : row)
     most = std::max(most, slot.number);
+  if (most / 8 > std::ssize(row)) {
+    std::ranges::sort(row, {}, &Slot::number);
+    return;
+  }
   std::vector<int32_t> places(most + 1, -1); // in the row, by number
   for (size_t i = 0; i < row.size(); ++i)
     places[row[i].number] = static_cast<int32_t>(i);

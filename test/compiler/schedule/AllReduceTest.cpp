@@ -138,27 +138,30 @@ TEST(AllReduce, SumsWhatIsTiedOnce) {
 }
 
 TEST(AllReduce, TakesRabenseifnersTime) {
-  EXPECT_EQ(allReduceTime({5, 7, 1}, 1, 1000), 0);
-  EXPECT_EQ(allReduceTime({5, 0, 1}, 2, 1000), 2 * 5);
-  EXPECT_EQ(allReduceTime({5, 0, 1}, 8, 1000), 6 * 5);
-  EXPECT_EQ(allReduceTime({5, 0, 1}, 9, 1000), 8 * 5);
-  EXPECT_EQ(allReduceTime({0, 3, 1}, 2, 100), 3 * 100);
-  EXPECT_EQ(allReduceTime({0, 3, 10}, 4, 100), 45);
+  EXPECT_EQ(allReduceTime(MessageTime{5, 7, 1}, 1, 1000), 0);
+  EXPECT_EQ(allReduceTime(MessageTime{5, 0, 1}, 2, 1000), 2 * 5);
+  EXPECT_EQ(allReduceTime(MessageTime{5, 0, 1}, 8, 1000), 6 * 5);
+  EXPECT_EQ(allReduceTime(MessageTime{5, 0, 1}, 9, 1000), 8 * 5);
+  EXPECT_EQ(allReduceTime(MessageTime{0, 3, 1}, 2, 100), 3 * 100);
+  EXPECT_EQ(allReduceTime(MessageTime{0, 3, 10}, 4, 100), 45);
   // Rounded up: 2 * 2/3 * 100 / 7 = 19.04...
-  EXPECT_EQ(allReduceTime({0, 1, 7}, 3, 100), 20);
+  EXPECT_EQ(allReduceTime(MessageTime{0, 1, 7}, 3, 100), 20);
   // Each bucket has its latency, the bytes are the same.
-  EXPECT_EQ(allReduceTime({5, 3, 10}, 4, 100, 7), 7 * 4 * 5 + 45);
+  EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 4, 100, 7), 7 * 4 * 5 + 45);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(allReduceTime({0, kMost, 1}, 4, kMost), kMost);
-  EXPECT_EQ(allReduceTime({kMost, 0, 1}, 4, 8), kMost);
-  EXPECT_EQ(allReduceTime({kMost / 64, 0, 1}, 2, 8, kMost / 8), kMost);
-  EXPECT_EQ(allReduceTime({kMost, 0, 1}, 1, 8, 2), 0);
+  EXPECT_EQ(allReduceTime(MessageTime{0, kMost, 1}, 4, kMost), kMost);
+  EXPECT_EQ(allReduceTime(MessageTime{kMost, 0, 1}, 4, 8), kMost);
+  EXPECT_EQ(allReduceTime(MessageTime{kMost / 64, 0, 1}, 2, 8, kMost / 8),
+            kMost);
+  EXPECT_EQ(allReduceTime(MessageTime{kMost, 0, 1}, 1, 8, 2), 0);
   // By doubling, log2(r) exchanges of everything.
   constexpr auto kDoubling = AllReduceAlgorithm::Doubling;
-  EXPECT_EQ(allReduceTime({5, 3, 10}, 1, 100, 7, kDoubling), 0);
-  EXPECT_EQ(allReduceTime({5, 3, 10}, 4, 100, 7, kDoubling), 2 * (7 * 5 + 30));
-  EXPECT_EQ(allReduceTime({5, 3, 10}, 5, 100, 1, kDoubling), 3 * (5 + 30));
-  EXPECT_EQ(allReduceTime({kMost, 0, 1}, 4, 8, 1, kDoubling), kMost);
+  EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 1, 100, 7, kDoubling), 0);
+  EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 4, 100, 7, kDoubling),
+            2 * (7 * 5 + 30));
+  EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 5, 100, 1, kDoubling),
+            3 * (5 + 30));
+  EXPECT_EQ(allReduceTime(MessageTime{kMost, 0, 1}, 4, 8, 1, kDoubling), kMost);
 }
 
 /// Buckets have a multiple of 8 bytes, are as large as they may be, and sum to
