@@ -11,6 +11,7 @@
 #include "runtime/program/Printable.h"
 #include "runtime/program/Saturated.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -94,10 +95,20 @@ schedule::Network networkOf(MachineOp op) {
 
 static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
   std::string file = pathFrom(op, path);
+  auto refuse = [&](const std::string &reason) {
+    return op.emitOpError("expected a profile in ")
+           << program::printable(file) << ": " << reason;
+  };
+  // What comes from a device may have no end.
+  uint64_t bytes = 0;
+  constexpr uint64_t kMost = uint64_t{1} << 28;
+  if (std::error_code code = llvm::sys::fs::file_size(file, bytes))
+    return refuse(code.message());
+  if (!llvm::sys::fs::is_regular_file(file) || bytes > kMost)
+    return refuse("it is no file, or has more than 256 MiB");
   auto text = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
   if (!text)
-    return op.emitOpError("expected a profile in ")
-           << program::printable(file) << ": " << text.getError().message();
+    return refuse(text.getError().message());
   plan::Profile profile;
   std::string fault =
       plan::readProfile(file, std::string_view((*text)->getBuffer()), profile);

@@ -8,6 +8,7 @@
 #include "compiler/PlanDescription.h"
 #include "compiler/Source.h"
 #include "compiler/plan/AnswerFormats.h"
+#include "passes/Described.h"
 #include "passes/Passes.h"
 #include "passes/PlanInputs.h"
 #include "passes/Reporting.h"
@@ -219,39 +220,86 @@ static void showProgress(size_t done, size_t all, double best) {
   llvm::errs() << (done == all ? "\n" : "   ");
 }
 
-/// Takes plans out of the ranking, from its best on, until `number` of them are
-/// known to compile. Says which are taken out and why.
-static void keepWhatCompiles(llvm::raw_ostream &os, PlanSubject subject,
-                             std::vector<plan::Proposal> &ranked,
-                             size_t number) {
-  for (size_t i = 0; i < std::min(number, ranked.size());) {
-    OwningOpRef<ModuleOp> module =
-        describePlan(subject, ranked[i], bucketBytes);
-    std::string fault = compileFault(*module);
-    if (fault.empty()) {
-      ++i;
-      continue;
+/// Whether plans compile: what a program takes beside what the planner counts,
+/// messages that wait and alignment, is known when its buffers are allocated.
+class Compiler {
+public:
+  Compiler(llvm::raw_ostream &os, PlanSubject subject,
+           const plan::Question &question, const plan::Evaluator &evaluator)
+      : os(os), subject(subject), question(question), evaluator(evaluator) {}
+
+  /// `proposal`, or where it does not fit another of its choice, which is
+  /// planned for less memory; none where none of these compiles. Says what is
+  /// passed over and why.
+  std::optional<plan::Proposal> fit(const plan::Proposal &proposal) {
+    std::string fault = faultOf(proposal);
+    if (fault.empty())
+      return proposal;
+    for (double share : {0.99, 0.96, 0.9, 0.8}) {
+      auto memory = static_cast<int64_t>(
+          share * static_cast<double>(question.machine.memory));
+      plan::Outcome outcome = evaluator.evaluate(
+          proposal.choice, [](double, int64_t) { return false; }, memory);
+      auto *smaller = std::get_if<plan::Proposal>(&outcome);
+      if (smaller && faultOf(*smaller).empty())
+        return std::move(*smaller);
     }
-    os << "passed over: " << plan::nameOf(ranked[i].choice) << ": " << fault
+    os << "passed over: " << plan::nameOf(proposal.choice) << ": " << fault
        << "\n";
-    ranked.erase(ranked.begin() + i);
+    return std::nullopt;
   }
+
+  /// Leaves in `ranked` the fastest `number` that compile, fastest first.
+  void keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
+    std::vector<plan::Proposal> fitting;
+    auto isFaster = [](const plan::Proposal &a, const plan::Proposal &b) {
+      return std::pair(a.step, a.peakBytes) < std::pair(b.step, b.peakBytes);
+    };
+    for (const plan::Proposal &proposal : ranked) {
+      // What has been changed to fit is slower than it was: the rest may be
+      // faster than that, but not than what is left as it was.
+      if (fitting.size() >= number && !isFaster(proposal, fitting[number - 1]))
+        break;
+      if (std::optional<plan::Proposal> fit = this->fit(proposal))
+        fitting.insert(llvm::upper_bound(fitting, *fit, isFaster), *fit);
+    }
+    fitting.resize(std::min(fitting.size(), number));
+    ranked = std::move(fitting);
+  }
+
+private:
+  std::string faultOf(const plan::Proposal &proposal) {
+    return compileFault(*describePlan(subject, proposal, bucketBytes));
+  }
+
+  llvm::raw_ostream &os;
+  PlanSubject subject;
+  const plan::Question &question;
+  const plan::Evaluator &evaluator;
+};
+
+/// The whole path of a file that `op` names, since what is written may be in
+/// another folder.
+static std::string wholePath(Operation *op, StringRef path) {
+  llvm::SmallString<128> whole(pathFrom(op, path));
+  llvm::sys::fs::make_absolute(whole);
+  return whole.str().str();
 }
 
-/// Writes the described pipeline of `proposal`. The package of an exported
-/// model is named by its whole path, since the file may be in another folder.
+/// Writes the described pipeline of `proposal`.
 static bool writeDescription(PlanSubject subject,
                              const plan::Proposal &proposal) {
   OwningOpRef<ModuleOp> module = describePlan(subject, proposal, bucketBytes);
   for (auto model : module->getOps<ModelOp>())
-    if (std::optional<StringRef> package = model.getPackage()) {
-      llvm::SmallString<128> path =
-          llvm::sys::path::parent_path(input == "-" ? "" : StringRef(input));
-      llvm::sys::path::append(path, *package);
-      if (llvm::sys::path::is_absolute(*package))
-        path = *package;
-      llvm::sys::fs::make_absolute(path);
-      model.setPackage(StringRef(path));
+    if (std::optional<StringRef> package = model.getPackage())
+      model.setPackage(wholePath(subject.model, *package));
+  for (auto machine : module->getOps<MachineOp>())
+    if (ArrayAttr profiles = machine.getProfileAttr()) {
+      SmallVector<Attribute> paths;
+      for (auto profile : profiles.getAsValueRange<StringAttr>())
+        paths.push_back(StringAttr::get(module->getContext(),
+                                        wholePath(subject.machine, profile)));
+      machine.setProfileAttr(ArrayAttr::get(module->getContext(), paths));
     }
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -294,8 +342,9 @@ static int run(ModuleOp module) {
   plan::Space space = plan::spaceOf(question);
   plan::Evaluator evaluator(question, space);
   plan::SearchSettings settings;
+  const size_t shown = std::max<size_t>(top, pick);
   // Some more, in the place of those that do not compile.
-  settings.most = std::max<size_t>(top, pick) + 5;
+  settings.most = shown + 10;
   settings.keepSmall = !svg.empty();
   settings.threads = threads > 0
                          ? threads.getValue()
@@ -303,35 +352,43 @@ static int run(ModuleOp module) {
   settings.progress = [&](size_t done, double best) {
     showProgress(done, space.choices.size(), best);
   };
-  plan::Answer answer = plan::search(space, evaluator, settings);
-  llvm::raw_ostream &os = output == "-" ? llvm::errs() : llvm::outs();
+  // What goes to standard output goes there alone.
+  const bool isTaken = output == "-" || json == "-" || svg == "-";
+  llvm::raw_ostream &os = isTaken ? llvm::errs() : llvm::outs();
   printAssumptions(os, *subject);
-  if (!answer.ranked.empty())
-    keepWhatCompiles(os, *subject, answer.ranked, pick);
-  if (answer.ranked.size() < pick) {
-    llvm::errs() << plan::talliesOf(question, space, answer);
-    return fail(answer.ranked.empty()
-                    ? "no plan trains this model on this machine"
-                    : "expected --pick of one of the plans");
+  Compiler compiler(os, *subject, question, evaluator);
+  plan::Answer answer = plan::search(space, evaluator, settings);
+  std::vector<plan::Proposal> ranked = answer.ranked;
+  compiler.keepFitting(ranked, shown);
+  if (ranked.size() < pick && answer.ranked.size() == settings.most) {
+    // All of those may have been too large: then everything is a candidate.
+    settings.most = space.choices.size();
+    answer = plan::search(space, evaluator, settings);
+    ranked = answer.ranked;
+    compiler.keepFitting(ranked, shown);
   }
-  std::vector<plan::Detail> details;
-  for (const plan::Proposal &proposal : answer.ranked)
-    if (details.size() < std::max<size_t>(top, pick))
-      details.push_back(plan::detailOf(evaluator, proposal));
-  os << "\n" << plan::tableOf(question, details) << "\n";
-  std::vector<plan::Detail> best;
+  std::vector<plan::Detail> details, best;
+  for (const plan::Proposal &proposal : ranked)
+    details.push_back(plan::detailOf(evaluator, proposal));
   for (const plan::Proposal &proposal : answer.ofSchemes)
-    best.push_back(plan::detailOf(evaluator, proposal));
+    if (std::optional<plan::Proposal> fit = compiler.fit(proposal))
+      best.push_back(plan::detailOf(evaluator, *fit));
+  if (details.size() < pick) {
+    os << plan::talliesOf(question, space, answer);
+    os.flush();
+    if (!details.empty())
+      return fail("expected --pick of one of the " +
+                  llvm::Twine(details.size()) + " plans, got " +
+                  llvm::Twine(pick));
+    return fail(space.choices.empty() && space.refusals.empty()
+                    ? "no plan has what is pinned: workers have to divide the "
+                      "devices, stages a worker be a power of two, and "
+                      "micro-batches divide what a copy gets of the mini-batch"
+                    : "no plan trains this model on this machine");
+  }
+  os << "\n" << plan::tableOf(question, details) << "\n";
   os << "The best of each schedule:\n" << plan::tableOf(question, best) << "\n";
   os << plan::talliesOf(question, space, answer);
-  if (!compared.empty()) {
-    if (compared.size() != 2 || !llvm::all_of(compared, [&](uint32_t number) {
-          return number >= 1 && number <= details.size();
-        }))
-      return fail("expected --explain of two plans of the table, such as 1,2");
-    os << "\n"
-       << plan::explain(details[compared[0] - 1], details[compared[1] - 1]);
-  }
   if (!json.empty() &&
       failed(writeDocument(module, "chimera-plan", json,
                            plan::jsonOf(question, space, answer, details))))
@@ -339,8 +396,16 @@ static int run(ModuleOp module) {
   if (!svg.empty() && failed(writeDocument(module, "chimera-plan", svg,
                                            plan::pictureOf(question, answer))))
     return 1;
-  if (!output.empty() && !writeDescription(*subject, answer.ranked[pick - 1]))
+  if (!output.empty() && !writeDescription(*subject, ranked[pick - 1]))
     return 1;
+  if (compared.empty())
+    return 0;
+  if (!llvm::all_of(compared,
+                    [&](uint32_t number) { return number <= details.size(); }))
+    return fail("expected --explain of two of the " +
+                llvm::Twine(details.size()) + " plans of the table");
+  os << "\n"
+     << plan::explain(details[compared[0] - 1], details[compared[1] - 1]);
   return 0;
 }
 
@@ -355,7 +420,7 @@ static bool checkOutputs() {
       continue;
     std::string file = path == "-" ? "/dev/stdout" : path.str();
     for (const auto &[other, taken] : files)
-      if (program::areSameFile(file, taken)) {
+      if (file == taken || program::areSameFile(file, taken)) {
         fail(path + ": expected another file for " + name + " than " + other);
         return false;
       }
@@ -376,11 +441,20 @@ int main(int argc, char **argv) {
       "Finds the fastest way to train a model on a machine: how many stages "
       "and "
       "copies, how large micro-batches, which schedule\n");
-  if (batch < 1)
-    return fail("expected --batch of at least one sample, got " +
+  if (batch < 1 || batch > INT32_MAX)
+    return fail("expected --batch of 1 to 2147483647 samples, got " +
                 llvm::Twine(batch));
-  if (top < 1 || pick < 1)
-    return fail("expected --top and --pick of at least 1");
+  constexpr uint32_t kMostShown = 1000;
+  if (top < 1 || pick < 1 || std::max(top, pick) > kMostShown)
+    return fail("expected --top and --pick from 1 to " +
+                llvm::Twine(kMostShown));
+  if (!compared.empty() &&
+      (compared.size() != 2 || llvm::any_of(compared, [](uint32_t number) {
+         return number < 1 || number > std::max(top, pick);
+       })))
+    return fail("expected --explain of two plans of the table, such as 1,2");
+  if (threads > 256)
+    return fail("expected at most 256 --threads, got " + llvm::Twine(threads));
   if (refusesSources(llvm::ArrayRef(argv, argc)) || !checkOutputs())
     return 1;
   MLIRContext context(MLIRContext::Threading::DISABLED);

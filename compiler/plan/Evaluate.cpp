@@ -7,11 +7,11 @@
 
 #include "compiler/plan/Evaluate.h"
 
+#include "compiler/plan/PlanBounds.h"
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 namespace chimera::plan {
@@ -20,100 +20,6 @@ using schedule::Kind;
 using schedule::Problem;
 using schedule::Recompute;
 using schedule::Schedule;
-
-double cutBound(const LayerTable &table, const Problem &placed) {
-  // Of one micro-batch, and of its way to the last stage and back alone.
-  double work = 0, way = 0;
-  const bool areSplit = placed.splits.any();
-  for (const LayerCost &layer : table.layers) {
-    int64_t halves = layer.inputGradient + layer.weightGradient;
-    int64_t back = areSplit ? std::min(layer.backward, halves) : layer.backward;
-    work += static_cast<double>(layer.forward + back);
-    way += static_cast<double>(
-        layer.forward +
-        (areSplit ? std::min(back, layer.inputGradient) : back));
-  }
-  double bound = work * placed.microBatches() / placed.workers;
-  if (schedule::stepsOverlap(placed.updates))
-    return bound;
-  // With a flush a step takes what stepBound says, at least w(s) + n e(s) for
-  // each stage s and n micro-batches of a pipeline, where e(s) is the time of a
-  // micro-batch there and w(s) that of its way. The largest of these is least
-  // where all are alike, L: e(0) = L/n, e(1) = (L - e(0))/n, …, and all e sum
-  // to L (1 - (1 - 1/n)^S).
-  auto stages = static_cast<double>(placed.stages.size());
-  for (const schedule::Pipeline &pipeline : placed.pipelines)
-    if (pipeline.backwardParts == 1) {
-      auto n = static_cast<double>(pipeline.microBatches.size());
-      bound = std::max(bound, way / (1 - std::pow(1 - 1 / n, stages)));
-    }
-  return bound;
-}
-
-/// What the steps of a problem are at least made of.
-class StepParts {
-public:
-  explicit StepParts(const Problem &problem) : problem(problem) {}
-
-  int64_t busiest() const {
-    std::vector<int64_t> busy(problem.workers, 0);
-    for (const schedule::Pipeline &pipeline : problem.pipelines)
-      for (size_t s = 0; s < pipeline.workers.size(); ++s)
-        busy[pipeline.workers[s]] +=
-            std::ssize(pipeline.microBatches) * timeOf(problem.stages[s]) +
-            (isFlush() ? problem.stages[s].update : 0);
-    return std::ranges::max(busy);
-  }
-
-  bool isFlush() const { return !schedule::stepsOverlap(problem.updates); }
-
-  /// One micro-batch's way from the first stage to a stage and back, and all
-  /// that the pipeline does there in between, at the stage where that takes
-  /// longest. The way back begins with any part of a backward, and needs no
-  /// weight gradient.
-  int64_t wayAndWork(const schedule::Pipeline &pipeline) const {
-    int64_t way = 0, most = 0;
-    for (const schedule::StageCost &cost : problem.stages) {
-      int64_t each = cost.forward + backOf(cost);
-      most = std::max(most, way + std::ssize(pipeline.microBatches) * each);
-      if (pipeline.backwardParts == 1)
-        way += each;
-    }
-    return most + problem.stages.front().update;
-  }
-
-private:
-  bool areSplit() const { return problem.splits.any(); }
-  int64_t timeOf(const schedule::StageCost &cost) const {
-    int64_t halves = cost.inputGradient + cost.weightGradient;
-    return cost.forward +
-           (areSplit() ? std::min(cost.backward, halves) : cost.backward);
-  }
-  int64_t backOf(const schedule::StageCost &cost) const {
-    return areSplit() ? std::min(cost.backward, cost.inputGradient)
-                      : cost.backward;
-  }
-
-  const Problem &problem;
-};
-
-int64_t stepBound(const Problem &problem) {
-  StepParts parts(problem);
-  int64_t bound = parts.busiest();
-  if (parts.isFlush())
-    for (const schedule::Pipeline &pipeline : problem.pipelines)
-      bound = std::max(bound, parts.wayAndWork(pipeline));
-  return bound;
-}
-
-int64_t heldBound(const Problem &problem) {
-  int64_t held = 0;
-  for (int64_t bytes : residentBytes(problem))
-    held += bytes;
-  for (const schedule::StageBytes &stage : problem.bytes)
-    held += stage.gradient() * std::ssize(problem.pipelines);
-  return held / problem.workers;
-}
 
 Evaluator::Evaluator(const Question &question, const Space &space)
     : question(question) {
@@ -221,6 +127,11 @@ static std::vector<int64_t> peaksOf(const Solution &solution) {
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     for (size_t s = 0; s < pipeline.workers.size(); ++s)
       peaks[pipeline.workers[s]] += solution.stages[s].bytes.gradient();
+  // A loss of each micro-batch, its places for the all-reduce of losses too.
+  constexpr int64_t kLossBytes = 32;
+  for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
+    peaks[pipeline.workers.back()] +=
+        kLossBytes * std::ssize(pipeline.microBatches);
   Problem problem = solution.problem; // whose sums take no more
   for (schedule::StageBytes &stage : problem.bytes)
     stage.copy = stage.weights;
@@ -299,8 +210,8 @@ static bool recomputeMore(const Solution &solution,
 }
 
 std::variant<Solution, Impossible, TooLarge>
-Evaluator::makeFit(const schedule::Plan &plan, Proposal &proposal) const {
-  const int64_t memory = question.machine.memory;
+Evaluator::makeFit(const schedule::Plan &plan, int64_t memory,
+                   Proposal &proposal) const {
   const Recomputation allowed = question.pins.recomputation;
   if (allowed == Recomputation::All || allowed == Recomputation::Fused)
     proposal.recompute.assign(proposal.choice.stages,
@@ -350,13 +261,13 @@ void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
     }
 }
 
-Outcome Evaluator::evaluate(const Choice &choice,
-                            const IsHopeless &isHopeless) const {
+Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
+                            int64_t memory) const {
   schedule::Request request = askFor(choice, {}).request;
   Problem placed =
       problemOf(request, schedule::placePlan(*choice.scheme, request));
   int64_t held = heldBound(placed);
-  if (held > question.machine.memory)
+  if (held > memory)
     return TooLarge{held};
   // What is recomputed decides how the model is cut in the end.
   double cut = cutBound(tables.at(choice.microBatchSize), placed);
@@ -366,7 +277,7 @@ Outcome Evaluator::evaluate(const Choice &choice,
   if (!made.plan)
     return Impossible{made.reason};
   Proposal proposal{choice, {}, {}, 0, 0, 0};
-  auto fit = makeFit(*made.plan, proposal);
+  auto fit = makeFit(*made.plan, memory, proposal);
   if (auto *impossible = std::get_if<Impossible>(&fit))
     return std::move(*impossible);
   if (auto *tooLarge = std::get_if<TooLarge>(&fit))

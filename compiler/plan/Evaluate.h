@@ -26,7 +26,8 @@ struct Proposal {
   schedule::AllReducePolicy policy;
   double step; ///< ns, the mean of many (StepTime.h)
   /// Of the worker that takes most: Memory.h's peak, but for the sums of
-  /// gradients, whose places a program has from its start.
+  /// gradients, whose places a program has from its start, and for losses,
+  /// which that does not count.
   int64_t peakBytes;
   int32_t peakWorker;
 };
@@ -66,7 +67,12 @@ public:
   /// is too small and stages may be recomputed, workers that hold too much give
   /// up as few of their largest stashes as may be enough, the model is cut
   /// again so that all stages take alike, and so on until all fit.
-  Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless) const;
+  Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless) const {
+    return evaluate(choice, isHopeless, question.machine.memory);
+  }
+  /// The same with less memory than the machine has.
+  Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless,
+                   int64_t memory) const;
 
   /// A time to expect of the choice's steps, ns, with the bubbles of one
   /// pipeline: what is promising is evaluated first.
@@ -90,7 +96,7 @@ private:
   /// Recomputes until `proposal` fits, and says what it holds; or why it does
   /// not.
   std::variant<Solution, Impossible, TooLarge>
-  makeFit(const schedule::Plan &plan, Proposal &proposal) const;
+  makeFit(const schedule::Plan &plan, int64_t memory, Proposal &proposal) const;
   /// Chooses the policy of `proposal`, and says what a step takes.
   void setStep(Solution &solution, const IsHopeless &isHopeless,
                Proposal &proposal) const;
@@ -98,22 +104,6 @@ private:
   const Question &question;
   std::map<int32_t, LayerTable> tables; ///< by B
 };
-
-/// What no step is shorter than of `placed`, a placement of the choice's
-/// scheme, however the table's layers are cut, ns: as if layers could be cut
-/// anywhere.
-double cutBound(const LayerTable &table, const schedule::Problem &placed);
-
-/// What no step of `problem` is shorter than, whatever its order: the busiest
-/// worker's actions and updates; with a flush also, of each pipeline, one
-/// micro-batch's way to and from a stage and all the pipeline's work there,
-/// since the pipeline's first stage begins no step before it has ended the
-/// last. Recomputes are not counted: an order may leave them out.
-int64_t stepBound(const schedule::Problem &problem);
-
-/// What the worker that takes most takes at least, whatever the order and the
-/// cut: the mean of weights, optimizer state and sums of gradients.
-int64_t heldBound(const schedule::Problem &problem);
 
 } // namespace chimera::plan
 

@@ -217,7 +217,7 @@ void Model::setMeasured(LayerTable &table, int64_t microBatchSize,
       else if (time != &LayerCost::update)
         value *= static_cast<double>(microBatchSize) /
                  static_cast<double>(below->first);
-      table.layers[i].*time = std::max<int64_t>(0, std::llround(value));
+      table.layers[i].*time = std::llround(std::clamp(value, 0.0, 0x1p60));
     }
 }
 

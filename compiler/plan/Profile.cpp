@@ -112,8 +112,10 @@ void read(const json &document, Profile &profile) {
                   std::to_string(profile.layers)};
     profile.layers = profile.stages.back().end;
   }
-  if (profile.stages.empty() || profile.microBatchSize < 1)
-    throw Fault{"expected stages, and a micro-batch of at least one sample"};
+  if (profile.stages.empty() || profile.microBatchSize < 1 ||
+      profile.microBatchSize > UINT32_MAX)
+    throw Fault{"expected stages, and a micro-batch of at least one sample and "
+                "less than 2^32"};
 }
 
 } // namespace

@@ -21,7 +21,7 @@ namespace {
 class Findings {
 public:
   Findings(const Space &space, const SearchSettings &settings)
-      : space(space), settings(settings), outcomes(space.choices.size()) {}
+      : settings(settings), outcomes(space.choices.size()) {}
 
   /// True where enough plans are faster, one of them of the same scheme, and,
   /// if small ones are kept, one of the faster takes no more memory.
@@ -64,7 +64,6 @@ private:
       front.emplace_back(step, proposal.peakBytes);
   }
 
-  const Space &space;
   const SearchSettings &settings;
   std::mutex mutex;
   std::vector<Outcome> outcomes;
@@ -92,8 +91,7 @@ bool isFaster(const Proposal &a, const Proposal &b) {
 }
 
 bool areAlike(const Proposal &a, const Proposal &b) {
-  return a.choice.scheme == b.choice.scheme &&
-         a.choice.workers == b.choice.workers &&
+  return a.choice.workers == b.choice.workers &&
          a.choice.stages == b.choice.stages &&
          a.choice.microBatchSize == b.choice.microBatchSize &&
          a.step == b.step && a.peakBytes == b.peakBytes;
@@ -165,7 +163,8 @@ Answer search(const Space &space, const Evaluator &evaluator,
     }
   };
   std::vector<std::jthread> threads;
-  for (uint32_t t = 1; t < settings.threads; ++t)
+  for (uint32_t t = 1; t < std::min<size_t>(settings.threads, order.size());
+       ++t)
     threads.emplace_back(work);
   work();
   threads.clear();

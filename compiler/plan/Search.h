@@ -28,8 +28,8 @@ struct Tally {
 
 struct Answer {
   /// The fastest, the first of equal ones in the order of the space, without
-  /// those that take the same time and memory as one before of the same scheme
-  /// and sizes.
+  /// those that take the same time and memory as one before of the same sizes:
+  /// some settings and schemes make the same schedule.
   std::vector<Proposal> ranked;
   /// The fastest of each scheme that has one, fastest first.
   std::vector<Proposal> ofSchemes;

@@ -30,9 +30,10 @@ std::string scheduleOf(const Choice &choice) {
 std::string nameOf(const Choice &choice) {
   std::string name = scheduleOf(choice) +
                      ", D=" + std::to_string(choice.workers) +
-                     ", W=" + std::to_string(choice.width) +
-                     ", N=" + std::to_string(choice.microBatches) +
-                     ", B=" + std::to_string(choice.microBatchSize);
+                     ", W=" + std::to_string(choice.width);
+  if (choice.microBatches > 0)
+    name += ", N=" + std::to_string(choice.microBatches) +
+            ", B=" + std::to_string(choice.microBatchSize);
   if (choice.stages != choice.workers)
     name += ", " + std::to_string(choice.stages) + " stages";
   return name + (choice.split ? ", split" : "");
@@ -45,17 +46,43 @@ bool allows(const std::vector<T> &pins, std::type_identity_t<T> value) {
   return pins.empty() || std::ranges::count(pins, value) > 0;
 }
 
+/// Ascending.
+std::vector<int64_t> divisorsOf(int64_t number) {
+  std::vector<int64_t> small, large;
+  for (int64_t d = 1; d <= number / d; ++d)
+    if (number % d == 0) {
+      small.push_back(d);
+      if (d != number / d)
+        large.push_back(number / d);
+    }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
+/// Whether the scheme's steps end with a flush, which does not depend on sizes.
+bool hasFlush(const Scheme &scheme) {
+  schedule::Request request;
+  request.workers = 2;
+  request.microBatches = 4;
+  request.options = schedule::Options(scheme.options);
+  for (int32_t stages : {2, 4}) {
+    request.stages.resize(stages);
+    if (scheme.check(request).empty())
+      return !schedule::stepsOverlap(scheme.place(request).updates);
+  }
+  return true;
+}
+
 class SpaceMaker {
 public:
   explicit SpaceMaker(const Question &question)
-      : question(question), pins(question.pins),
-        mustFlush(pins.schemes.empty() && !pins.withoutFlush) {}
+      : question(question), pins(question.pins) {}
 
   Space run() {
-    for (const Scheme &scheme : schedule::schemes()) {
-      if (allows(pins.schemes, &scheme))
+    const bool mustFlush = pins.schemes.empty() && !pins.withoutFlush;
+    for (const Scheme &scheme : schedule::schemes())
+      if (allows(pins.schemes, &scheme) && (!mustFlush || hasFlush(scheme)))
         addScheme(scheme);
-    }
     return std::move(space);
   }
 
@@ -63,15 +90,15 @@ private:
   void addScheme(const Scheme &scheme) {
     size_t before = space.choices.size();
     refusal.reset();
-    isWanted = true;
     addWorkers(scheme);
-    if (isWanted && space.choices.size() == before && refusal)
+    if (space.choices.size() == before && refusal)
       space.refusals.push_back(*refusal);
   }
 
   void addWorkers(const Scheme &scheme) {
     const int32_t devices = question.machine.devices;
-    for (int32_t d = 1; d <= devices; ++d)
+    const int32_t most = std::min(devices, question.model.layerCount());
+    for (int32_t d = 1; d <= most; ++d)
       if (devices % d == 0 && allows(pins.workers, d))
         for (int32_t each = 1; d * each <= question.model.layerCount();
              each *= 2)
@@ -89,10 +116,11 @@ private:
       return refuse(choice, "expected copies that share a mini-batch of " +
                                 std::to_string(question.batch) + " equally");
     int64_t copy = question.batch / choice.width;
-    for (int64_t b = 1; b <= copy; ++b) {
-      // A step of more actions is too large to compile.
+    for (int64_t b : divisorsOf(copy)) {
+      // A step of more actions is too large to compile, and so are the losses
+      // of more micro-batches.
       constexpr int64_t kMostActions = int64_t{1} << 22;
-      if (copy % b != 0 || copy / b * stages * 2 > kMostActions ||
+      if (copy / b > UINT16_MAX || copy / b * stages * 2 > kMostActions ||
           b > INT32_MAX)
         continue;
       choice.microBatchSize = static_cast<int32_t>(b);
@@ -124,15 +152,9 @@ private:
         continue;
       choice.split = split;
       request.splitBackward = split;
-      schedule::Request set = request;
       for (schedule::Options &options :
            schedule::settingsOf(*choice.scheme, request)) {
-        set.options = choice.options = std::move(options);
-        if (mustFlush &&
-            schedule::stepsOverlap(choice.scheme->place(set).updates)) {
-          isWanted = false;
-          return;
-        }
+        choice.options = std::move(options);
         space.choices.push_back(choice);
       }
     }
@@ -145,12 +167,8 @@ private:
 
   const Question &question;
   const Pins &pins;
-  const bool mustFlush;
   Space space;
-  // Of the present scheme: the first refusal; false if it has no flush and
-  // must.
-  std::optional<Refusal> refusal;
-  bool isWanted = true;
+  std::optional<Refusal> refusal; ///< the first of the present scheme
 };
 
 } // namespace

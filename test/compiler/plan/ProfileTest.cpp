@@ -94,14 +94,19 @@ TEST(Profile, SaysWhatIsWrong) {
       {[](json &d) { d["unit"] = "s"; }, "expected times in ns"},
       {[](json &d) { d.erase("unit"); }, "expected a text \"unit\""},
       {[](json &d) { d["micro_batch_size"] = 0; },
-       "expected stages, and a micro-batch of at least one sample"},
+       "expected stages, and a micro-batch of at least one sample and less "
+       "than 2^32"},
+      {[](json &d) { d["micro_batch_size"] = int64_t{1} << 32; },
+       "expected stages, and a micro-batch of at least one sample and less "
+       "than 2^32"},
       {[](json &d) { d["micro_batch_size"] = 1.5; },
        "expected \"micro_batch_size\" to be a whole number of at least 0 and "
        "below 2^60"},
       {[](json &d) { d["micro_batch_size"] = "2"; },
        "expected the number \"micro_batch_size\""},
       {[](json &d) { d["stages"] = json::array(); },
-       "expected stages, and a micro-batch of at least one sample"},
+       "expected stages, and a micro-batch of at least one sample and less "
+       "than 2^32"},
       {[](json &d) { d["stages"][0] = 1; }, "expected stages to be objects"},
       {[](json &d) { d["stages"][0].erase("layers"); },
        "expected the list \"layers\""},
@@ -187,6 +192,17 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   EXPECT_EQ(layers[2].backward, 900);
   EXPECT_EQ(layers[2].inputGradient + layers[2].weightGradient, 900);
   EXPECT_GT(layers[2].inputGradient, 300);
+}
+
+TEST(Profile, OfHugeTimesIsRefused) {
+  Machine machine = someMachine(2, 1 << 30);
+  machine.profiles.resize(1);
+  json document = smallProfile();
+  document["stages"][1]["forward"] = {{"count", 1}, {"total", (1LL << 60) - 1}};
+  ASSERT_EQ(readProfile("p.json", document.dump(), machine.profiles[0]), "");
+  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
+  for (int64_t size : {1, 2, 3, 16, 64, 1 << 20})
+    EXPECT_NE(model.check(size, 1, &machine), "") << size;
 }
 
 TEST(Profile, IsOfNoBareModel) {

@@ -1,0 +1,118 @@
+//===- PlanBounds.cpp - What no plan of a choice can beat -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/PlanBounds.h"
+
+#include "compiler/schedule/Memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chimera::plan {
+
+using schedule::Problem;
+
+double cutBound(const LayerTable &table, const Problem &placed) {
+  // Of one micro-batch, and of its way to the last stage and back alone.
+  double work = 0, way = 0;
+  const bool areSplit = placed.splits.any();
+  for (const LayerCost &layer : table.layers) {
+    int64_t halves = layer.inputGradient + layer.weightGradient;
+    int64_t back = areSplit ? std::min(layer.backward, halves) : layer.backward;
+    work += static_cast<double>(layer.forward + back);
+    way += static_cast<double>(
+        layer.forward +
+        (areSplit ? std::min(back, layer.inputGradient) : back));
+  }
+  double bound = work * placed.microBatches() / placed.workers;
+  if (schedule::stepsOverlap(placed.updates))
+    return bound;
+  // With a flush a step takes what stepBound says, at least w(s) + n e(s) for
+  // each stage s and n micro-batches of a pipeline, where e(s) is the time of a
+  // micro-batch there and w(s) that of its way. The largest of these is least
+  // where all are alike, L: e(0) = L/n, e(1) = (L - e(0))/n, …, and all e sum
+  // to L (1 - (1 - 1/n)^S).
+  auto stages = static_cast<double>(placed.stages.size());
+  for (const schedule::Pipeline &pipeline : placed.pipelines)
+    if (pipeline.backwardParts == 1) {
+      auto n = static_cast<double>(pipeline.microBatches.size());
+      bound = std::max(bound, way / (1 - std::pow(1 - 1 / n, stages)));
+    }
+  // No rounding makes it more.
+  return bound * (1 - 1e-12);
+}
+
+namespace {
+
+/// What the steps of a problem are at least made of.
+class StepParts {
+public:
+  explicit StepParts(const Problem &problem) : problem(problem) {}
+
+  int64_t busiest() const {
+    std::vector<int64_t> busy(problem.workers, 0);
+    for (const schedule::Pipeline &pipeline : problem.pipelines)
+      for (size_t s = 0; s < pipeline.workers.size(); ++s)
+        busy[pipeline.workers[s]] +=
+            std::ssize(pipeline.microBatches) * timeOf(problem.stages[s]) +
+            (isFlush() ? problem.stages[s].update : 0);
+    return std::ranges::max(busy);
+  }
+
+  bool isFlush() const { return !schedule::stepsOverlap(problem.updates); }
+
+  /// One micro-batch's way from the first stage to a stage and back, and all
+  /// that the pipeline does there in between, at the stage where that takes
+  /// longest. The way back begins with any part of a backward, and needs no
+  /// weight gradient.
+  int64_t wayAndWork(const schedule::Pipeline &pipeline) const {
+    int64_t way = 0, most = 0;
+    for (const schedule::StageCost &cost : problem.stages) {
+      int64_t each = cost.forward + backOf(cost);
+      most = std::max(most, way + std::ssize(pipeline.microBatches) * each);
+      if (pipeline.backwardParts == 1)
+        way += each;
+    }
+    return most + problem.stages.front().update;
+  }
+
+private:
+  bool areSplit() const { return problem.splits.any(); }
+  int64_t timeOf(const schedule::StageCost &cost) const {
+    int64_t halves = cost.inputGradient + cost.weightGradient;
+    return cost.forward +
+           (areSplit() ? std::min(cost.backward, halves) : cost.backward);
+  }
+  int64_t backOf(const schedule::StageCost &cost) const {
+    return areSplit() ? std::min(cost.backward, cost.inputGradient)
+                      : cost.backward;
+  }
+
+  const Problem &problem;
+};
+
+} // namespace
+
+int64_t stepBound(const Problem &problem) {
+  StepParts parts(problem);
+  int64_t bound = parts.busiest();
+  if (parts.isFlush())
+    for (const schedule::Pipeline &pipeline : problem.pipelines)
+      bound = std::max(bound, parts.wayAndWork(pipeline));
+  return bound;
+}
+
+int64_t heldBound(const Problem &problem) {
+  int64_t held = 0;
+  for (int64_t bytes : residentBytes(problem))
+    held += bytes;
+  for (const schedule::StageBytes &stage : problem.bytes)
+    held += stage.gradient() * std::ssize(problem.pipelines);
+  return held / problem.workers;
+}
+
+} // namespace chimera::plan
