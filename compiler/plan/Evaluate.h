@@ -25,9 +25,9 @@ struct Proposal {
   std::vector<schedule::Recompute> recompute;
   schedule::AllReducePolicy policy;
   double step; ///< ns, the mean of many (StepTime.h)
-  /// Of the worker that takes most: Memory.h's peak, but for the sums of
-  /// gradients, whose places a program has from its start, and for losses,
-  /// which that does not count.
+  /// Of the worker that takes most. That is Memory.h's peak with two changes: a
+  /// program has places for all sums of gradients from its start, and places
+  /// for losses.
   int64_t peakBytes;
   int32_t peakWorker;
 };
@@ -36,9 +36,10 @@ struct Proposal {
 struct TooLarge {
   int64_t peakBytes; ///< at least, of the worker that holds most
 };
-/// No step of the choice is shorter, and that was hopeless.
+/// The choice was left out: no step of it is shorter than `bound`, ns, and of
+/// that IsHopeless said that it is of no interest.
 struct Hopeless {
-  double bound; ///< ns
+  double bound;
 };
 /// The choice's scheme has no plan.
 struct Impossible {

@@ -7,6 +7,8 @@
 
 #include "compiler/schedule/AllReduce.h"
 
+#include "compiler/schedule/Saturating.h"
+
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -95,14 +97,6 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
   return reduces;
 }
 
-/// The most that a number holds where the sum is more.
-static int64_t add(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum)
-             ? std::numeric_limits<int64_t>::max()
-             : sum;
-}
-
 /// The time of `rounds` messages of each bucket, in which each byte is moved
 /// `moves` / `over` times.
 static int64_t timeOf(const MessageTime &message, int64_t rounds, int64_t moves,
@@ -144,9 +138,10 @@ int64_t allReduceTime(const Workload &workload, int64_t parts, int64_t bytes,
   if (workload.allReduceMessage)
     messages = {&*workload.allReduceMessage};
   for (const MessageTime *message : messages)
-    time = add(time, allReduceTime(*message, replicas, bytes, buckets,
-                                   workload.allReduceAlgorithm));
-  return add(time, timeOf(workload.allReduceEnds, 1, 1, 1, bytes, buckets));
+    time = saturatingAdd(time, allReduceTime(*message, replicas, bytes, buckets,
+                                             workload.allReduceAlgorithm));
+  return saturatingAdd(time,
+                       timeOf(workload.allReduceEnds, 1, 1, 1, bytes, buckets));
 }
 
 } // namespace chimera::schedule

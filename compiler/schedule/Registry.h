@@ -29,8 +29,8 @@ struct Scheme {
   std::string (*check)(const Request &request);
   /// A plan without its order, cheap. Requires check to pass.
   Plan (*place)(const Request &request);
-  /// The plan, or why there is none. Requires check to pass. It depends on sizes
-  /// and options alone, not on what anything takes.
+  /// The plan, or why there is none. Requires check to pass. It depends on
+  /// sizes and options alone, not on what anything takes.
   Made (*make)(const Request &request);
   /// What holds of its own plans, a form that holds in fewer cases before the
   /// one that contains it.

@@ -7,20 +7,12 @@
 
 #include "compiler/schedule/StepTime.h"
 
+#include "compiler/schedule/Saturating.h"
 #include "compiler/schedule/Steps.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace chimera::schedule {
-
-/// The most that a number holds where the sum is more.
-static int64_t add(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum)
-             ? std::numeric_limits<int64_t>::max()
-             : sum;
-}
 
 int64_t Tail::end() const { return ends.empty() ? 0 : std::ranges::max(ends); }
 
@@ -67,8 +59,9 @@ private:
       sum.begin = std::max({sum.begin, free[part.worker], started});
       sum.workers.push_back(part.worker);
     }
-    sum.end = add(sum.begin, allReduceTime(problem, std::ssize(reduce.parts),
-                                           reduce.bytes, reduce.buckets));
+    sum.end = saturatingAdd(sum.begin,
+                            allReduceTime(problem, std::ssize(reduce.parts),
+                                          reduce.bytes, reduce.buckets));
     for (int32_t worker : sum.workers)
       free[worker] = sum.end;
     return sum;
@@ -96,8 +89,9 @@ private:
   void update(int32_t stage) {
     for (size_t p = 0; p < problem.pipelines.size(); ++p) {
       int32_t worker = problem.pipelines[p].workers[stage];
-      spend(worker, add(tail.ends[worker], problem.stages[stage].update), stage,
-            static_cast<int32_t>(p));
+      spend(worker,
+            saturatingAdd(tail.ends[worker], problem.stages[stage].update),
+            stage, static_cast<int32_t>(p));
     }
   }
 
@@ -133,11 +127,11 @@ static double busiest(const Problem &problem, const Schedule &schedule) {
   std::vector<int64_t> busy(schedule.workers.size());
   for (size_t w = 0; w < busy.size(); ++w)
     for (const Action &action : schedule.workers[w])
-      busy[w] = add(busy[w], problem.cost(action));
+      busy[w] = saturatingAdd(busy[w], problem.cost(action));
   for (const Pipeline &pipeline : problem.pipelines)
     for (size_t s = 0; s < pipeline.workers.size(); ++s) {
       int64_t &worker = busy[pipeline.workers[s]];
-      worker = add(worker, problem.stages[s].update);
+      worker = saturatingAdd(worker, problem.stages[s].update);
     }
   return static_cast<double>(std::ranges::max(busy));
 }
@@ -165,7 +159,7 @@ static double periodOf(const Problem &problem, const Schedule &schedule,
       return static_cast<double>(last);
     for (int64_t &end : ends)
       end -= first;
-    firsts.push_back(add(firsts.back(), first));
+    firsts.push_back(saturatingAdd(firsts.back(), first));
     auto same = std::ranges::find(begins, ends);
     if (same != begins.end())
       return mean(same - begins.begin());
