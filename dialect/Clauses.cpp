@@ -195,6 +195,7 @@ static ArrayRef<Clause<MachineOp>> clausesOf(MachineOp) {
       fields<Op, NetworkAttr, &P::link>("link"),
       fields<Op, NetworkAttr, &P::all_reduce>("all_reduce"),
       whole<Op, &P::node_devices>("node_devices"),
+      whole<Op, &P::node_cores>("node_cores"),
       fields<Op, NetworkAttr, &P::node_link>("node_link"),
       fields<Op, NetworkAttr, &P::node_all_reduce>("node_all_reduce"),
       choice<Op, AllReduceAlgorithmAttr, &P::all_reduce_algorithm,

@@ -160,6 +160,9 @@ LogicalResult MachineOp::verify() {
     return emitOpError("expected node_devices beside ")
            << (getNodeLink() ? "node_link" : "node_all_reduce")
            << ": how many devices of a node it joins";
+  if (!getNodeDevices() && getNodeCores())
+    return emitOpError("expected node_devices beside node_cores: how many "
+                       "devices of a node share them");
   return success();
 }
 

@@ -126,9 +126,13 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     `link` and `all_reduce` say, as do two workers that share a node in some copies
     alone. Without a `node_link` a node's links are as the others.
 
+    `node_cores` are the cores with which a host's ranks compute, a thread each:
+    while more ranks than that compute, send or receive at once, each goes on as
+    slowly as they share them. A profile is then to be taken where none do.
+
     Invalid where no memory is left, where a number is not positive, without both a
     speed and a profile, where a node has more devices than there are, and where
-    links of a node are given without `node_devices`.
+    cores or links of a node are given without `node_devices`.
 
     Example:
     ```mlir
@@ -154,6 +158,7 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     OptionalAttr<Chimera_Network>:$link,
     OptionalAttr<Chimera_Network>:$all_reduce,
     OptionalAttr<Chimera_Positive>:$node_devices,
+    OptionalAttr<Chimera_Positive>:$node_cores,
     OptionalAttr<Chimera_Network>:$node_link,
     OptionalAttr<Chimera_Network>:$node_all_reduce,
     DefaultValuedAttr<Chimera_AllReduceAlgorithm,

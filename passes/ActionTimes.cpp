@@ -16,20 +16,18 @@ FailureOr<ActionTimes> ActionTimes::of(PipelineOp pipeline,
   const ScheduledProblem *of = analysis.verified();
   if (!of)
     return failure();
-  const auto &[problem, schedule] = *of;
   const schedule::Timing &timing = analysis.timing();
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
   if (failed(sections))
     return failure();
   ActionTimes result;
-  std::vector<size_t> next(schedule.workers.size());
+  std::vector<size_t> next(of->schedule.workers.size());
   for (SectionOp section : *sections)
     for (auto action : section.getBody().getOps<ActionOp>()) {
       uint32_t worker = *action.getWorker();
       size_t index = next[worker]++;
-      int64_t start = timing.starts[worker][index];
-      result.times[action] = {
-          start, start + problem.cost(schedule.workers[worker][index])};
+      result.times[action] = {timing.starts[worker][index],
+                              timing.ends[worker][index]};
     }
   return result;
 }

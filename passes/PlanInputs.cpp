@@ -95,7 +95,10 @@ schedule::Network networkOf(MachineOp op) {
   if (NetworkAttr allReduce = op.getAllReduceAttr())
     setAllReduce(allReduce, network.allReduceAlgorithm, network);
   if (std::optional<uint64_t> devices = op.getNodeDevices()) {
-    network.node = {static_cast<int32_t>(*devices), network};
+    network.node = {.devices = static_cast<int32_t>(*devices),
+                    .within = network,
+                    .cores =
+                        static_cast<int32_t>(op.getNodeCores().value_or(0))};
     schedule::LinkClass &within = network.node->within;
     if (NetworkAttr link = op.getNodeLinkAttr())
       within = {.link = linkOf(link)};

@@ -391,7 +391,7 @@ actionsBeforeIdleTime(Block &step, ScheduleAnalysis &analysis) {
   if (!of)
     return failure();
   std::vector<std::vector<int64_t>> idle =
-      schedule::idleBehind(of->problem, of->schedule, analysis.timing());
+      schedule::idleBehind(of->schedule, analysis.timing());
   std::vector<size_t> next(idle.size());
   llvm::DenseSet<Operation *> result;
   for (auto action : step.getOps<ActionOp>()) {

@@ -15,17 +15,14 @@
 
 namespace chimera::schedule {
 
-std::vector<std::vector<int64_t>> idleBehind(const Problem &problem,
-                                             const Schedule &schedule,
+std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
                                              const Timing &timing) {
   std::vector<std::vector<int64_t>> idle;
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
-    const std::vector<Action> &actions = schedule.workers[w];
-    const std::vector<int64_t> &starts = timing.starts[w];
-    std::vector<int64_t> &behind = idle.emplace_back(actions.size());
-    for (size_t i = actions.size(); i-- > 1;)
-      behind[i - 1] = behind[i] + starts[i] -
-                      (starts[i - 1] + problem.cost(actions[i - 1]));
+    std::vector<int64_t> &behind =
+        idle.emplace_back(schedule.workers[w].size());
+    for (size_t i = behind.size(); i-- > 1;)
+      behind[i - 1] = behind[i] + timing.starts[w][i] - timing.ends[w][i - 1];
   }
   return idle;
 }
@@ -50,8 +47,7 @@ static bool sharesSum(const Problem &problem, int32_t stage) {
 std::vector<StageReduce> stageReduces(const Problem &problem,
                                       const Schedule &schedule,
                                       const Timing &timing) {
-  std::vector<std::vector<int64_t>> idle =
-      idleBehind(problem, schedule, timing);
+  std::vector<std::vector<int64_t>> idle = idleBehind(schedule, timing);
   auto stages = static_cast<int32_t>(problem.stages.size());
   auto isTied = [&](int32_t stage) {
     return problem.tiedBytes > 0 && (stage == 0 || stage + 1 == stages);

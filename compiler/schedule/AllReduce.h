@@ -35,8 +35,7 @@ inline constexpr NamedPolicy kPolicies[] = {
 /// The idle time of a worker behind each of its actions, up to the end of its
 /// last one, in the shape of Schedule::workers. Requires that `timing`, of
 /// `schedule`, is complete.
-std::vector<std::vector<int64_t>> idleBehind(const Problem &problem,
-                                             const Schedule &schedule,
+std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
                                              const Timing &timing);
 
 /// A gradient, cut into buckets that are reduced each by itself.

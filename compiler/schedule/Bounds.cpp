@@ -8,6 +8,7 @@
 #include "compiler/schedule/Bounds.h"
 
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/SharedCores.h"
 
 #include <algorithm>
 #include <map>
@@ -350,6 +351,22 @@ Bound memory(const Problem &problem, const std::vector<Held> &held) {
   return bound;
 }
 
+Bound sharedCores(const Problem &problem,
+                  const std::vector<std::vector<Class>> &classes) {
+  Bound bound{"LB6", "T >= max over nodes of load of its workers / cores",
+              "workers that share cores",
+              "cores do no more work than one each at a time"};
+  size_t worker = 0;
+  for (const CoreGroup &group : coreGroups(problem)) {
+    double load = 0;
+    for (int32_t i = 0; i < group.workers; ++i)
+      for (const Class &c : classes[worker++])
+        load += static_cast<double>(c.load);
+    bound.time = std::max(bound.time, static_cast<int64_t>(load / group.cores));
+  }
+  return bound;
+}
+
 using Channels = std::map<std::pair<int32_t, int32_t>, int64_t>;
 
 Bound messages(const Channels &channels) {
@@ -390,8 +407,9 @@ std::vector<Bound> bounds(const Problem &problem) {
   std::vector<std::vector<Class>> classes(problem.workers);
   for (const Class &c : all)
     classes[c.worker].push_back(c);
-  return {work(classes), oneMachine(classes), criticalPath(chains),
-          memory(problem, held), messages(channels)};
+  return {work(classes),        oneMachine(classes),
+          criticalPath(chains), memory(problem, held),
+          messages(channels),   sharedCores(problem, classes)};
 }
 
 const Bound &best(const std::vector<Bound> &bounds) {

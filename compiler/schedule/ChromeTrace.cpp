@@ -191,9 +191,9 @@ private:
 
   void addMemory(size_t worker) {
     std::string name = "bytes of " + nameOf(worker);
-    for (auto [time, bytes] : memoryOverTime(
-             timeline.problem, timeline.schedule, timeline.timing,
-             static_cast<int32_t>(worker), resident[worker], timeline.slots))
+    for (auto [time, bytes] :
+         memoryOverTime(timeline.problem, timeline.schedule, timeline.timing,
+                        static_cast<int32_t>(worker), resident[worker]))
       events.add({{"name", name},
                   {"ph", "C"},
                   {"ts", microseconds(time)},

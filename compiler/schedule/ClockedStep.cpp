@@ -44,7 +44,10 @@ void ClockedStep::complete() {
   tail.computed.assign(workers, 0);
   timing.busy.assign(workers, 0);
   timing.makespan = 0;
+  timing.ends = timing.starts;
   for (size_t w = 0; w < workers; ++w) {
+    for (size_t i = 0; i < durations[w].size(); ++i)
+      timing.ends[w][i] += durations[w][i];
     for (int64_t duration : durations[w])
       timing.busy[w] += duration;
     if (!durations[w].empty())

@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/Formulas.h"
 
-#include "compiler/schedule/Schedule.h"
+#include "compiler/schedule/SharedCores.h"
 
 #include <algorithm>
 
@@ -28,7 +28,8 @@ double idleShare(const Sizes &s, int64_t makespan) {
 
 std::optional<Sizes> sizesOf(const Problem &problem, Options options) {
   bool isSplit = problem.splits.any();
-  if ((isSplit && problem.splits.anyWhole()) || problem.workers == 0)
+  if ((isSplit && problem.splits.anyWhole()) || problem.workers == 0 ||
+      sharesCores(problem))
     return std::nullopt;
   std::optional<Sizes> sizes;
   for (size_t s = 0; s < problem.stages.size(); ++s) {

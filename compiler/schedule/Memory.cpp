@@ -253,7 +253,7 @@ std::string describe(const CapExcess &excess, const Schedule &schedule) {
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
                                          const Timing &timing, int32_t worker,
-                                         int64_t resident, bool slots) {
+                                         int64_t resident) {
   const std::vector<Action> &order = schedule.workers[worker];
   std::vector<MemorySample> samples = {{0, resident}};
   auto add = [&](int64_t time, int64_t bytes) {
@@ -263,9 +263,8 @@ std::vector<MemorySample> memoryOverTime(const Problem &problem,
       samples.push_back({time, bytes});
   };
   auto sample = [&](size_t i, int64_t bytes, int64_t bytesAfter, int32_t) {
-    int64_t start = timing.starts[worker][i];
-    add(start, bytes);
-    add(start + (slots ? 1 : problem.cost(order[i])), bytesAfter);
+    add(timing.starts[worker][i], bytes);
+    add(timing.ends[worker][i], bytesAfter);
   };
   Walk(problem, order).run(resident, sample);
   return samples;

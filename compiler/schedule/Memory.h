@@ -86,7 +86,7 @@ struct MemorySample {
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
                                          const Timing &timing, int32_t worker,
-                                         int64_t resident, bool slots = false);
+                                         int64_t resident);
 
 } // namespace chimera::schedule
 

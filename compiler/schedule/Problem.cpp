@@ -201,6 +201,9 @@ static std::string checkSizes(const Problem &problem) {
   if (problem.node && problem.node->devices < 1)
     return "expected nodes of at least 1 device, got " +
            std::to_string(problem.node->devices);
+  if (problem.node && problem.node->cores < 0)
+    return "expected cores of a node of at least 0, got " +
+           std::to_string(problem.node->cores);
   for (const LinkClass *links : problem.classes())
     if (std::string error = checkLinks(*links); !error.empty())
       return error;

@@ -149,8 +149,11 @@ struct LinkClass {
 
 /// Devices that are near each other: so many, in the order of their numbers.
 struct Node {
-  int32_t devices = 1; ///< at least 1
-  LinkClass within;    ///< its own links
+  int32_t devices = 1;   ///< at least 1
+  LinkClass within = {}; ///< its own links
+  /// That compute for its devices, which share them equally; 0: each has one of
+  /// its own (SharedCores.h).
+  int32_t cores = 0;
 };
 
 /// What moving values between workers takes: what the base says, and on a node

@@ -208,6 +208,12 @@ constexpr ReportColumn kColumns[] = {
        return r.problem.node ? ordered_json(r.problem.node->devices)
                              : ordered_json();
      }},
+    {"node_cores", "  cores that they share",
+     [](const Report &r) {
+       return r.problem.node && r.problem.node->cores > 0
+                  ? ordered_json(r.problem.node->cores)
+                  : ordered_json();
+     }},
     {"node_p2p", "  p2p within it", flightOf<kWithinNode>, ReportForm::Time},
     {"node_p2p_bytes", "    and for bytes", flightBytesOf<kWithinNode>},
     {"node_send", "  send, occupies its worker",

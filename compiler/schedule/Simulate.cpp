@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/ActionRules.h"
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/Steps.h"
 
 #include <algorithm>
@@ -14,195 +16,20 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Fills idle times and peaks from the makespan, busy times, and how many
-/// actions of each worker ran.
+/// Fills idle times, and the peaks of what ran, from starts, the makespan and
+/// busy times.
 void summarize(const Problem &problem, const Schedule &schedule,
-               std::span<const size_t> ran, Timing &timing) {
+               Timing &timing) {
   std::vector<int64_t> resident = residentBytes(problem);
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     std::span<const Action> order = schedule.workers[w];
+    size_t ran = order.size() - std::ranges::count(timing.starts[w], -1);
     timing.idle.push_back(timing.makespan - timing.busy[w]);
-    MemoryPeak peak = memoryPeak(problem, order.first(ran[w]), resident[w]);
+    MemoryPeak peak = memoryPeak(problem, order.first(ran), resident[w]);
     timing.peakActivations.push_back(peak.activations);
     timing.peakBytes.push_back(peak.bytes);
   }
 }
-
-/// What actions have in common that differ in their micro-batch alone.
-struct Rule {
-  int64_t first = 0; ///< number of the one of micro-batch 0
-  int64_t cost = 0;
-  /// Numbers, less its own, of what it depends on on its own stage and on the
-  /// one beside it; 0 for nothing.
-  int64_t own = 0, other = 0;
-  int64_t delay = 0;      ///< from the other's end until its message is there
-  int64_t flight = 0;     ///< of that, what occupies nobody
-  int64_t receive = 0;    ///< that the message occupies the worker before it
-  int64_t send = 0;       ///< that its own message does behind it
-  int32_t from = -1;      ///< the worker of the other
-  int32_t to = -1;        ///< the worker that may wait for it
-  bool isAwaited = false; ///< the message is received here
-};
-
-/// Works out once what an action waits for and what its messages take: a run
-/// asks for it at every action. The verifier has a reading of the dependencies
-/// of its own, on purpose.
-class Rules {
-public:
-  explicit Rules(const Problem &problem) : problem(problem), ids(problem) {
-    auto stages = static_cast<int32_t>(problem.stages.size());
-    for (size_t p = 0; p < problem.pipelines.size(); ++p) {
-      const Pipeline &pipeline = problem.pipelines[p];
-      int32_t most = 1, parts = pipeline.backwardParts;
-      for (int32_t count : pipeline.forwards)
-        most = std::max(most, count);
-      Table &table = tables.emplace_back();
-      table.begin = static_cast<int64_t>(rules.size());
-      table.row = most + (kKinds - 1) * parts;
-      for (int32_t kind = 1; kind < kKinds; ++kind)
-        table.at[kind] = most + (kind - 1) * parts;
-      rules.resize(rules.size() + stages * table.row);
-      Action action{Kind::Forward, static_cast<int32_t>(p), 0, 0};
-      for (int32_t &s = action.stage; s < stages; ++s)
-        add(action, most, parts);
-    }
-  }
-
-  const Rule &of(const Action &action) const { return rules[indexOf(action)]; }
-  int64_t idOf(const Action &action, const Rule &rule) const {
-    return ids.later(rule.first, action.microBatch);
-  }
-  const ActionIds &numbering() const { return ids; }
-
-private:
-  static constexpr int32_t kKinds = 5;
-
-  /// Where the rules of a pipeline are: a row for each stage, in it those of
-  /// each kind, by how many micro-batches a forward covers and else by part.
-  struct Table {
-    int64_t begin = 0, row = 0;
-    int32_t at[kKinds] = {};
-  };
-
-  int64_t indexOf(const Action &action) const {
-    const Table &table = tables[action.pipeline];
-    return table.begin + action.stage * table.row +
-           table.at[static_cast<size_t>(action.kind)] + action.microBatches -
-           1 + action.part;
-  }
-
-  /// All rules of the pipeline and stage of `action`, which tells them apart.
-  void add(Action action, int32_t most, int32_t parts) {
-    auto put = [&](Kind kind) {
-      action.kind = kind;
-      rules[indexOf(action)] = make(action);
-    };
-    for (int32_t count = 1; count <= most; ++count) {
-      action.microBatches = static_cast<uint16_t>(count);
-      put(Kind::Forward);
-    }
-    action.microBatches = 1;
-    action.parts = static_cast<uint8_t>(parts);
-    for (int32_t part = 0; part < parts; ++part) {
-      action.part = static_cast<uint8_t>(part);
-      if (problem.splits.anyWhole())
-        put(Kind::Backward);
-      if (problem.splits.any()) {
-        put(Kind::InputGradient);
-        put(Kind::WeightGradient);
-      }
-      if (problem.recomputeOf(action.stage) != Recompute::None)
-        put(Kind::Recompute);
-    }
-  }
-
-  /// Of an `action` of micro-batch 0. The recompute of a backward stands before
-  /// it on its worker, so the order sees to that; a fused one receives the
-  /// gradient.
-  Rule make(const Action &action) const {
-    int32_t s = action.stage;
-    bool fused = problem.recomputeOf(s) == Recompute::Fused;
-    Rule rule;
-    rule.first = ids.idOf(action);
-    rule.cost = problem.cost(action);
-    int64_t forward = ids.at(ActionIds::kForward, s, 0);
-    int64_t backward = ids.at(ActionIds::kBackward, s, 0, action.part);
-    switch (action.kind) {
-    case Kind::Forward:
-      await(rule, action, forward, -1);
-      send(rule, action, 1);
-      break;
-    case Kind::Backward:
-    case Kind::InputGradient:
-      rule.own = forward - rule.first;
-      await(rule, action, backward, 1);
-      if (fused)
-        rule.receive = 0, rule.isAwaited = false;
-      send(rule, action, -1);
-      break;
-    case Kind::WeightGradient:
-      rule.own = backward - rule.first;
-      break;
-    case Kind::Recompute:
-      rule.own = forward - rule.first;
-      if (fused)
-        await(rule, action, backward, 1);
-      break;
-    }
-    return rule;
-  }
-
-  /// The worker of the stage `step` on from that of `action`, -1 if there is
-  /// none.
-  int32_t beside(const Action &action, int32_t step) const {
-    const std::vector<int32_t> &place =
-        problem.pipelines[action.pipeline].workers;
-    int32_t stage = action.stage + step;
-    return stage < 0 || stage >= std::ssize(place) ? -1 : place[stage];
-  }
-
-  /// What a message between the stage of `action` and the one `step` on takes,
-  /// which there is: its own time, that of its send, that of its receive.
-  /// Inside a worker there is none.
-  std::array<int64_t, 3> times(const Action &action, int32_t step) const {
-    int32_t here = beside(action, 0), there = beside(action, step);
-    if (here == there)
-      return {};
-    std::array<int64_t, 3> times;
-    std::ranges::transform(
-        problem.linkBetween(here, there).times(), times.begin(),
-        [&](const MessageTime &of) {
-          return problem.transfer(
-              of, std::min(action.stage, action.stage + step), action);
-        });
-    return times;
-  }
-
-  /// `action` waits for what corresponds to `here` on the stage `step` on.
-  void await(Rule &rule, const Action &action, int64_t here,
-             int32_t step) const {
-    rule.from = beside(action, step);
-    if (rule.from < 0)
-      return;
-    rule.other = ids.onward(here, step) - rule.first;
-    auto [flight, send, receive] = times(action, step);
-    rule.flight = flight;
-    rule.delay = send + flight;
-    rule.receive = receive;
-    rule.isAwaited = rule.from != beside(action, 0);
-  }
-
-  void send(Rule &rule, const Action &action, int32_t step) const {
-    rule.to = beside(action, step);
-    if (rule.to >= 0)
-      rule.send = times(action, step)[1];
-  }
-
-  const Problem &problem;
-  ActionIds ids;
-  std::vector<Rule> rules;
-  std::vector<Table> tables; ///< of each pipeline
-};
 
 /// Runs the order to its end: a stack holds the workers that can go on.
 class Simulation {
@@ -228,12 +55,13 @@ public:
     Timing timing;
     for (const std::vector<Action> &order : schedule.workers)
       timing.starts.emplace_back(order.size(), -1);
+    timing.ends = timing.starts;
     for (size_t w = workers.size(); w-- > 0;)
       ready.push_back(static_cast<int32_t>(w));
     while (!ready.empty()) {
       int32_t worker = ready.back();
       ready.pop_back();
-      advance(worker, timing.starts[worker]);
+      advance(worker, timing.starts[worker], timing.ends[worker]);
     }
     for (size_t w = 0; w < workers.size(); ++w) {
       const Worker &worker = workers[w];
@@ -244,14 +72,6 @@ public:
       timing.makespan = std::max(timing.makespan, worker.end);
     }
     return timing;
-  }
-
-  /// Adds idle times, and the peaks of what ran.
-  void summarize(Timing &timing) const {
-    std::vector<size_t> ran;
-    for (const Worker &worker : workers)
-      ran.push_back(worker.next);
-    chimera::schedule::summarize(problem, schedule, ran, timing);
   }
 
   /// Walks back from the action that ends last, over whatever ended when the
@@ -298,12 +118,12 @@ private:
   }
 
   /// Runs what can be run on worker `w`.
-  void advance(int32_t w, std::span<int64_t> starts) {
+  void advance(int32_t w, std::span<int64_t> starts, std::span<int64_t> ends) {
     Worker &worker = workers[w];
     const std::vector<Action> &order = schedule.workers[w];
     for (; worker.next < order.size(); ++worker.next) {
       const Action &action = order[worker.next];
-      const Rule &rule = rules.of(action);
+      const ActionRule &rule = rules.of(action);
       int64_t id = rules.idOf(action, rule), start = worker.free;
       // What it needs of its own stage ends before the worker is free.
       if (rule.own != 0 && done[id + rule.own] < 0) {
@@ -330,7 +150,7 @@ private:
       starts[worker.next] = start;
       if (numbers && rule.isAwaited)
         received[numbers->channel[other]].push_back(start);
-      worker.end = start + rule.cost;
+      ends[worker.next] = worker.end = start + rule.cost;
       worker.free = worker.end + rule.send + behindOf(w, worker.next);
       worker.busy += rule.cost;
       worker.occupied += rule.receive + worker.free - worker.end;
@@ -351,11 +171,11 @@ private:
     const std::vector<Action> &order = schedule.workers[turn.worker];
     const std::vector<int64_t> &starts = timing.starts[turn.worker];
     const Action &action = order[turn.index];
-    const Rule &rule = rules.of(action);
+    const ActionRule &rule = rules.of(action);
     // When it, or what it receives, began.
     int64_t start = starts[turn.index] - rule.receive;
     if (turn.index > 0) {
-      const Rule &previous = rules.of(order[turn.index - 1]);
+      const ActionRule &previous = rules.of(order[turn.index - 1]);
       if (starts[turn.index - 1] + previous.cost + previous.send +
               behindOf(turn.worker, turn.index - 1) ==
           start)
@@ -385,7 +205,7 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   const MessageNumbers *numbers;
-  Rules rules;
+  ActionRules rules;
   /// When the messages of each channel were received, in that order.
   std::vector<std::vector<int64_t>> received;
   /// End of each action, -1 before it ran; a forward's is that of all its
@@ -434,16 +254,23 @@ std::vector<Turn> inOrderOfStarts(const Timing &timing) {
 }
 
 Timing simulate(const Problem &problem, const Schedule &schedule) {
-  Simulation simulation(problem, schedule);
-  Timing timing = simulation.run();
-  simulation.summarize(timing);
-  if (timing.complete)
-    timing.criticalPath = simulation.criticalPath(timing);
+  Timing timing;
+  if (sharesCores(problem)) {
+    timing = simulateSharing(problem, schedule);
+  } else {
+    Simulation simulation(problem, schedule);
+    timing = simulation.run();
+    if (timing.complete)
+      timing.criticalPath = simulation.criticalPath(timing);
+  }
+  summarize(problem, schedule, timing);
   return timing;
 }
 
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 std::span<const int64_t> begins) {
+  if (sharesCores(problem))
+    return simulateSharing(problem, schedule, begins);
   Simulation simulation(problem, schedule);
   simulation.beginAt(begins);
   return simulation.run();
@@ -451,25 +278,28 @@ Timing simulate(const Problem &problem, const Schedule &schedule,
 
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 const MessageNumbers &numbers) {
-  Simulation simulation(problem, schedule, &numbers);
-  Timing timing = simulation.run();
-  simulation.summarize(timing);
+  Timing timing =
+      sharesCores(problem)
+          ? simulateSharing(problem, schedule, /*begins=*/{}, &numbers)
+          : Simulation(problem, schedule, &numbers).run();
+  summarize(problem, schedule, timing);
   return timing;
 }
 
 Timing slotTiming(const Problem &problem, const Schedule &schedule) {
   Timing timing;
-  timing.starts = schedule.slots;
+  timing.starts = timing.ends = schedule.slots;
   timing.occupied.assign(schedule.workers.size(), 0);
-  std::vector<size_t> ran;
+  for (std::vector<int64_t> &ends : timing.ends)
+    for (int64_t &end : ends)
+      ++end;
   for (const std::vector<int64_t> &slots : schedule.slots) {
-    ran.push_back(slots.size());
     timing.busy.push_back(std::ssize(slots));
     timing.span.push_back(slots.empty() ? 0 : slots.back() + 1 - slots.front());
     if (!slots.empty())
       timing.makespan = std::max(timing.makespan, slots.back() + 1);
   }
-  summarize(problem, schedule, ran, timing);
+  summarize(problem, schedule, timing);
   return timing;
 }
 

@@ -26,6 +26,9 @@ struct Timing {
   /// Start of each action, in the shape of Schedule::workers. -1 for an action
   /// that never starts.
   std::vector<std::vector<int64_t>> starts;
+  /// The end of each that starts. Between both the action takes its cost, or
+  /// longer where its worker shares cores.
+  std::vector<std::vector<int64_t>> ends;
   /// From time 0 to the end of the last action.
   int64_t makespan = 0;
   /// Time in which each worker runs something, and the rest of the makespan.
@@ -45,7 +48,8 @@ struct Timing {
   std::vector<int64_t> peakBytes;
   /// Actions that run one after another, with nothing but messages between
   /// them, from time 0 to the makespan: to end sooner, one of them has to.
-  /// Empty if the schedule does not end.
+  /// Empty if the schedule does not end, and where workers share cores: then
+  /// what delays an action may be all that others do meanwhile.
   std::vector<Turn> criticalPath;
   /// False if workers wait for each other for ever.
   bool complete = true;
@@ -76,9 +80,10 @@ std::vector<Turn> inOrderOfStarts(const Timing &timing);
 /// backward of the stage after; a weight gradient on its input gradient; a
 /// recompute on its forward and, where it is fused, on what its backward
 /// depends on.
-/// Where steps overlap, updates take their time behind actions (Steps.h).
-/// Linear in the number of actions. Requires that every action is known to the
-/// problem and stands once, on its worker.
+/// Where steps overlap, updates take their time behind actions (Steps.h); where
+/// workers share cores, all of that takes longer (SharedCores.h).
+/// Linear in the number of actions unless they do. Requires that every action
+/// is known to the problem and stands once, on its worker.
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
 /// The same where each worker begins at a time of its own. Without idle times,

@@ -8,9 +8,11 @@
 #include "compiler/schedule/StepTime.h"
 
 #include "compiler/schedule/Saturating.h"
+#include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/Steps.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace chimera::schedule {
 
@@ -23,12 +25,10 @@ class TailMaker {
 public:
   TailMaker(const Problem &problem, const Schedule &schedule,
             const Timing &timing)
-      : problem(problem), schedule(schedule), timing(timing) {
-    for (size_t w = 0; w < schedule.workers.size(); ++w) {
-      auto last = static_cast<int32_t>(schedule.workers[w].size()) - 1;
-      tail.computed.push_back(last < 0 ? 0
-                                       : endOf(static_cast<int32_t>(w), last));
-    }
+      : problem(problem), schedule(schedule), timing(timing),
+        slowdown(slowdowns(problem)) {
+    for (const std::vector<int64_t> &ends : timing.ends)
+      tail.computed.push_back(ends.empty() ? 0 : ends.back());
     tail.ends = tail.computed;
     tail.work.resize(tail.ends.size());
   }
@@ -43,11 +43,6 @@ public:
   }
 
 private:
-  int64_t endOf(int32_t worker, int32_t index) const {
-    return timing.starts[worker][index] +
-           problem.cost(schedule.workers[worker][index]);
-  }
-
   Tail::Sum sumOf(const StageReduce &reduce, std::vector<int64_t> &free) const {
     Tail::Sum sum;
     sum.stage = reduce.stage;
@@ -55,8 +50,8 @@ private:
     for (const StageReduce::Part &part : reduce.parts) {
       bool now = problem.policy == AllReducePolicy::Eager ||
                  (problem.policy == AllReducePolicy::EagerOpt && part.isIdle);
-      int64_t started =
-          now ? endOf(part.worker, part.last) : tail.computed[part.worker];
+      int64_t started = now ? timing.ends[part.worker][part.last]
+                            : tail.computed[part.worker];
       sum.begin = std::max({sum.begin, free[part.worker], started});
     }
     sum.end =
@@ -89,9 +84,12 @@ private:
   void update(int32_t stage) {
     for (size_t p = 0; p < problem.pipelines.size(); ++p) {
       int32_t worker = problem.pipelines[p].workers[stage];
-      spend(worker,
-            saturatingAdd(tail.ends[worker], problem.stages[stage].update),
-            stage, static_cast<int32_t>(p));
+      // All workers update at about the same time.
+      auto time = static_cast<int64_t>(
+          std::ceil(static_cast<double>(problem.stages[stage].update) *
+                    slowdown[worker]));
+      spend(worker, saturatingAdd(tail.ends[worker], time), stage,
+            static_cast<int32_t>(p));
     }
   }
 
@@ -112,6 +110,7 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   const Timing &timing;
+  std::vector<double> slowdown; ///< of each worker
   Tail tail;
 };
 

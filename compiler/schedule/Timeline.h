@@ -50,7 +50,7 @@ struct Timeline {
   int64_t duration(size_t worker, size_t index) const {
     if (durations)
       return (*durations)[worker][index];
-    return slots ? 1 : problem.cost(schedule.workers[worker][index]);
+    return timing.ends[worker][index] - timing.starts[worker][index];
   }
   /// When the last worker is done with its step.
   int64_t end() const {

@@ -89,5 +89,10 @@ chimera.machine @m devices(4) memory(1) speed(1) node_all_reduce <latency = 1 us
 
 // -----
 
+// expected-error@below {{expected node_devices beside node_cores: how many devices of a node share them}}
+chimera.machine @m devices(4) memory(1) speed(1) node_cores(2)
+
+// -----
+
 // expected-error@below {{expected a chimera.machine @daint, found none}}
 chimera.pipeline @p on @daint stages(2) micro_batches(2) schedule("gpipe")

@@ -26,7 +26,7 @@ int64_t timeOf(const Problem &problem, const std::string &name) {
 
 TEST(Bounds, SayWhatTheyAre) {
   std::vector<Bound> all = bounds(makeCase("gpipe", 2, 2).problem);
-  ASSERT_EQ(all.size(), 5u);
+  ASSERT_EQ(all.size(), 6u);
   for (size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(all[i].name, "LB" + std::to_string(i + 1));
     for (const char *text : {all[i].formula, all[i].conditions, all[i].reason})

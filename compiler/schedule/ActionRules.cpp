@@ -1,0 +1,143 @@
+//===- ActionRules.cpp - What an action waits for, and its times ----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/ActionRules.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+
+ActionRules::ActionRules(const Problem &problem)
+    : problem(problem), ids(problem) {
+  auto stages = static_cast<int32_t>(problem.stages.size());
+  for (size_t p = 0; p < problem.pipelines.size(); ++p) {
+    const Pipeline &pipeline = problem.pipelines[p];
+    int32_t most = 1, parts = pipeline.backwardParts;
+    for (int32_t count : pipeline.forwards)
+      most = std::max(most, count);
+    Table &table = tables.emplace_back();
+    table.begin = static_cast<int64_t>(rules.size());
+    table.row = most + (kKinds - 1) * parts;
+    for (int32_t kind = 1; kind < kKinds; ++kind)
+      table.at[kind] = most + (kind - 1) * parts;
+    rules.resize(rules.size() + stages * table.row);
+    Action action{Kind::Forward, static_cast<int32_t>(p), 0, 0};
+    for (int32_t &s = action.stage; s < stages; ++s)
+      add(action, most, parts);
+  }
+}
+
+/// All rules of the pipeline and stage of `action`, which tells them apart.
+void ActionRules::add(Action action, int32_t most, int32_t parts) {
+  auto put = [&](Kind kind) {
+    action.kind = kind;
+    rules[indexOf(action)] = make(action);
+  };
+  for (int32_t count = 1; count <= most; ++count) {
+    action.microBatches = static_cast<uint16_t>(count);
+    put(Kind::Forward);
+  }
+  action.microBatches = 1;
+  action.parts = static_cast<uint8_t>(parts);
+  for (int32_t part = 0; part < parts; ++part) {
+    action.part = static_cast<uint8_t>(part);
+    if (problem.splits.anyWhole())
+      put(Kind::Backward);
+    if (problem.splits.any()) {
+      put(Kind::InputGradient);
+      put(Kind::WeightGradient);
+    }
+    if (problem.recomputeOf(action.stage) != Recompute::None)
+      put(Kind::Recompute);
+  }
+}
+
+/// Of an `action` of micro-batch 0. The recompute of a backward stands before
+/// it on its worker, so the order sees to that; a fused one receives the
+/// gradient.
+ActionRule ActionRules::make(const Action &action) const {
+  int32_t s = action.stage;
+  bool fused = problem.recomputeOf(s) == Recompute::Fused;
+  ActionRule rule;
+  rule.first = ids.idOf(action);
+  rule.cost = problem.cost(action);
+  int64_t forward = ids.at(ActionIds::kForward, s, 0);
+  int64_t backward = ids.at(ActionIds::kBackward, s, 0, action.part);
+  switch (action.kind) {
+  case Kind::Forward:
+    await(rule, action, forward, -1);
+    send(rule, action, 1);
+    break;
+  case Kind::Backward:
+  case Kind::InputGradient:
+    rule.own = forward - rule.first;
+    await(rule, action, backward, 1);
+    if (fused)
+      rule.receive = 0, rule.isAwaited = false;
+    send(rule, action, -1);
+    break;
+  case Kind::WeightGradient:
+    rule.own = backward - rule.first;
+    break;
+  case Kind::Recompute:
+    rule.own = forward - rule.first;
+    if (fused)
+      await(rule, action, backward, 1);
+    break;
+  }
+  return rule;
+}
+
+/// The worker of the stage `step` on from that of `action`, -1 if there is
+/// none.
+int32_t ActionRules::beside(const Action &action, int32_t step) const {
+  const std::vector<int32_t> &place =
+      problem.pipelines[action.pipeline].workers;
+  int32_t stage = action.stage + step;
+  return stage < 0 || stage >= std::ssize(place) ? -1 : place[stage];
+}
+
+/// What a message between the stage of `action` and the one `step` on takes,
+/// which there is: its own time, that of its send, that of its receive.
+/// Inside a worker there is none.
+std::array<int64_t, 3> ActionRules::times(const Action &action,
+                                          int32_t step) const {
+  int32_t here = beside(action, 0), there = beside(action, step);
+  if (here == there)
+    return {};
+  std::array<int64_t, 3> times;
+  std::ranges::transform(problem.linkBetween(here, there).times(),
+                         times.begin(), [&](const MessageTime &of) {
+                           return problem.transfer(
+                               of, std::min(action.stage, action.stage + step),
+                               action);
+                         });
+  return times;
+}
+
+/// `action` waits for what corresponds to `here` on the stage `step` on.
+void ActionRules::await(ActionRule &rule, const Action &action, int64_t here,
+                        int32_t step) const {
+  rule.from = beside(action, step);
+  if (rule.from < 0)
+    return;
+  rule.other = ids.onward(here, step) - rule.first;
+  auto [flight, send, receive] = times(action, step);
+  rule.flight = flight;
+  rule.delay = send + flight;
+  rule.receive = receive;
+  rule.isAwaited = rule.from != beside(action, 0);
+}
+
+void ActionRules::send(ActionRule &rule, const Action &action,
+                       int32_t step) const {
+  rule.to = beside(action, step);
+  if (rule.to >= 0)
+    rule.send = times(action, step)[1];
+}
+
+} // namespace chimera::schedule

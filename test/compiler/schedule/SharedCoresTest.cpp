@@ -1,0 +1,176 @@
+//===- SharedCoresTest.cpp - Workers that share cores ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/SharedCores.h"
+
+#include "compiler/schedule/Bounds.h"
+#include "compiler/schedule/StepTime.h"
+#include "compiler/schedule/Windows.h"
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace chimera::schedule {
+namespace {
+
+using Times = std::vector<std::vector<int64_t>>;
+
+Case onCores(Case c, int32_t cores) {
+  c.problem.node = {.devices = c.problem.workers * c.problem.width,
+                    .cores = cores};
+  return c;
+}
+
+/// The drawing of SharedCores.h:
+///
+///   P0  FF FFFF .. .... BBBBBBBB BBBB
+///   P1  .. FFFF FF BBBB BBBBBBBB ....
+TEST(SharedCores, GoOnAtTheirShareOfTheSpeed) {
+  Case c = onCores(makeCase("gpipe", 2, 2, {2, 4, 1, 1}), 1);
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.starts, (Times{{0, 2, 12, 20}, {2, 6, 8, 12}}));
+  EXPECT_EQ(timing.ends, (Times{{2, 6, 20, 24}, {6, 8, 12, 20}}));
+  EXPECT_EQ(timing.makespan, 24);
+  EXPECT_EQ(timing.busy, (std::vector<int64_t>{18, 18}));
+  EXPECT_EQ(timing.idle, (std::vector<int64_t>{6, 6}));
+  EXPECT_TRUE(timing.criticalPath.empty());
+  EXPECT_TRUE(timing.complete);
+  // As much work as one core can do.
+  std::vector<Bound> all = bounds(c.problem);
+  EXPECT_STREQ(all.back().name, "LB6");
+  EXPECT_EQ(all.back().time, 24);
+}
+
+TEST(SharedCores, MessagesOccupyThemToo) {
+  Case c = makeCase("gpipe", 2, 1, {2, 2, 1, 1});
+  c.problem.width = 2;
+  c.problem.link = {{5, 0, 1}, {1, 0, 1}, {3, 0, 1}};
+  // Two copies of two ranks share a core: nobody ever runs beside a worker of
+  // its copy, but each of the other copy beside the same of this one.
+  c = onCores(c, 1);
+  c.problem.node->within = c.problem;
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.starts, (Times{{0, 38}, {17, 21}}));
+  EXPECT_EQ(timing.ends, (Times{{4, 42}, {21, 25}}));
+  EXPECT_EQ(timing.occupied, (std::vector<int64_t>{8, 8}));
+}
+
+TEST(SharedCores, ThereAreGroupsOfThoseOnANode) {
+  auto groups = [](int32_t workers, int32_t width, Node node) {
+    Workload work;
+    work.workers = workers;
+    work.width = width;
+    work.node = node;
+    std::vector<std::pair<int32_t, double>> all;
+    for (const CoreGroup &group : coreGroups(work))
+      all.emplace_back(group.workers, group.cores);
+    return all;
+  };
+  using Groups = std::vector<std::pair<int32_t, double>>;
+  EXPECT_EQ(groups(4, 1, {.devices = 4}), Groups());
+  EXPECT_EQ(groups(4, 1, {.devices = 4, .cores = 2}), (Groups{{4, 2}}));
+  EXPECT_EQ(groups(4, 1, {.devices = 2, .cores = 1}), (Groups{{2, 1}, {2, 1}}));
+  // Two copies of two share a node, or four of one.
+  EXPECT_EQ(groups(2, 2, {.devices = 4, .cores = 3}), (Groups{{2, 1.5}}));
+  EXPECT_EQ(groups(1, 4, {.devices = 4, .cores = 3}), (Groups{{1, .75}}));
+  // A node of three has the fourth worker and two of the next copy, if any.
+  EXPECT_EQ(groups(4, 2, {.devices = 3, .cores = 1}),
+            (Groups{{3, 1}, {1, 1 / 3.}}));
+  EXPECT_EQ(groups(4, 1, {.devices = 3, .cores = 1}), (Groups{{3, 1}, {1, 1}}));
+  Workload work;
+  work.workers = 4;
+  work.node = {.devices = 3, .cores = 2};
+  EXPECT_TRUE(sharesCores(work));
+  EXPECT_EQ(slowdowns(work), (std::vector<double>{1.5, 1.5, 1.5, 1}));
+  work.node->cores = 3;
+  EXPECT_FALSE(sharesCores(work));
+}
+
+TEST(SharedCores, AllUpdateAtOnce) {
+  Case c = makeCase("gpipe", 2, 1, {2, 2, 1, 1});
+  for (StageCost &cost : c.problem.stages)
+    cost.update = 5;
+  EXPECT_EQ(stepTime(c.problem, c.schedule).total, 8 + 5);
+  c = onCores(c, 1);
+  EXPECT_EQ(stepTime(c.problem, c.schedule).total, 8 + 10);
+}
+
+/// Every scheme: with a core each all times are those of workers that share
+/// none, also where receives are posted in windows; with fewer no step is
+/// shorter, and no bound is above it.
+TEST(SharedCores, DelayWhatRunsAlone) {
+  std::mt19937 random(1);
+  auto draw = [&](int64_t most) {
+    return static_cast<int64_t>(random() % (most + 1));
+  };
+  int delayed = 0;
+  for (const Scheme &scheme : schemes())
+    for (int32_t d : {2, 4, 6})
+      for (const Choice &choice : choices(scheme, d)) {
+        const int32_t n = d + static_cast<int32_t>(draw(d)) / 2 * 2;
+        if (!canDo(scheme, d, n, choice))
+          continue;
+        Case c =
+            makeCase(scheme.name, d, n, {8, 12, 6, 6, 8}, draw(1) == 1, choice);
+        c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 0, 8});
+        c.problem.link = {{draw(5), draw(2), 4}, {draw(3)}, {draw(3)}};
+        Timing alone = simulate(c.problem, c.schedule);
+        Case own = onCores(c, d);
+        own.problem.node->within = own.problem;
+        Timing same = simulateSharing(own.problem, own.schedule);
+        EXPECT_EQ(same.starts, alone.starts) << nameOf(scheme, d, n, choice);
+        EXPECT_EQ(same.ends, alone.ends);
+        EXPECT_EQ(same.busy, alone.busy);
+        EXPECT_EQ(same.occupied, alone.occupied);
+        EXPECT_EQ(same.span, alone.span);
+        EXPECT_EQ(same.makespan, alone.makespan);
+        std::vector<int64_t> begins;
+        for (int32_t w = 0; w < d; ++w)
+          begins.push_back(draw(30));
+        EXPECT_EQ(simulateSharing(own.problem, own.schedule, begins).ends,
+                  simulate(c.problem, c.schedule, begins).ends);
+        Case few = onCores(c, 1 + static_cast<int32_t>(draw(d - 2)));
+        few.problem.node->within = few.problem;
+        Windows windows(c.problem, c.schedule), shared(few.problem, c.schedule);
+        for (int32_t window : {1, 2}) {
+          Timing less = windows.simulate(window, true);
+          Timing shareless = shared.simulate(window, true);
+          EXPECT_TRUE(shareless.complete);
+          EXPECT_GE(shareless.makespan, less.makespan);
+        }
+        Timing shared2 = simulate(few.problem, few.schedule);
+        EXPECT_TRUE(shared2.complete);
+        EXPECT_GE(shared2.makespan, alone.makespan);
+        delayed += shared2.makespan > alone.makespan;
+        for (const Bound &bound : bounds(few.problem))
+          if (bound.simulated) {
+            EXPECT_GE(shared2.makespan, bound.time) << bound.name;
+          }
+        // The work that there is gets done.
+        for (int32_t w = 0; w < d; ++w)
+          EXPECT_GE(shared2.busy[w], alone.busy[w]);
+      }
+  EXPECT_GT(delayed, 50);
+}
+
+/// An order that does not end stops where it would without shared cores.
+TEST(SharedCores, SayWhereNothingGoesOn) {
+  Case c = makeCase("gpipe", 2, 2);
+  std::swap(c.schedule.workers[1][0], c.schedule.workers[1][3]);
+  Timing alone = simulate(c.problem, c.schedule);
+  c = onCores(c, 1);
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_FALSE(timing.complete);
+  for (size_t w = 0; w < 2; ++w)
+    EXPECT_EQ(std::ranges::count(timing.starts[w], -1),
+              std::ranges::count(alone.starts[w], -1));
+}
+
+} // namespace
+} // namespace chimera::schedule
