@@ -397,7 +397,11 @@ def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
 
     The bubble is the idle time of all workers between the start of the step and
     its flush, over workers times makespan. Peak activations count micro-batches
-    of which a worker holds a stash or a weight stash.
+    of which a worker holds a stash or a weight stash. Where the ends of messages
+    take time (`send`, `receive`), the worker is occupied by them behind the action
+    that sends and before the action that receives: cells of > and < in the grid,
+    lower boxes in a picture, events of the category "message time" in a trace.
+    They count as idle time.
 
     With `measured` the document shows what ran beside what was predicted: the
     last step of the trace that `chimera-run --trace` wrote of the module's one

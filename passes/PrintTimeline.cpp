@@ -58,7 +58,11 @@ struct Shown {
                  slots,
                  of.scale,
                  lineWidth} {
-    if (slots || !schedule::hasTail(of.problem))
+    if (slots)
+      return;
+    occupations = schedule::occupationsOf(of.problem, of.schedule, timing);
+    timeline.occupations = &occupations;
+    if (!schedule::hasTail(of.problem))
       return;
     timeline.step = schedule::stepTime(of.problem, of.schedule);
     // Else updates are among the actions.
@@ -73,6 +77,7 @@ struct Shown {
 
   schedule::Timing timing;
   schedule::Tail tail;
+  schedule::Occupations occupations;
   schedule::Timeline timeline;
 };
 

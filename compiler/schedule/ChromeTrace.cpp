@@ -65,6 +65,8 @@ public:
     for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
       for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i)
         addAction(w, i);
+    if (timeline.occupations)
+      addOccupations();
     if (timeline.tail)
       addTail();
     // Bytes over time are those of the predicted times.
@@ -142,6 +144,15 @@ private:
                 {"tid", thread}});
   }
 
+  void addOccupations() {
+    for (size_t w = 0; w < timeline.occupations->size(); ++w)
+      for (const Occupation &occupation : (*timeline.occupations)[w])
+        addSpan(describe(timeline.problem,
+                         timeline.schedule.workers[w][occupation.index],
+                         occupation),
+                "message time", occupation, w);
+  }
+
   /// What workers do behind their actions, and the sums under way: beside the
   /// actions of a worker, in a row of their own, which nobody measures.
   void addTail() {
@@ -173,16 +184,13 @@ private:
   void addEnd(const char *phase, const Message &message, const Action &action,
               size_t worker, int64_t twiceMiddle) {
     bool isStart = phase[0] == 's';
-    bool isActivation = action.kind == Kind::Forward;
-    ordered_json event = {
-        {"name", std::string(isActivation ? "activation " : "gradient ") +
-                     coverOf(timeline.problem, action)},
-        {"cat", "message"},
-        {"ph", phase},
-        {"id", firstMessage + message.maker},
-        {"ts", microseconds(twiceMiddle, 2)},
-        {"pid", process},
-        {"tid", worker}};
+    ordered_json event = {{"name", nameOfMessage(timeline.problem, action)},
+                          {"cat", "message"},
+                          {"ph", phase},
+                          {"id", firstMessage + message.maker},
+                          {"ts", microseconds(twiceMiddle, 2)},
+                          {"pid", process},
+                          {"tid", worker}};
     if (!isStart)
       event["bp"] = "e"; // in the action around it, not in the next one
     event["args"] = {{isStart ? "to" : "from", nameOf(message.peer)}};

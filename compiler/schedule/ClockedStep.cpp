@@ -80,11 +80,16 @@ std::optional<ClockedStep> clocked(const Timeline &timeline) {
                           starts.back());
     }
   }
+  auto convert = [&](Tail::Span &span) {
+    span.begin = nanoseconds(span.begin);
+    span.end = nanoseconds(span.end);
+  };
+  if (timeline.occupations) {
+    step.occupations = *timeline.occupations;
+    for (std::vector<Occupation> &row : step.occupations)
+      std::ranges::for_each(row, convert);
+  }
   if (timeline.tail) {
-    auto convert = [&](Tail::Span &span) {
-      span.begin = nanoseconds(span.begin);
-      span.end = nanoseconds(span.end);
-    };
     step.tail = *timeline.tail;
     std::ranges::for_each(step.tail.sums, convert);
     for (std::vector<Tail::Work> &work : step.tail.work)
@@ -102,7 +107,9 @@ Timeline timelineOf(const Timeline &timeline, const ClockedStep &step) {
           .timing = step.timing,
           .scale = {timeline.scale.unit, nanosecondsOf(*timeline.scale.unit)},
           .tail = &step.tail,
-          .durations = &step.durations};
+          .durations = &step.durations,
+          .occupations =
+              step.occupations.empty() ? nullptr : &step.occupations};
 }
 
 } // namespace chimera::schedule

@@ -27,6 +27,9 @@ struct ClockedStep {
   /// Of each action, in the shape of Schedule::workers.
   std::vector<std::vector<int64_t>> durations;
   Tail tail; ///< without sums where nobody has measured them
+  /// Empty where messages occupy nobody, or nobody has measured it: what a
+  /// trace has of a receive does not tell its wait from its time.
+  Occupations occupations;
 
   /// When the last worker is done.
   int64_t end() const;

@@ -32,14 +32,21 @@ constexpr double kPair = 2 * kRow + kGap;
 /// Named below the rows, of each kind.
 constexpr size_t kMostDifferences = 3;
 
+/// Of what either row of a pair shows. Nobody measures what messages occupy.
+std::vector<LegendEntry> legendOf(const SideBySide &both) {
+  std::vector<LegendEntry> legend = svg::legendOf(both.predicted);
+  for (LegendEntry &entry : legend)
+    if (entry.style == "message")
+      entry.name += ", predicted";
+  return legend;
+}
+
 /// Both steps, the upper left corner at (0, 0).
 class Pairs {
 public:
   explicit Pairs(const SideBySide &both)
       : both(both), end(std::max<int64_t>(both.end(), 1)),
-        plot(plotWidth(both.predicted, end)),
-        // Where updates take no time by the description, only what ran has any.
-        legend(legendOf(both.timeline.tail ? both.predicted : both.measured)),
+        plot(plotWidth(both.predicted, end)), legend(legendOf(both)),
         heading(both.timeline.title,
                 both.describeStep() + " · measured: " + both.nameOfRun(),
                 width()) {

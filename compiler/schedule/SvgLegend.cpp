@@ -31,6 +31,8 @@ std::vector<LegendEntry> legendOf(const Timeline &timeline) {
   for (auto [kind, up] : kinds)
     entries.push_back({classOf(kind, up), std::string(nameOfKind(kind)) +
                                               (up ? ", up" : ", down")});
+  if (timeline.occupations && areAny(*timeline.occupations))
+    entries.push_back({"message", "send or receive"});
   entries.push_back({"bubble", "bubble"});
   if (!timeline.schedule.bodies.empty())
     entries.push_back({"body", "what each step repeats"});

@@ -37,6 +37,11 @@ private:
   double at(int64_t ticks) const { return static_cast<double>(ticks) * pixels; }
   std::string exact(int64_t ticks) const;
 
+  /// A box of class `style`, from `top` to `bottom` of the row.
+  std::string drawSpan(size_t worker, const char *style,
+                       const std::string &name, const Tail::Span &span,
+                       double top, double bottom) const;
+  std::string drawOccupations(size_t worker) const;
   std::string drawTail(size_t worker) const;
   std::string drawBody(size_t worker) const;
   std::string drawBox(size_t worker, size_t index) const;
