@@ -405,12 +405,16 @@ def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
 
     With `measured` the document shows what ran beside what was predicted: the
     last step of the trace that `chimera-run --trace` wrote of the module's one
-    pipeline. Both begin with their first action. As text: step, busy time
+    pipeline. Both begin with their first action. Where steps overlap, a
+    step is what each worker repeats once a step, from when it was done with the
+    repetition before: the last one of the trace stands beside one of the steady
+    state. So the trace needs two, which `--trace-steps 2` writes of a run of three
+    steps or more. The end of the run, which drains the pipeline, is left out. As
+    text: step, busy time
     (actions and updates) and idle time of each worker, then the largest
     differences of durations, of waits before actions and of starts. As a
     picture: two rows for each worker, and the differences below. As a trace: two
-    processes, and the differences in `otherData`. Times must be durations, and
-    a flush must end the step.
+    processes, and the differences in `otherData`. Times must be durations.
 
     Fails where workers hold more than their `memory_cap`, with one diagnostic
     for each pipeline and after the document has been written.

@@ -38,6 +38,9 @@ std::vector<LegendEntry> legendOf(const SideBySide &both) {
   for (LegendEntry &entry : legend)
     if (entry.style == "message")
       entry.name += ", predicted";
+  for (LegendEntry &entry : svg::legendOf(both.measured))
+    if (std::ranges::count(legend, entry.style, &LegendEntry::style) == 0)
+      legend.push_back(std::move(entry));
   return legend;
 }
 
@@ -82,7 +85,9 @@ public:
     };
     eachRow([&](size_t w, double y, const Timeline &, const ClockedStep &step,
                 const char *which) {
-      return frame(w, y, step, which, pixels * static_cast<double>(step.end()));
+      return frame(w, y, step, which,
+                   pixels * static_cast<double>(step.begin(w)),
+                   pixels * static_cast<double>(step.end(w) - step.begin(w)));
     });
     for (size_t w = 0; w < both.clocked.durations.size(); ++w)
       svg += text("worker", -kLabel - 10,
@@ -109,19 +114,19 @@ private:
 
   /// A hatched row as long as its step, and what it is called.
   std::string frame(size_t w, double y, const ClockedStep &step,
-                    const char *which, double width) const {
+                    const char *which, double x, double width) const {
     auto time = [&](int64_t nanoseconds) {
       return roundedTime(static_cast<double>(nanoseconds), both.measured.scale);
     };
     double base = y + kRow / 2 + 4;
-    int64_t idle = step.idle(w);
+    int64_t idle = step.idle(w), length = step.end(w) - step.begin(w);
     std::string share =
         percent(static_cast<double>(idle) /
-                static_cast<double>(std::max<int64_t>(step.end(), 1)));
+                static_cast<double>(std::max<int64_t>(length, 1)));
     return Rows::drawBubble("P" + std::to_string(w) + ", " + which + ": idle " +
-                                time(idle) + " of " + time(step.end()) + " (" +
+                                time(idle) + " of " + time(length) + " (" +
                                 share + ")",
-                            y, width) +
+                            x, y, width) +
            text("figure", -10, base, which) +
            text("figure", plot + 46, base, share);
   }

@@ -94,7 +94,7 @@ private:
     return Rows::drawBubble(name + ": idle " + exact(timing.idle[w]) + " of " +
                                 exact(timing.makespan) + " (" + percent(share) +
                                 ")" + messages + ", peak activations " + peak,
-                            y, plot) +
+                            /*x=*/0, y, plot) +
            text("worker", -10, base, name) +
            text("worker", plot + 32, base, name) +
            text("figure", plot + 78, base, percent(share)) +

@@ -58,10 +58,11 @@ std::string Rows::exact(int64_t ticks) const {
   return exactNumber(ticks, timeline.scale.perUnit);
 }
 
-std::string Rows::drawBubble(const std::string &title, double y, double width) {
-  return "<g><title>" + title + "</title><rect class=\"bubble\" x=\"0\" y=\"" +
-         number(y + (kRow - kBox) / 2) + "\" width=\"" + number(width) +
-         "\" height=\"" + number(kBox) + "\"/></g>\n";
+std::string Rows::drawBubble(const std::string &title, double x, double y,
+                             double width) {
+  return "<g><title>" + title + "</title><rect class=\"bubble\" x=\"" +
+         number(x) + "\" y=\"" + number(y + (kRow - kBox) / 2) + "\" width=\"" +
+         number(width) + "\" height=\"" + number(kBox) + "\"/></g>\n";
 }
 
 static std::string coverInWords(const Action &action) {
@@ -114,7 +115,7 @@ std::string Rows::drawOccupations(size_t worker) const {
   return svg;
 }
 
-/// What a worker does behind its actions, and a line below for each sum of
+/// What a worker does besides its actions, and a line below for each sum of
 /// its gradients that is under way.
 std::string Rows::drawTail(size_t worker) const {
   std::string svg;

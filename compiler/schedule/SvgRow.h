@@ -25,9 +25,9 @@ public:
 
   /// What `worker` does, a box for each action, the row's upper edge at `y`.
   std::string draw(size_t worker, double y) const;
-  /// The row from 0 on, `width` pixels wide and hatched, for what no action
+  /// The row from `x` on, `width` pixels wide and hatched, for what no action
   /// covers is idle; with a text for who points at it.
-  static std::string drawBubble(const std::string &title, double y,
+  static std::string drawBubble(const std::string &title, double x, double y,
                                 double width);
 
 private:

@@ -135,7 +135,7 @@ static std::string cellOf(const Problem &problem, const Tail::Work &work) {
 
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
-               tail, step, durations, occupations] = timeline;
+               tail, step, durations, occupations, isPart] = timeline;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> head;
   size_t width = 0;

@@ -48,7 +48,8 @@ struct Timeline {
   bool slots = false;
   TimeScale scale = {};
   size_t lineWidth = kLineWidth; ///< characters in a line of the grid
-  /// What follows the actions, and what a step takes with it; null for nothing.
+  /// What workers do besides actions, and what a step takes with it; null for
+  /// nothing.
   const Tail *tail = nullptr;
   StepTime step = {};
   /// Of the actions, in the shape of Schedule::workers; null where they take
@@ -56,6 +57,8 @@ struct Timeline {
   const std::vector<std::vector<int64_t>> *durations = nullptr;
   /// Null where messages occupy nobody.
   const Occupations *occupations = nullptr;
+  /// True for a part of a run: workers hold more than its actions tell.
+  bool isPart = false;
 
   int64_t duration(size_t worker, size_t index) const {
     if (durations)
@@ -89,7 +92,7 @@ std::span<const TimelineFormat> timelineFormats();
 /// (F forward, B backward, I input gradient, W weight gradient, R recompute),
 /// in upper case for down pipelines and lower case for up pipelines; F01 covers
 /// micro-batches 0 and 1, F8-11 those from 8 to 11, B0a and B0b the halves of
-/// micro-batch 0; `=` continues an action and `.` is idle. Behind the actions
+/// micro-batch 0; `=` continues an action and `.` is idle. Besides actions,
 /// A1 is a wait for the all-reduce of stage 1, A for that of what first and
 /// last stage share, U1 and u1 are updates of stage 1. In each cell of `>` the
 /// worker sends the message of the action before it, in each of `<` it receives
