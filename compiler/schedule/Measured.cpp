@@ -144,9 +144,9 @@ private:
       if (!overlaps() || starts.empty() || other.begin < starts.front())
         around.before = std::max(around.before, other.end);
       else if (other.begin < starts.back())
-        return "expected " + describe(other.action) + " of another step not " +
-               "to be among what " + nameOf(worker) +
-               " repeats, got another order";
+        return "expected no " + describe(other.action) +
+               " of another step among what " + nameOf(worker) +
+               " repeats, got it there";
       else
         around.next = std::min(around.next, other.begin);
     if (overlaps() && !starts.empty() && around.before < 0)

@@ -47,10 +47,9 @@ struct Measured : ClockedStep {
 /// numbers that are missing or out of range, has more copies than the problem,
 /// or other workers, stages, pipelines or micro-batches; an action is missing,
 /// is there twice or on another worker; a worker ran its actions in another
-/// order; or steps overlap and the trace has fewer than two bodies.
-/// `chimera-run
-/// --trace` writes as many bodies as steps are asked for, and the end of the
-/// run; so the trace has micro-batches of one step more.
+/// order; or steps overlap and the trace has fewer than two bodies. Of such
+/// steps `chimera-run --trace` writes as many bodies as it is asked for steps,
+/// and the end of the run; so the trace has micro-batches of one step more.
 ///
 /// Requires a valid schedule whose step ends with a flush or, where steps
 /// overlap, that of a SteadyStep.

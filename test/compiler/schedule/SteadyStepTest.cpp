@@ -321,8 +321,8 @@ TEST(MeasuredBodyError, ActionOfAnotherBodyIsInside) {
   double inside = endless.find("backward 4", 0)["ts"];
   endless.find("backward 8", 0)["ts"] = inside + 1;
   EXPECT_EQ(endless.error(),
-            "expected backward of pipeline 0, stage 0, micro-batch 2 of "
-            "another step not to be among what P0 repeats, got another order");
+            "expected no backward of pipeline 0, stage 0, micro-batch 2 of "
+            "another step among what P0 repeats, got it there");
 }
 
 } // namespace
