@@ -4,216 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// What is described is a name, clauses that must be there and then others in
-// any order. One table for each op says which there are; parser, printer,
-// errors and completions walk it.
-//
-//===----------------------------------------------------------------------===//
 
-#include "dialect/DescriptionInterface.h"
-#include "dialect/Spelling.h"
-
-#include "mlir/IR/Builders.h"
-#include "llvm/ADT/StringExtras.h"
+#include "dialect/Clause.h"
 
 using namespace mlir;
 using namespace chimera;
-
-/// A clause of an op.
-template <typename Op> struct Clause {
-  using Properties = typename Op::Properties;
-
-  StringRef name;
-  bool required;
-  /// Reads what follows the name.
-  ParseResult (*parse)(OpAsmParser &parser, StringRef name,
-                       Properties &properties);
-  /// Prints that.
-  void (*print)(OpAsmPrinter &printer, Op op);
-  /// True if the clause says something else than what holds without it.
-  bool (*isNeeded)(Properties &properties, Properties &defaults);
-};
-
-template <auto Member, typename Properties>
-static bool differs(Properties &properties, Properties &defaults) {
-  return properties.*Member && properties.*Member != defaults.*Member;
-}
-
-/// NAME(VALUE), of which `parse` reads the value.
-template <typename Parse>
-static ParseResult parseInParentheses(OpAsmParser &parser, Parse parse) {
-  return failure(parser.parseLParen() || parse() || parser.parseRParen());
-}
-
-template <auto Member, typename Op>
-static void printInParentheses(OpAsmPrinter &printer, Op op) {
-  printer << '(';
-  printer.printAttributeWithoutType(op.getProperties().*Member);
-  printer << ')';
-}
-
-/// Fails where the attribute `name` does not allow the value that was read
-/// `at`.
-template <typename Op>
-static ParseResult checkInherent(OpAsmParser &parser, SMLoc at, StringRef name,
-                                 IntegerAttr value) {
-  NamedAttrList list;
-  list.append(name, value);
-  return Op::verifyInherentAttrs(
-      OperationName(Op::getOperationName(), parser.getContext()), list,
-      [&] { return parser.emitError(at, "got ") << value.getInt() << ": "; });
-}
-
-/// A whole number, which the attribute of the same name must allow.
-template <typename Op, IntegerAttr Op::Properties::*Member>
-static constexpr Clause<Op> whole(StringRef name, bool required = false) {
-  auto parse = [](OpAsmParser &parser, StringRef name,
-                  typename Op::Properties &properties) {
-    return parseInParentheses(parser, [&]() -> ParseResult {
-      SMLoc at = parser.getCurrentLocation();
-      int64_t value = 0;
-      if (parseWholeNumber(parser, value))
-        return failure();
-      properties.*Member = parser.getBuilder().getI64IntegerAttr(value);
-      return checkInherent<Op>(parser, at, name, properties.*Member);
-    });
-  };
-  return {name, required, parse, printInParentheses<Member, Op>,
-          differs<Member, typename Op::Properties>};
-}
-
-/// A number with a unit, which the attribute of the same name must allow.
-template <typename Op, IntegerAttr Op::Properties::*Member,
-          Dimension Counted = Dimension::Bytes>
-static constexpr Clause<Op> quantity(StringRef name, bool required = false) {
-  auto parse = [](OpAsmParser &parser, StringRef name,
-                  typename Op::Properties &properties) {
-    return parseInParentheses(parser, [&]() -> ParseResult {
-      SMLoc at = parser.getCurrentLocation();
-      int64_t value = 0;
-      if (parseQuantity(parser, Counted, value))
-        return failure();
-      properties.*Member = parser.getBuilder().getI64IntegerAttr(value);
-      return checkInherent<Op>(parser, at, name, properties.*Member);
-    });
-  };
-  auto print = [](OpAsmPrinter &printer, Op op) {
-    printer << '('
-            << quantityText(Counted, (op.getProperties().*Member).getInt())
-            << ')';
-  };
-  return {name, required, parse, print,
-          differs<Member, typename Op::Properties>};
-}
-
-template <typename Op, FloatAttr Op::Properties::*Member>
-static constexpr Clause<Op> number(StringRef name) {
-  auto parse = [](OpAsmParser &parser, StringRef,
-                  typename Op::Properties &properties) {
-    return parseInParentheses(parser, [&]() -> ParseResult {
-      double value = 0;
-      if (parseNumber(parser, value))
-        return failure();
-      properties.*Member = parser.getBuilder().getF64FloatAttr(value);
-      return success();
-    });
-  };
-  return {name, false, parse, printInParentheses<Member, Op>,
-          differs<Member, typename Op::Properties>};
-}
-
-/// The names that the dialect does not know itself; none where nothing tells.
-static ArrayRef<StringRef>
-namesFrom(AsmParser &parser,
-          ArrayRef<StringRef> (DescriptionInterface::*list)() const) {
-  const DescriptionInterface *names =
-      descriptionInterfaceOf(parser.getContext());
-  return names ? (names->*list)() : ArrayRef<StringRef>();
-}
-
-/// A word, of which the interface's `List` are offered.
-template <typename Op, StringAttr Op::Properties::*Member, auto List>
-static constexpr Clause<Op> word(StringRef name) {
-  auto parse = [](OpAsmParser &parser, StringRef,
-                  typename Op::Properties &properties) {
-    return parseInParentheses(parser, [&]() -> ParseResult {
-      std::string text;
-      if (parseWord(parser, text, namesFrom(parser, List)))
-        return failure();
-      properties.*Member = parser.getBuilder().getStringAttr(text);
-      return success();
-    });
-  };
-  auto print = [](OpAsmPrinter &printer, Op op) {
-    printer << '(';
-    printer.printKeywordOrString((op.getProperties().*Member).getValue());
-    printer << ')';
-  };
-  return {name, false, parse, print, differs<Member, typename Op::Properties>};
-}
-
-template <typename Op, UnitAttr Op::Properties::*Member>
-static constexpr Clause<Op> flag(StringRef name) {
-  auto parse = [](OpAsmParser &parser, StringRef,
-                  typename Op::Properties &properties) -> ParseResult {
-    properties.*Member = parser.getBuilder().getUnitAttr();
-    return success();
-  };
-  auto print = [](OpAsmPrinter &, Op) {};
-  return {name, false, parse, print, differs<Member, typename Op::Properties>};
-}
-
-/// A word of an enumeration, whose values are 0 to `Last()`.
-template <typename Op, typename Attr, Attr Op::Properties::*Member, auto Last>
-static constexpr Clause<Op> choice(StringRef name) {
-  using Properties = typename Op::Properties;
-  auto parse = [](OpAsmParser &parser, StringRef name, Properties &properties) {
-    return parseInParentheses(parser, [&]() -> ParseResult {
-      using Value = decltype(Attr().getValue());
-      SmallVector<StringRef> words;
-      for (uint32_t value = 0; value <= Last(); ++value)
-        words.push_back(stringifyEnum(static_cast<Value>(value)));
-      std::string word;
-      if (parseWordOf(parser, (name + " to be one of").str(), words, word))
-        return failure();
-      properties.*Member =
-          Attr::get(parser.getContext(), *symbolizeEnum<Value>(word));
-      return success();
-    });
-  };
-  auto print = [](OpAsmPrinter &printer, Op op) {
-    printer << '(' << stringifyEnum((op.getProperties().*Member).getValue())
-            << ')';
-  };
-  return {name, false, parse, print, differs<Member, Properties>};
-}
-
-/// NAME("TEXT", …).
-template <typename Op, ArrayAttr Op::Properties::*Member>
-static constexpr Clause<Op> texts(StringRef name) {
-  using Properties = typename Op::Properties;
-  auto parse = [](OpAsmParser &parser, StringRef, Properties &properties) {
-    SmallVector<Attribute> texts;
-    auto parseText = [&]() -> ParseResult {
-      std::string text;
-      if (parser.parseString(&text))
-        return failure();
-      texts.push_back(parser.getBuilder().getStringAttr(text));
-      return success();
-    };
-    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseText))
-      return ParseResult(failure());
-    properties.*Member = parser.getBuilder().getArrayAttr(texts);
-    return ParseResult(success());
-  };
-  auto print = [](OpAsmPrinter &printer, Op op) {
-    printer << '(';
-    llvm::interleaveComma(op.getProperties().*Member, printer);
-    printer << ')';
-  };
-  return {name, false, parse, print, differs<Member, Properties>};
-}
 
 //===----------------------------------------------------------------------===//
 // The clauses that are like no other
@@ -337,21 +132,6 @@ static bool needsRecompute(PipelineOp::Properties &properties,
   return properties.recompute || properties.recompute_fused;
 }
 
-/// NAME <FIELD = NUMBER, …>.
-template <typename Op, typename Attr, Attr Op::Properties::*Member>
-static constexpr Clause<Op> fields(StringRef name) {
-  using Properties = typename Op::Properties;
-  auto parse = [](OpAsmParser &parser, StringRef, Properties &properties) {
-    properties.*Member = dyn_cast_or_null<Attr>(Attr::parse(parser, Type()));
-    return ParseResult(success(properties.*Member != nullptr));
-  };
-  auto print = [](OpAsmPrinter &printer, Op op) {
-    printer << ' ';
-    (op.getProperties().*Member).print(printer);
-  };
-  return {name, false, parse, print, differs<Member, Properties>};
-}
-
 //===----------------------------------------------------------------------===//
 // The tables
 //===----------------------------------------------------------------------===//
@@ -414,6 +194,9 @@ static ArrayRef<Clause<MachineOp>> clausesOf(MachineOp) {
           "memory_bandwidth"),
       fields<Op, NetworkAttr, &P::link>("link"),
       fields<Op, NetworkAttr, &P::all_reduce>("all_reduce"),
+      whole<Op, &P::node_devices>("node_devices"),
+      fields<Op, NetworkAttr, &P::node_link>("node_link"),
+      fields<Op, NetworkAttr, &P::node_all_reduce>("node_all_reduce"),
       choice<Op, AllReduceAlgorithmAttr, &P::all_reduce_algorithm,
              getMaxEnumValForAllReduceAlgorithm>("all_reduce_algorithm")};
   return all;
@@ -433,61 +216,14 @@ static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
   return all;
 }
 
-/// Whether a word that is no clause of `Op` is one of what it names behind
-/// `with`.
-template <typename Op> static bool isOfTraining(StringRef) { return false; }
-template <> bool isOfTraining<PipelineOp>(StringRef word) {
-  return llvm::any_of(
-      clausesOf(TrainingOp()),
-      [&](const Clause<TrainingOp> &clause) { return clause.name == word; });
-}
-
-template <typename Op>
-static ParseResult parseClauses(OpAsmParser &parser,
-                                typename Op::Properties &properties) {
-  ArrayRef<Clause<Op>> clauses = clausesOf(Op());
-  SmallVector<StringRef> left;
-  SmallVector<StringRef> given;
-  for (const Clause<Op> &clause : clauses)
-    if (!clause.required)
-      left.push_back(clause.name);
-    else if (parseWordHere(parser, clause.name) ||
-             clause.parse(parser, clause.name, properties))
-      return failure();
-    else
-      given.push_back(clause.name);
-  while (true) {
-    if (StringRef next = bareWordAt(parser); llvm::is_contained(given, next))
-      return parser.emitError(parser.getCurrentLocation(), "expected ")
-             << next << " once";
-    if (StringRef next = bareWordAt(parser); isOfTraining<Op>(next))
-      return parser.emitError(parser.getCurrentLocation(), "expected ")
-             << next << " in a chimera.training, which a pipeline names behind "
-             << "`with`";
-    StringRef word;
-    OptionalParseResult read =
-        parseOptionalWordOf(parser, "one of the clauses", left, word);
-    if (!read.has_value())
-      return success();
-    if (failed(*read))
-      return failure();
-    const Clause<Op> &clause = *llvm::find_if(
-        clauses, [&](const Clause<Op> &clause) { return clause.name == word; });
-    llvm::erase(left, word);
-    given.push_back(word);
-    if (clause.parse(parser, word, properties))
-      return failure();
-  }
-}
-
-template <typename Op> static void printClauses(OpAsmPrinter &printer, Op op) {
-  typename Op::Properties defaults;
-  Op::populateDefaultProperties(op->getName(), defaults);
-  for (const Clause<Op> &clause : clausesOf(op))
-    if (clause.required || clause.isNeeded(op.getProperties(), defaults)) {
-      printer << ' ' << clause.name;
-      clause.print(printer, op);
-    }
+/// A pipeline has no clauses of its training, which it names.
+static StringRef placeOfTrainingClause(StringRef word) {
+  return llvm::any_of(clausesOf(TrainingOp()),
+                      [&](const Clause<TrainingOp> &clause) {
+                        return clause.name == word;
+                      })
+             ? "a chimera.training, which a pipeline names behind `with`"
+             : "";
 }
 
 /// Attributes that have no clause must not be written as if they had.
@@ -551,8 +287,9 @@ ParseResult ModelOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   properties.architecture = parser.getBuilder().getStringAttr(architecture);
   if (architecture == kExportedModel ? parsePackage(parser, properties)
-      : architecture == kBareModel   ? parseBareLayers(parser, properties)
-                                   : parseClauses<ModelOp>(parser, properties))
+      : architecture == kBareModel
+          ? parseBareLayers(parser, properties)
+          : parseClauses(parser, clausesOf(ModelOp()), properties))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   return failure(parser.parseOptionalAttrDict(result.attributes) ||
@@ -569,7 +306,7 @@ void ModelOp::print(OpAsmPrinter &printer) {
   else if (ArrayAttr layers = getBareLayersAttr())
     printBareLayers(printer, layers);
   else
-    printClauses(printer, *this);
+    printClauses(printer, clausesOf(*this), *this);
   printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
 }
 
@@ -578,7 +315,7 @@ template <typename Op>
 static ParseResult parseNamed(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<typename Op::Properties>();
   if (parser.parseSymbolName(properties.sym_name) ||
-      parseClauses<Op>(parser, properties))
+      parseClauses(parser, clausesOf(Op()), properties))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   return failure(parser.parseOptionalAttrDict(result.attributes) ||
@@ -588,7 +325,7 @@ static ParseResult parseNamed(OpAsmParser &parser, OperationState &result) {
 template <typename Op> static void printNamed(OpAsmPrinter &printer, Op op) {
   printer << ' ';
   printer.printSymbolName(op.getSymName());
-  printClauses(printer, op);
+  printClauses(printer, clausesOf(op), op);
   printer.printOptionalAttrDict(op->getAttrs(), Op::getAttributeNames());
 }
 
@@ -617,7 +354,8 @@ ParseResult PipelineOp::parse(OpAsmParser &parser, OperationState &result) {
   if (succeeded(parser.parseOptionalKeyword("on")) &&
       parser.parseAttribute(properties.machine))
     return failure();
-  if (parseClauses<PipelineOp>(parser, properties))
+  if (parseClauses(parser, clausesOf(PipelineOp()), properties,
+                   placeOfTrainingClause))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
@@ -636,7 +374,7 @@ void PipelineOp::print(OpAsmPrinter &printer) {
     printer << " with " << getTrainingAttr();
   if (getMachineAttr())
     printer << " on " << getMachineAttr();
-  printClauses(printer, *this);
+  printClauses(printer, clausesOf(*this), *this);
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                            getAttributeNames());
   if (getBody().empty())

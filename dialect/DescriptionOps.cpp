@@ -152,6 +152,14 @@ LogicalResult MachineOp::verify() {
     return emitOpError("expected less reserved than the memory's ")
            << quantityText(Dimension::Bytes, getMemory()) << ", got "
            << quantityText(Dimension::Bytes, *getReserved());
+  if (std::optional<uint64_t> devices = getNodeDevices();
+      devices && *devices > getDevices())
+    return emitOpError("expected node_devices of at most the ")
+           << getDevices() << " devices, got " << *devices;
+  if (!getNodeDevices() && (getNodeLink() || getNodeAllReduce()))
+    return emitOpError("expected node_devices beside ")
+           << (getNodeLink() ? "node_link" : "node_all_reduce")
+           << ": how many devices of a node it joins";
   return success();
 }
 

@@ -118,8 +118,17 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     occupies both ends, `send` and `receive` of the `all_reduce`, counts once for a
     sum, as where it is taken to the host and back. All times are in nanoseconds.
 
-    Invalid where no memory is left, where a number is not positive, and without
-    both a speed and a profile.
+    With `node_devices` the devices are on nodes of so many, in the order of their
+    numbers, and rank r runs on device r: worker w of copy d of a pipeline on
+    device d D + w, where the copy has D workers. What two devices of one node
+    send each other takes what `node_link` says, and what is reduced on one node
+    what `node_all_reduce` says, the node's link unless given; all else takes what
+    `link` and `all_reduce` say, as do two workers that share a node in some copies
+    alone. Without a `node_link` a node's links are as the others.
+
+    Invalid where no memory is left, where a number is not positive, without both a
+    speed and a profile, where a node has more devices than there are, and where
+    links of a node are given without `node_devices`.
 
     Example:
     ```mlir
@@ -128,6 +137,9 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
         reserved(1 GiB) layer_overhead(300 us) memory_bandwidth("500 GB/s")
         link <latency = 10 us, bandwidth = "9 GB/s">
         all_reduce <latency = 20 us, bandwidth = "5 GB/s">
+    chimera.machine @two_nodes devices(16) memory(80 GiB) speed("300 TFLOP/s")
+        link <latency = 8 us, bandwidth = "45 GB/s">
+        node_devices(8) node_link <latency = 3 us, bandwidth = "400 GB/s">
     ```
   }];
   let arguments = (ins
@@ -141,6 +153,9 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     OptionalAttr<Chimera_Amount>:$memory_bandwidth,
     OptionalAttr<Chimera_Network>:$link,
     OptionalAttr<Chimera_Network>:$all_reduce,
+    OptionalAttr<Chimera_Positive>:$node_devices,
+    OptionalAttr<Chimera_Network>:$node_link,
+    OptionalAttr<Chimera_Network>:$node_all_reduce,
     DefaultValuedAttr<Chimera_AllReduceAlgorithm,
         "::chimera::AllReduceAlgorithm::Rabenseifner">:$all_reduce_algorithm);
   let hasCustomAssemblyFormat = 1;

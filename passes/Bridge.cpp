@@ -188,9 +188,10 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
     return schedule::MessageTime{alpha, beta, schedule::kMebibyte};
   };
   if (LinkAttr link = pipeline.getLinkAttr())
-    work.link = {perMebibyte(link.getLatency(), link.getLatencyPerMib()),
-                 perMebibyte(link.getSend(), link.getSendPerMib()),
-                 perMebibyte(link.getReceive(), link.getReceivePerMib())};
+    for (schedule::LinkClass *links : work.classes())
+      links->link = {perMebibyte(link.getLatency(), link.getLatencyPerMib()),
+                     perMebibyte(link.getSend(), link.getSendPerMib()),
+                     perMebibyte(link.getReceive(), link.getReceivePerMib())};
   return work;
 }
 

@@ -158,8 +158,7 @@ FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
   const ScheduledProblem *of = analysis.verified();
   if (!of)
     return failure();
-  const schedule::Link &link = of->problem.link;
-  if (link.alpha == 0 && link.beta == 0)
+  if (!of->problem.hasFlights())
     return 1;
   schedule::Windows windows(of->problem, of->schedule);
   std::optional<uint64_t> cap = capOf(pipeline);

@@ -68,27 +68,39 @@ static schedule::Link linkOf(NetworkAttr network) {
           perMebibyte(network.getReceive(), network.getReceivePerMib())};
 }
 
+/// States in `links` what the messages of all-reduces take.
+static void setAllReduce(NetworkAttr attr,
+                         schedule::AllReduceAlgorithm algorithm,
+                         schedule::LinkClass &links) {
+  schedule::Link message = linkOf(attr);
+  // What occupies both ends counts once where all-reduces double, and as a part
+  // of each message else.
+  links.allReduceEnds = perMebibyte(
+      program::saturatedSum({message.send.alpha, message.receive.alpha}),
+      program::saturatedSum({message.send.beta, message.receive.beta}));
+  if (algorithm != schedule::AllReduceAlgorithm::Doubling) {
+    schedule::MessageTime ends = std::exchange(links.allReduceEnds, {});
+    message = {perMebibyte(program::saturatedSum({message.alpha, ends.alpha}),
+                           program::saturatedSum({message.beta, ends.beta}))};
+  }
+  links.allReduceMessage = message;
+}
+
 schedule::Network networkOf(MachineOp op) {
   schedule::Network network;
+  if (op.getAllReduceAlgorithm() == AllReduceAlgorithm::Doubling)
+    network.allReduceAlgorithm = schedule::AllReduceAlgorithm::Doubling;
   if (NetworkAttr link = op.getLinkAttr())
     network.link = linkOf(link);
-  const bool isDoubling =
-      op.getAllReduceAlgorithm() == AllReduceAlgorithm::Doubling;
-  if (isDoubling)
-    network.allReduceAlgorithm = schedule::AllReduceAlgorithm::Doubling;
-  if (NetworkAttr sum = op.getAllReduceAttr()) {
-    schedule::Link message = linkOf(sum);
-    // What occupies both ends counts once where sums double, and as a part of
-    // each message else.
-    schedule::MessageTime ends = perMebibyte(
-        program::saturatedSum({message.send.alpha, message.receive.alpha}),
-        program::saturatedSum({message.send.beta, message.receive.beta}));
-    if (isDoubling)
-      network.allReduceEnds = ends;
-    else
-      message = {perMebibyte(program::saturatedSum({message.alpha, ends.alpha}),
-                             program::saturatedSum({message.beta, ends.beta}))};
-    network.allReduceMessage = message;
+  if (NetworkAttr allReduce = op.getAllReduceAttr())
+    setAllReduce(allReduce, network.allReduceAlgorithm, network);
+  if (std::optional<uint64_t> devices = op.getNodeDevices()) {
+    network.node = {static_cast<int32_t>(*devices), network};
+    schedule::LinkClass &within = network.node->within;
+    if (NetworkAttr link = op.getNodeLinkAttr())
+      within = {.link = linkOf(link)};
+    if (NetworkAttr allReduce = op.getNodeAllReduceAttr())
+      setAllReduce(allReduce, network.allReduceAlgorithm, within);
   }
   return network;
 }

@@ -207,25 +207,12 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
             second, first, multiply(update, factor)};
 }
 
-FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
-                                            schedule::Problem &problem) const {
-  FailureOr<const schedule::TimeUnit *> shown = unit;
-  if (source->stages)
-    shown = timeUnitOf(pipeline);
-  if (failed(shown))
-    return failure();
-  int64_t factor = refinement(problem);
-  setStages(problem, factor);
-  schedule::Link &link = problem.link;
-  if (!source->stages) {
-    link = {};
-    problem.allReduceMessage.reset();
-    problem.allReduceEnds = {};
-  }
+void Times::setLinks(schedule::LinkClass &links, int64_t factor) const {
+  schedule::Link &link = links.link;
   std::vector<MessageTime *> all = {&onTheWay(link), &sending(link),
-                                    &receiving(link), &problem.allReduceEnds};
-  if (problem.allReduceMessage)
-    all.push_back(&*problem.allReduceMessage);
+                                    &receiving(link), &links.allReduceEnds};
+  if (links.allReduceMessage)
+    all.push_back(&*links.allReduceMessage);
   for (MessageTime *message : all) {
     message->alpha = multiply(message->alpha, factor * perUnit);
     message->beta = multiply(message->beta, factor * perUnit);
@@ -235,6 +222,21 @@ FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
     message.*option->time = multiply(ticks, factor);
     message.betaBytes = schedule::kMebibyte;
   }
+}
+
+FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
+                                            schedule::Problem &problem) const {
+  FailureOr<const schedule::TimeUnit *> shown = unit;
+  if (source->stages)
+    shown = timeUnitOf(pipeline);
+  if (failed(shown))
+    return failure();
+  int64_t factor = refinement(problem);
+  setStages(problem, factor);
+  if (!source->stages)
+    static_cast<schedule::LinkClass &>(problem) = {}, problem.node.reset();
+  for (schedule::LinkClass *links : problem.classes())
+    setLinks(*links, factor);
   return schedule::TimeScale{*shown, factor * perUnit};
 }
 

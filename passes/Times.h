@@ -103,6 +103,7 @@ private:
   /// whole wherever times need not be.
   int64_t refinement(const schedule::Problem &problem) const;
   void setStages(schedule::Problem &problem, int64_t factor) const;
+  void setLinks(schedule::LinkClass &links, int64_t factor) const;
 
   const TimeSource *source;
   const schedule::TimeUnit *unit;

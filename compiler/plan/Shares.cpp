@@ -58,7 +58,8 @@ Detail detailOf(const Evaluator &evaluator, const Proposal &proposal) {
   double again = busy.forwardsAgain / problem.workers;
   schedule::StepTime time = stepTime(problem, solution.order);
   schedule::Problem free = problem; // whose messages take no time
-  free.link = {};
+  for (schedule::LinkClass *links : free.classes())
+    links->link = {};
   double freeActions = stepTime(free, solution.order).actions;
   // The mean of some dozens of steps may be a little less than the busiest
   // worker's time.

@@ -127,21 +127,27 @@ int64_t allReduceTime(const MessageTime &message, int64_t replicas,
                 buckets);
 }
 
-int64_t allReduceTime(const Workload &workload, int64_t parts, int64_t bytes,
-                      int64_t buckets) {
-  const Link &link = workload.link;
-  int64_t replicas = replicasOf(workload, parts), time = 0;
+int64_t allReduceTime(const LinkClass &links, AllReduceAlgorithm algorithm,
+                      int64_t replicas, int64_t bytes, int64_t buckets) {
   if (replicas < 2)
     return 0;
-  std::vector<const MessageTime *> messages = {&link, &link.send,
-                                               &link.receive};
-  if (workload.allReduceMessage)
-    messages = {&*workload.allReduceMessage};
-  for (const MessageTime *message : messages)
-    time = saturatingAdd(time, allReduceTime(*message, replicas, bytes, buckets,
-                                             workload.allReduceAlgorithm));
-  return saturatingAdd(time,
-                       timeOf(workload.allReduceEnds, 1, 1, 1, bytes, buckets));
+  std::array<MessageTime, 3> messages = links.link.times();
+  if (links.allReduceMessage)
+    messages = {*links.allReduceMessage};
+  int64_t time = timeOf(links.allReduceEnds, 1, 1, 1, bytes, buckets);
+  for (const MessageTime &message : messages)
+    time = saturatingAdd(
+        time, allReduceTime(message, replicas, bytes, buckets, algorithm));
+  return time;
+}
+
+int64_t allReduceTime(const Workload &workload,
+                      std::span<const int32_t> workers, int64_t bytes,
+                      int64_t buckets) {
+  return allReduceTime(workload.linksOf(workers, /*allCopies=*/true),
+                       workload.allReduceAlgorithm,
+                       replicasOf(workload, std::ssize(workers)), bytes,
+                       buckets);
 }
 
 } // namespace chimera::schedule

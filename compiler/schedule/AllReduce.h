@@ -65,6 +65,13 @@ struct StageReduce {
   /// stage, which share the whole sum.
   int64_t buckets;
   std::vector<Part> parts; ///< by worker, ascending
+
+  std::vector<int32_t> workers() const {
+    std::vector<int32_t> all;
+    for (const Part &part : parts)
+      all.push_back(part.worker);
+    return all;
+  }
 };
 
 /// Those of all stages, and of what is tied, in the order in which their sums
@@ -91,10 +98,16 @@ inline int64_t replicasOf(const Workload &workload, int64_t parts) {
   return parts * workload.width;
 }
 
-/// What a sum of `bytes` over the replicas of `parts` workers takes on the
-/// workload's link, where a message of it takes what any does until its
-/// receiver has it, or by allReduceMessage; and allReduceEnds.
-int64_t allReduceTime(const Workload &workload, int64_t parts, int64_t bytes,
+/// An all-reduce of `bytes` over `replicas` on `links`, where a message takes
+/// what any does until its receiver has it, or `allReduceMessage`; and
+/// `allReduceEnds`.
+int64_t allReduceTime(const LinkClass &links, AllReduceAlgorithm algorithm,
+                      int64_t replicas, int64_t bytes, int64_t buckets);
+
+/// The same over the replicas that `workers`, one or more, hold in all copies,
+/// on the links that join them.
+int64_t allReduceTime(const Workload &workload,
+                      std::span<const int32_t> workers, int64_t bytes,
                       int64_t buckets);
 
 } // namespace chimera::schedule

@@ -39,23 +39,22 @@ public:
       : problem(problem), pipeline(pipeline), batches(batches), count(count),
         stages(static_cast<int32_t>(problem.stages.size())),
         splits(std::move(splits)) {
-    const Link &link = problem.link;
     int64_t time = 0;
     for (int32_t s = 0; s < stages; ++s) {
       forwardAt.push_back(time);
-      time += forwardLoad(s) + transfer(link, s, whole());
+      time += forwardLoad(s) + transfer(kFlight, s, whole());
     }
     backwardAt.resize(stages);
     for (int32_t s = stages; s-- > 0;) {
       backwardAt[s] = time;
-      time += leastBackward(s) + transfer(link, s - 1, leastPart());
+      time += leastBackward(s) + transfer(kFlight, s - 1, leastPart());
     }
     // The weight gradient of a stage, or what comes after the backward on the
     // stages before.
     int64_t rest = 0;
     for (int32_t s = 0; s < stages; ++s) {
       if (s > 0)
-        rest += transfer(link, s - 1, leastPart()) + leastBackward(s - 1);
+        rest += transfer(kFlight, s - 1, leastPart()) + leastBackward(s - 1);
       rest = std::max(rest, leastPiece(weightGradient(s)));
       afterBackward.push_back(rest);
     }
@@ -76,10 +75,9 @@ public:
   /// then the weight stash. Where it is recomputed, from the start of that,
   /// unless that may be left out and keeping it is less.
   Wide stashTime(int32_t stage, bool least) const {
-    const Link &link = problem.link;
     const int64_t way =
-        backwardAt[stage] + transfer(link.receive, stage, leastPart()) -
-        forwardAt[stage] - transfer(link.receive, stage - 1, whole());
+        backwardAt[stage] + transfer(kReceive, stage, leastPart()) -
+        forwardAt[stage] - transfer(kReceive, stage - 1, whole());
     auto held = [&](bool isSplit) {
       auto [stash, weightStash] = stashesOf(stage, isSplit && least);
       int64_t last = leastPiece(backwardTime(stage, isSplit));
@@ -117,13 +115,13 @@ public:
     }
   }
 
-  /// Time of the messages behind stage `s` without alpha: forwards',
-  /// backwards'.
+  /// Time of the messages behind stage `s`, the last of a worker, without
+  /// alpha: forwards', backwards'.
   std::pair<int64_t, int64_t> messages(int32_t s) const {
-    MessageTime link = problem.link;
-    link.alpha = 0;
-    return {problem.transfer(link, s, whole()) * count,
-            allParts(link, s) * batches * count};
+    int64_t alpha = linkBehind(s).alpha;
+    return {(transfer(kFlight, s, whole()) - alpha) * count,
+            (allParts(kFlight, s) - alpha * pipeline.backwardParts) * batches *
+                count};
   }
 
 private:
@@ -151,16 +149,21 @@ private:
   int64_t leastPiece(int64_t time) const {
     return share(time, 0, pipeline.backwardParts);
   }
+  /// Places in Link::times.
+  static constexpr size_t kFlight = 0, kSend = 1, kReceive = 2;
+
+  const Link &linkBehind(int32_t s) const {
+    return problem.linkBetween(pipeline.workers[s], pipeline.workers[s + 1]);
+  }
   /// Over the boundary behind stage `s`; 0 where nothing crosses workers.
-  int64_t transfer(const MessageTime &of, int32_t s,
-                   const Action &action) const {
+  int64_t transfer(size_t of, int32_t s, const Action &action) const {
     return s < 0 || s + 1 == stages ||
                    pipeline.workers[s] == pipeline.workers[s + 1]
                ? 0
-               : problem.transfer(of, s, action);
+               : problem.transfer(linkBehind(s).times()[of], s, action);
   }
   /// The gradient of a micro-batch, part by part.
-  int64_t allParts(const MessageTime &of, int32_t s) const {
+  int64_t allParts(size_t of, int32_t s) const {
     int64_t time = 0;
     Action part = leastPart();
     for (int32_t k = 0; k < pipeline.backwardParts; ++k) {
@@ -173,17 +176,16 @@ private:
   /// worker, with what they receive and send; and of all its backwards only the
   /// latter.
   int64_t forwardLoad(int32_t s) const {
-    return transfer(problem.link.receive, s - 1, whole()) + forward(s) +
-           transfer(problem.link.send, s, whole());
+    return transfer(kReceive, s - 1, whole()) + forward(s) +
+           transfer(kSend, s, whole());
   }
   int64_t messageLoad(int32_t s) const {
-    return allParts(problem.link.receive, s) +
-           allParts(problem.link.send, s - 1);
+    return allParts(kReceive, s) + allParts(kSend, s - 1);
   }
   int64_t leastBackward(int32_t s) const {
-    return transfer(problem.link.receive, s, leastPart()) +
+    return transfer(kReceive, s, leastPart()) +
            leastPiece(leastBackwardTime(s)) +
-           transfer(problem.link.send, s - 1, leastPart());
+           transfer(kSend, s - 1, leastPart());
   }
   int64_t forward(int32_t s) const {
     return problem.cost(Kind::Forward, s) * batches;

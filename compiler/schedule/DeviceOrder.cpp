@@ -151,6 +151,10 @@ private:
     return schedule.workers[ready.worker][ready.index];
   }
 
+  const Link &linkTo(int32_t worker, const Message &message) const {
+    return problem.linkBetween(worker, message.peer);
+  }
+
   int64_t time(const MessageTime &of, const Message &message,
                const Action &action) const {
     return problem.transfer(of, message.stage, action);
@@ -160,7 +164,7 @@ private:
     Worker &worker = workers[w];
     Start start{events.add(), 0};
     if (std::optional<Message> message = awaitedBy(problem, ids, action)) {
-      start.receive = time(problem.link.receive, *message, action);
+      start.receive = time(linkTo(w, *message).receive, *message, action);
       awaited.emplace_back(start, transferOf[message->maker]);
     }
     if (worker.free >= 0)
@@ -172,11 +176,12 @@ private:
   void post(int32_t w, const Action &action) {
     Worker &worker = workers[w];
     std::optional<Message> sent = sentBy(problem, ids, action);
+    const Link &link = linkTo(w, *sent);
     worker.free = events.add();
     events.happensAfter(worker.free, worker.last,
-                        time(problem.link.send, *sent, action));
+                        time(link.send, *sent, action));
     auto transfer = static_cast<int32_t>(transfers.size());
-    transfers.push_back({time(problem.link, *sent, action), worker.free});
+    transfers.push_back({time(link, *sent, action), worker.free});
     transferOf[sent->maker] = transfer;
     worker.run.push_back({transfer, true});
     workers[sent->peer].run.push_back({transfer, false});

@@ -48,9 +48,10 @@ std::optional<Sizes> sizesOf(const Problem &problem, Options options) {
               .inputGradient = isSplit ? again + cost.inputGradient : 0,
               .weightGradient = isSplit ? cost.weightGradient : 0,
               .recomputed = how == Recompute::Fused};
-    int64_t messages = problem.transfer(problem.link, stage) +
-                       problem.transfer(problem.link.send, stage) +
-                       problem.transfer(problem.link.receive, stage);
+    int64_t messages = 0;
+    for (const LinkClass *links : problem.classes())
+      for (const MessageTime &of : links->link.times())
+        messages += problem.transfer(of, stage);
     if (how == Recompute::Early || messages != 0 || (sizes && *sizes != own))
       return std::nullopt;
     for (const Pipeline &pipeline : problem.pipelines)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <span>
 
 namespace chimera::schedule {
@@ -56,6 +57,47 @@ static int64_t timeOfBytes(const MessageTime &of, int64_t bytes) {
   return time < kMost ? static_cast<int64_t>(time) : kMost;
 }
 
+std::vector<const LinkClass *> Network::classes() const {
+  std::vector<const LinkClass *> all = {this};
+  if (node)
+    all.push_back(&node->within);
+  return all;
+}
+
+std::vector<LinkClass *> Network::classes() {
+  std::vector<LinkClass *> all = {this};
+  if (node)
+    all.push_back(&node->within);
+  return all;
+}
+
+bool Network::hasFlights() const {
+  return std::ranges::any_of(classes(), [](const LinkClass *links) {
+    return links->link.alpha > 0 || links->link.beta > 0;
+  });
+}
+
+const LinkClass &Workload::linksOf(std::span<const int32_t> group,
+                                   bool allCopies) const {
+  if (!node)
+    return *this;
+  const int64_t devices = node->devices;
+  const auto [least, most] = std::ranges::minmax(group);
+  auto isOnOneNode = [&](int64_t first, int64_t last) {
+    return first / devices == last / devices;
+  };
+  if (allCopies)
+    return isOnOneNode(least, most + int64_t{width - 1} * workers)
+               ? node->within
+               : *this;
+  // After so many copies nodes begin at the same workers again.
+  const int64_t period = devices / std::gcd(devices, int64_t{workers});
+  for (int64_t copy = 0; copy < std::min<int64_t>(width, period); ++copy)
+    if (!isOnOneNode(least + copy * workers, most + copy * workers))
+      return *this;
+  return node->within;
+}
+
 int64_t Workload::transfer(const MessageTime &of, int32_t stage) const {
   return of.alpha + timeOfBytes(of, bytesOf(stage).boundary);
 }
@@ -95,18 +137,18 @@ static bool timesFit(const Problem &problem) {
                   cost.weightGradient, cost.recompute, cost.update});
     if (stepsOverlap(problem.updates)) {
       int64_t gradient = problem.bytesOf(static_cast<int32_t>(s)).gradient();
-      times.push_back(
-          allReduceTime(problem, /*parts=*/1, gradient,
-                        bucketsOf(gradient, problem.bucketBytes).count));
+      int64_t buckets = bucketsOf(gradient, problem.bucketBytes).count;
+      for (const LinkClass *links : problem.classes())
+        times.push_back(allReduceTime(*links, problem.allReduceAlgorithm,
+                                      problem.width, gradient, buckets));
     }
-    const Link &link = problem.link;
-    for (const MessageTime *of :
-         {static_cast<const MessageTime *>(&link), &link.send, &link.receive}) {
-      times.insert(times.end(), 4 * parts, of->alpha);
-      // Each part's time may be rounded up.
-      times.insert(times.end(), 4, timeOfBytes(*of, bytes));
-      times.push_back(4 * parts);
-    }
+    for (const LinkClass *links : problem.classes())
+      for (const MessageTime &of : links->link.times()) {
+        times.insert(times.end(), 4 * parts, of.alpha);
+        // Each part's time may be rounded up.
+        times.insert(times.end(), 4, timeOfBytes(of, bytes));
+        times.push_back(4 * parts);
+      }
   }
   return fits(times, allMicroBatches(problem));
 }
@@ -136,30 +178,32 @@ static std::string checkTime(const MessageTime &of, const std::string &what) {
   return {};
 }
 
-/// What is wrong with copies, link, bytes and caps.
+/// What is wrong with the times of one class of links.
+static std::string checkLinks(const LinkClass &links) {
+  const std::pair<MessageTime, const char *> times[] = {
+      {links.allReduceMessage.value_or(MessageTime()),
+       "a message time of all-reduces"},
+      {links.allReduceEnds, "a time of all-reduces beside messages"},
+      {links.link, "a message latency"},
+      {links.link.send, "a time for sending a message"},
+      {links.link.receive, "a time for receiving a message"}};
+  for (const auto &[time, what] : times)
+    if (std::string error = checkTime(time, what); !error.empty())
+      return error;
+  return {};
+}
+
+/// What is wrong with copies, links, bytes and caps.
 static std::string checkSizes(const Problem &problem) {
   if (problem.width < 1)
     return "expected a data-parallel width of at least 1, got " +
            std::to_string(problem.width);
-  if (problem.allReduceMessage)
-    if (std::string error = checkTime(*problem.allReduceMessage,
-                                      "a message time of all-reduces");
-        !error.empty())
+  if (problem.node && problem.node->devices < 1)
+    return "expected nodes of at least 1 device, got " +
+           std::to_string(problem.node->devices);
+  for (const LinkClass *links : problem.classes())
+    if (std::string error = checkLinks(*links); !error.empty())
       return error;
-  if (std::string error = checkTime(problem.allReduceEnds,
-                                    "a time of all-reduces beside messages");
-      !error.empty())
-    return error;
-  const Link &link = problem.link;
-  if (std::string error = checkTime(link, "a message latency"); !error.empty())
-    return error;
-  if (std::string error = checkTime(link.send, "a time for sending a message");
-      !error.empty())
-    return error;
-  if (std::string error =
-          checkTime(link.receive, "a time for receiving a message");
-      !error.empty())
-    return error;
   if (!problem.bytes.empty() && problem.bytes.size() != problem.stages.size())
     return "expected the bytes of all " +
            std::to_string(problem.stages.size()) + " stages or of none, got " +

@@ -18,8 +18,10 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_PROBLEM_H
 #define CHIMERA_COMPILER_SCHEDULE_PROBLEM_H
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -131,16 +133,37 @@ inline constexpr int64_t kMebibyte = int64_t{1} << 20;
 /// it has been there. Messages never wait for each other.
 struct Link : MessageTime {
   MessageTime send = {}, receive = {};
+
+  /// Its own, that of the send, that of the receive.
+  std::array<MessageTime, 3> times() const { return {*this, send, receive}; }
 };
 
-/// What moving values between workers takes.
-struct Network {
+/// What moving values takes over the links of one class.
+struct LinkClass {
   Link link;
-  AllReduceAlgorithm allReduceAlgorithm = AllReduceAlgorithm::Rabenseifner;
   /// What a message of an all-reduce takes; the link's time unless given.
-  std::optional<MessageTime> allReduceMessage;
-  /// What a sum takes beside its messages, once for all of its bytes.
+  std::optional<MessageTime> allReduceMessage = {};
+  /// What an all-reduce takes beside its messages, once for all of its bytes.
   MessageTime allReduceEnds = {};
+};
+
+/// Devices that are near each other: so many, in the order of their numbers.
+struct Node {
+  int32_t devices = 1; ///< at least 1
+  LinkClass within;    ///< its own links
+};
+
+/// What moving values between workers takes: what the base says, and on a node
+/// what the node says.
+struct Network : LinkClass {
+  AllReduceAlgorithm allReduceAlgorithm = AllReduceAlgorithm::Rabenseifner;
+  std::optional<Node> node; ///< none: all links are alike
+
+  /// Both classes, or the one that there is.
+  std::vector<const LinkClass *> classes() const;
+  std::vector<LinkClass *> classes();
+  /// True if some message takes time on its way.
+  bool hasFlights() const;
 };
 
 /// One full copy of the model laid over the workers.
@@ -193,9 +216,19 @@ struct Workload : Network {
   Recompute recomputeOf(int32_t stage) const {
     return recompute.empty() ? Recompute::None : recompute[stage];
   }
+  /// The links that join `group`, one or more workers, in each of the copies:
+  /// those of a node where that has all of them. Worker w of copy d runs on the
+  /// device of number d · workers + w. With `allCopies` the group has its
+  /// workers of all copies, as that of an all-reduce does.
+  const LinkClass &linksOf(std::span<const int32_t> group,
+                           bool allCopies = false) const;
+  /// What a message between two workers takes.
+  const Link &linkBetween(int32_t worker, int32_t other) const {
+    return linksOf(std::array{worker, other}).link;
+  }
   /// The time of a message between `stage` and stage + 1, on another worker,
   /// for one micro-batch; the gradient takes as long the other way. `of` is the
-  /// link, or one of its ends.
+  /// link of both workers, or one of its ends.
   int64_t transfer(const MessageTime &of, int32_t stage) const;
   /// The same for what `action` covers.
   int64_t transfer(const MessageTime &of, int32_t stage,

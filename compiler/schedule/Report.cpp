@@ -44,10 +44,11 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
       stageReduces(problem, schedule, report.timing);
   std::vector<int64_t> times, buckets;
   for (const StageReduce &reduce : reduces) {
-    int64_t parts = std::ssize(reduce.parts);
-    buckets.push_back(replicasOf(problem, parts) > 1 ? reduce.buckets : 0);
+    std::vector<int32_t> workers = reduce.workers();
+    buckets.push_back(
+        replicasOf(problem, std::ssize(workers)) > 1 ? reduce.buckets : 0);
     times.push_back(
-        allReduceTime(problem, parts, reduce.bytes, reduce.buckets));
+        allReduceTime(problem, workers, reduce.bytes, reduce.buckets));
   }
   if (std::ranges::max(times) == 0)
     return;
@@ -87,8 +88,7 @@ static void describeWindow(const Windows &windows, int32_t given,
   if (widened && window > 1 && !report.problem.memoryCaps.empty())
     report.notes.push_back("a program whose workers would hold more than their "
                            "caps has a smaller receive window");
-  const Link &link = report.problem.link;
-  if (link.alpha == 0 && link.beta == 0)
+  if (!report.problem.hasFlights())
     return;
   auto add = [&](int32_t size) {
     Timing timing = windows.simulate(size, widened);

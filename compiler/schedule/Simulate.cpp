@@ -161,14 +161,21 @@ private:
     return stage < 0 || stage >= std::ssize(place) ? -1 : place[stage];
   }
 
-  /// A part of the time of a message between the stage of `action` and the one
-  /// `step` on. Inside a worker there is none.
-  int64_t time(const MessageTime &of, const Action &action,
-               int32_t step) const {
-    if (beside(action, step) == beside(action, 0))
-      return 0;
-    return problem.transfer(of, std::min(action.stage, action.stage + step),
-                            action);
+  /// What a message between the stage of `action` and the one `step` on takes,
+  /// which there is: its own time, that of its send, that of its receive.
+  /// Inside a worker there is none.
+  std::array<int64_t, 3> times(const Action &action, int32_t step) const {
+    int32_t here = beside(action, 0), there = beside(action, step);
+    if (here == there)
+      return {};
+    std::array<int64_t, 3> times;
+    std::ranges::transform(
+        problem.linkBetween(here, there).times(), times.begin(),
+        [&](const MessageTime &of) {
+          return problem.transfer(
+              of, std::min(action.stage, action.stage + step), action);
+        });
+    return times;
   }
 
   /// `action` waits for what corresponds to `here` on the stage `step` on.
@@ -178,16 +185,17 @@ private:
     if (rule.from < 0)
       return;
     rule.other = ids.onward(here, step) - rule.first;
-    rule.flight = time(problem.link, action, step);
-    rule.delay = time(problem.link.send, action, step) + rule.flight;
-    rule.receive = time(problem.link.receive, action, step);
+    auto [flight, send, receive] = times(action, step);
+    rule.flight = flight;
+    rule.delay = send + flight;
+    rule.receive = receive;
     rule.isAwaited = rule.from != beside(action, 0);
   }
 
   void send(Rule &rule, const Action &action, int32_t step) const {
     rule.to = beside(action, step);
     if (rule.to >= 0)
-      rule.send = time(problem.link.send, action, step);
+      rule.send = times(action, step)[1];
   }
 
   const Problem &problem;

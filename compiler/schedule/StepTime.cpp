@@ -52,17 +52,17 @@ private:
   Tail::Sum sumOf(const StageReduce &reduce, std::vector<int64_t> &free) const {
     Tail::Sum sum;
     sum.stage = reduce.stage;
+    sum.workers = reduce.workers();
     for (const StageReduce::Part &part : reduce.parts) {
       bool now = problem.policy == AllReducePolicy::Eager ||
                  (problem.policy == AllReducePolicy::EagerOpt && part.isIdle);
       int64_t started =
           now ? endOf(part.worker, part.last) : tail.computed[part.worker];
       sum.begin = std::max({sum.begin, free[part.worker], started});
-      sum.workers.push_back(part.worker);
     }
-    sum.end = saturatingAdd(sum.begin,
-                            allReduceTime(problem, std::ssize(reduce.parts),
-                                          reduce.bytes, reduce.buckets));
+    sum.end =
+        saturatingAdd(sum.begin, allReduceTime(problem, sum.workers,
+                                               reduce.bytes, reduce.buckets));
     for (int32_t worker : sum.workers)
       free[worker] = sum.end;
     return sum;
@@ -237,19 +237,23 @@ StepTime stepTime(const Problem &problem, const Schedule &schedule) {
   return time;
 }
 
+static bool allReducesTakeTime(const LinkClass *links) {
+  auto takesTime = [](const MessageTime &time) {
+    return time.alpha > 0 || time.beta > 0;
+  };
+  return takesTime(links->allReduceEnds) ||
+         (links->allReduceMessage
+              ? takesTime(*links->allReduceMessage)
+              : std::ranges::any_of(links->link.times(), takesTime));
+}
+
 bool hasTail(const Problem &problem) {
   auto takesTime = [](const StageCost &cost) { return cost.update > 0; };
   if (std::ranges::any_of(problem.stages, takesTime))
     return true;
-  Link link = problem.link;
-  if (problem.allReduceMessage)
-    link = {*problem.allReduceMessage};
-  if (problem.allReduceEnds.alpha > 0 || problem.allReduceEnds.beta > 0)
-    link.send = problem.allReduceEnds;
   bool hasReplicas = problem.width > 1 || problem.pipelines.size() > 1;
-  return hasReplicas && (link.alpha > 0 || link.beta > 0 ||
-                         link.send.alpha > 0 || link.send.beta > 0 ||
-                         link.receive.alpha > 0 || link.receive.beta > 0);
+  return hasReplicas &&
+         std::ranges::any_of(problem.classes(), allReducesTakeTime);
 }
 
 } // namespace chimera::schedule

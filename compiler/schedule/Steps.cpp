@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/Steps.h"
 
-#include "compiler/schedule/AllReduce.h"
+#include "compiler/schedule/StepTime.h"
 
 #include <algorithm>
 #include <map>
@@ -69,19 +69,19 @@ std::vector<std::vector<int64_t>> updatesBehind(const Problem &problem,
                                                 const Schedule &schedule) {
   if (!stepsOverlap(problem.updates))
     return {};
-  std::vector<int64_t> times; // of each stage
-  for (size_t s = 0; s < problem.stages.size(); ++s) {
-    int64_t bytes = problem.bytesOf(static_cast<int32_t>(s)).gradient();
-    int64_t buckets = bucketsOf(bytes, problem.bucketBytes).count;
-    times.push_back(problem.stages[s].update +
-                    allReduceTime(problem, /*parts=*/1, bytes, buckets));
-  }
-  if (std::ranges::count(times, 0) == std::ssize(times))
+  if (!hasTail(problem))
     return {};
+  auto timeOf = [&](int32_t worker, int32_t stage) {
+    int64_t bytes = problem.bytesOf(stage).gradient();
+    int64_t buckets = bucketsOf(bytes, problem.bucketBytes).count;
+    return problem.stages[stage].update +
+           allReduceTime(problem, std::array{worker}, bytes, buckets);
+  };
   int32_t each =
       problem.updates == Updates::EachStep ? problem.microBatches() : 1;
   std::vector<std::vector<int64_t>> behind;
   for (const std::vector<Action> &actions : schedule.workers) {
+    auto worker = static_cast<int32_t>(behind.size());
     std::vector<int64_t> &row = behind.emplace_back(actions.size());
     // The last that adds to a gradient of each stage, by the update it is for.
     std::map<std::pair<int32_t, int32_t>, size_t> last;
@@ -89,7 +89,7 @@ std::vector<std::vector<int64_t>> updatesBehind(const Problem &problem,
       if (addsToGradient(actions[i].kind))
         last[{actions[i].stage, actions[i].microBatch / each}] = i;
     for (auto [update, i] : last)
-      row[i] += times[update.first];
+      row[i] += timeOf(worker, update.first);
   }
   return behind;
 }

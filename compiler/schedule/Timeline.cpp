@@ -210,12 +210,14 @@ std::string describeTimes(const Problem &problem, const TimeScale &scale,
       times += " and " + written(of.beta, scale, digits) + " for each " +
                std::to_string(of.betaBytes) + " bytes";
   };
-  add("p2p", problem.link);
-  const MessageTime &send = problem.link.send, &receive = problem.link.receive;
-  if (send.alpha > 0 || send.beta > 0)
-    add("send", send);
-  if (receive.alpha > 0 || receive.beta > 0)
-    add("receive", receive);
+  for (const LinkClass *links : problem.classes()) {
+    const Link &link = links->link;
+    add(links == &problem ? "p2p" : "p2p within a node", link);
+    if (link.send.alpha > 0 || link.send.beta > 0)
+      add("send", link.send);
+    if (link.receive.alpha > 0 || link.receive.beta > 0)
+      add("receive", link.receive);
+  }
   return times;
 }
 

@@ -69,7 +69,7 @@ Timing Windows::simulate(int32_t window, bool widened) const {
 }
 
 int32_t Windows::choose(int32_t most) const {
-  if (problem.link.alpha == 0 && problem.link.beta == 0)
+  if (!problem.hasFlights())
     return 1;
   int64_t least = simulate(most, /*widened=*/true).makespan;
   auto suffices = [&](int32_t window) {

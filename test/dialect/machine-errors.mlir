@@ -69,5 +69,25 @@ chimera.machine @m devices(1) memory(1) speed(1) link <latencies = 1>
 
 // -----
 
+// expected-error@below {{expected node_devices of at most the 4 devices, got 8}}
+chimera.machine @m devices(4) memory(1) speed(1) node_devices(8)
+
+// -----
+
+// expected-error@below {{got 0: attribute 'node_devices' failed to satisfy constraint}}
+chimera.machine @m devices(4) memory(1) speed(1) node_devices(0)
+
+// -----
+
+// expected-error@below {{expected node_devices beside node_link: how many devices of a node it joins}}
+chimera.machine @m devices(4) memory(1) speed(1) node_link <latency = 1 us>
+
+// -----
+
+// expected-error@below {{expected node_devices beside node_all_reduce: how many devices of a node it joins}}
+chimera.machine @m devices(4) memory(1) speed(1) node_all_reduce <latency = 1 us>
+
+// -----
+
 // expected-error@below {{expected a chimera.machine @daint, found none}}
 chimera.pipeline @p on @daint stages(2) micro_batches(2) schedule("gpipe")

@@ -44,6 +44,16 @@ inline Machine someMachine(int32_t devices, int64_t memory) {
   return machine;
 }
 
+/// The same, of nodes whose links are faster.
+inline Machine someNodes(int32_t devices, int64_t memory, int32_t onNode) {
+  Machine machine = someMachine(devices, memory);
+  machine.network.node = {onNode, machine.network};
+  schedule::LinkClass &within = machine.network.node->within;
+  within.link = {{3, 10, schedule::kMebibyte}, {1, 0, 1}, {1, 0, 1}};
+  within.allReduceMessage = {2, 1 << 8, schedule::kMebibyte};
+  return machine;
+}
+
 inline Question someQuestion(int32_t devices, int64_t memory, int64_t batch,
                              uint32_t seed = 1) {
   return {someModel(2 * devices + 3, seed),

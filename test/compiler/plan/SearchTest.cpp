@@ -39,6 +39,8 @@ std::vector<Question> someQuestions() {
                                  static_cast<uint32_t>(memory + devices)));
   all.push_back(someQuestion(4, 90000, 8, 7));
   all.back().pins.withoutFlush = true;
+  all.push_back(someQuestion(6, 90000, 12, 9));
+  all.back().machine = someNodes(6, 90000, 3);
   all.push_back(someQuestion(4, 90000, 8, 8));
   all.back().pins.recomputation = Recomputation::All;
   return all;

@@ -207,22 +207,42 @@ TEST(AllReduce, IsInBuckets) {
 }
 
 TEST(AllReduceTime, CountsItsEndsOnce) {
+  const std::vector<int32_t> one = {0}, two = {0, 1}, four = {0, 1, 2, 3};
   Workload work;
+  work.workers = 4;
   work.width = 4;
   work.allReduceMessage = {5, 3, 10};
-  EXPECT_EQ(allReduceTime(work, 1, 100, 1), 4 * 5 + 45);
+  EXPECT_EQ(allReduceTime(work, one, 100, 1), 4 * 5 + 45);
   work.allReduceEnds = {7, 2, 1};
-  EXPECT_EQ(allReduceTime(work, 1, 100, 1), 4 * 5 + 45 + 7 + 200);
+  EXPECT_EQ(allReduceTime(work, one, 100, 1), 4 * 5 + 45 + 7 + 200);
   work.allReduceAlgorithm = AllReduceAlgorithm::Doubling;
-  EXPECT_EQ(allReduceTime(work, 1, 100, 2), 2 * (2 * 5 + 30) + 2 * 7 + 200);
+  EXPECT_EQ(allReduceTime(work, one, 100, 2), 2 * (2 * 5 + 30) + 2 * 7 + 200);
   work.width = 1;
-  EXPECT_EQ(allReduceTime(work, 1, 100, 1), 0);
-  EXPECT_EQ(allReduceTime(work, 2, 100, 1), 5 + 30 + 7 + 200);
+  EXPECT_EQ(allReduceTime(work, one, 100, 1), 0);
+  EXPECT_EQ(allReduceTime(work, two, 100, 1), 5 + 30 + 7 + 200);
   // Of the link's messages where no others are given.
   work.allReduceMessage.reset();
   work.allReduceEnds = {};
   work.link = {{1, 0, 1}, {2, 0, 1}, {3, 0, 1}};
-  EXPECT_EQ(allReduceTime(work, 4, 100, 1), 2 * (1 + 2 + 3));
+  EXPECT_EQ(allReduceTime(work, four, 100, 1), 2 * (1 + 2 + 3));
+}
+
+TEST(AllReduceTime, IsThatOfTheLinksThatJoinAllReplicas) {
+  Workload work;
+  work.workers = 4;
+  work.link = {{100, 0, 1}};
+  work.node = {8, {{{1, 0, 1}}}};
+  work.width = 2;
+  // Eight ranks are one node; of sixteen a worker's replicas are on both.
+  EXPECT_EQ(allReduceTime(work, std::vector{1}, 8, 1), 2 * 1);
+  EXPECT_EQ(allReduceTime(work, std::vector{0, 3}, 8, 1), 4 * 1);
+  work.width = 4;
+  EXPECT_EQ(allReduceTime(work, std::vector{1}, 8, 1), 4 * 100);
+  // In one copy two workers are near each other, or they are not.
+  work.width = 1;
+  work.node->devices = 2;
+  EXPECT_EQ(allReduceTime(work, std::vector{2, 3}, 8, 1), 2 * 1);
+  EXPECT_EQ(allReduceTime(work, std::vector{1, 2}, 8, 1), 2 * 100);
 }
 
 } // namespace

@@ -164,6 +164,55 @@ TEST(Problem, MessagesTakeAlphaAndBetaForTheBoundary) {
   EXPECT_EQ(problem.transfer(problem.link, 1), 7 + 7);
 }
 
+/// Rank r is on node r / devices; two workers are on one node where they are in
+/// every copy. The drawing has the workers of each copy, by node.
+TEST(Problem, JoinsWorkersOfANodeByItsLinks) {
+  struct Row {
+    int32_t workers, width, devices;
+    std::vector<std::pair<int32_t, int32_t>> near; ///< of neighbours
+  };
+  const Row rows[] = {
+      {4, 1, 2, {{0, 1}, {2, 3}}},         // 01 | 23
+      {4, 2, 8, {{0, 1}, {1, 2}, {2, 3}}}, // 0123 0123
+      {4, 1, 3, {{0, 1}, {1, 2}}},         // 012 | 3
+      {4, 2, 3, {{0, 1}}},                 // 012 | 30 1 | 23
+      {2, 3, 3, {}},                       // 01 0 | 1 01
+      {2, 2, 3, {}},                       // 01 0 | 1
+      {2, 1, 3, {{0, 1}}},                 // 01
+      {4, 2, 1, {}},                       // 0 | 1 | 2 | …
+  };
+  for (const Row &row : rows) {
+    Workload work;
+    work.workers = row.workers;
+    work.width = row.width;
+    work.link.alpha = 9;
+    work.node = {row.devices, {{{1, 0, 1}}}};
+    for (int32_t w = 0; w + 1 < row.workers; ++w) {
+      bool isNear = std::ranges::count(row.near, std::pair(w, w + 1)) > 0;
+      EXPECT_EQ(work.linkBetween(w, w + 1).alpha, isNear ? 1 : 9)
+          << row.workers << " " << row.width << " " << row.devices << " " << w;
+      EXPECT_EQ(work.linkBetween(w + 1, w).alpha, isNear ? 1 : 9);
+    }
+  }
+  Workload alike;
+  alike.workers = 2;
+  alike.link.alpha = 9;
+  EXPECT_EQ(alike.linkBetween(0, 1).alpha, 9);
+}
+
+TEST(Problem, RefusesANodeOfNoDevicesAndItsWrongTimes) {
+  Problem problem = sound();
+  problem.node = {0, {}};
+  EXPECT_EQ(check(problem), "expected nodes of at least 1 device, got 0");
+  problem.node = {1, {}};
+  EXPECT_EQ(check(problem), "");
+  problem.node->within.link.alpha = -1;
+  EXPECT_EQ(check(problem), "expected a message latency of at least 0, got -1");
+  problem.node->within.link.alpha = int64_t{1} << 60;
+  EXPECT_EQ(check(problem),
+            "expected times that sum to less than 2^62 over the step");
+}
+
 /// A worker may hold several stages of one pipeline.
 TEST(Problem, AllowsVirtualStages) {
   Problem problem;

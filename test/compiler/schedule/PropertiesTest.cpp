@@ -186,9 +186,12 @@ TEST_P(EverySchedule, IsSoundInAVariant) {
 void expectCriticalPath(const Case &c, const Timing &timing) {
   // Of two micro-batches in one forward, that is.
   Action most{Kind::Forward, 0, 0, 0, 2};
-  int64_t longest = c.problem.transfer(c.problem.link.send, 0, most) +
-                    c.problem.transfer(c.problem.link, 0, most) +
-                    c.problem.transfer(c.problem.link.receive, 0, most);
+  std::array<int64_t, 3> longestTimes = {};
+  for (const LinkClass *links : c.problem.classes())
+    for (size_t i = 0; i < longestTimes.size(); ++i)
+      longestTimes[i] = std::max(
+          longestTimes[i], c.problem.transfer(links->link.times()[i], 0, most));
+  int64_t longest = longestTimes[0] + longestTimes[1] + longestTimes[2];
   int64_t end = 0;
   int32_t worker = -1;
   for (const Turn &turn : timing.criticalPath) {
@@ -216,9 +219,12 @@ TEST_P(EverySchedule, IsSoundWithMessages) {
     Timing timing;
     expectSound(c, timing);
     ASSERT_EQ(timing.occupied, std::vector<int64_t>(c.problem.workers, 0));
-    Link &link = c.problem.link;
-    MessageTime *const times[] = {&link, &link.send, &link.receive};
+    if (random() % 2 == 0)
+      c.problem.node = {1 + static_cast<int32_t>(random() % 5), {}};
     for (int turn = 0; turn < 4; ++turn) {
+      std::vector<LinkClass *> classes = c.problem.classes();
+      Link &link = classes[random() % classes.size()]->link;
+      MessageTime *const times[] = {&link, &link.send, &link.receive};
       MessageTime &time = *times[random() % 3];
       time.alpha += random() % 3;
       time.beta += random() % 3;

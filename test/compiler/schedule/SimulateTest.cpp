@@ -51,6 +51,20 @@ TEST(Simulate, OccupiesWorkersWithMessages) {
             (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
+/// Between P0 and P1, on one node, a message takes one, to P2 four:
+///
+///   P0  F F .                           . B B
+///   P1      . F F . . . .       . . . . B B .
+///   P2            . . . . F F B B . . . .
+TEST(Simulate, SendsOverTheLinkOfBothWorkers) {
+  Case c = makeCase("gpipe", 3, 1, {2, 2, 1, 1});
+  c.problem.link.alpha = 4;
+  c.problem.node = {2, {{{1, 0, 1}}}};
+  Timing timing = simulate(c.problem, c.schedule);
+  EXPECT_EQ(timing.starts, (std::vector<std::vector<int64_t>>{
+                               {0, 20}, {3, 17}, {9, 11}}));
+}
+
 /// A message that has long been there, the second on P1 since 2, occupies its
 /// worker all the same, before the action that uses it, `-`:
 ///
