@@ -13,6 +13,15 @@
 
 namespace chimera::schedule {
 
+/// What `message`, of `action` on `worker`, takes of that worker.
+static int64_t timeOf(const Problem &problem, size_t worker,
+                      const Action &action, const Message &message,
+                      const MessageTime Link::*end) {
+  const Link &link =
+      problem.linkBetween(static_cast<int32_t>(worker), message.peer);
+  return problem.transfer(link.*end, message.stage, action);
+}
+
 Occupations occupationsOf(const Problem &problem, const Schedule &schedule,
                           const Timing &timing) {
   ActionIds ids(problem);
@@ -24,15 +33,13 @@ Occupations occupationsOf(const Problem &problem, const Schedule &schedule,
       int64_t start = timing.starts[w][i];
       int64_t end = start + problem.cost(action);
       if (auto message = awaitedBy(problem, ids, action)) {
-        int64_t time =
-            problem.transfer(problem.link.receive, message->stage, action);
+        int64_t time = timeOf(problem, w, action, *message, &Link::receive);
         if (time > 0)
           occupations[w].push_back(
               {{start - time, start}, index, message->peer, false});
       }
       if (auto message = sentBy(problem, ids, action)) {
-        int64_t time =
-            problem.transfer(problem.link.send, message->stage, action);
+        int64_t time = timeOf(problem, w, action, *message, &Link::send);
         if (time > 0)
           occupations[w].push_back(
               {{end, end + time}, index, message->peer, true});

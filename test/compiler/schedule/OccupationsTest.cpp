@@ -65,6 +65,19 @@ TEST(Occupations, AreNoneInsideAWorker) {
   EXPECT_EQ(describeAll(c), "");
 }
 
+/// Between workers of a node the node's links count. P2 is on another.
+TEST(Occupations, AreOfTheLinkBetweenTheWorkers) {
+  Case c = makeCase("gpipe", 3, 1, {2, 3, 1, 1});
+  c.problem.link.send.alpha = 5;
+  c.problem.node.emplace();
+  c.problem.node->devices = 2;
+  c.problem.node->within.link.send.alpha = 1;
+  EXPECT_EQ(describeAll(c), "P0: send activation 0 to P1 2-3\n"
+                            "P1: send activation 0 to P2 5-10\n"
+                            "P1: send gradient 0 to P0 23-24\n"
+                            "P2: send gradient 0 to P1 15-20\n");
+}
+
 /// They follow from the starts alone, yet agree with what the simulator counts,
 /// and cover no action, for all schemes.
 TEST(Occupations, AreWhatTheSimulatorCounts) {
@@ -77,6 +90,11 @@ TEST(Occupations, AreWhatTheSimulatorCounts) {
         Case c = makeCase(scheme.name, 4, 8, {12, 24, 12, 12}, split, choice);
         c.problem.bytes.assign(c.problem.stages.size(), {1, 1, 1, 1, 64});
         c.problem.link = {{3}, {1, 2, 64}, {0, 5, 64}};
+        if (split) {
+          c.problem.node.emplace();
+          c.problem.node->devices = 2;
+          c.problem.node->within.link = {{1}, {0, 1, 64}, {1}};
+        }
         Timing timing = simulate(c.problem, c.schedule);
         Occupations all = occupationsOf(c.problem, c.schedule, timing);
         EXPECT_EQ(totalsOf(all), timing.occupied);
