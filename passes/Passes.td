@@ -397,16 +397,24 @@ def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
 
     The bubble is the idle time of all workers between the start of the step and
     its flush, over workers times makespan. Peak activations count micro-batches
-    of which a worker holds a stash or a weight stash.
+    of which a worker holds a stash or a weight stash. Where the ends of messages
+    take time (`send`, `receive`), the worker is occupied by them behind the action
+    that sends and before the action that receives: cells of > and < in the grid,
+    lower boxes in a picture, events of the category "message time" in a trace.
+    They count as idle time.
 
     With `measured` the document shows what ran beside what was predicted: the
     last step of the trace that `chimera-run --trace` wrote of the module's one
-    pipeline. Both begin with their first action. As text: step, busy time
+    pipeline. Both begin with their first action. Where steps overlap, a
+    step is what each worker repeats once a step, from when it was done with the
+    repetition before: the last one of the trace stands beside one of the steady
+    state. So the trace needs two, which `--trace-steps 2` writes of a run of three
+    steps or more. The end of the run, which drains the pipeline, is left out. As
+    text: step, busy time
     (actions and updates) and idle time of each worker, then the largest
     differences of durations, of waits before actions and of starts. As a
     picture: two rows for each worker, and the differences below. As a trace: two
-    processes, and the differences in `otherData`. Times must be durations, and
-    a flush must end the step.
+    processes, and the differences in `otherData`. Times must be durations.
 
     Fails where workers hold more than their `memory_cap`, with one diagnostic
     for each pipeline and after the document has been written.

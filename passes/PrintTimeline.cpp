@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/SideBySide.h"
+#include "compiler/schedule/SteadyStep.h"
 #include "passes/Passes.h"
 #include "passes/Times.h"
 #include "passes/Title.h"
@@ -58,21 +59,25 @@ struct Shown {
                  slots,
                  of.scale,
                  lineWidth} {
-    if (slots || !schedule::hasTail(of.problem))
+    if (slots)
+      return;
+    occupations = schedule::occupationsOf(of.problem, of.schedule, timing);
+    timeline.occupations = &occupations;
+    if (!schedule::hasTail(of.problem))
       return;
     timeline.step = schedule::stepTime(of.problem, of.schedule);
-    // Else updates are among the actions.
-    if (!schedule::stepsOverlap(of.problem.updates)) {
-      tail = schedule::tailOf(
-          of.problem, of.schedule, timing,
-          schedule::stageReduces(of.problem, of.schedule, timing));
-      timeline.tail = &tail;
-    }
+    tail = schedule::stepsOverlap(of.problem.updates)
+               ? schedule::tailAmong(of.problem, of.schedule, timing)
+               : schedule::tailOf(
+                     of.problem, of.schedule, timing,
+                     schedule::stageReduces(of.problem, of.schedule, timing));
+    timeline.tail = &tail;
   }
   Shown(const Shown &) = delete;
 
   schedule::Timing timing;
   schedule::Tail tail;
+  schedule::Occupations occupations;
   schedule::Timeline timeline;
 };
 
@@ -151,10 +156,18 @@ private:
   FailureOr<std::string> renderBeside(const schedule::TimelineFormat &form,
                                       PipelineOp pipeline,
                                       const schedule::Timeline &timeline) {
-    if (schedule::stepsOverlap(timeline.problem.updates))
-      return pipeline.emitOpError() << "expected steps that end with a flush "
-                                       "beside measured, got steps that "
-                                       "overlap";
+    if (!schedule::stepsOverlap(timeline.problem.updates))
+      return renderBeside(form, pipeline, timeline, {});
+    schedule::SteadyStep step =
+        schedule::steadyStep(timeline.problem, timeline.schedule);
+    return renderBeside(form, pipeline, schedule::timelineOf(timeline, step),
+                        step.begins);
+  }
+
+  FailureOr<std::string> renderBeside(const schedule::TimelineFormat &form,
+                                      PipelineOp pipeline,
+                                      const schedule::Timeline &timeline,
+                                      ArrayRef<int64_t> begins) {
     const schedule::TimeUnit &unit = *timeline.scale.unit;
     if (timeline.slots || !unit.isDuration)
       return pipeline.emitOpError()
@@ -162,7 +175,8 @@ private:
              << (timeline.slots ? "slot" : unit.name)
              << ": give costs=stages where time_unit is a duration, or forward "
                 "and unit";
-    std::optional<schedule::ClockedStep> clocked = schedule::clocked(timeline);
+    std::optional<schedule::ClockedStep> clocked =
+        schedule::clocked(timeline, begins);
     if (!clocked)
       return pipeline.emitOpError() << "expected a step of less than 100 days "
                                        "beside measured, got a longer one";

@@ -52,7 +52,15 @@ public:
           Events &events)
       : timeline(timeline), process(process), firstMessage(firstMessage),
         events(events), ids(timeline.problem),
-        resident(residentBytes(timeline.problem)) {}
+        resident(residentBytes(timeline.problem)), ends(ids.count()) {
+    for (const std::vector<Action> &row : timeline.schedule.workers)
+      for (const Action &action : row) {
+        if (auto message = sentBy(timeline.problem, ids, action))
+          ends[message->maker] |= kMade;
+        if (auto message = awaitedBy(timeline.problem, ids, action))
+          ends[message->maker] |= kAwaited;
+      }
+  }
 
   void add() {
     events.describe("process_name", process, 0, {{"name", timeline.title}});
@@ -65,10 +73,13 @@ public:
     for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
       for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i)
         addAction(w, i);
+    if (timeline.occupations)
+      addOccupations();
     if (timeline.tail)
       addTail();
     // Bytes over time are those of the predicted times.
-    if (!timeline.problem.bytes.empty() && !timeline.durations)
+    if (!timeline.problem.bytes.empty() && !timeline.durations &&
+        !timeline.isPart)
       for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
         addMemory(w);
   }
@@ -84,6 +95,8 @@ public:
   int64_t nextMessage() const { return firstMessage + ids.count(); }
 
 private:
+  static constexpr uint8_t kMade = 1, kAwaited = 2;
+
   static std::string nameOf(size_t worker) {
     return "P" + std::to_string(worker);
   }
@@ -96,6 +109,12 @@ private:
     if (unit == 1 && ticks % parts == 0)
       return ticks / parts;
     return static_cast<double>(ticks) * unit / static_cast<double>(parts);
+  }
+
+  /// True if both ends of the message are in this timeline: a step that
+  /// overlaps with others has ends of messages whose other ends are in these.
+  bool isWhole(const Message &message) const {
+    return ends[message.maker] == (kMade | kAwaited);
   }
 
   void addAction(size_t worker, size_t index) {
@@ -125,10 +144,12 @@ private:
                 {"pid", process},
                 {"tid", worker},
                 {"args", std::move(arguments)}});
-    if (auto message = awaitedBy(timeline.problem, ids, action))
-      addEnd("f", *message, action, worker, 2 * start + duration);
-    if (auto message = sentBy(timeline.problem, ids, action))
-      addEnd("s", *message, action, worker, 2 * start + duration);
+    auto awaited = awaitedBy(timeline.problem, ids, action);
+    if (awaited && isWhole(*awaited))
+      addEnd("f", *awaited, action, worker, 2 * start + duration);
+    auto sent = sentBy(timeline.problem, ids, action);
+    if (sent && isWhole(*sent))
+      addEnd("s", *sent, action, worker, 2 * start + duration);
   }
 
   void addSpan(const std::string &name, const std::string &category,
@@ -142,13 +163,22 @@ private:
                 {"tid", thread}});
   }
 
-  /// What workers do behind their actions, and the sums under way: beside the
+  void addOccupations() {
+    for (size_t w = 0; w < timeline.occupations->size(); ++w)
+      for (const Occupation &occupation : (*timeline.occupations)[w])
+        addSpan(describe(timeline.problem,
+                         timeline.schedule.workers[w][occupation.index],
+                         occupation),
+                "message time", occupation, w);
+  }
+
+  /// What workers do besides actions, and the sums under way: beside the
   /// actions of a worker, in a row of their own, which nobody measures.
   void addTail() {
     const Tail &tail = *timeline.tail;
     size_t workers = tail.work.size();
     for (size_t w = 0; w < workers; ++w) {
-      if (!timeline.durations) {
+      if (!timeline.durations && !tail.sums.empty()) {
         events.describe("thread_name", process, workers + w,
                         {{"name", "all-reduces of " + nameOf(w)}});
         // Behind its actions' row, before the next worker's.
@@ -173,16 +203,13 @@ private:
   void addEnd(const char *phase, const Message &message, const Action &action,
               size_t worker, int64_t twiceMiddle) {
     bool isStart = phase[0] == 's';
-    bool isActivation = action.kind == Kind::Forward;
-    ordered_json event = {
-        {"name", std::string(isActivation ? "activation " : "gradient ") +
-                     coverOf(timeline.problem, action)},
-        {"cat", "message"},
-        {"ph", phase},
-        {"id", firstMessage + message.maker},
-        {"ts", microseconds(twiceMiddle, 2)},
-        {"pid", process},
-        {"tid", worker}};
+    ordered_json event = {{"name", nameOfMessage(timeline.problem, action)},
+                          {"cat", "message"},
+                          {"ph", phase},
+                          {"id", firstMessage + message.maker},
+                          {"ts", microseconds(twiceMiddle, 2)},
+                          {"pid", process},
+                          {"tid", worker}};
     if (!isStart)
       event["bp"] = "e"; // in the action around it, not in the next one
     event["args"] = {{isStart ? "to" : "from", nameOf(message.peer)}};
@@ -207,6 +234,7 @@ private:
   Events &events;
   ActionIds ids;
   std::vector<int64_t> resident; ///< bytes of each worker, whatever it runs
+  std::vector<uint8_t> ends;     ///< of each message, by its maker
 };
 
 std::string documentOf(const ordered_json &other, const Events &events) {
@@ -263,9 +291,10 @@ std::string renderChromeTraceBeside(const SideBySide &both) {
       list.push_back(std::move(entry));
     }
   }
-  ordered_json other = {{"measured", both.nameOfRun()},
-                        {"step", timesOf(both.clocked.end(), both.run.end())},
-                        {"differences", differences}};
+  ordered_json other = {
+      {"measured", both.nameOfRun()},
+      {"step", timesOf(both.clocked.length(), both.run.length())},
+      {"differences", differences}};
   return documentOf(other, events);
 }
 

@@ -18,7 +18,9 @@ namespace chimera::schedule {
 /// arguments, with `micro_batches` where there are several and with `part` and
 /// `parts` where it is one of several. A message between workers is an arrow: a
 /// flow event "s" in the action that makes it and one "f" in the action that
-/// waits for it, with an `id` that no other message has. The bytes that a
+/// waits for it, with an `id` that no other message has. Where a message
+/// occupies a worker, an event of the category "message time" does so too:
+/// "send activation 0 to P1", "receive activation 0 from P0". The bytes that a
 /// worker holds (Memory.h) are a counter for each worker. `ts` and `dur` are in
 /// microseconds, as the format wants; `otherData` says what a unit of time of
 /// each timeline is in them.

@@ -23,6 +23,13 @@ int64_t ClockedStep::end() const {
   return std::max(timing.makespan, tail.end());
 }
 
+int64_t ClockedStep::length() const {
+  int64_t length = 0;
+  for (size_t w = 0; w < timing.starts.size(); ++w)
+    length = std::max(length, end(w) - begin(w));
+  return length;
+}
+
 int64_t ClockedStep::busy(size_t worker) const {
   int64_t time = timing.busy[worker];
   for (const Tail::Work &work : tail.work[worker])
@@ -33,8 +40,9 @@ int64_t ClockedStep::busy(size_t worker) const {
 
 int64_t ClockedStep::waitBefore(size_t worker, size_t index) const {
   const std::vector<int64_t> &starts = timing.starts[worker];
-  int64_t before =
-      index == 0 ? 0 : starts[index - 1] + durations[worker][index - 1];
+  int64_t before = index == 0
+                       ? begin(worker)
+                       : starts[index - 1] + durations[worker][index - 1];
   return (index == starts.size() ? tail.ends[worker] : starts[index]) - before;
 }
 
@@ -63,7 +71,8 @@ void ClockedStep::complete() {
     timing.idle.push_back(timing.makespan - busy);
 }
 
-std::optional<ClockedStep> clocked(const Timeline &timeline) {
+std::optional<ClockedStep> clocked(const Timeline &timeline,
+                                   std::span<const int64_t> begins) {
   const Wide unit = nanosecondsOf(*timeline.scale.unit);
   const int64_t perUnit = timeline.scale.perUnit;
   auto nanoseconds = [&](int64_t ticks) {
@@ -72,6 +81,8 @@ std::optional<ClockedStep> clocked(const Timeline &timeline) {
   if (unit * timeline.end() / perUnit > kMostNanoseconds)
     return std::nullopt;
   ClockedStep step;
+  for (int64_t begin : begins)
+    step.begins.push_back(nanoseconds(begin));
   for (size_t w = 0; w < timeline.schedule.workers.size(); ++w) {
     std::vector<int64_t> &starts = step.timing.starts.emplace_back();
     std::vector<int64_t> &durations = step.durations.emplace_back();
@@ -83,11 +94,16 @@ std::optional<ClockedStep> clocked(const Timeline &timeline) {
                           starts.back());
     }
   }
+  auto convert = [&](Tail::Span &span) {
+    span.begin = nanoseconds(span.begin);
+    span.end = nanoseconds(span.end);
+  };
+  if (timeline.occupations) {
+    step.occupations = *timeline.occupations;
+    for (std::vector<Occupation> &row : step.occupations)
+      std::ranges::for_each(row, convert);
+  }
   if (timeline.tail) {
-    auto convert = [&](Tail::Span &span) {
-      span.begin = nanoseconds(span.begin);
-      span.end = nanoseconds(span.end);
-    };
     step.tail = *timeline.tail;
     std::ranges::for_each(step.tail.sums, convert);
     for (std::vector<Tail::Work> &work : step.tail.work)
@@ -105,7 +121,9 @@ Timeline timelineOf(const Timeline &timeline, const ClockedStep &step) {
           .timing = step.timing,
           .scale = {timeline.scale.unit, nanosecondsOf(*timeline.scale.unit)},
           .tail = &step.tail,
-          .durations = &step.durations};
+          .durations = &step.durations,
+          .occupations =
+              step.occupations.empty() ? nullptr : &step.occupations};
 }
 
 } // namespace chimera::schedule

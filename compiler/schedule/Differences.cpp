@@ -50,12 +50,28 @@ static int64_t waitOf(const ClockedStep &step, Turn turn) {
   return step.waitBefore(turn.worker, turn.index);
 }
 
+/// True if the worker updates weights between the action at `turn` and the one
+/// before it: only where steps overlap.
+static bool updatesBefore(const Timeline &timeline, Turn turn) {
+  if (!timeline.tail || turn.index == 0)
+    return false;
+  const std::vector<int64_t> &starts = timeline.timing.starts[turn.worker];
+  return std::ranges::any_of(
+      timeline.tail->work[turn.worker], [&](const Tail::Work &work) {
+        return work.isUpdate() && work.begin >= starts[turn.index - 1] &&
+               work.begin < starts[turn.index];
+      });
+}
+
 static std::string describeWait(const Timeline &timeline,
                                 const Difference &of) {
   std::string change = changeOf(timeline, of);
   const char *sense = of.change() > 0 ? " longer" : " less";
   if (of.turn.index == std::ssize(timeline.schedule.workers[of.turn.worker]))
     return workerOf(of) + " takes " + change + sense + " after its actions";
+  if (updatesBefore(timeline, of.turn))
+    return workerOf(of) + " takes " + change + sense +
+           ", its updates included, before " + actionOf(timeline, of);
   return workerOf(of) + " waits " + change + sense + " before " +
          actionOf(timeline, of);
 }

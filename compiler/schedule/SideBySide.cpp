@@ -21,6 +21,14 @@ SideBySide::SideBySide(const Timeline &timeline, ClockedStep clocked,
 
 std::string SideBySide::nameOfRun() const {
   std::string name = run.step ? "step " + std::to_string(*run.step) : "a step";
+  if (run.overlaps()) {
+    name = "what each worker repeats once a step";
+    if (run.step)
+      name += (run.steps > 1 ? ", in steps " : ", in step ") +
+              std::to_string(*run.step);
+    for (int32_t later = 1; run.step && later < run.steps; ++later)
+      name += " and " + std::to_string(*run.step + later);
+  }
   if (run.copies > 1)
     name += " of copy " + std::to_string(run.copy) +
             (run.isSlowest ? ", the slowest of " : " of ") +
@@ -29,8 +37,9 @@ std::string SideBySide::nameOfRun() const {
 }
 
 std::string SideBySide::describeStep() const {
-  return "step: " + describeTimes(measured.scale, clocked.end(), run.end()) +
-         describeRatio(clocked.end(), run.end());
+  return "step: " +
+         describeTimes(measured.scale, clocked.length(), run.length()) +
+         describeRatio(clocked.length(), run.length());
 }
 
 static std::string workersOf(const SideBySide &both) {
@@ -47,7 +56,9 @@ static std::string workersOf(const SideBySide &both) {
       row.push_back(time(timeOf(both.clocked)));
       row.push_back(time(timeOf(both.run)));
     };
-    add([&](const ClockedStep &step) { return step.tail.ends[w]; });
+    add([&](const ClockedStep &step) {
+      return step.tail.ends[w] - step.begin(w);
+    });
     add([&](const ClockedStep &step) { return step.busy(w); });
     add([&](const ClockedStep &step) { return step.idle(w); });
   }

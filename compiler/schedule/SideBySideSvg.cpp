@@ -32,14 +32,24 @@ constexpr double kPair = 2 * kRow + kGap;
 /// Named below the rows, of each kind.
 constexpr size_t kMostDifferences = 3;
 
+/// Of what either row of a pair shows. Nobody measures what messages occupy.
+std::vector<LegendEntry> legendOf(const SideBySide &both) {
+  std::vector<LegendEntry> legend = svg::legendOf(both.predicted);
+  for (LegendEntry &entry : legend)
+    if (entry.style == "message")
+      entry.name += ", predicted";
+  for (LegendEntry &entry : svg::legendOf(both.measured))
+    if (std::ranges::count(legend, entry.style, &LegendEntry::style) == 0)
+      legend.push_back(std::move(entry));
+  return legend;
+}
+
 /// Both steps, the upper left corner at (0, 0).
 class Pairs {
 public:
   explicit Pairs(const SideBySide &both)
       : both(both), end(std::max<int64_t>(both.end(), 1)),
-        plot(plotWidth(both.predicted, end)),
-        // Where updates take no time by the description, only what ran has any.
-        legend(legendOf(both.timeline.tail ? both.predicted : both.measured)),
+        plot(plotWidth(both.predicted, end)), legend(legendOf(both)),
         heading(both.timeline.title,
                 both.describeStep() + " · measured: " + both.nameOfRun(),
                 width()) {
@@ -75,7 +85,9 @@ public:
     };
     eachRow([&](size_t w, double y, const Timeline &, const ClockedStep &step,
                 const char *which) {
-      return frame(w, y, step, which, pixels * static_cast<double>(step.end()));
+      return frame(w, y, step, which,
+                   pixels * static_cast<double>(step.begin(w)),
+                   pixels * static_cast<double>(step.end(w) - step.begin(w)));
     });
     for (size_t w = 0; w < both.clocked.durations.size(); ++w)
       svg += text("worker", -kLabel - 10,
@@ -102,19 +114,19 @@ private:
 
   /// A hatched row as long as its step, and what it is called.
   std::string frame(size_t w, double y, const ClockedStep &step,
-                    const char *which, double width) const {
+                    const char *which, double x, double width) const {
     auto time = [&](int64_t nanoseconds) {
       return roundedTime(static_cast<double>(nanoseconds), both.measured.scale);
     };
     double base = y + kRow / 2 + 4;
-    int64_t idle = step.idle(w);
+    int64_t idle = step.idle(w), length = step.end(w) - step.begin(w);
     std::string share =
         percent(static_cast<double>(idle) /
-                static_cast<double>(std::max<int64_t>(step.end(), 1)));
+                static_cast<double>(std::max<int64_t>(length, 1)));
     return Rows::drawBubble("P" + std::to_string(w) + ", " + which + ": idle " +
-                                time(idle) + " of " + time(step.end()) + " (" +
+                                time(idle) + " of " + time(length) + " (" +
                                 share + ")",
-                            y, width) +
+                            x, y, width) +
            text("figure", -10, base, which) +
            text("figure", plot + 46, base, share);
   }

@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/StepTime.h"
 
+#include "compiler/schedule/Occupations.h"
 #include "compiler/schedule/Saturating.h"
 #include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/Steps.h"
@@ -119,6 +120,43 @@ private:
 Tail tailOf(const Problem &problem, const Schedule &schedule,
             const Timing &timing, const std::vector<StageReduce> &reduces) {
   return TailMaker(problem, schedule, timing).run(reduces);
+}
+
+Tail tailAmong(const Problem &problem, const Schedule &schedule,
+               const Timing &timing) {
+  Tail tail;
+  std::vector<std::vector<int64_t>> behind = updatesBehind(problem, schedule);
+  Occupations occupations = occupationsOf(problem, schedule, timing);
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    const std::vector<Action> &actions = schedule.workers[w];
+    std::vector<Tail::Work> &works = tail.work.emplace_back();
+    std::vector<int64_t> free; // when what each action sends is sent
+    for (size_t i = 0; i < actions.size(); ++i)
+      free.push_back(timing.starts[w][i] + problem.cost(actions[i]));
+    tail.computed.push_back(free.empty() ? 0 : free.back());
+    for (const Occupation &occupation : occupations[w])
+      if (occupation.isSend)
+        free[occupation.index] = occupation.end;
+    int64_t &end = tail.ends.emplace_back(tail.computed.back());
+    for (size_t i = 0; i < actions.size() && !behind.empty(); ++i) {
+      const Action &action = actions[i];
+      Tail::Work work;
+      work.stage = action.stage;
+      work.begin = free[i];
+      end = free[i] + behind[w][i];
+      int64_t update =
+          std::min(problem.stages[action.stage].update, behind[w][i]);
+      work.end = end - update;
+      if (work.end > work.begin)
+        works.push_back(work);
+      work.begin = work.end;
+      work.end = end;
+      work.pipeline = action.pipeline;
+      if (update > 0)
+        works.push_back(work);
+    }
+  }
+  return tail;
 }
 
 /// What the actions and updates of the busiest worker take in a step.

@@ -22,7 +22,8 @@
 
 namespace chimera::schedule {
 
-/// What follows the actions of a step with a flush.
+/// What workers do besides actions: behind them where a flush ends the step,
+/// else among them.
 struct Tail {
   struct Span {
     int64_t begin = 0, end = 0;
@@ -55,6 +56,12 @@ struct Tail {
 /// at the same time, so they count as one that takes their times together.
 Tail tailOf(const Problem &problem, const Schedule &schedule,
             const Timing &timing, const std::vector<StageReduce> &reduces);
+
+/// The same where steps overlap: a worker waits for the sum of a gradient and
+/// updates behind the last action that adds to it and what that sends. Without
+/// sums, as those that are under way are waited for.
+Tail tailAmong(const Problem &problem, const Schedule &schedule,
+               const Timing &timing);
 
 /// What a step takes on average once many run one after another.
 struct StepTime {

@@ -169,7 +169,8 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
     if (period)
       return {*period,
               1 - static_cast<double>(busy) /
-                      (*period * static_cast<double>(schedule.workers.size()))};
+                      (*period * static_cast<double>(schedule.workers.size())),
+              steps};
   }
 }
 

@@ -45,6 +45,7 @@ std::vector<std::vector<int64_t>> updatesBehind(const Problem &problem,
 struct SteadyState {
   double period;      ///< time from a step to the next
   double bubbleRatio; ///< idle share of it, over all workers
+  int32_t steps;      ///< that a run had whose last body shows it
 };
 
 /// The steady state of steps that overlap: the mean over as many as it takes

@@ -87,10 +87,14 @@ private:
     std::string name = "P" + std::to_string(w);
     std::string peak = std::to_string(timing.peakActivations[w]);
     double y = kRow * static_cast<double>(w), base = y + kRow / 2 + 4;
+    std::string messages;
+    if (timeline.occupations && !(*timeline.occupations)[w].empty())
+      messages =
+          ", of it for messages " + exact(totalsOf(*timeline.occupations)[w]);
     return Rows::drawBubble(name + ": idle " + exact(timing.idle[w]) + " of " +
                                 exact(timing.makespan) + " (" + percent(share) +
-                                "), peak activations " + peak,
-                            y, plot) +
+                                ")" + messages + ", peak activations " + peak,
+                            /*x=*/0, y, plot) +
            text("worker", -10, base, name) +
            text("worker", plot + 32, base, name) +
            text("figure", plot + 78, base, percent(share)) +

@@ -10,6 +10,7 @@
 #include "compiler/schedule/Markup.h"
 #include "compiler/schedule/SvgStyle.h"
 
+#include <algorithm>
 #include <set>
 
 namespace chimera::schedule::svg {
@@ -31,13 +32,30 @@ std::vector<LegendEntry> legendOf(const Timeline &timeline) {
   for (auto [kind, up] : kinds)
     entries.push_back({classOf(kind, up), std::string(nameOfKind(kind)) +
                                               (up ? ", up" : ", down")});
+  if (timeline.occupations && areAny(*timeline.occupations))
+    entries.push_back({"message", "send or receive"});
   entries.push_back({"bubble", "bubble"});
   if (!timeline.schedule.bodies.empty())
     entries.push_back({"body", "what each step repeats"});
   if (timeline.tail) {
-    entries.push_back({"sum", "all-reduce under way"});
-    entries.push_back({"wait", "wait for it"});
-    entries.push_back({"update", "update"});
+    bool areSums =
+        std::ranges::any_of(timeline.tail->sums, [](const auto &sum) {
+          return sum.end > sum.begin;
+        });
+    auto areAny = [&](bool updates) {
+      return std::ranges::any_of(timeline.tail->work, [&](const auto &works) {
+        return std::ranges::any_of(works, [&](const Tail::Work &work) {
+          return work.isUpdate() == updates;
+        });
+      });
+    };
+    if (areSums)
+      entries.push_back({"sum", "all-reduce under way"});
+    if (areAny(/*updates=*/false))
+      entries.push_back(
+          {"wait", areSums ? "wait for it" : "wait for all-reduce"});
+    if (areAny(/*updates=*/true))
+      entries.push_back({"update", "update"});
   }
   return entries;
 }

@@ -58,10 +58,11 @@ std::string Rows::exact(int64_t ticks) const {
   return exactNumber(ticks, timeline.scale.perUnit);
 }
 
-std::string Rows::drawBubble(const std::string &title, double y, double width) {
-  return "<g><title>" + title + "</title><rect class=\"bubble\" x=\"0\" y=\"" +
-         number(y + (kRow - kBox) / 2) + "\" width=\"" + number(width) +
-         "\" height=\"" + number(kBox) + "\"/></g>\n";
+std::string Rows::drawBubble(const std::string &title, double x, double y,
+                             double width) {
+  return "<g><title>" + title + "</title><rect class=\"bubble\" x=\"" +
+         number(x) + "\" y=\"" + number(y + (kRow - kBox) / 2) + "\" width=\"" +
+         number(width) + "\" height=\"" + number(kBox) + "\"/></g>\n";
 }
 
 static std::string coverInWords(const Action &action) {
@@ -80,6 +81,8 @@ std::string Rows::draw(size_t worker, double y) const {
       "<g transform=\"translate(0 " + number(y + (kRow - kBox) / 2) + ")\">\n";
   for (size_t i = 0; i < timeline.schedule.workers[worker].size(); ++i)
     svg += drawBox(worker, i);
+  if (timeline.occupations)
+    svg += drawOccupations(worker);
   if (!timeline.schedule.bodies.empty())
     svg += drawBody(worker);
   if (timeline.tail)
@@ -87,18 +90,38 @@ std::string Rows::draw(size_t worker, double y) const {
   return svg + "</g>\n";
 }
 
-/// What a worker does behind its actions, and a line below for each sum of
+std::string Rows::drawSpan(size_t worker, const char *style,
+                           const std::string &name, const Tail::Span &span,
+                           double top, double bottom) const {
+  return "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
+         timeline.axis() + " " + exact(span.begin) + " to " + exact(span.end) +
+         "</title><rect class=\"" + style + "\" x=\"" + number(at(span.begin)) +
+         "\" y=\"" + number(top) + "\" width=\"" +
+         number(at(span.end) - at(span.begin)) + "\" height=\"" +
+         number(bottom - top) + "\"/></g>\n";
+}
+
+/// In the middle of the row, lower than an action: the worker is busy with a
+/// message, and the time counts as idle all the same.
+std::string Rows::drawOccupations(size_t worker) const {
+  std::string svg;
+  for (const Occupation &occupation : (*timeline.occupations)[worker])
+    svg +=
+        drawSpan(worker, "message",
+                 describe(timeline.problem,
+                          timeline.schedule.workers[worker][occupation.index],
+                          occupation),
+                 occupation, kBox / 4, 3 * kBox / 4);
+  return svg;
+}
+
+/// What a worker does besides its actions, and a line below for each sum of
 /// its gradients that is under way.
 std::string Rows::drawTail(size_t worker) const {
   std::string svg;
   auto add = [&](const char *style, const std::string &name,
                  const Tail::Span &span, double top, double bottom) {
-    svg += "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
-           timeline.axis() + " " + exact(span.begin) + " to " +
-           exact(span.end) + "</title><rect class=\"" + style + "\" x=\"" +
-           number(at(span.begin)) + "\" y=\"" + number(top) + "\" width=\"" +
-           number(at(span.end) - at(span.begin)) + "\" height=\"" +
-           number(bottom - top) + "\"/></g>\n";
+    svg += drawSpan(worker, style, name, span, top, bottom);
   };
   for (const Tail::Work &work : timeline.tail->work[worker])
     if (work.isUpdate())

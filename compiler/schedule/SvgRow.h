@@ -25,9 +25,9 @@ public:
 
   /// What `worker` does, a box for each action, the row's upper edge at `y`.
   std::string draw(size_t worker, double y) const;
-  /// The row from 0 on, `width` pixels wide and hatched, for what no action
+  /// The row from `x` on, `width` pixels wide and hatched, for what no action
   /// covers is idle; with a text for who points at it.
-  static std::string drawBubble(const std::string &title, double y,
+  static std::string drawBubble(const std::string &title, double x, double y,
                                 double width);
 
 private:
@@ -37,6 +37,11 @@ private:
   double at(int64_t ticks) const { return static_cast<double>(ticks) * pixels; }
   std::string exact(int64_t ticks) const;
 
+  /// A box of class `style`, from `top` to `bottom` of the row.
+  std::string drawSpan(size_t worker, const char *style,
+                       const std::string &name, const Tail::Span &span,
+                       double top, double bottom) const;
+  std::string drawOccupations(size_t worker) const;
   std::string drawTail(size_t worker) const;
   std::string drawBody(size_t worker) const;
   std::string drawBox(size_t worker, size_t index) const;

@@ -60,6 +60,7 @@ std::string styleSheet() {
       ".mark{stroke:#a0aec0;stroke-width:.6}\n"
       ".bubble{fill:url(#bubble)}\n"
       ".body,.update{fill:#1a202c}\n"
+      ".message{fill:#4a5568}\n"
       ".sum{fill:#b83280}\n"
       ".wait{fill:#f6c6de}\n";
   for (size_t k = 0; k < kStyles.size(); ++k) {

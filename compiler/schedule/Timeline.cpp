@@ -100,6 +100,19 @@ std::string cellOf(const Problem &problem, const Action &action) {
   return letters[static_cast<int>(action.kind)] + coverOf(problem, action);
 }
 
+std::string nameOfMessage(const Problem &problem, const Action &action) {
+  return (action.kind == Kind::Forward ? "activation " : "gradient ") +
+         coverOf(problem, action);
+}
+
+std::string describe(const Problem &problem, const Action &action,
+                     const Occupation &occupation) {
+  return (occupation.isSend ? "send " : "receive ") +
+         nameOfMessage(problem, action) +
+         (occupation.isSend ? " to P" : " from P") +
+         std::to_string(occupation.peer);
+}
+
 std::string Timeline::axis() const { return slots ? "slot" : scale.unit->axis; }
 
 std::span<const TimelineFormat> timelineFormats() {
@@ -122,7 +135,7 @@ static std::string cellOf(const Problem &problem, const Tail::Work &work) {
 
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
-               tail, step, durations] = timeline;
+               tail, step, durations, occupations, isPart] = timeline;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> head;
   size_t width = 0;
@@ -142,6 +155,10 @@ std::string renderGrid(const Timeline &timeline) {
       int64_t start = timing.starts[w][i];
       put(start, start + timeline.duration(w, i), cellOf(problem, action));
     }
+    if (occupations)
+      for (const Occupation &occupation : (*occupations)[w])
+        std::fill(row.begin() + occupation.begin, row.begin() + occupation.end,
+                  occupation.isSend ? ">" : "<");
     if (tail)
       for (const Tail::Work &work : tail->work[w])
         put(work.begin, work.end, cellOf(problem, work));
@@ -250,6 +267,17 @@ std::string describeStep(const Timeline &timeline) {
          time(step.update) + ", on average of many";
 }
 
+std::string describeOccupations(const Timeline &timeline) {
+  if (!timeline.occupations || !areAny(*timeline.occupations))
+    return {};
+  std::string times;
+  for (int64_t time : totalsOf(*timeline.occupations))
+    times +=
+        (times.empty() ? "" : " ") + exactNumber(time, timeline.scale.perUnit);
+  return "messages (> send, < receive) occupy workers for " +
+         withUnit(times, timeline.scale) + " of their idle time";
+}
+
 std::string renderText(std::span<const Timeline> timelines) {
   std::string text;
   for (const Timeline &timeline : timelines) {
@@ -258,6 +286,8 @@ std::string renderText(std::span<const Timeline> timelines) {
                                           : renderGrid(timeline);
     text += renderSummary(timeline.problem, timeline.timing, timeline.slots,
                           timeline.scale);
+    if (std::string occupied = describeOccupations(timeline); !occupied.empty())
+      text += occupied + "\n";
     if (std::string steps =
             describeSteps(timeline.problem, timeline.schedule, timeline.scale);
         !steps.empty())

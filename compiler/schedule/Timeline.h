@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 #define CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 
-#include "compiler/schedule/StepTime.h"
+#include "compiler/schedule/Occupations.h"
 #include "compiler/schedule/TimeUnit.h"
 
 #include <algorithm>
@@ -25,6 +25,14 @@ std::string coverOf(const Problem &problem, const Action &action);
 /// What a cell of the grid has of `action`: "F0", "b3", "F01".
 std::string cellOf(const Problem &problem, const Action &action);
 
+/// The message that `action` makes or awaits: "activation 3", "gradient 0a".
+std::string nameOfMessage(const Problem &problem, const Action &action);
+
+/// "send activation 3 to P1", "receive gradient 3 from P1". Requires an
+/// occupation by a message of `action`.
+std::string describe(const Problem &problem, const Action &action,
+                     const Occupation &occupation);
+
 /// Characters in a line of text where nobody says how many there are.
 inline constexpr size_t kLineWidth = 160;
 
@@ -40,12 +48,17 @@ struct Timeline {
   bool slots = false;
   TimeScale scale = {};
   size_t lineWidth = kLineWidth; ///< characters in a line of the grid
-  /// What follows the actions, and what a step takes with it; null for nothing.
+  /// What workers do besides actions, and what a step takes with it; null for
+  /// nothing.
   const Tail *tail = nullptr;
   StepTime step = {};
   /// Of the actions, in the shape of Schedule::workers; null where they take
   /// what the problem says.
   const std::vector<std::vector<int64_t>> *durations = nullptr;
+  /// Null where messages occupy nobody.
+  const Occupations *occupations = nullptr;
+  /// True for a part of a run: workers hold more than its actions tell.
+  bool isPart = false;
 
   int64_t duration(size_t worker, size_t index) const {
     if (durations)
@@ -79,10 +92,12 @@ std::span<const TimelineFormat> timelineFormats();
 /// (F forward, B backward, I input gradient, W weight gradient, R recompute),
 /// in upper case for down pipelines and lower case for up pipelines; F01 covers
 /// micro-batches 0 and 1, F8-11 those from 8 to 11, B0a and B0b the halves of
-/// micro-batch 0; `=` continues an action and `.` is idle. Behind the actions
+/// micro-batch 0; `=` continues an action and `.` is idle. Besides actions,
 /// A1 is a wait for the all-reduce of stage 1, A for that of what first and
-/// last stage share, U1 and u1 are updates of stage 1. Requires a complete
-/// timing. Lines have at most `lineWidth` characters, 0 for any number, or one
+/// last stage share, U1 and u1 are updates of stage 1. In each cell of `>` the
+/// worker sends the message of the action before it, in each of `<` it receives
+/// the message of the action behind it. Requires a complete timing. Lines have
+/// at most `lineWidth` characters, 0 for any number, or one
 /// column: the columns that do not fit are further grids below, each with its
 /// own head.
 std::string renderGrid(const Timeline &timeline);
@@ -110,10 +125,15 @@ std::string describeSteps(const Problem &problem, const Schedule &schedule,
 /// us, on average of many"; empty where no tail is shown.
 std::string describeStep(const Timeline &timeline);
 
+/// "messages (> send, < receive) occupy workers for 4 2 us of their idle time",
+/// a time for each worker; empty where no message occupies a worker.
+std::string describeOccupations(const Timeline &timeline);
+
 /// "all-reduce of stage 1", "all-reduce of what first and last stage share".
 std::string nameOfSum(std::optional<int32_t> stage);
 
-/// A title, a grid and a summary for each timeline. Where a grid would have
+/// A title, a grid and a summary for each timeline, and a line that explains
+/// the signs of messages where the grid has any. Where a grid would have
 /// more columns than anybody reads, a line says how else to see it.
 std::string renderText(std::span<const Timeline> timelines);
 

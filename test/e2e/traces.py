@@ -6,7 +6,8 @@ compiler says that they will do (--chimera-print-timeline="format=chrome-trace")
 ranks as threads, over MPI and over TCP: each worker has the same actions in the same
 order, under the same names, with the same arguments, and the same arrows. By the
 clock no two events of a worker overlap, and no action runs before what it needs; also
-where ranks have clocks that began at other times."""
+where ranks have clocks that began at other times. Of what runs without a flush, the
+compiler finds what each worker repeats (measured=) where this script does."""
 
 import argparse
 import collections
@@ -94,6 +95,10 @@ def workers_of(trace, wanted):
 
 def is_action(event):
     return event["cat"] in KINDS
+
+
+def is_computed(event):
+    return is_action(event) or event["cat"] == "update"
 
 
 def names_of(workers, copy):
@@ -222,6 +227,62 @@ def check_steps(args, folder):
     assert len(last) == 3 * 4 * 2, len(last)
 
 
+def body_of(trace, worker, body):
+    """When the worker began and ended what it repeats, for the last time, and how long
+    it computed. `body` has the kind and the micro-batch of each action that it repeats;
+    micro-batches count from the first of the step before the last."""
+    events = workers_of(trace, is_computed)[0, worker]
+    last = max(event["args"]["step"] for event in events if is_action(event))
+    wanted = [f"{kind} {number + 4 * (last - 1)}" for kind, number in body]
+    names = [event["name"] for event in events]
+    first, end = names.index(wanted[0]), names.index(wanted[-1]) + 1
+    while end < len(events) and events[end]["cat"] == "update":
+        end += 1
+    inside = events[first:end]
+    assert [event["name"] for event in inside if is_action(event)] == wanted, names
+    ends = [event["ts"] + event["dur"] for event in events]
+    busy = sum(event["dur"] for event in inside)
+    return ends[first - 1], ends[end - 1], busy
+
+
+def check_measured(args, folder):
+    """Where no flush ends a step: worker w of PipeDream's three repeats a forward, of a
+    micro-batch 2 - w ahead, and a backward."""
+    source, program, shown = folder / "p.mlir", folder / "program", folder / "shown"
+    for schedule in ("pipedream", "pipedream-2bw"):
+        description = OVERLAPPING.replace("pipedream-2bw", schedule)
+        source.write_text(f"chimera.pipeline @p {description}\n")
+        grid.compile_to(args.tools, source.read_text(), program)
+        trace = traced(args, folder, program, 3, "threads", "--trace-steps", "2")
+        grid.run(
+            args.tools / "chimera-opt", source, "--chimera-to-scheduled",
+            "--chimera-print-timeline=forward=200 unit=us format=chrome-trace "
+            f"measured={folder / 'trace'} output={shown}", "-o", "/dev/null",
+        )  # fmt: skip
+        document = json.loads(shown.read_text())
+        name = "what each worker repeats once a step, in steps 2 and 3"
+        assert document["otherData"]["measured"] == name, document["otherData"]
+        longest = 0
+        for worker in range(3):
+            ahead = 2 - worker
+            body = [
+                action
+                for number in range(4)
+                for action in (("forward", number + ahead), ("backward", number))
+            ]
+            begin, end, busy = body_of(trace, worker, body)
+            assert busy <= end - begin + 0.1, (schedule, worker)
+            longest = max(longest, end - begin)
+            got = workers_of(document, is_computed)[1, worker]
+            assert abs(sum(event["dur"] for event in got) - busy) < 0.1, (
+                schedule, worker, got)  # fmt: skip
+        step = document["otherData"]["step"]
+        # Four micro-batches of a forward and a backward, which waits a little.
+        assert step["predicted_us"] >= 4 * 600, step
+        assert abs(step["measured_us"] - longest) < 0.1, (step, longest)
+        print(f"{schedule}: steps 2 and 3 take {longest:.0f} us", flush=True)
+
+
 def check_clocks(args, folder):
     """Of hosts that began at other times; each rank is in a namespace of its own."""
     may = subprocess.run(
@@ -250,6 +311,7 @@ def main():
         for clauses in PIPELINES:
             check(args, folder, clauses)
         check_steps(args, folder)
+        check_measured(args, folder)
         check_clocks(args, folder)
 
 

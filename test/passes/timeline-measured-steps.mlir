@@ -1,0 +1,61 @@
+// A run whose steps overlap beside what was predicted: what each worker repeats
+// once a step. The trace has the last two bodies of each worker, micro-batches 0
+// to 3, and the end of the run. In the last body P1 took half as long again for
+// its first forward, so P0 waited for it.
+//
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json" -o /dev/null | FileCheck %s --check-prefix=TEXT --match-full-lines
+// TEXT: p: pipedream-2bw, 2 stages, 2 micro-batches
+// TEXT-NEXT: measured: what each worker repeats once a step, in steps 5 and 6
+// TEXT-NEXT: worker  step: predicted  measured  busy: predicted  measured  idle: predicted  measured
+// TEXT-NEXT: P0               6.1 ms    6.6 ms           6.1 ms    6.1 ms             0 us    500 us
+// TEXT-NEXT: P1               6.1 ms    6.6 ms           6.1 ms    6.6 ms             0 us      0 us
+// TEXT-NEXT: durations, the largest differences:
+// TEXT-NEXT:   F0 of stage 1 on P1: 1.5 ms measured, 1 ms predicted, +50.0 %
+// TEXT-NEXT: waits, the largest differences:
+// TEXT-NEXT:   P0 waits 500 us longer before B0 of stage 0: 500 us measured, 0 us predicted
+// TEXT-NEXT: starts, the largest differences:
+// TEXT-NEXT:   B0 of stage 0 on P0 starts 500 us later: 3.5 ms measured, 3 ms predicted
+// TEXT:      step: 6.6 ms measured, 6.1 ms predicted, +8.2 %
+
+// Each worker's row begins when it was done with the body before. Updates are
+// among the actions, and no sum is ever under way.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json format=svg" -o /dev/null | FileCheck %s --check-prefix=SVG --implicit-check-not="all-reduce"
+// SVG: >step: 6.6 ms measured, 6.1 ms predicted, +8.2 % · measured: what each worker repeats once a step, in<
+// SVG: >steps 5 and 6<
+// SVG: >update</text>
+// SVG: <title>P0, measured: idle 500 us of 6.6 ms (7.6 %)</title><rect class="bubble" x="106.98"
+// SVG: <title>P1, measured: idle 0 us of 6.6 ms (0.0 %)</title><rect class="bubble" x="0"
+// SVG: <title>update of stage 0, P0, time in us 8500 to 8600</title>
+
+// Arrows have both ends here, and no bytes are shown: what workers hold comes
+// from bodies before, too.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json format=chrome-trace output=%t.json" -o /dev/null
+// RUN: %python -c "import collections, json, sys; d = json.load(open(sys.argv[1])); print(sorted(collections.Counter((e['pid'], e['ph'], e['cat']) for e in d['traceEvents'] if e['ph'] != 'M').items()))" %t.json | FileCheck %s --check-prefix=JSON
+// JSON: [((0, 'X', 'backward'), 4), ((0, 'X', 'forward'), 4), ((0, 'X', 'update'), 2), ((0, 'f', 'message'), 3), ((0, 's', 'message'), 3), ((1, 'X', 'backward'), 4), ((1, 'X', 'forward'), 4), ((1, 'X', 'message wait'), 1), ((1, 'X', 'update'), 2), ((1, 'f', 'message'), 3), ((1, 's', 'message'), 3)]
+
+// Two steps have one body: there is no end of another to count from.
+// RUN: %python -c "import json, sys; d = json.load(open(sys.argv[1])); d['traceEvents'] = [e for e in d['traceEvents'] if e.get('args', {}).get('step') != 2]; json.dump(d, open(sys.argv[2], 'w'))" %S/Inputs/measured-steps.json %t.two
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.two" 2>&1 | FileCheck %s --check-prefix=TWO
+// TWO: error: chimera-print-timeline: {{.*}}.two: expected micro-batches of 3 steps or more, as a run of 3 steps has with --trace-steps 2, got those of 2
+
+// The trace of a pipeline with other micro-batches.
+// RUN: sed 's/micro_batches(2)/micro_batches(3)/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json" 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: measured-steps.json: expected micro_batch 3 to 5 in step 1, got 2 for "forward 2"
+
+// Times must be durations, as with a flush.
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 measured=%S/Inputs/measured-steps.json" 2>&1 | FileCheck %s --check-prefix=UNIT
+// UNIT: error: 'chimera.pipeline' op expected times that are durations beside measured, got unit none: give
+
+// Where steps overlap, other timelines show updates and the sums that are
+// waited for among the actions too, once for a micro-batch or once a step.
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 update=1" -o /dev/null | FileCheck %s --check-prefix=STEP --match-full-lines
+// STEP: P0   F0 F1 .  .  B0 =  F2 B1 =  U0 F3 B2 =  .  B3 =  U0
+// STEP-NEXT: P1   .  F0 B0 =  F1 B1 =  U1 F2 B2 =  F3 B3 =  U1 .  .
+// RUN: sed 's/("pipedream-2bw")/("pipedream") data_parallel(2)/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="forward=1 update=1 p2p=1" -o /dev/null | FileCheck %s --check-prefix=EACH
+// EACH: P1 . . F0 B0 = A1 = U1 F1 B1 = A1 = U1
+chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw") time_unit(us) {
+  chimera.stage 0 cost <forward = 1000, backward = 2000, update = 100>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+  chimera.stage 1 cost <forward = 1000, backward = 2000, update = 100>
+      bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
+}
