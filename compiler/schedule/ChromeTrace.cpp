@@ -78,8 +78,7 @@ public:
     if (timeline.tail)
       addTail();
     // Bytes over time are those of the predicted times.
-    if (!timeline.problem.bytes.empty() && !timeline.durations &&
-        !timeline.isPart)
+    if (!timeline.problem.bytes.empty() && !timeline.isPart)
       for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
         addMemory(w);
   }
@@ -178,7 +177,7 @@ private:
     const Tail &tail = *timeline.tail;
     size_t workers = tail.work.size();
     for (size_t w = 0; w < workers; ++w) {
-      if (!timeline.durations && !tail.sums.empty()) {
+      if (!timeline.isPart && !tail.sums.empty()) {
         events.describe("thread_name", process, workers + w,
                         {{"name", "all-reduces of " + nameOf(w)}});
         // Behind its actions' row, before the next worker's.

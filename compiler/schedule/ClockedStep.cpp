@@ -40,9 +40,7 @@ int64_t ClockedStep::busy(size_t worker) const {
 
 int64_t ClockedStep::waitBefore(size_t worker, size_t index) const {
   const std::vector<int64_t> &starts = timing.starts[worker];
-  int64_t before = index == 0
-                       ? begin(worker)
-                       : starts[index - 1] + durations[worker][index - 1];
+  int64_t before = index == 0 ? begin(worker) : timing.ends[worker][index - 1];
   return (index == starts.size() ? tail.ends[worker] : starts[index]) - before;
 }
 
@@ -52,14 +50,12 @@ void ClockedStep::complete() {
   tail.computed.assign(workers, 0);
   timing.busy.assign(workers, 0);
   timing.makespan = 0;
-  timing.ends = timing.starts;
   for (size_t w = 0; w < workers; ++w) {
-    for (size_t i = 0; i < durations[w].size(); ++i)
-      timing.ends[w][i] += durations[w][i];
-    for (int64_t duration : durations[w])
-      timing.busy[w] += duration;
-    if (!durations[w].empty())
-      tail.computed[w] = timing.starts[w].back() + durations[w].back();
+    const std::vector<int64_t> &ends = timing.ends[w];
+    for (size_t i = 0; i < ends.size(); ++i)
+      timing.busy[w] += ends[i] - timing.starts[w][i];
+    if (!ends.empty())
+      tail.computed[w] = ends.back();
     timing.makespan = std::max(timing.makespan, tail.computed[w]);
   }
   tail.ends = tail.computed;
@@ -83,17 +79,12 @@ std::optional<ClockedStep> clocked(const Timeline &timeline,
   ClockedStep step;
   for (int64_t begin : begins)
     step.begins.push_back(nanoseconds(begin));
-  for (size_t w = 0; w < timeline.schedule.workers.size(); ++w) {
-    std::vector<int64_t> &starts = step.timing.starts.emplace_back();
-    std::vector<int64_t> &durations = step.durations.emplace_back();
-    for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i) {
-      int64_t start = timeline.timing.starts[w][i];
-      starts.push_back(nanoseconds(start));
-      // The difference of two rounded times: so no two actions overlap.
-      durations.push_back(nanoseconds(start + timeline.duration(w, i)) -
-                          starts.back());
-    }
-  }
+  step.timing.starts = timeline.timing.starts;
+  step.timing.ends = timeline.timing.ends;
+  for (std::vector<std::vector<int64_t>> *times :
+       {&step.timing.starts, &step.timing.ends})
+    for (std::vector<int64_t> &row : *times)
+      std::ranges::transform(row, row.begin(), nanoseconds);
   auto convert = [&](Tail::Span &span) {
     span.begin = nanoseconds(span.begin);
     span.end = nanoseconds(span.end);
@@ -121,9 +112,8 @@ Timeline timelineOf(const Timeline &timeline, const ClockedStep &step) {
           .timing = step.timing,
           .scale = {timeline.scale.unit, nanosecondsOf(*timeline.scale.unit)},
           .tail = &step.tail,
-          .durations = &step.durations,
-          .occupations =
-              step.occupations.empty() ? nullptr : &step.occupations};
+          .occupations = step.occupations.empty() ? nullptr : &step.occupations,
+          .isPart = true};
 }
 
 } // namespace chimera::schedule

@@ -29,10 +29,8 @@ inline constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
 
 /// One step in nanoseconds.
 struct ClockedStep {
-  Timing timing; ///< starts, makespan, busy and idle; nothing else
-  /// Of each action, in the shape of Schedule::workers.
-  std::vector<std::vector<int64_t>> durations;
-  Tail tail; ///< without sums where nobody has measured them
+  Timing timing; ///< starts, ends, makespan, busy and idle; nothing else
+  Tail tail;     ///< without sums where nobody has measured them
   /// Empty where messages occupy nobody, or nobody has measured it: what a
   /// trace has of a receive does not tell its wait from its time.
   Occupations occupations;
@@ -62,7 +60,7 @@ struct ClockedStep {
   /// Updates between two actions are part of it.
   int64_t waitBefore(size_t worker, size_t index) const;
 
-  /// Computes the other times from starts, durations and the tail's work.
+  /// Computes the other times from starts, ends and the tail's work.
   void complete();
 };
 

@@ -38,7 +38,8 @@ static std::string changeOf(const Timeline &timeline, const Difference &of) {
 }
 
 static int64_t durationOf(const ClockedStep &step, Turn turn) {
-  return step.durations[turn.worker][turn.index];
+  return step.timing.ends[turn.worker][turn.index] -
+         step.timing.starts[turn.worker][turn.index];
 }
 
 static std::string describeDuration(const Timeline &timeline,
@@ -100,9 +101,10 @@ std::vector<Difference> largestDifferences(const DifferenceKind &kind,
                                            const ClockedStep &measured,
                                            size_t most) {
   std::vector<Difference> all;
-  for (size_t w = 0; w < predicted.durations.size(); ++w)
+  for (size_t w = 0; w < predicted.timing.ends.size(); ++w)
     for (size_t i = 0;
-         i < predicted.durations[w].size() + (kind.isAlsoBehind ? 1 : 0); ++i) {
+         i < predicted.timing.ends[w].size() + (kind.isAlsoBehind ? 1 : 0);
+         ++i) {
       Turn turn{static_cast<int32_t>(w), static_cast<int32_t>(i)};
       Difference difference{turn, kind.time(predicted, turn),
                             kind.time(measured, turn)};

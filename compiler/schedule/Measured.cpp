@@ -44,10 +44,9 @@ public:
   std::variant<Measured, std::string> match(const CopyEvents &copy,
                                             int64_t last) {
     Measured run;
-    for (const std::vector<Action> &row : schedule.workers) {
+    for (const std::vector<Action> &row : schedule.workers)
       run.timing.starts.emplace_back(row.size(), -1);
-      run.durations.emplace_back(row.size(), 0);
-    }
+    run.timing.ends = run.timing.starts;
     std::vector<std::vector<RanAction>> others(copy.actions.size());
     for (size_t w = 0; w < copy.actions.size(); ++w)
       for (const RanAction &ran : copy.actions[w]) {
@@ -104,7 +103,7 @@ private:
     if (start >= 0)
       return "expected " + describe(problem, action) + " once, got it twice";
     start = ran.begin;
-    run.durations[worker][index] = ran.end - ran.begin;
+    run.timing.ends[worker][index] = ran.end;
     return {};
   }
 
@@ -115,19 +114,18 @@ private:
     for (size_t w = 0; w < schedule.workers.size(); ++w) {
       const std::vector<Action> &row = schedule.workers[w];
       std::vector<int64_t> &starts = run.timing.starts[w];
+      std::vector<int64_t> &ends = run.timing.ends[w];
       for (size_t i = 0; i < row.size(); ++i)
         if (starts[i] < 0)
           return "expected " + describe(problem, row[i]) + " on " + nameOf(w) +
                  ", got none";
       for (size_t i = 1; i < row.size(); ++i) {
-        int64_t end = starts[i - 1] + run.durations[w][i - 1];
-        if (starts[i] + kRounding < end)
+        if (starts[i] + kRounding < ends[i - 1])
           return "expected " + describe(problem, row[i - 1]) + " before " +
                  describe(problem, row[i]) + " on " + nameOf(w) +
                  ", got another order";
-        int64_t late = std::max<int64_t>(end - starts[i], 0);
-        starts[i] += late;
-        run.durations[w][i] -= std::min(late, run.durations[w][i]);
+        starts[i] = std::max(starts[i], ends[i - 1]);
+        ends[i] = std::max(ends[i], starts[i]);
       }
     }
     return {};
@@ -224,9 +222,10 @@ private:
             std::min(origin, run.overlaps() ? run.begins[w] : starts.front());
     for (size_t w = 0; w < run.begins.size(); ++w)
       run.begins[w] = run.timing.starts[w].empty() ? 0 : run.begins[w] - origin;
-    for (std::vector<int64_t> &starts : run.timing.starts)
-      for (int64_t &start : starts)
-        start -= origin;
+    for (auto *times : {&run.timing.starts, &run.timing.ends})
+      for (std::vector<int64_t> &row : *times)
+        for (int64_t &time : row)
+          time -= origin;
     auto shift = [&](Tail::Span &span) {
       span.begin -= origin;
       span.end -= origin;

@@ -13,37 +13,64 @@
 
 namespace chimera::schedule {
 
-/// What `message`, of `action` on `worker`, takes of that worker.
-static int64_t timeOf(const Problem &problem, size_t worker,
-                      const Action &action, const Message &message,
-                      const MessageTime Link::*end) {
-  const Link &link =
-      problem.linkBetween(static_cast<int32_t>(worker), message.peer);
-  return problem.transfer(link.*end, message.stage, action);
-}
+namespace {
+
+/// When a worker began to receive for an action of its order, and when what
+/// that sends had left it.
+class Ends {
+public:
+  Ends(const Problem &problem, const Schedule &schedule, const Timing &timing)
+      : problem(problem), schedule(schedule), timing(timing) {}
+
+  int64_t receiveBegin(size_t worker, size_t index,
+                       const Message &message) const {
+    return timing.receiveBegins.empty()
+               ? timing.starts[worker][index] -
+                     timeOf(worker, index, message, &Link::receive)
+               : timing.receiveBegins[worker][index];
+  }
+  int64_t sendEnd(size_t worker, size_t index, const Message &message) const {
+    return timing.sendEnds.empty()
+               ? timing.ends[worker][index] +
+                     timeOf(worker, index, message, &Link::send)
+               : timing.sendEnds[worker][index];
+  }
+
+private:
+  int64_t timeOf(size_t worker, size_t index, const Message &message,
+                 const MessageTime Link::*end) const {
+    const Link &link =
+        problem.linkBetween(static_cast<int32_t>(worker), message.peer);
+    return problem.transfer(link.*end, message.stage,
+                            schedule.workers[worker][index]);
+  }
+
+  const Problem &problem;
+  const Schedule &schedule;
+  const Timing &timing;
+};
+
+} // namespace
 
 Occupations occupationsOf(const Problem &problem, const Schedule &schedule,
                           const Timing &timing) {
   ActionIds ids(problem);
+  const Ends ends(problem, schedule, timing);
   Occupations occupations(schedule.workers.size());
   for (size_t w = 0; w < schedule.workers.size(); ++w)
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
       const Action &action = schedule.workers[w][i];
-      auto index = static_cast<int32_t>(i);
-      int64_t start = timing.starts[w][i];
-      int64_t end = start + problem.cost(action);
-      if (auto message = awaitedBy(problem, ids, action)) {
-        int64_t time = timeOf(problem, w, action, *message, &Link::receive);
-        if (time > 0)
+      auto add = [&](int64_t begin, int64_t end, int32_t peer, bool isSend) {
+        if (begin < end)
           occupations[w].push_back(
-              {{start - time, start}, index, message->peer, false});
-      }
-      if (auto message = sentBy(problem, ids, action)) {
-        int64_t time = timeOf(problem, w, action, *message, &Link::send);
-        if (time > 0)
-          occupations[w].push_back(
-              {{end, end + time}, index, message->peer, true});
-      }
+              {{begin, end}, static_cast<int32_t>(i), peer, isSend});
+      };
+      if (auto message = awaitedBy(problem, ids, action))
+        add(ends.receiveBegin(w, i, *message), timing.starts[w][i],
+            message->peer, false);
+      if (auto message = sentBy(problem, ids, action))
+        add(timing.ends[w][i], ends.sendEnd(w, i, *message), message->peer,
+            true);
     }
   return occupations;
 }

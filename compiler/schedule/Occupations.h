@@ -7,8 +7,8 @@
 //
 // The ends of a message may take time of its two workers (Link in Problem.h): a
 // send follows the action that makes the message, a receive precedes the action
-// that awaits it. A simulated timing states starts of actions only; when the
-// ends of messages were follows from these. Timelines show them.
+// that awaits it. When both were follows from a simulated timing. Timelines
+// show them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -90,7 +90,7 @@ public:
       received.resize(numbers->windows.size());
     for (const std::vector<Action> &order : schedule.workers)
       timing.starts.emplace_back(order.size(), -1);
-    timing.ends = timing.starts;
+    timing.ends = timing.receiveBegins = timing.sendEnds = timing.starts;
   }
 
   Timing run(std::span<const int64_t> begins) {
@@ -135,8 +135,6 @@ private:
     int64_t waitsFor = -1; ///< the action that held it up last
     /// When its first action began, or what that receives; when it is done.
     int64_t begins = 0, free = 0;
-    /// When it began what is under way for its next action.
-    int64_t since = 0;
     int64_t busy = 0, occupied = 0;
   };
 
@@ -212,9 +210,9 @@ private:
             wake(w, ready);
           return;
         }
-        worker.since = tick(now);
+        timing.receiveBegins[w][worker.next] = tick(now);
         if (worker.next == 0)
-          worker.begins = worker.since;
+          worker.begins = tick(now);
         worker.phase = Phase::Receive;
         work = rule.receive;
         break;
@@ -231,12 +229,13 @@ private:
         work = rule.send;
         break;
       case Phase::Send:
+        timing.sendEnds[w][worker.next] = tick(now);
         send(rule, id, action.microBatches, now);
         worker.phase = Phase::Update;
         work = behind.empty() ? 0 : behind[w][worker.next];
         break;
       case Phase::Update:
-        endAction(worker, timing.starts[w], timing.ends[w], tick(now));
+        endAction(w, tick(now));
         break;
       }
       if (work > 0) {
@@ -256,11 +255,11 @@ private:
     }
   }
 
-  static void endAction(Worker &worker, std::span<const int64_t> starts,
-                        std::span<const int64_t> ends, int64_t now) {
-    int64_t time = ends[worker.next] - starts[worker.next];
+  void endAction(int32_t w, int64_t now) {
+    Worker &worker = workers[w];
+    int64_t time = timing.ends[w][worker.next] - timing.starts[w][worker.next];
     worker.busy += time;
-    worker.occupied += now - worker.since - time;
+    worker.occupied += now - timing.receiveBegins[w][worker.next] - time;
     worker.free = now;
     worker.phase = Phase::Wait;
     ++worker.next;

@@ -49,7 +49,7 @@ static std::string workersOf(const SideBySide &both) {
   auto time = [&](int64_t nanoseconds) {
     return roundedTime(static_cast<double>(nanoseconds), both.measured.scale);
   };
-  for (size_t w = 0; w < both.clocked.durations.size(); ++w) {
+  for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w) {
     std::vector<std::string> &row = rows.emplace_back();
     row.push_back("P" + std::to_string(w));
     auto add = [&](auto timeOf) {

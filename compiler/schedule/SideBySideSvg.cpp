@@ -77,7 +77,7 @@ public:
            number(heading.height()) + ")\">\n";
     double pixels = plot / static_cast<double>(end);
     auto eachRow = [&](auto draw) {
-      for (size_t w = 0; w < both.clocked.durations.size(); ++w) {
+      for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w) {
         double y = kPair * static_cast<double>(w);
         svg += draw(w, y, both.predicted, both.clocked, "predicted");
         svg += draw(w, y + kRow, both.measured, both.run, "measured");
@@ -89,7 +89,7 @@ public:
                    pixels * static_cast<double>(step.begin(w)),
                    pixels * static_cast<double>(step.end(w) - step.begin(w)));
     });
-    for (size_t w = 0; w < both.clocked.durations.size(); ++w)
+    for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w)
       svg += text("worker", -kLabel - 10,
                   kPair * static_cast<double>(w) + kRow + 4,
                   "P" + std::to_string(w));
@@ -109,7 +109,8 @@ public:
 
 private:
   double rowsHeight() const {
-    return kPair * static_cast<double>(both.clocked.durations.size()) - kGap;
+    return kPair * static_cast<double>(both.clocked.timing.starts.size()) -
+           kGap;
   }
 
   /// A hatched row as long as its step, and what it is called.

@@ -20,8 +20,7 @@ namespace {
 class Cutter {
 public:
   Cutter(const Problem &problem, const Schedule &schedule)
-      : problem(problem), schedule(schedule),
-        steps(steadyState(problem, schedule).steps),
+      : schedule(schedule), steps(steadyState(problem, schedule).steps),
         run(unrollSteps(problem, schedule, steps)) {
     Problem longer = problem;
     longer.steps = steps;
@@ -47,8 +46,11 @@ private:
     const std::vector<Action> &actions = schedule.workers[w];
     step.schedule.workers.emplace_back(actions.begin() + begin,
                                        actions.begin() + end);
-    step.timing.starts.emplace_back(starts.begin() + first,
-                                    starts.begin() + first + count);
+    for (auto times : {&Timing::starts, &Timing::ends}) {
+      const std::vector<int64_t> &all = (timing.*times)[w];
+      (step.timing.*times)
+          .emplace_back(all.begin() + first, all.begin() + first + count);
+    }
     int64_t &begins = step.begins.emplace_back();
     int64_t &computed = step.tail.computed.emplace_back();
     int64_t &ends = step.tail.ends.emplace_back();
@@ -56,11 +58,8 @@ private:
     std::vector<Occupation> &row = step.occupations.emplace_back();
     if (count == 0)
       return;
-    auto endOf = [&](size_t i) {
-      return starts[i] + problem.cost(run.workers[w][i]);
-    };
-    begins = endOf(first - 1);
-    computed = ends = endOf(first + count - 1);
+    begins = timing.ends[w][first - 1];
+    computed = ends = timing.ends[w][first + count - 1];
     int64_t next = first + count < starts.size()
                        ? starts[first + count]
                        : std::numeric_limits<int64_t>::max();
@@ -93,14 +92,15 @@ private:
       for (int64_t *time :
            {&step.begins[w], &step.tail.computed[w], &step.tail.ends[w]})
         *time -= origin;
-      for (int64_t &start : step.timing.starts[w])
-        start -= origin;
+      for (std::vector<int64_t> *times :
+           {&step.timing.starts[w], &step.timing.ends[w]})
+        for (int64_t &time : *times)
+          time -= origin;
       std::ranges::for_each(step.tail.work[w], shift);
       std::ranges::for_each(step.occupations[w], shift);
     }
   }
 
-  const Problem &problem;
   const Schedule &schedule;
   int32_t steps;
   Schedule run; ///< of so many steps

@@ -28,8 +28,8 @@ struct SteadyStep {
   /// Of each worker its body; micro-batches have the numbers that they have in
   /// the first body of a run. No slots and no bodies.
   Schedule schedule;
-  /// Starts and makespan of these actions; the worker that begins first does so
-  /// at 0.
+  /// Starts, ends and makespan of these actions; the worker that begins first
+  /// does so at 0.
   Timing timing;
   /// When each worker was done with the body before, its updates included.
   std::vector<int64_t> begins;

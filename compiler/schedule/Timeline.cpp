@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/ChromeTrace.h"
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/SideBySide.h"
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/Svg.h"
@@ -135,7 +136,7 @@ static std::string cellOf(const Problem &problem, const Tail::Work &work) {
 
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
-               tail, step, durations, occupations, isPart] = timeline;
+               tail, step, occupations, isPart] = timeline;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> head;
   size_t width = 0;
@@ -218,6 +219,9 @@ std::string describeTimes(const Problem &problem, const TimeScale &scale,
     if (link.receive.alpha > 0 || link.receive.beta > 0)
       add("receive", link.receive);
   }
+  if (sharesCores(problem))
+    times += ", " + std::to_string(problem.node->cores) + " cores for each " +
+             std::to_string(problem.node->devices) + " devices";
   return times;
 }
 

@@ -52,17 +52,13 @@ struct Timeline {
   /// nothing.
   const Tail *tail = nullptr;
   StepTime step = {};
-  /// Of the actions, in the shape of Schedule::workers; null where they take
-  /// what the problem says.
-  const std::vector<std::vector<int64_t>> *durations = nullptr;
   /// Null where messages occupy nobody.
   const Occupations *occupations = nullptr;
-  /// True for a part of a run: workers hold more than its actions tell.
+  /// True for a part of a run, or a step beside one: what workers hold and
+  /// which sums are under way is not all that its actions tell.
   bool isPart = false;
 
   int64_t duration(size_t worker, size_t index) const {
-    if (durations)
-      return (*durations)[worker][index];
     return timing.ends[worker][index] - timing.starts[worker][index];
   }
   /// When the last worker is done with its step.

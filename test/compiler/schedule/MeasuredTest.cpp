@@ -80,7 +80,7 @@ void expectSame(const Drawn &drawn) {
   std::optional<ClockedStep> predicted = clocked(drawn.timeline);
   ASSERT_TRUE(predicted);
   EXPECT_EQ(run.timing.starts, predicted->timing.starts);
-  EXPECT_EQ(run.durations, predicted->durations);
+  EXPECT_EQ(run.timing.ends, predicted->timing.ends);
   EXPECT_EQ(run.tail.ends, predicted->tail.ends);
   EXPECT_EQ(run.end(), predicted->end());
   for (const DifferenceKind &kind : differenceKinds())
@@ -128,7 +128,7 @@ TEST(Measured, CountsNanosecondsOfAnyUnit) {
   expectSame(Drawn(small(), "us", 8));
   Drawn drawn(small(), "ms", 2);
   auto read = drawn.read(drawn.trace());
-  EXPECT_EQ(std::get<Measured>(read).durations[0][0], 5'000'000);
+  EXPECT_EQ(std::get<Measured>(read).timing.ends[0][0], 5'000'000);
 }
 
 /// Whatever came before the first action, and how long the clock has run.

@@ -41,10 +41,11 @@ protected:
   /// longer; and what follows later.
   void delay(size_t w, size_t i, int64_t late, bool longer = false) {
     late *= 1'000'000;
-    if (longer)
-      run.durations[w][i] += late;
-    for (size_t j = longer ? i + 1 : i; j < run.durations[w].size(); ++j)
-      run.timing.starts[w][j] += late;
+    std::vector<int64_t> &starts = run.timing.starts[w];
+    for (size_t j = longer ? i + 1 : i; j < starts.size(); ++j)
+      starts[j] += late;
+    for (size_t j = i; j < starts.size(); ++j)
+      run.timing.ends[w][j] += late;
     run.complete();
   }
 
@@ -199,9 +200,9 @@ TEST_F(SideBySideTest, IsAPictureOfPairs) {
 TEST_F(SideBySideTest, IsAPictureOfAnyTimes) {
   for (int64_t time : {int64_t{0}, int64_t{1}, kMostNanoseconds / 16}) {
     for (size_t w = 0; w < 2; ++w)
-      for (size_t i = 0; i < run.durations[w].size(); ++i) {
-        run.durations[w][i] = time;
+      for (size_t i = 0; i < run.timing.starts[w].size(); ++i) {
         run.timing.starts[w][i] = static_cast<int64_t>(i) * time;
+        run.timing.ends[w][i] = run.timing.starts[w][i] + time;
       }
     run.complete();
     std::string svg =
@@ -273,7 +274,7 @@ TEST(ClockedStep, RoundsEndsAndStartsAlike) {
   timeline.scale = {findTimeUnit("ns"), 10};
   std::optional<ClockedStep> step = clocked(timeline);
   ASSERT_TRUE(step);
-  for (size_t i = 0; i <= step->durations[0].size(); ++i)
+  for (size_t i = 0; i <= step->timing.ends[0].size(); ++i)
     EXPECT_EQ(step->waitBefore(0, i), 0);
   EXPECT_EQ(step->end(), 18);
 }
