@@ -171,13 +171,13 @@ private:
                 "message time", occupation, w);
   }
 
-  /// What workers do besides actions, and the sums under way: beside the
+  /// What workers do besides actions, and the all-reduces under way: beside the
   /// actions of a worker, in a row of their own, which nobody measures.
   void addTail() {
     const Tail &tail = *timeline.tail;
     size_t workers = tail.work.size();
     for (size_t w = 0; w < workers; ++w) {
-      if (!timeline.isPart && !tail.sums.empty()) {
+      if (!timeline.isPart && !tail.allReduces.empty()) {
         events.describe("thread_name", process, workers + w,
                         {{"name", "all-reduces of " + nameOf(w)}});
         // Behind its actions' row, before the next worker's.
@@ -189,12 +189,13 @@ private:
           addSpan("update of stage " + std::to_string(*work.stage), "update",
                   work, w);
         else
-          addSpan("wait for " + nameOfSum(work.stage), "wait", work, w);
+          addSpan("wait for " + nameOfAllReduce(work.stage), "wait", work, w);
     }
-    for (const Tail::Sum &sum : tail.sums)
-      for (int32_t worker : sum.workers)
-        if (sum.end > sum.begin)
-          addSpan(nameOfSum(sum.stage), "all-reduce", sum, workers + worker);
+    for (const Tail::AllReduce &allReduce : tail.allReduces)
+      for (int32_t worker : allReduce.workers)
+        if (allReduce.end > allReduce.begin)
+          addSpan(nameOfAllReduce(allReduce.stage), "all-reduce", allReduce,
+                  workers + worker);
   }
 
   /// One end of a message, in the middle of its action: viewers look for the

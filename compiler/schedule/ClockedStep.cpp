@@ -96,7 +96,7 @@ std::optional<ClockedStep> clocked(const Timeline &timeline,
   }
   if (timeline.tail) {
     step.tail = *timeline.tail;
-    std::ranges::for_each(step.tail.sums, convert);
+    std::ranges::for_each(step.tail.allReduces, convert);
     for (std::vector<Tail::Work> &work : step.tail.work)
       std::ranges::for_each(work, convert);
   }

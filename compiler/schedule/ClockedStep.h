@@ -30,7 +30,7 @@ inline constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
 /// One step in nanoseconds.
 struct ClockedStep {
   Timing timing; ///< starts, ends, makespan, busy and idle; nothing else
-  Tail tail;     ///< without sums where nobody has measured them
+  Tail tail;     ///< without all-reduces where nobody has measured them
   /// Empty where messages occupy nobody, or nobody has measured it: what a
   /// trace has of a receive does not tell its wait from its time.
   Occupations occupations;

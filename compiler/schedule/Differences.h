@@ -25,7 +25,7 @@ struct DifferenceKind {
   const char *name; ///< "durations"
   /// The time that the kind is about, ns.
   int64_t (*time)(const ClockedStep &step, Turn turn);
-  bool isAlsoBehind; ///< the actions of a worker, where it sums and updates
+  bool isAlsoBehind; ///< the actions of a worker, where it reduces and updates
   bool hasRatio;     ///< one that says something
   /// What a difference is, without its times: "F3 of stage 1 on P1", "P0 waits
   /// 8 ms longer before B2 of stage 0".

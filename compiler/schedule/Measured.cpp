@@ -196,7 +196,7 @@ private:
   std::map<std::string, Tail::Work> worksOf(size_t worker) const {
     std::map<std::string, Tail::Work> names;
     auto addWait = [&](std::optional<int32_t> stage) {
-      names["wait for " + nameOfSum(stage)].stage = stage;
+      names["wait for " + nameOfAllReduce(stage)].stage = stage;
     };
     addWait(std::nullopt);
     for (size_t p = 0; p < problem.pipelines.size(); ++p)

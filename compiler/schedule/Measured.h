@@ -21,8 +21,8 @@ namespace chimera::schedule {
 /// before. The end of the run, which drains the pipeline, is no steady state
 /// and left out.
 struct Measured : ClockedStep {
-  /// What a worker did beside actions, updates and waits for sums: waits for
-  /// messages, posts, loads.
+  /// What a worker did beside actions, updates and waits for all-reduces: waits
+  /// for messages, posts, loads.
   struct Other : Tail::Span {
     std::string name, category;
   };
@@ -40,8 +40,8 @@ struct Measured : ClockedStep {
 /// Reads what `chimera-run --trace` and renderChromeTrace write. A trace has a
 /// process for each data-parallel copy; the result is the copy number `copy` of
 /// them, from 0, or the one whose step took longest where that has no value.
-/// Actions are found by their arguments, waits for sums and updates by their
-/// names.
+/// Actions are found by their arguments, waits for all-reduces and updates by
+/// their names.
 ///
 /// Else the result says what is wrong: the text is no JSON or no trace, has
 /// numbers that are missing or out of range, has more copies than the problem,

@@ -61,7 +61,7 @@ public:
       return;
     }
     if (*event.thread < 0 || *event.thread >= problem.workers) {
-      // Rows of sums, which the compiler draws below its workers.
+      // Rows of all-reduces, which the compiler draws below its workers.
       if (isKnown)
         expectInRange("worker", problem.workers, *event.thread, event);
       return;

@@ -38,10 +38,9 @@ std::vector<LegendEntry> legendOf(const Timeline &timeline) {
   if (!timeline.schedule.bodies.empty())
     entries.push_back({"body", "what each step repeats"});
   if (timeline.tail) {
-    bool areSums =
-        std::ranges::any_of(timeline.tail->sums, [](const auto &sum) {
-          return sum.end > sum.begin;
-        });
+    bool areSums = std::ranges::any_of(
+        timeline.tail->allReduces,
+        [](const auto &allReduce) { return allReduce.end > allReduce.begin; });
     auto areAny = [&](bool updates) {
       return std::ranges::any_of(timeline.tail->work, [&](const auto &works) {
         return std::ranges::any_of(works, [&](const Tail::Work &work) {
@@ -50,7 +49,7 @@ std::vector<LegendEntry> legendOf(const Timeline &timeline) {
       });
     };
     if (areSums)
-      entries.push_back({"sum", "all-reduce under way"});
+      entries.push_back({"all-reduce", "all-reduce under way"});
     if (areAny(/*updates=*/false))
       entries.push_back(
           {"wait", areSums ? "wait for it" : "wait for all-reduce"});

@@ -128,11 +128,12 @@ std::string Rows::drawTail(size_t worker) const {
       add("update", "update of stage " + std::to_string(*work.stage), work, 0,
           kBox);
     else
-      add("wait", "wait for " + nameOfSum(work.stage), work, 0, kBox);
-  for (const Tail::Sum &sum : timeline.tail->sums)
-    if (sum.end > sum.begin &&
-        std::ranges::count(sum.workers, static_cast<int32_t>(worker)) > 0)
-      add("sum", nameOfSum(sum.stage), sum, kBox, kRow);
+      add("wait", "wait for " + nameOfAllReduce(work.stage), work, 0, kBox);
+  for (const Tail::AllReduce &allReduce : timeline.tail->allReduces)
+    if (allReduce.end > allReduce.begin &&
+        std::ranges::count(allReduce.workers, static_cast<int32_t>(worker)) > 0)
+      add("all-reduce", nameOfAllReduce(allReduce.stage), allReduce, kBox,
+          kRow);
   return svg;
 }
 

@@ -61,7 +61,7 @@ std::string styleSheet() {
       ".bubble{fill:url(#bubble)}\n"
       ".body,.update{fill:#1a202c}\n"
       ".message{fill:#4a5568}\n"
-      ".sum{fill:#b83280}\n"
+      ".all-reduce{fill:#b83280}\n"
       ".wait{fill:#f6c6de}\n";
   for (size_t k = 0; k < kStyles.size(); ++k) {
     std::string name = ".k" + std::to_string(k);

@@ -256,7 +256,7 @@ std::string renderSummary(const Problem &problem, const Timing &timing,
          "\n";
 }
 
-std::string nameOfSum(std::optional<int32_t> stage) {
+std::string nameOfAllReduce(std::optional<int32_t> stage) {
   return "all-reduce of " + (stage ? "stage " + std::to_string(*stage)
                                    : "what first and last stage share");
 }

@@ -55,7 +55,7 @@ struct Timeline {
   /// Null where messages occupy nobody.
   const Occupations *occupations = nullptr;
   /// True for a part of a run, or a step beside one: what workers hold and
-  /// which sums are under way is not all that its actions tell.
+  /// which all-reduces are under way is not all that its actions tell.
   bool isPart = false;
 
   int64_t duration(size_t worker, size_t index) const {
@@ -126,7 +126,7 @@ std::string describeStep(const Timeline &timeline);
 std::string describeOccupations(const Timeline &timeline);
 
 /// "all-reduce of stage 1", "all-reduce of what first and last stage share".
-std::string nameOfSum(std::optional<int32_t> stage);
+std::string nameOfAllReduce(std::optional<int32_t> stage);
 
 /// A title, a grid and a summary for each timeline, and a line that explains
 /// the signs of messages where the grid has any. Where a grid would have
