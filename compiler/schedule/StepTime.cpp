@@ -7,10 +7,10 @@
 
 #include "compiler/schedule/StepTime.h"
 
-#include "compiler/schedule/Occupations.h"
 #include "compiler/schedule/Saturating.h"
 #include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/Steps.h"
+#include "compiler/schedule/timeline/Occupations.h"
 
 #include <algorithm>
 #include <cmath>
