@@ -68,9 +68,7 @@ struct Shown {
     timeline.step = schedule::stepTime(of.problem, of.schedule);
     tail = schedule::stepsOverlap(of.problem.updates)
                ? schedule::tailAmong(of.problem, of.schedule, timing)
-               : schedule::tailOf(
-                     of.problem, of.schedule, timing,
-                     schedule::stageReduces(of.problem, of.schedule, timing));
+               : schedule::tailOf(of.problem, of.schedule, timing);
     timeline.tail = &tail;
   }
   Shown(const Shown &) = delete;

@@ -8,12 +8,11 @@
 #include "compiler/schedule/SharedCores.h"
 
 #include "compiler/schedule/ActionRules.h"
+#include "compiler/schedule/SharedClock.h"
 #include "compiler/schedule/Steps.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <queue>
 
 namespace chimera::schedule {
 
@@ -34,53 +33,17 @@ std::vector<CoreGroup> coreGroups(const Workload &workload) {
 
 namespace {
 
-/// What the workers of a group have to do. All that work go on at one speed, so
-/// one clock suffices, of what each has done since time 0: who has the least
-/// left ends first, whatever the speed will be.
-class SharedClock {
-public:
-  explicit SharedClock(double cores) : cores(cores) {}
-
-  /// From `time` on `worker` has this much to do.
-  void begin(double time, int32_t worker, int64_t work) {
-    if (!running.empty())
-      done += (time - now) * speed();
-    now = time;
-    running.emplace(done + static_cast<double>(work), worker);
-  }
-  bool isIdle() const { return running.empty(); }
-  /// When the next one ends, if none begins before. Requires that one works.
-  double nextEnd() const {
-    return now + (running.top().first - done) / speed();
-  }
-  /// Ends that one, which is returned.
-  int32_t end() {
-    now = nextEnd();
-    done = running.top().first;
-    int32_t worker = running.top().second;
-    running.pop();
-    return worker;
-  }
-
-private:
-  double speed() const {
-    return std::min(1.0, cores / static_cast<double>(running.size()));
-  }
-
-  using Running = std::pair<double, int32_t>; ///< ends at what is done; worker
-  double cores;
-  double now = 0, done = 0;
-  std::priority_queue<Running, std::vector<Running>, std::greater<>> running;
-};
-
-/// Runs the order to its end, one event after another.
+/// Runs the order to its end, one event after another; or several steps, each
+/// with its tail.
 class SharingSimulation {
 public:
   SharingSimulation(const Problem &problem, const Schedule &schedule,
-                    const MessageNumbers *numbers)
-      : schedule(schedule), numbers(numbers), rules(problem),
-        sent(rules.numbering().count(), kNever),
+                    const MessageNumbers *numbers,
+                    const TailOrder *tail = nullptr, int32_t steps = 1)
+      : schedule(schedule), numbers(numbers), tail(tail), rules(problem),
+        idsOfStep(rules.numbering().count()), sent(idsOfStep * steps, kNever),
         workers(schedule.workers.size()),
+        stepEnds(steps, std::vector<int64_t>(workers.size())),
         behind(updatesBehind(problem, schedule)),
         devices(problem.node->devices) {
     for (const CoreGroup &group : coreGroups(problem))
@@ -91,9 +54,11 @@ public:
     for (const std::vector<Action> &order : schedule.workers)
       timing.starts.emplace_back(order.size(), -1);
     timing.ends = timing.receiveBegins = timing.sendEnds = timing.starts;
+    if (tail)
+      prepareAllReduces();
   }
 
-  Timing run(std::span<const int64_t> begins) {
+  void run(std::span<const int64_t> begins) {
     for (size_t w = 0; w < workers.size(); ++w) {
       int64_t begin = begins.empty() ? 0 : begins[w];
       workers[w].free = begin;
@@ -102,14 +67,23 @@ public:
     while (!events.empty()) {
       const Event event = events.top();
       events.pop();
-      if (!event.isOfClock) {
+      switch (event.of) {
+      case Event::Of::Worker:
         proceed(event.who, event.time);
-      } else if (event.turn == turns[event.who]) {
-        int32_t worker = clocks[event.who].end();
-        expectEnd(event.who);
-        proceed(worker, event.time);
-      } // else others have begun since
+        break;
+      case Event::Of::Clock:
+        if (event.turn == turns[event.who]) // else others have begun since
+          endWork(event.who, event.time);
+        break;
+      case Event::Of::AllReduce:
+        endAllReduce(event.who, event.turn, event.time);
+        break;
+      }
     }
+  }
+
+  /// Of the first step.
+  Timing takeTiming() {
     for (size_t w = 0; w < workers.size(); ++w) {
       const Worker &worker = workers[w];
       timing.complete &= worker.next == schedule.workers[w].size();
@@ -123,6 +97,11 @@ public:
     return std::move(timing);
   }
 
+  /// When each worker was done with each step and its tail.
+  std::vector<std::vector<int64_t>> takeStepEnds() {
+    return std::move(stepEnds);
+  }
+
 private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -130,7 +109,9 @@ private:
   enum class Phase : uint8_t { Wait, Receive, Act, Send, Update };
 
   struct Worker {
-    size_t next = 0;
+    int32_t step = 0;
+    size_t next = 0; ///< of its actions
+    size_t item = 0; ///< of its tail, the next
     Phase phase = Phase::Wait;
     int64_t waitsFor = -1; ///< the action that held it up last
     /// When its first action began, or what that receives; when it is done.
@@ -138,13 +119,26 @@ private:
     int64_t busy = 0, occupied = 0;
   };
 
-  /// A worker may go on, or the next of a clock's workers ends.
+  /// An all-reduce of one step.
+  struct AllReduce {
+    /// How often it has yet to hear that a worker has started it, or has ended
+    /// the one before it.
+    int32_t missing = 0;
+    bool hasEnded = false;
+    std::vector<int32_t> waiting; ///< workers
+  };
+
+  /// A worker may go on, or the next of a clock's workers, or an all-reduce,
+  /// ends.
   struct Event {
+    enum class Of : uint8_t { Worker, Clock, AllReduce };
+
     double time;
     int64_t number; ///< of those at one time the first made comes first
-    bool isOfClock;
+    Of of;
     int32_t who;
-    int64_t turn; ///< of the clock, when this was expected
+    int64_t turn; ///< of the clock, when this was expected; of an all-reduce
+                  ///< its step
 
     bool operator>(const Event &other) const {
       return std::pair(time, number) > std::pair(other.time, other.number);
@@ -153,16 +147,119 @@ private:
 
   static int64_t tick(double time) { return std::llround(time); }
 
-  void wake(int32_t worker, double time) {
-    events.push({time, numberOfEvents++, false, worker, 0});
+  void expect(double time, Event::Of of, int32_t who, int64_t turn = 0) {
+    events.push({time, numberOfEvents++, of, who, turn});
   }
 
-  /// What the clock did expect no longer holds.
-  void expectEnd(int32_t clock) {
+  void wake(int32_t worker, double time) {
+    expect(time, Event::Of::Worker, worker);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Work
+  //===--------------------------------------------------------------------===//
+
+  void beginWork(int32_t worker, double now, int64_t work) {
+    int32_t clock = worker / devices;
+    clocks[clock].begin(now, worker, work);
+    expectNextEnd(clock);
+  }
+
+  void endWork(int32_t clock, double now) {
+    int32_t worker = clocks[clock].end();
+    expectNextEnd(clock);
+    proceed(worker, now);
+  }
+
+  /// What was expected of the clock no longer holds.
+  void expectNextEnd(int32_t clock) {
     ++turns[clock];
     if (!clocks[clock].isIdle())
-      events.push({clocks[clock].nextEnd(), numberOfEvents++, true, clock,
-                   turns[clock]});
+      expect(clocks[clock].nextEnd(), Event::Of::Clock, clock, turns[clock]);
+  }
+
+  /// Worker `w` has ended its phase, or waits and is woken.
+  void proceed(int32_t w, double now) {
+    const size_t actions = schedule.workers[w].size();
+    std::optional<int64_t> work = 0;
+    while (work == 0)
+      work = workers[w].next < actions ? nextOfAction(w, now)
+             : tail                    ? nextOfTail(w, now)
+                                       : std::nullopt;
+    if (work)
+      beginWork(w, now, *work);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Actions
+  //===--------------------------------------------------------------------===//
+
+  /// The work of the next phase of the worker's action; none where it waits.
+  std::optional<int64_t> nextOfAction(int32_t w, double now) {
+    Worker &worker = workers[w];
+    const Action &action = schedule.workers[w][worker.next];
+    const ActionRule &rule = rules.of(action);
+    const int64_t id = rules.idOf(action, rule) + worker.step * idsOfStep;
+    switch (worker.phase) {
+    case Phase::Wait:
+      if (double ready = readyAt(worker, rule, id); ready > now) {
+        if (ready < kNever)
+          wake(w, ready);
+        return std::nullopt;
+      }
+      note(timing.receiveBegins, w, now);
+      worker.phase = Phase::Receive;
+      return rule.receive;
+    case Phase::Receive:
+      note(timing.starts, w, now);
+      if (numbers && rule.isAwaited)
+        received[numbers->channel[id + rule.other]].push_back(now);
+      worker.phase = Phase::Act;
+      return rule.cost;
+    case Phase::Act:
+      note(timing.ends, w, now);
+      if (tail)
+        startAllReduces(w, now);
+      worker.phase = Phase::Send;
+      // A tail follows the last action itself.
+      if (isBeforeTail(w))
+        return 0;
+      return rule.send;
+    case Phase::Send:
+      note(timing.sendEnds, w, now);
+      send(rule, id, action.microBatches,
+           now + (isBeforeTail(w) ? static_cast<double>(rule.send) : 0));
+      worker.phase = Phase::Update;
+      return behind.empty() ? 0 : behind[w][worker.next];
+    case Phase::Update:
+      if (worker.step == 0)
+        count(w, tick(now));
+      worker.phase = Phase::Wait;
+      ++worker.next;
+      return 0;
+    }
+    return std::nullopt;
+  }
+
+  bool isBeforeTail(int32_t w) const {
+    return tail && workers[w].next + 1 == schedule.workers[w].size();
+  }
+
+  /// Times are those of the first step.
+  void note(std::vector<std::vector<int64_t>> &times, int32_t w, double now) {
+    if (workers[w].step == 0)
+      times[w][workers[w].next] = tick(now);
+  }
+
+  void count(int32_t w, int64_t now) {
+    Worker &worker = workers[w];
+    int64_t begin = timing.receiveBegins[w][worker.next];
+    int64_t time = timing.ends[w][worker.next] - timing.starts[w][worker.next];
+    worker.busy += time;
+    worker.occupied += now - begin - time;
+    worker.free = now;
+    if (worker.next == 0)
+      worker.begins = begin;
   }
 
   /// When the message that `worker` awaits for its next action is there, or
@@ -193,81 +290,91 @@ private:
     return before < std::ssize(times) ? times[before] : kNever;
   }
 
-  /// Worker `w` has ended its phase, or waits and is woken.
-  void proceed(int32_t w, double now) {
-    Worker &worker = workers[w];
-    const std::vector<Action> &order = schedule.workers[w];
-    for (int64_t work = 0; work == 0;) {
-      if (worker.next == order.size())
-        return;
-      const Action &action = order[worker.next];
-      const ActionRule &rule = rules.of(action);
-      const int64_t id = rules.idOf(action, rule);
-      switch (worker.phase) {
-      case Phase::Wait:
-        if (double ready = readyAt(worker, rule, id); ready > now) {
-          if (ready < kNever)
-            wake(w, ready);
-          return;
-        }
-        timing.receiveBegins[w][worker.next] = tick(now);
-        if (worker.next == 0)
-          worker.begins = tick(now);
-        worker.phase = Phase::Receive;
-        work = rule.receive;
-        break;
-      case Phase::Receive:
-        timing.starts[w][worker.next] = tick(now);
-        if (numbers && rule.isAwaited)
-          received[numbers->channel[id + rule.other]].push_back(now);
-        worker.phase = Phase::Act;
-        work = rule.cost;
-        break;
-      case Phase::Act:
-        timing.ends[w][worker.next] = tick(now);
-        worker.phase = Phase::Send;
-        work = rule.send;
-        break;
-      case Phase::Send:
-        timing.sendEnds[w][worker.next] = tick(now);
-        send(rule, id, action.microBatches, now);
-        worker.phase = Phase::Update;
-        work = behind.empty() ? 0 : behind[w][worker.next];
-        break;
-      case Phase::Update:
-        endAction(w, tick(now));
-        break;
-      }
-      if (work > 0) {
-        clocks[w / devices].begin(now, w, work);
-        expectEnd(w / devices);
-      }
-    }
-  }
-
   void send(const ActionRule &rule, int64_t id, int32_t microBatches,
-            double now) {
+            double at) {
     for (int32_t m = 0; m < microBatches; ++m)
-      sent[rules.numbering().later(id, m)] = now;
+      sent[rules.numbering().later(id, m)] = at;
     if (rule.to >= 0 && workers[rule.to].waitsFor == id) {
       workers[rule.to].waitsFor = -1;
-      wake(rule.to, now);
+      wake(rule.to, at);
     }
   }
 
-  void endAction(int32_t w, int64_t now) {
+  //===--------------------------------------------------------------------===//
+  // Tails
+  //===--------------------------------------------------------------------===//
+
+  void prepareAllReduces() {
+    std::vector<AllReduce> ofStep(tail->allReduces.size());
+    followers.resize(workers.size());
+    std::vector<int32_t> last(workers.size(), -1);
+    for (size_t i = 0; i < ofStep.size(); ++i)
+      for (int32_t worker : tail->allReduces[i].workers) {
+        followers[worker].resize(ofStep.size(), -1);
+        if (last[worker] >= 0)
+          followers[worker][last[worker]] = static_cast<int32_t>(i);
+        ofStep[i].missing += last[worker] >= 0 ? 2 : 1;
+        last[worker] = static_cast<int32_t>(i);
+      }
+    allReduces.assign(stepEnds.size(), ofStep);
+  }
+
+  /// Those that the worker starts behind the action that has ended.
+  void startAllReduces(int32_t w, double now) {
+    const Worker &worker = workers[w];
+    for (size_t i = 0; i < tail->allReduces.size(); ++i) {
+      const TailOrder::AllReduce &of = tail->allReduces[i];
+      for (size_t part = 0; part < of.workers.size(); ++part)
+        if (of.workers[part] == w &&
+            of.after[part] == static_cast<int32_t>(worker.next))
+          hear(static_cast<int32_t>(i), worker.step, now);
+    }
+  }
+
+  void hear(int32_t i, int64_t step, double now) {
+    if (--allReduces[step][i].missing == 0)
+      expect(now + static_cast<double>(tail->allReduces[i].time),
+             Event::Of::AllReduce, i, step);
+  }
+
+  void endAllReduce(int32_t i, int64_t step, double now) {
+    AllReduce &ended = allReduces[step][i];
+    ended.hasEnded = true;
+    for (int32_t worker : tail->allReduces[i].workers)
+      if (int32_t next = followers[worker][i]; next >= 0)
+        hear(next, step, now);
+    for (int32_t worker : ended.waiting)
+      wake(worker, now);
+  }
+
+  /// The work of the next item of the worker's tail; none where it waits, or
+  /// has ended its last step.
+  std::optional<int64_t> nextOfTail(int32_t w, double now) {
     Worker &worker = workers[w];
-    int64_t time = timing.ends[w][worker.next] - timing.starts[w][worker.next];
-    worker.busy += time;
-    worker.occupied += now - timing.receiveBegins[w][worker.next] - time;
-    worker.free = now;
-    worker.phase = Phase::Wait;
-    ++worker.next;
+    if (worker.step == std::ssize(stepEnds))
+      return std::nullopt;
+    const std::vector<TailOrder::Item> &items = tail->items[w];
+    if (worker.item == items.size()) {
+      stepEnds[worker.step][w] = tick(now);
+      if (++worker.step < std::ssize(stepEnds))
+        worker.next = worker.item = 0;
+      return 0;
+    }
+    const TailOrder::Item &item = items[worker.item];
+    AllReduce &allReduce = allReduces[worker.step][item.allReduce];
+    if (!item.pipeline && !allReduce.hasEnded) {
+      allReduce.waiting.push_back(w);
+      return std::nullopt;
+    }
+    ++worker.item;
+    return item.update;
   }
 
   const Schedule &schedule;
   const MessageNumbers *numbers;
+  const TailOrder *tail;
   ActionRules rules;
+  int64_t idsOfStep;
   Timing timing;
   /// When what each action makes has left its worker, kNever before that; a
   /// forward's is that of all its micro-batches.
@@ -275,6 +382,10 @@ private:
   /// When the messages of each channel were received, in that order.
   std::vector<std::vector<double>> received;
   std::vector<Worker> workers;
+  std::vector<std::vector<int64_t>> stepEnds;
+  std::vector<std::vector<AllReduce>> allReduces; ///< of each step
+  /// Of each worker, the all-reduce that follows each, or -1.
+  std::vector<std::vector<int32_t>> followers;
   /// What follows each action; empty where nothing does.
   std::vector<std::vector<int64_t>> behind;
   int32_t devices; ///< of a node
@@ -304,7 +415,18 @@ std::vector<double> slowdowns(const Workload &workload) {
 Timing simulateSharing(const Problem &problem, const Schedule &schedule,
                        std::span<const int64_t> begins,
                        const MessageNumbers *numbers) {
-  return SharingSimulation(problem, schedule, numbers).run(begins);
+  SharingSimulation simulation(problem, schedule, numbers);
+  simulation.run(begins);
+  return simulation.takeTiming();
+}
+
+std::vector<std::vector<int64_t>> simulateSharedSteps(const Problem &problem,
+                                                      const Schedule &schedule,
+                                                      const TailOrder &tail,
+                                                      int32_t steps) {
+  SharingSimulation simulation(problem, schedule, nullptr, &tail, steps);
+  simulation.run({});
+  return simulation.takeStepEnds();
 }
 
 } // namespace chimera::schedule

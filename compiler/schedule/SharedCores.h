@@ -25,7 +25,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SHAREDCORES_H
 #define CHIMERA_COMPILER_SCHEDULE_SHAREDCORES_H
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/Tail.h"
 
 namespace chimera::schedule {
 
@@ -53,6 +53,15 @@ std::vector<double> slowdowns(const Workload &workload);
 Timing simulateSharing(const Problem &problem, const Schedule &schedule,
                        std::span<const int64_t> begins = {},
                        const MessageNumbers *numbers = nullptr);
+
+/// So many steps with a flush and their tails one after another, all in one
+/// simulation: a worker may begin a step while others, with which it shares
+/// cores, are not done with the one before. Returns when each worker is done
+/// with each step. Requires a schedule that ends.
+std::vector<std::vector<int64_t>> simulateSharedSteps(const Problem &problem,
+                                                      const Schedule &schedule,
+                                                      const TailOrder &tail,
+                                                      int32_t steps);
 
 } // namespace chimera::schedule
 

@@ -5,64 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A step is not over with its last action. Where a flush ends it, each worker
-// waits behind its actions for the all-reduces of its gradients, one after
-// another, and updates the weights of each when its all-reduce has ended; then
-// the worker begins the next step, whatever the other workers still do. Where
-// no flush ends a step, a worker reduces and updates behind the last action
-// that adds to a gradient (Steps.h).
-//
-// All-reduces take the link's time, not the workers': actions run meanwhile.
+// A step is not over with its last action: what follows the actions (Tail.h)
+// belongs to it. A worker that is done with both begins the next step, whatever
+// the other workers still do.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_COMPILER_SCHEDULE_STEPTIME_H
 #define CHIMERA_COMPILER_SCHEDULE_STEPTIME_H
 
-#include "compiler/schedule/AllReduce.h"
+#include "compiler/schedule/Tail.h"
 
 namespace chimera::schedule {
-
-/// What workers do besides actions: behind them where a flush ends the step,
-/// else among them.
-struct Tail {
-  struct Span {
-    int64_t begin = 0, end = 0;
-  };
-  /// The all-reduce of a stage's gradient, or of what first and last stage
-  /// share, is under way, from when all its workers have started it and ended
-  /// those before.
-  struct AllReduce : Span {
-    std::optional<int32_t> stage;
-    std::vector<int32_t> workers;
-  };
-  /// A worker waits for an all-reduce, or updates a replica's weights.
-  struct Work : Span {
-    std::optional<int32_t> stage;
-    std::optional<int32_t> pipeline; ///< of an update
-    bool isUpdate() const { return pipeline.has_value(); }
-  };
-  std::vector<AllReduce> allReduces; ///< in the order of the StageReduces
-  /// Of each worker, in its order, what takes time.
-  std::vector<std::vector<Work>> work;
-  /// When each worker is done with its actions, and with its step.
-  std::vector<int64_t> computed, ends;
-
-  /// When the last worker is done.
-  int64_t end() const;
-};
-
-/// Of the actions at `timing`, for the problem's policy and the order's
-/// `reduces`. All buckets of a gradient have the same parts, ready at the same
-/// time, so they count as one all-reduce that takes their times together.
-Tail tailOf(const Problem &problem, const Schedule &schedule,
-            const Timing &timing, const std::vector<StageReduce> &reduces);
-
-/// The same where steps overlap: a worker waits for the all-reduce of a
-/// gradient and updates behind the last action that adds to it and what that
-/// sends. Without `allReduces`: each is waited for while it is under way.
-Tail tailAmong(const Problem &problem, const Schedule &schedule,
-               const Timing &timing);
 
 /// What a step takes on average once many run one after another.
 struct StepTime {

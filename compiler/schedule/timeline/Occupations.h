@@ -15,7 +15,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_OCCUPATIONS_H
 #define CHIMERA_COMPILER_SCHEDULE_OCCUPATIONS_H
 
-#include "compiler/schedule/StepTime.h"
+#include "compiler/schedule/Tail.h"
 
 namespace chimera::schedule {
 

@@ -8,6 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 #define CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 
+#include "compiler/schedule/StepTime.h"
 #include "compiler/schedule/TimeUnit.h"
 #include "compiler/schedule/timeline/Occupations.h"
 

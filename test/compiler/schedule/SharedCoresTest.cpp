@@ -8,6 +8,7 @@
 #include "compiler/schedule/SharedCores.h"
 
 #include "compiler/schedule/Bounds.h"
+#include "compiler/schedule/StepTime.h"
 #include "compiler/schedule/Windows.h"
 #include "compiler/schedule/timeline/Occupations.h"
 #include "test/compiler/schedule/Schedules.h"
@@ -160,6 +161,58 @@ TEST(SharedCores, DelayWhatRunsAlone) {
           EXPECT_GE(slow.busy[w], alone.busy[w]);
       }
   EXPECT_GT(delayed, 50);
+}
+
+/// Steps one after another with all-reduces and updates: with a core each they
+/// end when those do that are simulated one at a time; with fewer no step takes
+/// less than the cores need for all of its work.
+TEST(SharedCores, RunsStepsWithTheirTails) {
+  std::mt19937 random(2);
+  auto draw = [&](int64_t most) {
+    return static_cast<int64_t>(random() % (most + 1));
+  };
+  for (const Scheme &scheme : schemes())
+    for (int32_t d : {2, 4})
+      for (const Choice &choice : choices(scheme, d)) {
+        if (!canDo(scheme, d, 2 * d, choice))
+          continue;
+        Case c =
+            makeCase(scheme.name, d, 2 * d, {8, 12, 6, 6, 8}, false, choice);
+        if (c.problem.updates != Updates::Flush)
+          continue;
+        c.problem.policy = kPolicies[draw(2)].policy;
+        c.problem.width = 2;
+        c.problem.bytes.assign(c.problem.stages.size(), {16, 0, 0, 0, 8});
+        c.problem.link = {{draw(5), draw(2), 4}, {draw(3)}, {draw(3)}};
+        c.problem.allReduceMessage = {draw(9), 1, 1};
+        for (StageCost &cost : c.problem.stages)
+          cost.update = draw(5);
+        Case own = onCores(c, 2 * d);
+        own.problem.node->within = own.problem;
+        const std::vector<StageReduce> reduces = stageReduces(
+            c.problem, c.schedule, simulate(c.problem, c.schedule));
+        TailOrder order = tailOrderOf(own.problem, own.schedule, reduces);
+        constexpr int32_t kSteps = 4;
+        Times ends =
+            simulateSharedSteps(own.problem, own.schedule, order, kSteps);
+        std::vector<int64_t> begins(d, 0);
+        for (int32_t step = 0; step < kSteps; ++step) {
+          begins =
+              tailOf(c.problem, order, simulate(c.problem, c.schedule, begins))
+                  .ends;
+          EXPECT_EQ(ends[step], begins) << nameOf(scheme, d, 2 * d, choice);
+        }
+        Case few = onCores(c, 2);
+        few.problem.node->within = few.problem;
+        double work = 0;
+        for (const std::vector<Action> &actions : c.schedule.workers)
+          for (const Action &action : actions)
+            work += static_cast<double>(c.problem.cost(action));
+        StepTime time = stepTime(few.problem, few.schedule);
+        EXPECT_GE(time.actions, work - 1) << nameOf(scheme, d, 2 * d, choice);
+        EXPECT_GE(time.total, time.actions);
+        EXPECT_GE(time.total, stepTime(c.problem, c.schedule).total);
+      }
 }
 
 /// An order that does not end stops where it would without shared cores.

@@ -28,8 +28,7 @@ void setSums(Case &c, const std::vector<int64_t> &times) {
 
 Tail tailOf(Case &c, const Timing &timing, AllReducePolicy policy) {
   c.problem.policy = policy;
-  return tailOf(c.problem, c.schedule, timing,
-                stageReduces(c.problem, c.schedule, timing));
+  return tailOf(c.problem, c.schedule, timing);
 }
 
 Tail tailOf(Case &c, AllReducePolicy policy) {

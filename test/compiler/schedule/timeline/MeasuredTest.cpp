@@ -24,9 +24,10 @@ using nlohmann::json;
 struct Drawn {
   explicit Drawn(Case of, const char *unit = "us", int64_t perUnit = 1)
       : c(std::move(of)), timing(simulate(c.problem, c.schedule)),
-        tail(tailOf(c.problem, c.schedule, timing,
-                    stageReduces(c.problem, c.schedule, timing))),
-        timeline{"p", "title", c.problem, c.schedule, timing} {
+        tail(tailOf(c.problem, c.schedule, timing)), timeline{"p", "title",
+                                                              c.problem,
+                                                              c.schedule,
+                                                              timing} {
     timeline.scale = {findTimeUnit(unit), perUnit};
     timeline.tail = &tail;
   }

@@ -1,0 +1,152 @@
+//===- Tail.cpp - What workers do besides actions -------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Tail.h"
+
+#include "compiler/schedule/Saturating.h"
+#include "compiler/schedule/SharedCores.h"
+#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/timeline/Occupations.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chimera::schedule {
+
+int64_t Tail::end() const { return ends.empty() ? 0 : std::ranges::max(ends); }
+
+/// Each worker waits for its all-reduces in their order, and updates the
+/// replicas of a stage when it has all of its own.
+static void addItems(const Problem &problem, TailOrder &order) {
+  auto last = static_cast<int32_t>(problem.stages.size()) - 1;
+  std::vector<int32_t> missing(problem.stages.size(), 1); // all-reduces
+  if (problem.tiedBytes > 0)
+    ++missing.front(), ++missing.back();
+  for (size_t i = 0; i < order.allReduces.size(); ++i) {
+    const TailOrder::AllReduce &allReduce = order.allReduces[i];
+    for (int32_t worker : allReduce.workers)
+      order.items[worker].push_back({i, allReduce.stage, std::nullopt});
+    std::vector<int32_t> stages = {0, last};
+    if (allReduce.stage)
+      stages = {*allReduce.stage};
+    for (int32_t stage : stages)
+      if (--missing[stage] == 0)
+        for (size_t p = 0; p < problem.pipelines.size(); ++p)
+          order.items[problem.pipelines[p].workers[stage]].push_back(
+              {i, stage, static_cast<int32_t>(p),
+               problem.stages[stage].update});
+  }
+}
+
+TailOrder tailOrderOf(const Problem &problem, const Schedule &schedule,
+                      const std::vector<StageReduce> &reduces) {
+  TailOrder order;
+  order.items.resize(schedule.workers.size());
+  for (const StageReduce &reduce : reduces) {
+    TailOrder::AllReduce &allReduce = order.allReduces.emplace_back();
+    allReduce.stage = reduce.stage;
+    allReduce.workers = reduce.workers();
+    for (const StageReduce::Part &part : reduce.parts) {
+      bool now = problem.policy == AllReducePolicy::Eager ||
+                 (problem.policy == AllReducePolicy::EagerOpt && part.isIdle);
+      auto last =
+          static_cast<int32_t>(schedule.workers[part.worker].size()) - 1;
+      allReduce.after.push_back(now ? part.last : last);
+    }
+    allReduce.time =
+        allReduceTime(problem, allReduce.workers, reduce.bytes, reduce.buckets);
+  }
+  addItems(problem, order);
+  return order;
+}
+
+Tail tailOf(const Problem &problem, const TailOrder &order,
+            const Timing &timing) {
+  Tail tail;
+  // When each worker is done with the all-reduces before.
+  std::vector<int64_t> free(timing.ends.size());
+  for (const TailOrder::AllReduce &allReduce : order.allReduces) {
+    Tail::AllReduce &span = tail.allReduces.emplace_back();
+    span.stage = allReduce.stage;
+    span.workers = allReduce.workers;
+    for (size_t i = 0; i < span.workers.size(); ++i) {
+      int32_t worker = span.workers[i];
+      span.begin = std::max(
+          {span.begin, free[worker], timing.ends[worker][allReduce.after[i]]});
+    }
+    span.end = saturatingAdd(span.begin, allReduce.time);
+    for (int32_t worker : span.workers)
+      free[worker] = span.end;
+  }
+  const std::vector<double> slowdown = slowdowns(problem);
+  for (size_t w = 0; w < timing.ends.size(); ++w) {
+    const std::vector<int64_t> &ends = timing.ends[w];
+    int64_t now = tail.computed.emplace_back(ends.empty() ? 0 : ends.back());
+    std::vector<Tail::Work> &works = tail.work.emplace_back();
+    for (const TailOrder::Item &item : order.items[w]) {
+      Tail::Work work;
+      work.begin = now;
+      work.stage = item.stage;
+      work.pipeline = item.pipeline;
+      work.end = item.pipeline
+                     ? saturatingAdd(now, static_cast<int64_t>(std::ceil(
+                                              static_cast<double>(item.update) *
+                                              slowdown[w])))
+                     : tail.allReduces[item.allReduce].end;
+      if (work.end > now)
+        works.push_back(work);
+      now = std::max(now, work.end);
+    }
+    tail.ends.push_back(now);
+  }
+  return tail;
+}
+
+Tail tailOf(const Problem &problem, const Schedule &schedule,
+            const Timing &timing) {
+  return tailOf(
+      problem,
+      tailOrderOf(problem, schedule, stageReduces(problem, schedule, timing)),
+      timing);
+}
+
+Tail tailAmong(const Problem &problem, const Schedule &schedule,
+               const Timing &timing) {
+  Tail tail;
+  std::vector<std::vector<int64_t>> behind = updatesBehind(problem, schedule);
+  Occupations occupations = occupationsOf(problem, schedule, timing);
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    const std::vector<Action> &actions = schedule.workers[w];
+    std::vector<Tail::Work> &works = tail.work.emplace_back();
+    std::vector<int64_t> free = timing.ends[w]; // when what each sends is sent
+    tail.computed.push_back(free.empty() ? 0 : free.back());
+    for (const Occupation &occupation : occupations[w])
+      if (occupation.isSend)
+        free[occupation.index] = occupation.end;
+    int64_t &end = tail.ends.emplace_back(tail.computed.back());
+    for (size_t i = 0; i < actions.size() && !behind.empty(); ++i) {
+      const Action &action = actions[i];
+      Tail::Work work;
+      work.stage = action.stage;
+      work.begin = free[i];
+      end = free[i] + behind[w][i];
+      int64_t update =
+          std::min(problem.stages[action.stage].update, behind[w][i]);
+      work.end = end - update;
+      if (work.end > work.begin)
+        works.push_back(work);
+      work.begin = work.end;
+      work.end = end;
+      work.pipeline = action.pipeline;
+      if (update > 0)
+        works.push_back(work);
+    }
+  }
+  return tail;
+}
+
+} // namespace chimera::schedule
