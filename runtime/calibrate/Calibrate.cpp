@@ -56,6 +56,12 @@ public:
   Calibration run() {
     const int64_t begin = steadyNanoseconds();
     found.ranks = control.ranks();
+    const std::vector<HostOfRank> hosts =
+        gatherHosts(control, options.host, options.timeout);
+    found.hosts = hostsOf(hosts);
+    // Other ranks' hosts may have more.
+    for (const HostOfRank &rank : hosts)
+      ranksOnHost += rank.host == options.host.host;
     compareClocks();
     prepare();
     measureAllMessages();
@@ -193,7 +199,7 @@ private:
   }
 
   void measureAllDevices() {
-    const uint64_t memory = options.hostMemory / options.ranksOnHost;
+    const uint64_t memory = options.host.memory / ranksOnHost;
     uint32_t blocks = kBlocks;
     while (blocks > 1 && bytesToMeasure(blocks) > memory / kPartOfMemory)
       --blocks;
@@ -215,9 +221,6 @@ private:
       found.most = {std::max(found.most.flops, speed.flops),
                     std::max(found.most.bytes, speed.bytes)};
     }
-    found.memory = memory;
-    for (uint64_t of : gatherValues(control, 0, memory, options.timeout))
-      found.memory = std::min(found.memory, of);
   }
 
   Control &control;
@@ -225,6 +228,7 @@ private:
   const CalibrationOptions &options;
   const bool isRoot;
   ReduceGroup everybody;
+  uint32_t ranksOnHost = 0;
   int64_t ahead = 0;
   Calibration found{};
 };

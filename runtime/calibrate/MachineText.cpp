@@ -58,6 +58,26 @@ public:
 
   std::string text;
 };
+
+/// Lines of a comment on ranks that share cores; none where none do.
+std::string sharingText(const Hosts &hosts) {
+  if (!hosts.shareCores)
+    return "";
+  if (hosts.ranksWithCores == 0)
+    return "// Ranks share cores, and hosts differ in their ranks, cores or "
+           "threads or have\n"
+           "// ranks that do not follow each other: there are no node_cores, "
+           "and the speeds\n"
+           "// below are those of ranks that share cores.\n";
+  return "// The " + std::to_string(hosts.ranksOnEach) +
+         " ranks of a host share its cores, on which " +
+         program::counted(hosts.ranksWithCores, "rank") +
+         (hosts.ranksWithCores == 1 ? " has" : " have") +
+         " room (node_cores):\n"
+         "// the speeds below are the means times " +
+         number("%.3g", hosts.speedup()) +
+         ", of a rank that computes while no others do.\n";
+}
 } // namespace
 
 std::string chimera::runtime::machineText(const Calibration &found,
@@ -78,14 +98,14 @@ std::string chimera::runtime::machineText(const Calibration &found,
       " between neighbours, all-reduces of 8 B to " +
       bytesText(found.mostSumBytes) +
       " over all ranks.\n"
-      "// Speed and memory bandwidth: what blocks of a GPT-2 of width 512 and "
-      "their AdamW\n"
-      "// reach, in float32, while all ranks do the same; " +
-      perSecond(found.least.flops, "FLOP") + " to " +
-      perSecond(found.most.flops, "FLOP") + ",\n// " +
+      "// Measured speed and memory bandwidth: what blocks of a GPT-2 of width "
+      "512 and\n"
+      "// their AdamW reach, in float32, while all ranks do the same; " +
+      perSecond(found.least.flops, "FLOP") + " to\n// " +
+      perSecond(found.most.flops, "FLOP") + ", " +
       perSecond(found.least.bytes, "B") + " to " +
-      perSecond(found.most.bytes, "B") +
-      " a rank.\n"
+      perSecond(found.most.bytes, "B") + " a rank.\n" +
+      sharingText(found.hosts) +
       "//\n"
       "// The lines are off from the medians, relative to the whole message, "
       "by "
@@ -99,13 +119,18 @@ std::string chimera::runtime::machineText(const Calibration &found,
             number("%.1f", static_cast<double>(found.clockError) * 1e-3) +
             " us at worst; both directions are in the mean.\n";
   text += "chimera.machine @here devices(" + std::to_string(found.ranks) +
-          ") memory(" + std::to_string(found.memory >> 20) +
-          " MiB)\n    speed(\"" + perSecond(found.mean.flops, "FLOP") +
-          "\") memory_bandwidth(\"" + perSecond(found.mean.bytes, "B") + "\")";
+          ") memory(" + std::to_string(found.hosts.memory >> 20) +
+          " MiB)\n    speed(\"" +
+          perSecond(found.mean.flops * found.hosts.speedup(), "FLOP") +
+          "\") memory_bandwidth(\"" +
+          perSecond(found.mean.bytes * found.hosts.speedup(), "B") + "\")";
   if (!link.text.empty())
     text += "\n    link <" + link.text + ">";
   if (!sums.text.empty())
     text += "\n    all_reduce <" + sums.text + ">";
+  if (found.hosts.ranksWithCores > 0)
+    text += "\n    node_devices(" + std::to_string(found.hosts.ranksOnEach) +
+            ") node_cores(" + std::to_string(found.hosts.ranksWithCores) + ")";
   return text + "\n";
 }
 
@@ -132,8 +157,13 @@ std::string chimera::runtime::machineTable(const Calibration &found) {
       found.most.flops, "FLOP");
   add("updates move         ", found.mean.bytes, found.least.bytes,
       found.most.bytes, "B");
+  if (found.hosts.ranksWithCores > 0)
+    table += "alone, a rank is     " + number("%.3g", found.hosts.speedup()) +
+             " times as fast: " + std::to_string(found.hosts.ranksOnEach) +
+             " ranks share cores for " +
+             std::to_string(found.hosts.ranksWithCores) + "\n";
   table +=
       "a whole message is off by at most " + percent(found.residual) + "\n";
-  return table + "memory               " + std::to_string(found.memory >> 20) +
-         " MiB a rank\n";
+  return table + "memory               " +
+         std::to_string(found.hosts.memory >> 20) + " MiB a rank\n";
 }

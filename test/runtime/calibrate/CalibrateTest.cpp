@@ -31,8 +31,10 @@ Calibration calibrateThreads(uint32_t ranks) {
     threads.emplace_back([&, rank] {
       Calibration own = calibrate(*controls[rank], *channels[rank],
                                   {.stages = makeSyntheticStages(1e-3),
-                                   .ranksOnHost = ranks,
-                                   .hostMemory = uint64_t(1) << 31,
+                                   .host = {.host = 0,
+                                            .cores = ranks,
+                                            .threads = 1,
+                                            .memory = uint64_t(1) << 31},
                                    .timeout = 30s,
                                    .effort = 0.05,
                                    .fail = [](const std::string &) {}});
@@ -54,7 +56,9 @@ TEST(Calibrate, FindsWhatIsThere) {
     EXPECT_LE(found.least.flops, found.mean.flops);
     EXPECT_LE(found.mean.flops, found.most.flops);
     EXPECT_GT(found.mean.bytes, 0);
-    EXPECT_EQ(found.memory, (uint64_t(1) << 31) / ranks);
+    EXPECT_EQ(found.hosts.memory, (uint64_t(1) << 31) / ranks);
+    EXPECT_EQ(found.hosts.ranksOnEach, ranks);
+    EXPECT_FALSE(found.hosts.shareCores);
     EXPECT_GT(found.way.base + found.send.base + found.receive.base, 0);
     EXPECT_GT(found.sum.base, 0);
     EXPECT_GT(found.sum.perByte, 0);
@@ -72,7 +76,8 @@ TEST(Calibrate, MeasuresAProgramThatIsOne) {
   EXPECT_GT(bytesToMeasure(2), bytesToMeasure(1));
 }
 
-TEST(MachineText, SaysHowAndHowWell) {
+/// Of 4 ranks on one host, a core each.
+Calibration exampleCalibration() {
   Calibration found{};
   found.ranks = 4;
   found.send = {.base = 310, .perByte = 0, .residual = 0.011};
@@ -85,8 +90,21 @@ TEST(MachineText, SaysHowAndHowWell) {
   found.mean = {51.26e9, 8.5e9};
   found.least = {50e9, 8e9};
   found.most = {52e9, 9e9};
-  found.memory = (uint64_t(3) << 30) + 5;
+  found.hosts.ranksOnEach = 4;
+  found.hosts.memory = (uint64_t(3) << 30) + 5;
   found.seconds = 12.4;
+  return found;
+}
+
+/// Each line of a machine's text is a comment or the op.
+void expectComments(const std::string &text) {
+  for (size_t at = 0; at < text.find("chimera.machine");
+       at = text.find('\n', at) + 1)
+    EXPECT_EQ(text.compare(at, 2, "//"), 0) << text.substr(at, 40);
+}
+
+TEST(MachineText, SaysHowAndHowWell) {
+  Calibration found = exampleCalibration();
   std::string text =
       machineText(found, "threads of one process, 1 thread each");
   const char *expected =
@@ -103,12 +121,46 @@ TEST(MachineText, SaysHowAndHowWell) {
       std::string::npos)
       << text;
   EXPECT_EQ(text.find("Clocks"), std::string::npos);
+  EXPECT_EQ(text.find("share"), std::string::npos);
+  EXPECT_EQ(text.find("node_"), std::string::npos);
   found.clockError = 12'340;
   text = machineText(found, "a process each, over TCP, 1 thread each");
   EXPECT_NE(text.find("12.3 us at worst"), std::string::npos) << text;
-  // Each line of it is a comment or the op.
-  for (size_t at = 0; at < text.find("chimera.machine");
-       at = text.find('\n', at) + 1)
-    EXPECT_EQ(text.compare(at, 2, "//"), 0) << text.substr(at, 40);
+  expectComments(text);
+}
+
+// The simulator slows ranks that share cores down itself.
+TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
+  Calibration found = exampleCalibration();
+  found.hosts.shareCores = true;
+  found.hosts.ranksWithCores = 2;
+  std::string text = machineText(found, "threads of one process");
+  EXPECT_NE(text.find("speed(\"102.5 GFLOP/s\") "
+                      "memory_bandwidth(\"17.0 GB/s\")\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n    node_devices(4) node_cores(2)\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("the means times 2, "), std::string::npos) << text;
+  expectComments(text);
+  // A table for people has both.
+  std::string table = machineTable(found);
+  EXPECT_NE(table.find("51.3 GFLOP/s"), std::string::npos) << table;
+  EXPECT_NE(table.find("alone, a rank is     2 times as fast"),
+            std::string::npos)
+      << table;
+}
+
+TEST(MachineText, LeavesSpeedsOfHostsThatDifferAsMeasured) {
+  Calibration found = exampleCalibration();
+  found.hosts.count = 2;
+  found.hosts.ranksOnEach = 0;
+  found.hosts.shareCores = true;
+  std::string text = machineText(found, "a process each, over TCP");
+  EXPECT_NE(text.find("speed(\"51.3 GFLOP/s\")"), std::string::npos) << text;
+  EXPECT_EQ(text.find("node_devices("), std::string::npos) << text;
+  EXPECT_NE(text.find("there are no node_cores"), std::string::npos) << text;
+  expectComments(text);
 }
 } // namespace
