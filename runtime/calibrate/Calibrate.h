@@ -16,10 +16,12 @@
 #define CHIMERA_RUNTIME_CALIBRATE_CALIBRATE_H
 
 #include "runtime/calibrate/DeviceSpeed.h"
-#include "runtime/calibrate/Fit.h"
 #include "runtime/calibrate/Hosts.h"
+#include "runtime/calibrate/LinkTimes.h"
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
+
+#include <optional>
 
 namespace chimera::runtime {
 
@@ -34,14 +36,16 @@ struct CalibrationOptions {
   std::function<void(const std::string &)> fail;
 };
 
-/// What was found. Lines are those of a single message.
+/// What was found.
 struct Calibration {
   uint32_t ranks;
   Hosts hosts; ///< with the memory that each rank has
-  /// Of each part, with what it is off by relative to the whole message.
-  Line send, way, receive;
-  double residual; ///< of the whole message
-  Line sum;        ///< a message of an all-reduce (messageOfSum)
+  /// Messages between neighbours and all-reduces over all ranks. Where hosts
+  /// have links of their own (Hosts::haveOwnLinks) only messages between hosts.
+  LinkTimes links;
+  /// Messages within a host, and all-reduces over all ranks of a host, with the
+  /// same on all hosts at once; nothing where hosts have no links of their own.
+  std::optional<LinkTimes> hostLinks;
   uint64_t mostBytes, mostSumBytes; ///< of those that were measured
   /// Over all ranks, while all of them compute: where ranks share cores, each
   /// has its part of them.

@@ -49,6 +49,10 @@ struct Hosts {
   /// k ranks that compute each go on by min(1, ranksWithCores / k): 1 where no
   /// ranks share cores, and where `ranksWithCores` is not known.
   double speedup() const;
+
+  /// Whether the machine's nodes are these hosts and a node's links join at
+  /// least two ranks.
+  bool haveOwnLinks() const { return count > 1 && ranksOnEach > 1; }
 };
 
 /// Requires at least one rank.

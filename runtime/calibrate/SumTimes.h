@@ -14,11 +14,12 @@
 
 namespace chimera::runtime {
 
-/// Measures the ordered all-reduce of so many bytes over all ranks, `rounds`
+/// Measures the ordered all-reduce of so many bytes over `group`, `rounds`
 /// times, and returns at rank 0 what each took in nanoseconds: from when the
-/// last rank started it until the last one had the sum. Nothing elsewhere.
-/// Every rank calls it, with how many nanoseconds its clock shows more than
-/// rank 0's. Throws what waits throw.
+/// last rank of a group started it until the last one had the sum, in the group
+/// that took longest. Nothing elsewhere. Every rank calls it, with the one
+/// group in which it is and how many nanoseconds its clock shows more than rank
+/// 0's. Throws what waits throw.
 std::vector<int64_t> measureSums(Control &control, Channels &channels,
                                  const ReduceGroup &group, uint64_t bytes,
                                  int rounds, int64_t ahead,

@@ -33,14 +33,21 @@ TEST(Hosts, ThatAreAlike) {
   EXPECT_FALSE(hosts.shareCores);
   EXPECT_EQ(hosts.ranksWithCores, 0u);
   EXPECT_EQ(hosts.speedup(), 1);
-  EXPECT_EQ(hostsOf(ranksOn({5, 5, 5}, 3)).ranksOnEach, 3u);
-  EXPECT_EQ(hostsOf(ranksOn({1, 0}, 1)).ranksOnEach, 1u);
+  EXPECT_TRUE(hosts.haveOwnLinks());
+  hosts = hostsOf(ranksOn({5, 5, 5}, 3));
+  EXPECT_EQ(hosts.ranksOnEach, 3u);
+  EXPECT_FALSE(hosts.haveOwnLinks());
+  // Of one rank on each host no message stays within a host.
+  hosts = hostsOf(ranksOn({1, 0}, 1));
+  EXPECT_EQ(hosts.ranksOnEach, 1u);
+  EXPECT_FALSE(hosts.haveOwnLinks());
 }
 
 TEST(Hosts, ThatHaveNoCommonNumberOfRanks) {
   Hosts hosts = hostsOf(ranksOn({0, 0, 0, 3}, 1));
   EXPECT_EQ(hosts.count, 2u);
   EXPECT_EQ(hosts.ranksOnEach, 0u);
+  EXPECT_FALSE(hosts.haveOwnLinks());
   EXPECT_EQ(hosts.memory, 400u);
   EXPECT_TRUE(hosts.shareCores);
   EXPECT_EQ(hosts.ranksWithCores, 0u);
