@@ -8,7 +8,6 @@
 #include "runtime/calibrate/Calibrate.h"
 
 #include "runtime/calibrate/MessageTimes.h"
-#include "runtime/calibrate/SumTimes.h"
 #include "runtime/control/Messages.h"
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
@@ -27,8 +26,9 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr uint64_t kMessageSizes[] = {8,          4 * kKiB, 64 * kKiB,
                                       256 * kKiB, kMiB,     4 * kMiB};
-constexpr uint64_t kSumSizes[] = {8, 64 * kKiB, kMiB, 4 * kMiB, 16 * kMiB};
-/// A line is known by these without the sizes behind them.
+constexpr uint64_t kSumSizes[] = {8,    64 * kKiB, 256 * kKiB,
+                                  kMiB, 4 * kMiB,  16 * kMiB};
+/// A line is known by these without the larger sizes.
 constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
 /// Rounds of messages that are longer are too long.
@@ -208,7 +208,7 @@ private:
   }
 
   /// The line of sums over `group`, which has as many ranks everywhere.
-  Line measureSumsOf(const ReduceGroup &group) {
+  SumLine measureSumsOf(const ReduceGroup &group) {
     std::vector<Sized> sums;
     auto measure = [&](uint64_t bytes, int rounds) {
       return medianOf(measureSums(control, channels, group, bytes, rounds,
@@ -226,8 +226,7 @@ private:
       sums.push_back({bytes, measure(bytes, rounds)});
       found.mostSumBytes = std::max(found.mostSumBytes, bytes);
     }
-    return messageOfSum(fitLine(sums),
-                        static_cast<uint32_t>(group.contributions.size()));
+    return fitSums(sums, static_cast<uint32_t>(group.contributions.size()));
   }
 
   void measureAllDevices() {

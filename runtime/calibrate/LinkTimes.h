@@ -15,6 +15,7 @@
 
 #include "runtime/calibrate/Fit.h"
 #include "runtime/calibrate/MessageTimes.h"
+#include "runtime/calibrate/SumTimes.h"
 
 namespace chimera::runtime {
 
@@ -23,7 +24,7 @@ struct LinkTimes {
   /// The parts of a message, whose residuals are relative to the whole message.
   Line send, way, receive;
   double residual = 0; ///< of the whole message
-  Line sum;            ///< a message of an all-reduce (messageOfSum)
+  SumLine sum;
 };
 
 /// What messages of several sizes cost.

@@ -59,6 +59,15 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
   return times;
 }
 
+SumLine chimera::runtime::fitSums(std::span<const Sized> sums, uint32_t ranks) {
+  const auto first = std::ranges::lower_bound(
+      sums, kLeastGradient, {}, [](const Sized &sum) { return sum.bytes; });
+  const Line line = fitLine({first, sums.end()});
+  return {.message = messageOfSum(line, ranks),
+          .smallest = sums.front(),
+          .smallestByLine = line.at(sums.front().bytes)};
+}
+
 Line chimera::runtime::messageOfSum(const Line &sum, uint32_t ranks) {
   const double messages = 2 * std::bit_width(ranks - 1);
   const double moves = 2 * (ranks - 1.0) / ranks;

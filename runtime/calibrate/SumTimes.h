@@ -25,6 +25,21 @@ std::vector<int64_t> measureSums(Control &control, Channels &channels,
                                  int rounds, int64_t ahead,
                                  std::chrono::milliseconds timeout);
 
+/// What all-reduces take.
+struct SumLine {
+  Line message;              ///< of all-reduces of kLeastGradient and more
+  Sized smallest{};          ///< the all-reduce of fewest bytes
+  double smallestByLine = 0; ///< what the line says of it, in nanoseconds
+};
+
+/// Gradients mostly have as many bytes, or more.
+inline constexpr uint64_t kLeastGradient = 64 * 1024;
+
+/// The line of all-reduces over so many ranks, those of less than
+/// kLeastGradient left out. Requires at least 2 ranks and an all-reduce of
+/// kLeastGradient or more, and that sizes ascend.
+SumLine fitSums(std::span<const Sized> sums, uint32_t ranks);
+
 /// The message of an all-reduce in the compiler's form of it, Rabenseifner's
 /// (compiler/schedule/AllReduce.h): over r ranks a sum takes 2 ceil(log2 r)
 /// times the message's base and 2 (r - 1) / r of what it takes for its bytes.

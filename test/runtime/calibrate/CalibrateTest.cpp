@@ -125,8 +125,8 @@ TEST(Calibrate, FindsWhatIsThere) {
     EXPECT_FALSE(found.hosts.shareCores);
     const LinkTimes &links = found.links;
     EXPECT_GT(links.way.base + links.send.base + links.receive.base, 0);
-    EXPECT_GT(links.sum.base, 0);
-    EXPECT_GT(links.sum.perByte, 0);
+    EXPECT_GT(links.sum.message.base, 0);
+    EXPECT_GT(links.sum.message.perByte, 0);
     EXPECT_FALSE(found.hostLinks);
     EXPECT_EQ(found.clockError, 0);
   }
@@ -142,8 +142,8 @@ TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
   EXPECT_GE(found.links.send.base, 0.9 * kSlow);
   EXPECT_LE(found.hostLinks->send.base, 0.5 * kSlow);
   // The messages of an all-reduce of 4 ranks and of 2.
-  EXPECT_GE(found.links.sum.base * 4, 0.9 * kSlow);
-  EXPECT_LE(found.hostLinks->sum.base * 2, 0.5 * kSlow);
+  EXPECT_GE(found.links.sum.message.base * 4, 0.9 * kSlow);
+  EXPECT_LE(found.hostLinks->sum.message.base * 2, 0.5 * kSlow);
 }
 
 TEST(Calibrate, MeasuresAProgramThatIsOne) {
@@ -165,7 +165,9 @@ Calibration exampleCalibration() {
       .way = {.base = 1520.4, .perByte = 0.1, .residual = 0.25},
       .receive = {.base = 0, .perByte = 0.05, .residual = 0},
       .residual = 0.31,
-      .sum = {.base = 9000, .perByte = 0.2, .residual = 0.08},
+      .sum = {.message = {.base = 9000, .perByte = 0.2, .residual = 0.08},
+              .smallest = {8, 20'000},
+              .smallestByLine = 36'000},
   };
   found.mostBytes = 4 << 20;
   found.mostSumBytes = 16 << 20;
@@ -198,8 +200,10 @@ TEST(MachineText, SaysHowAndHowWell) {
       "    all_reduce <latency = 9000 ns, per_mib = 209715 ns>\n";
   EXPECT_NE(text.find(expected), std::string::npos) << text;
   EXPECT_NE(
-      text.find("// 2 % (send), 25 % (way), 0 % (receive), together 31 %; "
-                "all-reduces by 8 %."),
+      text.find("// 2 % (send), 25 % (way), 0 % (receive), together 31 "
+                "%.\n// All-reduces of 64 KiB and more are off by at most "
+                "8 %;\n// "
+                "an all-reduce of 8 B takes 20.0 us, by the line 36.0 us.\n"),
       std::string::npos)
       << text;
   EXPECT_EQ(text.find("Clocks"), std::string::npos);
@@ -243,7 +247,9 @@ TEST(MachineText, HasTheLinksOfNodes) {
       .way = {.base = 500, .perByte = 0.01, .residual = 0.03},
       .receive = {},
       .residual = 0.04,
-      .sum = {.base = 600, .perByte = 0.02, .residual = 0.05},
+      .sum = {.message = {.base = 600, .perByte = 0.02, .residual = 0.05},
+              .smallest = {8, 2000},
+              .smallestByLine = 1200},
   };
   std::string text = machineText(found, "a process each, over TCP");
   EXPECT_NE(text.find("\n    all_reduce <latency = 9000 ns, per_mib = 209715 "
@@ -258,7 +264,8 @@ TEST(MachineText, HasTheLinksOfNodes) {
   EXPECT_NE(text.find("// 2 hosts with 2 ranks each: "), std::string::npos)
       << text;
   EXPECT_NE(text.find("// Within hosts: 2 % (send), 3 % (way), 0 % (receive), "
-                      "together 4 %; all-reduces by 5 %.\n"),
+                      "together 4 %.\n// All-reduces of 64 KiB and more are "
+                      "off by at most 5 %;\n"),
             std::string::npos)
       << text;
   expectComments(text);

@@ -83,6 +83,21 @@ TEST(MessageCost, IsTheMeanOfBothWays) {
       0);
 }
 
+// Gradients decide what a step takes; a sum of 8 bytes follows another law.
+TEST(SumTimes, HaveALineThatIsRightOfGradients) {
+  std::vector<Sized> sums = {{8, 10'000}};
+  for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
+    sums.push_back({bytes, 40'000 + 0.5 * double(bytes)});
+  SumLine line = fitSums(sums, 2);
+  EXPECT_NEAR(line.message.base, 20'000, 1);
+  EXPECT_NEAR(line.message.perByte, 0.5, 1e-6);
+  EXPECT_LT(line.message.residual, 1e-6);
+  // How far the smallest is off is said apart.
+  EXPECT_EQ(line.smallest.bytes, 8u);
+  EXPECT_EQ(line.smallest.nanoseconds, 10'000);
+  EXPECT_NEAR(line.smallestByLine, 40'004, 1);
+}
+
 TEST(SumTimes, GiveTheMessageOfRabenseifner) {
   // Of 4 ranks: 2 log2(4) messages, and 3/2 times the bytes.
   Line message = messageOfSum({.base = 4000, .perByte = 3, .residual = 0.5}, 4);
