@@ -62,7 +62,8 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
 SumLine chimera::runtime::fitSums(std::span<const Sized> sums, uint32_t ranks) {
   const auto first = std::ranges::lower_bound(
       sums, kLeastGradient, {}, [](const Sized &sum) { return sum.bytes; });
-  const Line line = fitLine({first, sums.end()});
+  const Line line =
+      fitLine({first, sums.end()}, /*leastBase=*/sums.front().nanoseconds);
   return {.message = messageOfSum(line, ranks),
           .smallest = sums.front(),
           .smallestByLine = line.at(sums.front().bytes)};

@@ -36,8 +36,9 @@ struct SumLine {
 inline constexpr uint64_t kLeastGradient = 64 * 1024;
 
 /// The line of all-reduces over so many ranks, those of less than
-/// kLeastGradient left out. Requires at least 2 ranks and an all-reduce of
-/// kLeastGradient or more, and that sizes ascend.
+/// kLeastGradient left out, but that by the line none takes less than the
+/// smallest. Requires at least 2 ranks and an all-reduce of kLeastGradient or
+/// more, and that sizes ascend.
 SumLine fitSums(std::span<const Sized> sums, uint32_t ranks);
 
 /// The message of an all-reduce in the compiler's form of it, Rabenseifner's

@@ -47,6 +47,21 @@ TEST(Fit, HasNoNegativeParts) {
   EXPECT_GT(line.perByte, 0);
 }
 
+TEST(Fit, HasABaseOfAtLeastSoMuch) {
+  std::vector<Sized> points;
+  for (uint64_t bytes : {64 << 10, 1 << 20, 4 << 20})
+    points.push_back({bytes, 5000 + 0.25 * double(bytes)});
+  EXPECT_NEAR(fitLine(points, 4000).base, 5000, 1);
+  Line line = fitLine(points, 8000);
+  EXPECT_EQ(line.base, 8000);
+  EXPECT_LT(line.perByte, 0.25);
+  EXPECT_GT(line.perByte, 0.22);
+  // More than all of them take.
+  line = fitLine(points, 1e9);
+  EXPECT_EQ(line.base, 1e9);
+  EXPECT_EQ(line.perByte, 0);
+}
+
 TEST(Fit, OfTimesThatAreNothingIsNothing) {
   std::vector<Sized> points = {{8, 0}, {4096, 0}, {1 << 20, 0}};
   Line line = fitLine(points);
@@ -96,6 +111,17 @@ TEST(SumTimes, HaveALineThatIsRightOfGradients) {
   EXPECT_EQ(line.smallest.bytes, 8u);
   EXPECT_EQ(line.smallest.nanoseconds, 10'000);
   EXPECT_NEAR(line.smallestByLine, 40'004, 1);
+}
+
+// Over a link that lets the first bytes pass at once, a line through large sums
+// begins below 0.
+TEST(SumTimes, TakeNoLessThanTheSmallest) {
+  std::vector<Sized> sums = {{8, 1'200'000}};
+  for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
+    sums.push_back({bytes, 25 * double(bytes) - 400'000});
+  SumLine line = fitSums(sums, 2);
+  EXPECT_EQ(line.message.base * 2, 1'200'000);
+  EXPECT_GT(line.message.perByte, 10);
 }
 
 TEST(SumTimes, GiveTheMessageOfRabenseifner) {
