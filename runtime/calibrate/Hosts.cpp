@@ -41,7 +41,7 @@ Hosts chimera::runtime::hostsOf(std::span<const HostOfRank> ranks) {
     const HostOfRank &of = ranks[rank];
     const Host &host = all[of.host];
     hosts.memory = std::min(hosts.memory, of.memory / host.ranks);
-    hosts.shareCores |= host.threads > of.cores;
+    hosts.shareCores |= host.ranks > 1 && host.threads > of.cores;
     areAlike &= of.cores == first.cores && of.threads == first.threads;
     const HostOfRank &lowest = ranks[rank / onEach * onEach];
     if (host.ranks != onEach || lowest.host != of.host)

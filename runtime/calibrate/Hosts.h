@@ -35,8 +35,8 @@ struct Hosts {
   /// The ranks on each host, where all hosts have as many and rank r is on host
   /// r / ranksOnEach; else 0.
   uint32_t ranksOnEach = 0;
-  /// Whether the ranks of some host compute with more threads than the host has
-  /// cores.
+  /// Whether some host has several ranks, which compute with more threads than
+  /// the host has cores.
   bool shareCores = false;
   /// How many ranks of a host can compute at once as fast as one alone, at
   /// least 1. 0 where hosts differ in cores or threads or have no

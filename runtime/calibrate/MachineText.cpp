@@ -41,14 +41,12 @@ std::string percent(double part) {
   return number("%.0f", std::ceil(part * 100)) + " %";
 }
 
-/// Appends a clause of a machine, the network `name`, of the parts that are not
-/// 0 of some lines, a row for each line. None where all parts are 0.
+/// A clause of a machine, the network `name`.
 class Network {
 public:
-  Network(std::string &machine, const std::string &name)
-      : machine(machine), begin("\n    " + name + " <") {}
-  ~Network() { machine += rows.empty() ? "" : begin + rows + ">"; }
+  explicit Network(const std::string &name) : begin("\n    " + name + " <") {}
 
+  /// Adds a row of the parts of `line` that are not 0.
   void add(const std::string &latency, const std::string &perMib,
            const Line &line) {
     std::string row;
@@ -62,22 +60,23 @@ public:
               row;
   }
 
+  /// Empty where there are no rows.
+  std::string clause() const { return rows.empty() ? "" : begin + rows + ">"; }
+
 private:
-  std::string &machine;
   const std::string begin;
   std::string rows;
 };
 
-/// Appends what messages and all-reduces take as the networks of these names.
-void addLinks(std::string &machine, const LinkTimes &links,
-              const std::string &link, const std::string &allReduce) {
-  {
-    Network network(machine, link);
-    network.add("latency", "per_mib", links.way);
-    network.add("send", "send_per_mib", links.send);
-    network.add("receive", "receive_per_mib", links.receive);
-  }
-  Network(machine, allReduce).add("latency", "per_mib", links.sum.message);
+/// What messages and all-reduces take, as the networks of these names.
+std::string clausesOf(const LinkTimes &links, const std::string &link,
+                      const std::string &allReduce) {
+  Network messages(link), sums(allReduce);
+  messages.add("latency", "per_mib", links.way);
+  messages.add("send", "send_per_mib", links.send);
+  messages.add("receive", "receive_per_mib", links.receive);
+  sums.add("latency", "per_mib", links.sum.message);
+  return messages.clause() + sums.clause();
 }
 
 /// "an all-reduce of 8 B takes 12.3 us, by the line 14.5 us".
@@ -173,13 +172,13 @@ std::string chimera::runtime::machineText(const Calibration &found,
           perSecond(found.mean.flops * hosts.speedup(), "FLOP") +
           "\") memory_bandwidth(\"" +
           perSecond(found.mean.bytes * hosts.speedup(), "B") + "\")";
-  addLinks(text, found.links, "link", "all_reduce");
+  text += clausesOf(found.links, "link", "all_reduce");
   if (found.hostLinks || hosts.ranksWithCores > 0)
     text += "\n    node_devices(" + std::to_string(hosts.ranksOnEach) + ")";
   if (hosts.ranksWithCores > 0)
     text += " node_cores(" + std::to_string(hosts.ranksWithCores) + ")";
   if (found.hostLinks)
-    addLinks(text, *found.hostLinks, "node_link", "node_all_reduce");
+    text += clausesOf(*found.hostLinks, "node_link", "node_all_reduce");
   return text + "\n";
 }
 

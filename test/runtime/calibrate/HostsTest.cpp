@@ -81,6 +81,13 @@ TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
   EXPECT_EQ(hostsOf(ranksOn({0, 0}, 2, 3)).ranksWithCores, 1u);
 }
 
+// Its threads share cores, but with no other rank.
+TEST(Hosts, WithOneRankEachShareNoCores) {
+  Hosts hosts = hostsOf(ranksOn({0, 1}, /*cores=*/2, /*threads=*/4));
+  EXPECT_FALSE(hosts.shareCores);
+  EXPECT_EQ(hosts.ranksWithCores, 0u);
+}
+
 TEST(Hosts, ThatDifferInCoresHaveNoCommonSpeedup) {
   std::vector<HostOfRank> ranks = ranksOn({0, 0, 2, 2}, 1);
   ranks[2].cores = ranks[3].cores = 4;
