@@ -12,6 +12,7 @@
 #include "runtime/program/Saturated.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -128,6 +129,15 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
       plan::readProfile(file, std::string_view((*text)->getBuffer()), profile);
   if (!fault.empty())
     return op.emitOpError(program::printable(fault));
+  if (op.getNodeCores() && profile.hasSharedCores())
+    op.emitWarning("expected profiles of ranks that share no cores beside "
+                   "node_cores, got ")
+        << program::printable(file) << ", whose ranks had "
+        << llvm::formatv("{0:f2}", *profile.coresPerRank) << " cores each for "
+        << program::counted(static_cast<uint64_t>(profile.threads), "thread")
+        << ": waits for cores are in its times already and would count "
+           "twice; profile as many ranks as there are cores for, such as a "
+           "program of fewer workers";
   return profile;
 }
 

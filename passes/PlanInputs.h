@@ -27,7 +27,8 @@ mlir::FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
 mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 
 /// Reads the machine's profiles. Fails, with a diagnostic, where one cannot be
-/// read.
+/// read. Warns of profiles of ranks that shared cores where the machine has
+/// node_cores, by which the simulator slows such ranks down itself.
 mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
 
 /// In the unit of `link`.

@@ -69,6 +69,7 @@ kills() {
 hosts() {
   test/e2e/hosts.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
   test/e2e/slurm.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
+  test/e2e/calibrate_hosts.py --tools $bin
 }
 
 orders() {

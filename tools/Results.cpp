@@ -47,15 +47,16 @@ void chimera::announce(const RunSettings &settings,
   // Ranks that sleep need no core.
   uint32_t cores = findCores().host;
   if (share.ranks > cores && load.kind != kSynthetic)
-    std::printf("%u ranks share %s: steps take longer than predicted, for "
-                "predictions are of a core for each rank\n",
+    std::printf("%u ranks share %s: steps take longer than predicted for a "
+                "machine without node_cores\n",
                 share.ranks, program::counted(cores, "core").c_str());
   std::fflush(stdout);
 }
 
 Results::Results(const RunSettings &settings, const program::ProgramT &program,
-                 const Workload &load, uint32_t threads)
-    : settings(settings), program(program), load(load), threads(threads),
+                 const Workload &load, Computed computed)
+    : settings(settings), program(program), load(load),
+      computed(std::move(computed)),
       progress({settings.steps, load.text ? tokensPerStep(program) : 0,
                 settings.quiet, settings.log}) {}
 
@@ -108,11 +109,8 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   attempt([&] { save("gradients", settings.saveGradients, result.gradients); });
   if (!settings.profile.empty())
     attempt([&] {
-      saveDocument(settings.profile,
-                   formatProfile(program, result.profiles, rootOf(program),
-                                 {.stages = load.kind,
-                                  .device = settings.device,
-                                  .threads = threads}));
+      saveDocument(settings.profile, formatProfile(program, result.profiles,
+                                                   rootOf(program), computed));
     });
   if (!settings.trace.empty())
     attempt([&] {

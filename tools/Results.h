@@ -14,6 +14,7 @@
 #ifndef CHIMERA_TOOLS_RESULTS_H
 #define CHIMERA_TOOLS_RESULTS_H
 
+#include "runtime/interpreter/Profile.h"
 #include "runtime/train/Progress.h"
 #include "runtime/train/RunOnHost.h"
 #include "tools/Workload.h"
@@ -31,10 +32,10 @@ void announce(const RunSettings &settings, const program::ProgramT &program,
 /// What is known at the end, for people and for the log.
 class Results {
 public:
-  /// The references must outlive this; `threads` are those of a rank. Throws
+  /// The references must outlive this; a profile says what `computed`. Throws
   /// std::exception if the log cannot be written.
   Results(const RunSettings &settings, const program::ProgramT &program,
-          const Workload &load, uint32_t threads);
+          const Workload &load, runtime::Computed computed);
 
   /// Throws std::runtime_error where the loss is no number.
   void onStep(const runtime::StepEvent &event);
@@ -65,7 +66,7 @@ private:
   const RunSettings &settings;
   const program::ProgramT &program;
   const Workload &load;
-  const uint32_t threads;
+  const runtime::Computed computed;
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
   std::optional<double> heldOut; ///< loss, at last

@@ -119,6 +119,26 @@ const char *whereRanksAre(const RunSettings &settings,
                                        : "ranks are threads of this process";
 }
 
+/// The cores that the ranks of this host have in common. A launcher binds each
+/// rank to some of them.
+uint32_t coresOfRanks(const std::optional<JobUse> &job) {
+  const Cores cores = findCores();
+  return job ? cores.host : cores.usable;
+}
+
+/// What computes on this host, for a profile. Ranks that sleep, or have a GPU,
+/// need no core.
+Computed computedBy(const RunSettings &settings, const Workload &load,
+                    const std::optional<JobUse> &job, const HostShare &share) {
+  Computed computed{.stages = load.kind,
+                    .device = settings.device,
+                    .threads = share.threads.computing};
+  if (settings.device != kCuda && load.kind != kSynthetic)
+    computed.coresPerRank =
+        static_cast<double>(coresOfRanks(job)) / share.ranks;
+  return computed;
+}
+
 /// Trains, and returns the process's exit status.
 int train(const RunSettings &settings, const program::ProgramT &program,
           Workload &load, const std::optional<JobUse> &job) {
@@ -130,7 +150,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   use.onReady = [&](const HostShare &share) {
     checkRoom(settings, program, load.names);
     results = std::make_unique<Results>(settings, program, load,
-                                        share.threads.computing);
+                                        computedBy(settings, load, job, share));
     if (!settings.sequential)
       announce(settings, program, load, whereRanksAre(settings, job, share),
                share);
@@ -144,10 +164,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
       std::printf("all replicas are bit-identical\n");
     if (settings.sequential)
       return results->finish(result, {});
-    Cores cores = findCores();
-    // A launcher binds each rank to some.
-    uint32_t shared = job ? cores.host : cores.usable;
-    results->finish(result, summarize(program, result, shared));
+    results->finish(result, summarize(program, result, coresOfRanks(job)));
   };
 
   run.onEnd = [&] { results->end(); };

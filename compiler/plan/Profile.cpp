@@ -85,6 +85,19 @@ MeasuredStage stageOf(const json &stage) {
   return measured;
 }
 
+/// Older profiles say nothing of cores, nor do profiles of ranks that compute
+/// on none.
+void readCores(const json &document, Profile &profile) {
+  if (auto threads = document.find("threads"); threads != document.end())
+    profile.threads = countOf(*threads, "threads");
+  auto cores = document.find("cores_per_rank");
+  if (cores == document.end())
+    return;
+  if (!cores->is_number() || !(cores->get<double>() > 0))
+    throw Fault{"expected \"cores_per_rank\" to be a number above 0"};
+  profile.coresPerRank = cores->get<double>();
+}
+
 void read(const json &document, Profile &profile) {
   if (!document.is_object())
     throw Fault{"expected an object"};
@@ -100,6 +113,7 @@ void read(const json &document, Profile &profile) {
                   textOf(document, "activation_type");
   profile.optimizer = textOf(
       memberOf(document, "optimizer", "the object", &json::is_object), "name");
+  readCores(document, profile);
   for (const json &stage :
        memberOf(document, "stages", "the list", &json::is_array)) {
     if (!stage.is_object())

@@ -17,6 +17,7 @@
 #include "runtime/program/Layers.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,11 +37,20 @@ struct MeasuredStage {
 struct Profile {
   std::string name; ///< of its file, for errors
   int64_t microBatchSize = 1;
-  int32_t layers = 0;                ///< of the model
-  std::string model;                 ///< its architecture and sizes, as JSON
-  std::string types;                 ///< "float32", "float32, bfloat16"
-  std::string optimizer;             ///< its name
+  int32_t layers = 0;    ///< of the model
+  std::string model;     ///< its architecture and sizes, as JSON
+  std::string types;     ///< "float32", "float32, bfloat16"
+  std::string optimizer; ///< its name
+  int64_t threads = 1;   ///< with which a rank computed
+  /// Cores of a host for each of its ranks, where the profile says.
+  std::optional<double> coresPerRank;
   std::vector<MeasuredStage> stages; ///< all layers, in order
+
+  /// Whether ranks computed with more threads than they had cores, so that
+  /// times contain waits for a core. False where the profile does not say.
+  bool hasSharedCores() const {
+    return coresPerRank && *coresPerRank < static_cast<double>(threads);
+  }
 };
 
 /// Reads the profile `text` of the file `name`. Returns what is wrong where it

@@ -8,7 +8,6 @@
 #include "runtime/calibrate/Calibrate.h"
 
 #include "runtime/calibrate/MessageTimes.h"
-#include "runtime/calibrate/SumTimes.h"
 #include "runtime/control/Messages.h"
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
@@ -27,8 +26,9 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr uint64_t kMessageSizes[] = {8,          4 * kKiB, 64 * kKiB,
                                       256 * kKiB, kMiB,     4 * kMiB};
-constexpr uint64_t kSumSizes[] = {8, 64 * kKiB, kMiB, 4 * kMiB, 16 * kMiB};
-/// A line is known by these without the sizes behind them.
+constexpr uint64_t kSumSizes[] = {8,    64 * kKiB, 256 * kKiB,
+                                  kMiB, 4 * kMiB,  16 * kMiB};
+/// A line is known by these without the larger sizes.
 constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
 /// Rounds of messages that are longer are too long.
@@ -47,15 +47,17 @@ public:
   Measurement(Control &control, Channels &channels,
               const CalibrationOptions &options)
       : control(control), channels(channels), options(options),
-        isRoot(control.rank() == 0), everybody{0, {}} {
-    everybody.contributions.resize(control.ranks());
-    std::iota(everybody.contributions.begin(), everybody.contributions.end(),
-              0);
-  }
+        isRoot(control.rank() == 0) {}
 
   Calibration run() {
     const int64_t begin = steadyNanoseconds();
     found.ranks = control.ranks();
+    const std::vector<HostOfRank> hosts =
+        gatherHosts(control, options.host, options.timeout);
+    found.hosts = hostsOf(hosts);
+    // Other ranks' hosts may have more.
+    for (const HostOfRank &rank : hosts)
+      ranksOnHost += rank.host == options.host.host;
     compareClocks();
     prepare();
     measureAllMessages();
@@ -102,20 +104,45 @@ private:
       for (uint32_t other : {rank - 1, rank + 1})
         if (other < control.ranks())
           communication.pairs.push_back({rank, other});
-    communication.groups.push_back(everybody);
+    // All ranks, then the ranks of each host.
+    communication.groups.push_back(groupOf(0, 0, control.ranks()));
+    if (found.hosts.haveOwnLinks())
+      for (uint32_t host = 0; host < found.hosts.count; ++host)
+        communication.groups.push_back(groupOfHost(host));
     Watchdog limit(options.timeout, "all ranks to make their groups",
                    options.fail);
     channels.prepare(communication);
     meet(control, options.timeout, "all ranks to have made their groups");
   }
 
+  static ReduceGroup groupOf(uint32_t id, uint32_t first, uint32_t count) {
+    ReduceGroup group{id, std::vector<uint32_t>(count)};
+    std::iota(group.contributions.begin(), group.contributions.end(), first);
+    return group;
+  }
+  /// Requires that hosts have links of their own.
+  ReduceGroup groupOfHost(uint32_t host) const {
+    const uint32_t count = found.hosts.ranksOnEach;
+    return groupOf(1 + host, host * count, count);
+  }
+
   /// What a message takes there and back between neighbours, half of it, about:
   /// of the slowest pair.
   int64_t roughly(uint64_t bytes) {
-    const uint32_t self = control.rank(), peer = self ^ 1;
+    int64_t took = roughlyFrom(0, bytes);
+    // Pairs that begin at rank 0 may all be within hosts.
+    if (found.hosts.haveOwnLinks())
+      took = std::max(took, roughlyFrom(1, bytes));
+    return mostOf(took);
+  }
+
+  /// This rank's part in pairs of neighbours of which one begins at `first`.
+  int64_t roughlyFrom(uint32_t first, uint64_t bytes) {
+    const uint32_t self = control.rank();
+    const uint32_t peer = ((self - first) ^ 1) + first;
     int64_t took = 0;
     meet(control, options.timeout, "all ranks to measure");
-    if (peer < control.ranks()) {
+    if (self >= first && peer < control.ranks()) {
       const Block memory = makeBlock(bytes);
       const Bytes buffer(memory.get(), bytes);
       std::ranges::fill(buffer, std::byte{0});
@@ -135,46 +162,56 @@ private:
         took = (steadyNanoseconds() - begin) / 2;
       }
     }
-    return mostOf(took);
+    return took;
   }
 
   void measureAllMessages() {
-    std::vector<Sized> send, way, receive, whole;
+    const bool haveOwnLinks = found.hosts.haveOwnLinks();
+    MessagesBySize costs, onHosts;
     for (uint64_t bytes : kMessageSizes) {
       MessageRounds rounds{
           .bytes = bytes, .ahead = ahead, .timeout = options.timeout};
       rounds.scale = 1 + roughly(bytes) / kMillisecond;
-      if (send.size() >= kFewest && rounds.scale > kMostScale)
+      if (costs.sizes() >= kFewest && rounds.scale > kMostScale)
         break;
       rounds.rounds = std::max(
           kFewestRounds, static_cast<int>(options.effort * kRounds /
                                           static_cast<double>(rounds.scale)));
-      const MessageCost cost = costOf(
-          gatherTimes(control, measureMessages(control, channels, rounds),
-                      options.timeout));
-      // Of two ends that are busy for longer than the message takes, the whole
-      // is what both are.
-      const double all = cost.send + cost.way() + cost.receive;
-      send.push_back({bytes, cost.send, all});
-      way.push_back({bytes, cost.way(), all});
-      receive.push_back({bytes, cost.receive, all});
-      whole.push_back({bytes, all});
+      MessageTimes times, onHost;
+      measureMessages(
+          control, channels, rounds, [&](uint32_t peer) -> MessageTimes & {
+            return haveOwnLinks && isOnThisHost(peer) ? onHost : times;
+          });
+      costs.add(bytes, costOf(gatherTimes(control, times, options.timeout)));
+      if (haveOwnLinks)
+        onHosts.add(bytes,
+                    costOf(gatherTimes(control, onHost, options.timeout)));
       found.mostBytes = bytes;
     }
-    found.send = fitLine(send);
-    found.way = fitLine(way);
-    found.receive = fitLine(receive);
-    found.residual = residualOf(
-        {.base = found.send.base + found.way.base + found.receive.base,
-         .perByte =
-             found.send.perByte + found.way.perByte + found.receive.perByte},
-        whole);
+    found.links = costs.fit();
+    if (haveOwnLinks)
+      found.hostLinks = onHosts.fit();
+  }
+
+  /// Requires that hosts have links of their own.
+  bool isOnThisHost(uint32_t rank) const {
+    return rank / found.hosts.ranksOnEach ==
+           control.rank() / found.hosts.ranksOnEach;
   }
 
   void measureAllSums() {
+    const uint32_t onEach = found.hosts.ranksOnEach;
+    found.links.sum = measureSumsOf(groupOf(0, 0, control.ranks()));
+    if (found.hostLinks)
+      found.hostLinks->sum =
+          measureSumsOf(groupOfHost(control.rank() / onEach));
+  }
+
+  /// The line of sums over `group`, which has as many ranks everywhere.
+  SumLine measureSumsOf(const ReduceGroup &group) {
     std::vector<Sized> sums;
     auto measure = [&](uint64_t bytes, int rounds) {
-      return medianOf(measureSums(control, channels, everybody, bytes, rounds,
+      return medianOf(measureSums(control, channels, group, bytes, rounds,
                                   ahead, options.timeout));
     };
     for (uint64_t bytes : kSumSizes) {
@@ -187,13 +224,13 @@ private:
                                       static_cast<double>(1 + rough)),
                      kFewestSumRounds, kSumRounds);
       sums.push_back({bytes, measure(bytes, rounds)});
-      found.mostSumBytes = bytes;
+      found.mostSumBytes = std::max(found.mostSumBytes, bytes);
     }
-    found.sum = messageOfSum(fitLine(sums), control.ranks());
+    return fitSums(sums, static_cast<uint32_t>(group.contributions.size()));
   }
 
   void measureAllDevices() {
-    const uint64_t memory = options.hostMemory / options.ranksOnHost;
+    const uint64_t memory = options.host.memory / ranksOnHost;
     uint32_t blocks = kBlocks;
     while (blocks > 1 && bytesToMeasure(blocks) > memory / kPartOfMemory)
       --blocks;
@@ -215,16 +252,13 @@ private:
       found.most = {std::max(found.most.flops, speed.flops),
                     std::max(found.most.bytes, speed.bytes)};
     }
-    found.memory = memory;
-    for (uint64_t of : gatherValues(control, 0, memory, options.timeout))
-      found.memory = std::min(found.memory, of);
   }
 
   Control &control;
   Channels &channels;
   const CalibrationOptions &options;
   const bool isRoot;
-  ReduceGroup everybody;
+  uint32_t ranksOnHost = 0;
   int64_t ahead = 0;
   Calibration found{};
 };

@@ -16,16 +16,18 @@
 #define CHIMERA_RUNTIME_CALIBRATE_CALIBRATE_H
 
 #include "runtime/calibrate/DeviceSpeed.h"
-#include "runtime/calibrate/Fit.h"
+#include "runtime/calibrate/Hosts.h"
+#include "runtime/calibrate/LinkTimes.h"
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
+
+#include <optional>
 
 namespace chimera::runtime {
 
 struct CalibrationOptions {
-  StageFactory stages;  ///< of transformers
-  uint32_t ranksOnHost; ///< of this rank's, which have its memory in common
-  uint64_t hostMemory;  ///< of it
+  StageFactory stages;               ///< of transformers
+  HostOfRank host;                   ///< this rank's
   std::chrono::milliseconds timeout; ///< of waits for other ranks
   /// Less than 1 measures for so much less time, and less well.
   double effort = 1;
@@ -34,17 +36,20 @@ struct CalibrationOptions {
   std::function<void(const std::string &)> fail;
 };
 
-/// What was found. Lines are those of a single message.
+/// What was found.
 struct Calibration {
   uint32_t ranks;
-  /// Of each part, with what it is off by relative to the whole message.
-  Line send, way, receive;
-  double residual; ///< of the whole message
-  Line sum;        ///< a message of an all-reduce (messageOfSum)
+  Hosts hosts; ///< with the memory that each rank has
+  /// Messages between neighbours and all-reduces over all ranks. Where hosts
+  /// have links of their own (Hosts::haveOwnLinks) only messages between hosts.
+  LinkTimes links;
+  /// Messages within a host, and all-reduces over all ranks of a host, with the
+  /// same on all hosts at once; nothing where hosts have no links of their own.
+  std::optional<LinkTimes> hostLinks;
   uint64_t mostBytes, mostSumBytes; ///< of those that were measured
-  /// Over all ranks.
+  /// Over all ranks, while all of them compute: where ranks share cores, each
+  /// has its part of them.
   DeviceSpeed mean, least, most;
-  uint64_t memory; ///< of the rank with least
   /// How many nanoseconds clocks of several hosts may have been off; 0 on one.
   int64_t clockError;
   double seconds; ///< that it took

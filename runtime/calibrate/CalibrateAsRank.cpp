@@ -67,8 +67,10 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     const Calibration found = calibrate(
         control, *channels,
         {.stages = use.stages,
-         .ranksOnHost = share.ranks,
-         .hostMemory = hostMemory(),
+         .host = {.host = hostRanks.front(),
+                  .cores = findCores().host,
+                  .threads = share.threads.computing,
+                  .memory = hostMemory()},
          .timeout = use.timeout,
          .fail = [&](const std::string &why) { control.abort(why); }});
     if (joined->rank() == 0)

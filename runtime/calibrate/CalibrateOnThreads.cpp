@@ -18,8 +18,14 @@ using namespace chimera::runtime;
 
 void chimera::runtime::calibrateOnThreads(uint32_t ranks,
                                           const CalibrationUse &use) {
+  const Cores cores = findCores();
   const HostShare share{
-      ranks, shareCores(findCores(), ranks, use.threads, ProgressWish::Off)};
+      ranks, shareCores(cores, ranks, use.threads, ProgressWish::Off)};
+  // All ranks are of this process.
+  const HostOfRank host{.host = 0,
+                        .cores = cores.usable,
+                        .threads = share.threads.computing,
+                        .memory = hostMemory()};
   const std::vector<std::unique_ptr<Control>> controls =
       makeInProcessControls(ranks);
   const std::vector<std::unique_ptr<Channels>> channels =
@@ -34,8 +40,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
       use.setThreads(share.threads.computing);
       const Calibration found = calibrate(*controls[rank], *channels[rank],
                                           {.stages = use.stages,
-                                           .ranksOnHost = ranks,
-                                           .hostMemory = hostMemory(),
+                                           .host = host,
                                            .timeout = use.timeout,
                                            .fail = [&](const std::string &why) {
                                              controls[rank]->abort(why);

@@ -28,7 +28,10 @@ double chimera::runtime::residualOf(const Line &line,
   return most;
 }
 
-Line chimera::runtime::fitLine(std::span<const Sized> points) {
+Line chimera::runtime::fitLine(std::span<const Sized> points,
+                               double leastBase) {
+  if (points.empty())
+    return {};
   // Sums of w, w x, w x x, w y and w x y, where w makes errors relative.
   double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
   for (const Sized &point : points) {
@@ -45,14 +48,15 @@ Line chimera::runtime::fitLine(std::span<const Sized> points) {
   if (determinant > 0) {
     line.base = (wy * wxx - wx * wxy) / determinant;
     line.perByte = (w * wxy - wx * wy) / determinant;
-  } else if (w > 0) {
+  } else {
     line.base = wy / w;
   }
-  // Where one of them would be negative, the best line has none of it.
-  if (line.base < 0)
-    line = {.base = 0, .perByte = wxy / wxx};
+  // Where one of them would be less than it may be, the best line has the least
+  // of it.
+  if (line.base < leastBase)
+    line = {.base = leastBase, .perByte = (wxy - leastBase * wx) / wxx};
   if (line.perByte < 0)
-    line = {.base = wy / w, .perByte = 0};
+    line = {.base = std::max(wy / w, leastBase), .perByte = 0};
   line.residual = residualOf(line, points);
   return line;
 }

@@ -40,10 +40,11 @@ struct Line {
   }
 };
 
-/// The line with the least sum of squares of relative errors, neither part of
-/// which is negative. Errors are relative to a microsecond at least, as clocks
-/// and caches disturb times by as much. All zeros for no points.
-Line fitLine(std::span<const Sized> points);
+/// The line with the least sum of squares of relative errors, of those whose
+/// base is at least `leastBase` and whose time for each byte is not negative.
+/// Errors are relative to a microsecond at least, as clocks and caches disturb
+/// times by as much. All zeros for no points.
+Line fitLine(std::span<const Sized> points, double leastBase = 0);
 
 /// The largest relative error that `line` makes of the points.
 double residualOf(const Line &line, std::span<const Sized> points);

@@ -41,32 +41,104 @@ std::string percent(double part) {
   return number("%.0f", std::ceil(part * 100)) + " %";
 }
 
-/// The parts of a network that are not 0, a row for each line.
+/// A clause of a machine, the network `name`.
 class Network {
 public:
-  void add(const std::string &name, const std::string &perMib,
+  explicit Network(const std::string &name) : begin("\n    " + name + " <") {}
+
+  /// Adds a row of the parts of `line` that are not 0.
+  void add(const std::string &latency, const std::string &perMib,
            const Line &line) {
     std::string row;
     for (const auto &[what, nanoseconds] :
-         {std::pair(name, line.base), {perMib, line.perByte * kMiB}})
+         {std::pair(latency, line.base), {perMib, line.perByte * kMiB}})
       if (const long long whole = std::llround(nanoseconds); whole > 0)
         row += (row.empty() ? "" : ", ") + what + " = " +
                std::to_string(whole) + " ns";
     if (!row.empty())
-      text += (text.empty() ? "" : ",\n          ") + row;
+      rows += (rows.empty() ? "" : ",\n" + std::string(begin.size() - 1, ' ')) +
+              row;
   }
 
-  std::string text;
+  /// Empty where there are no rows.
+  std::string clause() const { return rows.empty() ? "" : begin + rows + ">"; }
+
+private:
+  const std::string begin;
+  std::string rows;
 };
+
+/// What messages and all-reduces take, as the networks of these names.
+std::string clausesOf(const LinkTimes &links, const std::string &link,
+                      const std::string &allReduce) {
+  Network messages(link), sums(allReduce);
+  messages.add("latency", "per_mib", links.way);
+  messages.add("send", "send_per_mib", links.send);
+  messages.add("receive", "receive_per_mib", links.receive);
+  sums.add("latency", "per_mib", links.sum.message);
+  return messages.clause() + sums.clause();
+}
+
+/// "an all-reduce of 8 B takes 12.3 us, by the line 14.5 us".
+std::string smallestText(const SumLine &sum) {
+  return "an all-reduce of " + bytesText(sum.smallest.bytes) + " takes " +
+         number("%.1f", sum.smallest.nanoseconds * 1e-3) + " us, by the line " +
+         number("%.1f", sum.smallestByLine * 1e-3) + " us";
+}
+
+/// How far the lines are off from the medians.
+std::string offText(const LinkTimes &links) {
+  return percent(links.send.residual) + " (send), " +
+         percent(links.way.residual) + " (way), " +
+         percent(links.receive.residual) + " (receive), together " +
+         percent(links.residual) + ".\n// All-reduces of " +
+         bytesText(kLeastGradient) + " and more are off by at most " +
+         percent(links.sum.message.residual) + ";\n// " +
+         smallestText(links.sum) + ".\n";
+}
+
+/// Lines of a comment on links of several hosts.
+std::string linksText(const Hosts &hosts) {
+  if (hosts.haveOwnLinks())
+    return "// " + program::counted(hosts.count, "host") + " with " +
+           program::counted(hosts.ranksOnEach, "rank") +
+           " each: messages between hosts (link) and within them\n"
+           "// (node_link) apart, all-reduces over all ranks (all_reduce) and "
+           "over those of each\n"
+           "// host, on all hosts at once (node_all_reduce).\n";
+  if (hosts.count > 1 && hosts.ranksOnEach == 0)
+    return "// " + program::counted(hosts.count, "host") +
+           " that differ in their ranks or have ranks that do not follow each "
+           "other:\n"
+           "// link and all_reduce are of messages within hosts and between "
+           "them, mixed.\n";
+  return "";
+}
+
+/// Lines of a comment on ranks that share cores; none where none do.
+std::string sharingText(const Hosts &hosts) {
+  if (!hosts.shareCores)
+    return "";
+  if (hosts.ranksWithCores == 0)
+    return "// Ranks share cores, and hosts differ in their ranks, cores or "
+           "threads or have\n"
+           "// ranks that do not follow each other: there are no node_cores, "
+           "and the speeds\n"
+           "// below are those of ranks that share cores.\n";
+  return "// The " + std::to_string(hosts.ranksOnEach) +
+         " ranks of a host share its cores, on which " +
+         program::counted(hosts.ranksWithCores, "rank") +
+         (hosts.ranksWithCores == 1 ? " has" : " have") +
+         " room (node_cores):\n"
+         "// the speeds below are the means times " +
+         number("%.3g", hosts.speedup()) +
+         ", of a rank that computes while no others do.\n";
+}
 } // namespace
 
 std::string chimera::runtime::machineText(const Calibration &found,
                                           const std::string &where) {
-  Network link, sums;
-  link.add("latency", "per_mib", found.way);
-  link.add("send", "send_per_mib", found.send);
-  link.add("receive", "receive_per_mib", found.receive);
-  sums.add("latency", "per_mib", found.sum);
+  const Hosts &hosts = found.hosts;
   std::string text =
       "// Measured by chimera-run --calibrate in " +
       number("%.0f", found.seconds) + " s:\n// " +
@@ -76,52 +148,67 @@ std::string chimera::runtime::machineText(const Calibration &found,
       "// Messages of 8 B to " +
       bytesText(found.mostBytes) +
       " between neighbours, all-reduces of 8 B to " +
-      bytesText(found.mostSumBytes) +
-      " over all ranks.\n"
-      "// Speed and memory bandwidth: what blocks of a GPT-2 of width 512 and "
-      "their AdamW\n"
-      "// reach, in float32, while all ranks do the same; " +
-      perSecond(found.least.flops, "FLOP") + " to " +
-      perSecond(found.most.flops, "FLOP") + ",\n// " +
+      bytesText(found.mostSumBytes) + " over all ranks.\n" + linksText(hosts) +
+      "// Measured speed and memory bandwidth: what blocks of a GPT-2 of width "
+      "512 and\n"
+      "// their AdamW reach, in float32, while all ranks do the same; " +
+      perSecond(found.least.flops, "FLOP") + " to\n// " +
+      perSecond(found.most.flops, "FLOP") + ", " +
       perSecond(found.least.bytes, "B") + " to " +
-      perSecond(found.most.bytes, "B") +
-      " a rank.\n"
+      perSecond(found.most.bytes, "B") + " a rank.\n" + sharingText(hosts) +
       "//\n"
       "// The lines are off from the medians, relative to the whole message, "
-      "by "
-      "at most\n// " +
-      percent(found.send.residual) + " (send), " + percent(found.way.residual) +
-      " (way), " + percent(found.receive.residual) + " (receive), together " +
-      percent(found.residual) + "; all-reduces by " +
-      percent(found.sum.residual) + ".\n";
+      "by at most\n// " +
+      offText(found.links);
+  if (found.hostLinks)
+    text += "// Within hosts: " + offText(*found.hostLinks);
   if (found.clockError > 0)
     text += "// Clocks of the hosts were compared to " +
             number("%.1f", static_cast<double>(found.clockError) * 1e-3) +
             " us at worst; both directions are in the mean.\n";
   text += "chimera.machine @here devices(" + std::to_string(found.ranks) +
-          ") memory(" + std::to_string(found.memory >> 20) +
-          " MiB)\n    speed(\"" + perSecond(found.mean.flops, "FLOP") +
-          "\") memory_bandwidth(\"" + perSecond(found.mean.bytes, "B") + "\")";
-  if (!link.text.empty())
-    text += "\n    link <" + link.text + ">";
-  if (!sums.text.empty())
-    text += "\n    all_reduce <" + sums.text + ">";
+          ") memory(" + std::to_string(hosts.memory >> 20) +
+          " MiB)\n    speed(\"" +
+          perSecond(found.mean.flops * hosts.speedup(), "FLOP") +
+          "\") memory_bandwidth(\"" +
+          perSecond(found.mean.bytes * hosts.speedup(), "B") + "\")";
+  text += clausesOf(found.links, "link", "all_reduce");
+  if (found.hostLinks || hosts.ranksWithCores > 0)
+    text += "\n    node_devices(" + std::to_string(hosts.ranksOnEach) + ")";
+  if (hosts.ranksWithCores > 0)
+    text += " node_cores(" + std::to_string(hosts.ranksWithCores) + ")";
+  if (found.hostLinks)
+    text += clausesOf(*found.hostLinks, "node_link", "node_all_reduce");
   return text + "\n";
 }
 
-std::string chimera::runtime::machineTable(const Calibration &found) {
-  std::string table =
-      "                     each, us   per MiB, us   off by at most\n";
-  for (const auto &[name, line] : {std::pair("message: sender", &found.send),
-                                   {"message: way", &found.way},
-                                   {"message: receiver", &found.receive},
-                                   {"all-reduce's message", &found.sum}}) {
+/// The rows of a table for one kind of links.
+static std::string linkRows(const LinkTimes &links) {
+  std::string rows;
+  for (const auto &[name, line] :
+       {std::pair("message: sender", &links.send),
+        {"message: way", &links.way},
+        {"message: receiver", &links.receive},
+        {"all-reduce's message", &links.sum.message}}) {
     char row[128];
     std::snprintf(row, sizeof(row), "%-20s %8.2f %13.2f %16s\n", name,
                   line->base * 1e-3, line->perByte * kMiB * 1e-3,
                   percent(line->residual).c_str());
-    table += row;
+    rows += row;
   }
+  return rows + "a whole message is off by at most " + percent(links.residual) +
+         "\n" + smallestText(links.sum) + "\n";
+}
+
+std::string chimera::runtime::machineTable(const Calibration &found) {
+  const Hosts &hosts = found.hosts;
+  std::string table =
+      "                     each, us   per MiB, us   off by at most\n";
+  if (found.hostLinks)
+    table += "between hosts\n" + linkRows(found.links) + "within a host\n" +
+             linkRows(*found.hostLinks);
+  else
+    table += linkRows(found.links);
   auto add = [&](const char *name, double mean, double least, double most,
                  const char *unit) {
     table += std::string(name) + perSecond(mean, unit) + " (" +
@@ -132,8 +219,11 @@ std::string chimera::runtime::machineTable(const Calibration &found) {
       found.most.flops, "FLOP");
   add("updates move         ", found.mean.bytes, found.least.bytes,
       found.most.bytes, "B");
-  table +=
-      "a whole message is off by at most " + percent(found.residual) + "\n";
-  return table + "memory               " + std::to_string(found.memory >> 20) +
+  if (hosts.ranksWithCores > 0)
+    table += "alone, a rank is     " + number("%.3g", hosts.speedup()) +
+             " times as fast: " + std::to_string(hosts.ranksOnEach) +
+             " ranks share cores for " + std::to_string(hosts.ranksWithCores) +
+             "\n";
+  return table + "memory               " + std::to_string(hosts.memory >> 20) +
          " MiB a rank\n";
 }

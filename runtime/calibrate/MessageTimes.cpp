@@ -79,9 +79,9 @@ MessageCost chimera::runtime::costOf(const MessageTimes &times) {
   return {medianOf(times.send), whole, medianOf(times.receive)};
 }
 
-MessageTimes chimera::runtime::measureMessages(Control &control,
-                                               Channels &channels,
-                                               const MessageRounds &of) {
+void chimera::runtime::measureMessages(
+    Control &control, Channels &channels, const MessageRounds &of,
+    const std::function<MessageTimes &(uint32_t peer)> &timesWith) {
   // As a pipeline has several micro-batches under way. Their memory may change
   // its owner, as a run's does.
   constexpr size_t kBuffers = 4;
@@ -90,7 +90,6 @@ MessageTimes chimera::runtime::measureMessages(Control &control,
     buffers.push_back(makeBlock(of.bytes));
     std::memset(buffers.back().get(), 0, of.bytes);
   }
-  MessageTimes times;
   const uint32_t self = channels.rank(), ranks = channels.ranks();
   int64_t begin =
       agreeOnBegin(control, std::chrono::milliseconds(50), of.timeout) +
@@ -104,6 +103,7 @@ MessageTimes chimera::runtime::measureMessages(Control &control,
     uint32_t peer = isLower ? self + 1 : self - 1;
     if (peer >= ranks)
       continue;
+    MessageTimes &times = timesWith(peer);
     bool isSender = isLower == (round / 2 % 2 == 0);
     bool isLate = (static_cast<uint32_t>(round / 4) + pair) % 2;
     // Equal at both ends.
@@ -139,7 +139,6 @@ MessageTimes chimera::runtime::measureMessages(Control &control,
     else if (came > posted + apart / 2)
       times.receive.push_back(went - came);
   }
-  return times;
 }
 
 MessageTimes chimera::runtime::gatherTimes(Control &control,

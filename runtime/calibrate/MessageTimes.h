@@ -25,6 +25,8 @@
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
 
+#include <functional>
+
 namespace chimera::runtime {
 
 /// How long some messages of one size took, in nanoseconds.
@@ -55,10 +57,12 @@ struct MessageRounds {
   std::chrono::milliseconds timeout;
 };
 
-/// Returns the times that this rank saw. Every rank calls it. The channels are
-/// of memory of the host. Throws what waits throw.
-MessageTimes measureMessages(Control &control, Channels &channels,
-                             const MessageRounds &rounds);
+/// Adds the times that this rank saw of its messages with `peer` to
+/// `timesWith(peer)`. Every rank calls it. The channels are of memory of the
+/// host. Throws what waits throw.
+void measureMessages(
+    Control &control, Channels &channels, const MessageRounds &rounds,
+    const std::function<MessageTimes &(uint32_t peer)> &timesWith);
 
 /// Those of all ranks at rank 0, and nothing elsewhere.
 MessageTimes gatherTimes(Control &control, const MessageTimes &own,

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 
 using namespace chimera::runtime;
 
@@ -28,6 +29,7 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
   std::memset(memory.get(), 0, bytes);
   const Bytes sum(memory.get(), bytes);
   struct Round {
+    uint32_t group;
     int64_t begin, end; // by rank 0's clock
   };
   std::vector<int64_t> times;
@@ -35,21 +37,36 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
     // A rank that hears of it late is the last to start.
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
                ahead);
-    Round own{.begin = steadyNanoseconds() - ahead, .end = 0};
+    Round own{
+        .group = group.id, .begin = steadyNanoseconds() - ahead, .end = 0};
     channels.wait(
         hostQueue(),
         channels.startAllReduce(group, ElementType::Float32, {sum}, sum),
         timeout);
     own.end = steadyNanoseconds() - ahead;
-    int64_t begin = INT64_MIN, end = INT64_MIN;
+    std::map<uint32_t, Round> groups;
     for (const Round &of : gatherValues(control, 0, own, timeout)) {
-      begin = std::max(begin, of.begin);
-      end = std::max(end, of.end);
+      Round &whole = groups.try_emplace(of.group, of).first->second;
+      whole.begin = std::max(whole.begin, of.begin);
+      whole.end = std::max(whole.end, of.end);
     }
+    int64_t longest = 0;
+    for (const auto &[id, whole] : groups)
+      longest = std::max(longest, whole.end - whole.begin);
     if (control.rank() == 0)
-      times.push_back(end - begin);
+      times.push_back(longest);
   }
   return times;
+}
+
+SumLine chimera::runtime::fitSums(std::span<const Sized> sums, uint32_t ranks) {
+  const auto first = std::ranges::lower_bound(
+      sums, kLeastGradient, {}, [](const Sized &sum) { return sum.bytes; });
+  const Line line =
+      fitLine({first, sums.end()}, /*leastBase=*/sums.front().nanoseconds);
+  return {.message = messageOfSum(line, ranks),
+          .smallest = sums.front(),
+          .smallestByLine = line.at(sums.front().bytes)};
 }
 
 Line chimera::runtime::messageOfSum(const Line &sum, uint32_t ranks) {

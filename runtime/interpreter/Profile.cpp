@@ -215,6 +215,8 @@ std::string chimera::runtime::formatProfile(const program::ProgramT &program,
   document["computed_by"] = computed.stages;
   document["device"] = computed.device;
   document["threads"] = computed.threads;
+  if (computed.coresPerRank > 0)
+    document["cores_per_rank"] = computed.coresPerRank;
   document["unit"] = "ns";
   const Profile &atRoot = ranks.at(root);
   ordered_json &steps = document["steps"];

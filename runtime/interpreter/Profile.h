@@ -91,6 +91,8 @@ struct Computed {
   std::string stages;   ///< their kind, as --stages calls it
   std::string device;   ///< as --device calls it
   uint32_t threads = 1; ///< of a rank
+  /// Of the host's, for each of its ranks; 0 where ranks compute on no cores.
+  double coresPerRank = 0;
 };
 
 /// A JSON document of the ranks' profiles, with the steps of `root`: for each

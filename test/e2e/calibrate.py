@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calibrates (chimera-run --calibrate) over TCP, or as --over says as threads and over
 MPI, gives the machine that it writes to the compiler, which has to time a pipeline with
-it, and holds the times against what any host has. Then tries what is refused."""
+it, and holds the times against what any host has. So too with four threads that share
+two cores. Then tries what is refused. Several of these run at once, on the cores that
+there are: times are of no account here beyond what any host has."""
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -24,6 +27,7 @@ chimera.model @m gpt2 layers(2) heads(2) width(64) context(32) vocabulary(256)
 chimera.pipeline @p of @m on @here stages(2) micro_batches(4) schedule("1f1b")
 """
 RANKS = 2
+SHARERS = 4  # ranks that share cores
 
 
 def places(ranks):
@@ -57,21 +61,40 @@ def calibrate(args, over, file):
 
 
 def check(args, folder, over):
-    file = folder / "here.mlir"
-    file.unlink(missing_ok=True)
+    file = folder / f"{over}.mlir"
     output = calibrate(args, over, file)
-    print(output, flush=True)
+    check_machine(args, file, output, RANKS)
+
+
+def check_sharing(args, folder):
+    """The machine of ranks that share cores is of ranks that share none."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    file = folder / "shared.mlir"
+    output = grid.run(
+        "taskset", "-c", ",".join(map(str, cores)), args.tools / "chimera-run",
+        "--calibrate", file, "--ranks", SHARERS, "--threads", 1,
+    )  # fmt: skip
+    text = check_machine(args, file, output, SHARERS)
+    assert f"node_devices({SHARERS}) node_cores({len(cores)})" in text, text
+    measured = float(re.search(r"layers reach +([\d.]+) GFLOP/s", output)[1])
+    alone = float(re.search(r'speed\("([\d.]+) GFLOP/s"\)', text)[1])
+    times = SHARERS / len(cores)
+    assert abs(alone - times * measured) < 0.01 * alone + 0.2, (alone, measured)
+
+
+def check_machine(args, file, output, ranks):
+    """Returns its text."""
     text = file.read_text()
-    print(text, flush=True)
+    print(output, text, sep="\n", flush=True)
     for row in ("message: sender", "message: way", "message: receiver",
                 "all-reduce's message", "layers reach", "updates move"):  # fmt: skip
         assert row in output, row
-    assert f"devices({RANKS})" in text
+    assert f"@here devices({ranks})" in text
     speed = float(re.search(r'speed\("([\d.]+) GFLOP/s"\)', text)[1])
     bandwidth = float(re.search(r'memory_bandwidth\("([\d.]+) GB/s"\)', text)[1])
     assert 0.1 < speed < 10000 and 0.1 < bandwidth < 10000, text
     assert "all_reduce <" in text, text
-    source, report = folder / "p.mlir", folder / "report"
+    source, report = file.with_suffix(".pipeline"), file.with_suffix(".report")
     source.write_text(text + PIPELINE)
     grid.run(
         args.tools / "chimera-opt", source, "--chimera-to-scheduled",
@@ -81,7 +104,10 @@ def check(args, folder, over):
     # Of 4 micro-batches forward and backward, in ns.
     assert entry["step"] > 1000, entry
     # The program is the machine's too.
-    grid.run(args.tools / "chimera-compile", source, "-o", folder / "program")
+    grid.run(
+        args.tools / "chimera-compile", source, "-o", file.with_suffix(".program")
+    )
+    return text
 
 
 def refuse(args, needle, *arguments, environment=ENVIRONMENT):
@@ -143,10 +169,16 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        check_errors(args, folder)
-        check_death(args, folder)
-        for over in args.over:
-            check(args, folder, over)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            started = [
+                pool.submit(check_sharing, args, folder),
+                pool.submit(check_errors, args, folder),
+                pool.submit(check_death, args, folder),
+            ]
+            for over in args.over:
+                check(args, folder, over)
+            for each in started:
+                each.result()
 
 
 if __name__ == "__main__":

@@ -219,6 +219,8 @@ class Test(Runs):
                     entry["waits"]["receive_activation"]["median"], 0)
             self.assertEqual(profile["steps"]["later"]["count"], 2)
             self.assertEqual(profile["computed_by"], "synthetic")
+            # Ranks that sleep need no core.
+            self.assertNotIn("cores_per_rank", profile)
             self.assertNotIn("model", profile)
             os.remove(file)
 
@@ -230,6 +232,10 @@ class Test(Runs):
             profile = json.load(text)
         self.assertEqual(profile["computed_by"], "transformer")
         self.assertEqual(profile["threads"], 1)
+        ranks = profile["workers"] * profile["copies"]
+        # A quota may allow less than there are.
+        self.assertIn(profile["cores_per_rank"] * ranks,
+                      range(1, len(os.sched_getaffinity(0)) + 1))
         layers = [stage["layers"] for stage in profile["stages"]]
         # Behind one another, embedding and head included.
         self.assertEqual(layers[0][0], 0)
@@ -262,7 +268,8 @@ class Test(Runs):
         program = self.sample("--workers", str(ranks))
         result = self.run_it(program, "--steps", "2")
         self.assertRegex(result.stdout, rf"\n{ranks} ranks share \d+ cores?: "
-                         "steps take longer than predicted")
+                         "steps take longer than predicted for a machine "
+                         "without node_cores")
         self.assertRegex(result.stdout, r"step 2/2  .* steps/s  ETA 0:00")
         self.assertIn("digest of the weights ", result.stdout)
         quiet = self.run_it(program, "--steps", "2", "--quiet")

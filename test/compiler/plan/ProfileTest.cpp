@@ -81,6 +81,25 @@ TEST(Profile, HasTheMeansOfStages) {
   EXPECT_EQ(checkProfile(profile, smallModel(), kFloats, "sgd"), "");
 }
 
+TEST(Profile, KnowsRanksThatSharedCores) {
+  json document = smallProfile();
+  auto hasSharedCores = [&] {
+    Profile profile;
+    EXPECT_EQ(readProfile("p.json", document.dump(), profile), "");
+    return profile.hasSharedCores();
+  };
+  // Older profiles say nothing.
+  EXPECT_FALSE(hasSharedCores());
+  document["threads"] = 2;
+  EXPECT_FALSE(hasSharedCores());
+  document["cores_per_rank"] = 2;
+  EXPECT_FALSE(hasSharedCores());
+  document["cores_per_rank"] = 1.5;
+  EXPECT_TRUE(hasSharedCores());
+  document["threads"] = 1;
+  EXPECT_FALSE(hasSharedCores());
+}
+
 TEST(Profile, SaysWhatIsWrong) {
   Profile profile;
   EXPECT_EQ(readProfile("p.json", "{", profile),
@@ -139,6 +158,13 @@ TEST(Profile, SaysWhatIsWrong) {
        "expected \"total\" to be a whole number of at least 0 and below 2^60"},
       {[](json &d) { d["stages"][0]["forward"]["total"] = uint64_t{1} << 63; },
        "expected \"total\" to be a whole number of at least 0 and below 2^60"},
+      {[](json &d) { d["threads"] = -1; },
+       "expected \"threads\" to be a whole number of at least 0 and below "
+       "2^60"},
+      {[](json &d) { d["cores_per_rank"] = 0; },
+       "expected \"cores_per_rank\" to be a number above 0"},
+      {[](json &d) { d["cores_per_rank"] = "2"; },
+       "expected \"cores_per_rank\" to be a number above 0"},
       {[](json &d) { d["optimizer"] = "sgd"; },
        "expected the object \"optimizer\""}};
   for (const auto &[change, fault] : cases) {

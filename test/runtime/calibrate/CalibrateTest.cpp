@@ -21,18 +21,79 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// What so many threads find, whose layers sleep for a picosecond an operation.
-Calibration calibrateThreads(uint32_t ranks) {
+/// Channels of one rank, which are busy for `kSlow` with each message to
+/// another host and each all-reduce of two hosts.
+class SlowBetweenHosts : public Channels {
+public:
+  SlowBetweenHosts(Channels &channels, const std::vector<uint32_t> &hosts)
+      : channels(channels), hosts(hosts) {}
+  uint32_t rank() const override { return channels.rank(); }
+  uint32_t ranks() const override { return channels.ranks(); }
+  void prepare(const Communication &communication) override {
+    channels.prepare(communication);
+  }
+  std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
+                                    Event after) override {
+    return channels.postSend(to, bytes, after);
+  }
+  std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
+                                       Event after) override {
+    return channels.postReceive(from, bytes, after);
+  }
+  std::unique_ptr<Request> handOver(uint32_t to, Block &memory, uint64_t size,
+                                    Event after) override {
+    sleepOnWayTo(to);
+    return channels.handOver(to, memory, size, after);
+  }
+  std::unique_ptr<Request> takeOver(uint32_t from, Block &memory, uint64_t size,
+                                    Event after) override {
+    return channels.takeOver(from, memory, size, after);
+  }
+  std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
+                                          ElementType type,
+                                          std::vector<ConstBytes> contributions,
+                                          Bytes sum, Event after) override {
+    // The first and the last are on two hosts if any ranks of the group are.
+    sleepOnWayTo(group.contributions.front());
+    sleepOnWayTo(group.contributions.back());
+    return channels.startAllReduce(group, type, std::move(contributions), sum,
+                                   after);
+  }
+  void wait(Queue &queue, std::unique_ptr<Request> request,
+            std::chrono::milliseconds timeout) override {
+    channels.wait(queue, std::move(request), timeout);
+  }
+  void abort(const std::string &reason) override { channels.abort(reason); }
+
+  static constexpr std::chrono::milliseconds kSlow{2};
+
+private:
+  void sleepOnWayTo(uint32_t rank) const {
+    if (hosts[rank] != hosts[channels.rank()])
+      std::this_thread::sleep_for(kSlow);
+  }
+
+  Channels &channels;
+  const std::vector<uint32_t> &hosts;
+};
+
+/// What threads find that take themselves for ranks on these hosts, whose
+/// layers sleep for a picosecond an operation.
+Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
+  const auto ranks = static_cast<uint32_t>(hosts.size());
   auto controls = makeInProcessControls(ranks);
   auto channels = makeInProcessChannels(ranks);
   Calibration found{};
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
-      Calibration own = calibrate(*controls[rank], *channels[rank],
+      SlowBetweenHosts slow(*channels[rank], hosts);
+      Calibration own = calibrate(*controls[rank], slow,
                                   {.stages = makeSyntheticStages(1e-3),
-                                   .ranksOnHost = ranks,
-                                   .hostMemory = uint64_t(1) << 31,
+                                   .host = {.host = hosts[rank],
+                                            .cores = ranks,
+                                            .threads = 1,
+                                            .memory = uint64_t(1) << 31},
                                    .timeout = 30s,
                                    .effort = 0.05,
                                    .fail = [](const std::string &) {}});
@@ -45,8 +106,14 @@ Calibration calibrateThreads(uint32_t ranks) {
 }
 
 TEST(Calibrate, FindsWhatIsThere) {
-  for (uint32_t ranks : {2u, 3u}) {
-    Calibration found = calibrateThreads(ranks);
+  // Two hosts that differ have one kind of links.
+  for (uint32_t hosts : {1u, 2u}) {
+    const uint32_t ranks = 1 + hosts;
+    Calibration found =
+        calibrateThreads(hosts == 1 ? std::vector<uint32_t>{0, 0}
+                                    : std::vector<uint32_t>{0, 0, 2});
+    EXPECT_EQ(found.hosts.count, hosts);
+    EXPECT_EQ(found.hosts.ranksOnEach, hosts == 1 ? 2u : 0u);
     EXPECT_EQ(found.ranks, ranks);
     // Sleeps are late by some of their 20 ms.
     EXPECT_LE(found.most.flops, 1e12);
@@ -54,12 +121,29 @@ TEST(Calibrate, FindsWhatIsThere) {
     EXPECT_LE(found.least.flops, found.mean.flops);
     EXPECT_LE(found.mean.flops, found.most.flops);
     EXPECT_GT(found.mean.bytes, 0);
-    EXPECT_EQ(found.memory, (uint64_t(1) << 31) / ranks);
-    EXPECT_GT(found.way.base + found.send.base + found.receive.base, 0);
-    EXPECT_GT(found.sum.base, 0);
-    EXPECT_GT(found.sum.perByte, 0);
+    EXPECT_EQ(found.hosts.memory, uint64_t(1) << 30);
+    EXPECT_FALSE(found.hosts.shareCores);
+    const LinkTimes &links = found.links;
+    EXPECT_GT(links.way.base + links.send.base + links.receive.base, 0);
+    EXPECT_GT(links.sum.message.base, 0);
+    EXPECT_GT(links.sum.message.perByte, 0);
+    EXPECT_FALSE(found.hostLinks);
     EXPECT_EQ(found.clockError, 0);
   }
+}
+
+TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
+  constexpr double kSlow =
+      std::chrono::nanoseconds(SlowBetweenHosts::kSlow).count();
+  Calibration found = calibrateThreads({0, 0, 2, 2});
+  EXPECT_EQ(found.hosts.count, 2u);
+  EXPECT_EQ(found.hosts.ranksOnEach, 2u);
+  ASSERT_TRUE(found.hostLinks);
+  EXPECT_GE(found.links.send.base, 0.9 * kSlow);
+  EXPECT_LE(found.hostLinks->send.base, 0.5 * kSlow);
+  // The messages of an all-reduce of 4 ranks and of 2.
+  EXPECT_GE(found.links.sum.message.base * 4, 0.9 * kSlow);
+  EXPECT_LE(found.hostLinks->sum.message.base * 2, 0.5 * kSlow);
 }
 
 TEST(Calibrate, MeasuresAProgramThatIsOne) {
@@ -72,21 +156,39 @@ TEST(Calibrate, MeasuresAProgramThatIsOne) {
   EXPECT_GT(bytesToMeasure(2), bytesToMeasure(1));
 }
 
-TEST(MachineText, SaysHowAndHowWell) {
+/// Of 4 ranks on one host, a core each.
+Calibration exampleCalibration() {
   Calibration found{};
   found.ranks = 4;
-  found.send = {.base = 310, .perByte = 0, .residual = 0.011};
-  found.way = {.base = 1520.4, .perByte = 0.1, .residual = 0.25};
-  found.receive = {.base = 0, .perByte = 0.05, .residual = 0};
-  found.residual = 0.31;
-  found.sum = {.base = 9000, .perByte = 0.2, .residual = 0.08};
+  found.links = {
+      .send = {.base = 310, .perByte = 0, .residual = 0.011},
+      .way = {.base = 1520.4, .perByte = 0.1, .residual = 0.25},
+      .receive = {.base = 0, .perByte = 0.05, .residual = 0},
+      .residual = 0.31,
+      .sum = {.message = {.base = 9000, .perByte = 0.2, .residual = 0.08},
+              .smallest = {8, 20'000},
+              .smallestByLine = 36'000},
+  };
   found.mostBytes = 4 << 20;
   found.mostSumBytes = 16 << 20;
   found.mean = {51.26e9, 8.5e9};
   found.least = {50e9, 8e9};
   found.most = {52e9, 9e9};
-  found.memory = (uint64_t(3) << 30) + 5;
+  found.hosts.ranksOnEach = 4;
+  found.hosts.memory = (uint64_t(3) << 30) + 5;
   found.seconds = 12.4;
+  return found;
+}
+
+/// Each line of a machine's text is a comment or the op.
+void expectComments(const std::string &text) {
+  for (size_t at = 0; at < text.find("chimera.machine");
+       at = text.find('\n', at) + 1)
+    EXPECT_EQ(text.compare(at, 2, "//"), 0) << text.substr(at, 40);
+}
+
+TEST(MachineText, SaysHowAndHowWell) {
+  Calibration found = exampleCalibration();
   std::string text =
       machineText(found, "threads of one process, 1 thread each");
   const char *expected =
@@ -98,17 +200,95 @@ TEST(MachineText, SaysHowAndHowWell) {
       "    all_reduce <latency = 9000 ns, per_mib = 209715 ns>\n";
   EXPECT_NE(text.find(expected), std::string::npos) << text;
   EXPECT_NE(
-      text.find("// 2 % (send), 25 % (way), 0 % (receive), together 31 %; "
-                "all-reduces by 8 %."),
+      text.find("// 2 % (send), 25 % (way), 0 % (receive), together 31 "
+                "%.\n// All-reduces of 64 KiB and more are off by at most "
+                "8 %;\n// "
+                "an all-reduce of 8 B takes 20.0 us, by the line 36.0 us.\n"),
       std::string::npos)
       << text;
   EXPECT_EQ(text.find("Clocks"), std::string::npos);
+  EXPECT_EQ(text.find("share"), std::string::npos);
+  EXPECT_EQ(text.find("node_"), std::string::npos);
   found.clockError = 12'340;
   text = machineText(found, "a process each, over TCP, 1 thread each");
   EXPECT_NE(text.find("12.3 us at worst"), std::string::npos) << text;
-  // Each line of it is a comment or the op.
-  for (size_t at = 0; at < text.find("chimera.machine");
-       at = text.find('\n', at) + 1)
-    EXPECT_EQ(text.compare(at, 2, "//"), 0) << text.substr(at, 40);
+  expectComments(text);
+}
+
+// The simulator slows ranks that share cores down itself.
+TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
+  Calibration found = exampleCalibration();
+  found.hosts.shareCores = true;
+  found.hosts.ranksWithCores = 2;
+  std::string text = machineText(found, "threads of one process");
+  EXPECT_NE(text.find("speed(\"102.5 GFLOP/s\") "
+                      "memory_bandwidth(\"17.0 GB/s\")\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n    node_devices(4) node_cores(2)\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("the means times 2, "), std::string::npos) << text;
+  expectComments(text);
+  // A table for people has both.
+  std::string table = machineTable(found);
+  EXPECT_NE(table.find("51.3 GFLOP/s"), std::string::npos) << table;
+  EXPECT_NE(table.find("alone, a rank is     2 times as fast"),
+            std::string::npos)
+      << table;
+}
+
+TEST(MachineText, HasTheLinksOfNodes) {
+  Calibration found = exampleCalibration();
+  found.hosts.count = 2;
+  found.hosts.ranksOnEach = 2;
+  found.hostLinks = LinkTimes{
+      .send = {.base = 200, .perByte = 0, .residual = 0.02},
+      .way = {.base = 500, .perByte = 0.01, .residual = 0.03},
+      .receive = {},
+      .residual = 0.04,
+      .sum = {.message = {.base = 600, .perByte = 0.02, .residual = 0.05},
+              .smallest = {8, 2000},
+              .smallestByLine = 1200},
+  };
+  std::string text = machineText(found, "a process each, over TCP");
+  EXPECT_NE(text.find("\n    all_reduce <latency = 9000 ns, per_mib = 209715 "
+                      "ns>\n"
+                      "    node_devices(2)\n"
+                      "    node_link <latency = 500 ns, per_mib = 10486 ns,\n"
+                      "               send = 200 ns>\n"
+                      "    node_all_reduce <latency = 600 ns, per_mib = 20972 "
+                      "ns>\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("// 2 hosts with 2 ranks each: "), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("// Within hosts: 2 % (send), 3 % (way), 0 % (receive), "
+                      "together 4 %.\n// All-reduces of 64 KiB and more are "
+                      "off by at most 5 %;\n"),
+            std::string::npos)
+      << text;
+  expectComments(text);
+  std::string table = machineTable(found);
+  const size_t between = table.find("between hosts\n"),
+               within = table.find("within a host\n");
+  ASSERT_NE(within, std::string::npos) << table;
+  EXPECT_LT(between, table.find("message: sender          0.31")) << table;
+  EXPECT_LT(within, table.find("message: sender          0.20")) << table;
+}
+
+TEST(MachineText, LeavesSpeedsOfHostsThatDifferAsMeasured) {
+  Calibration found = exampleCalibration();
+  found.hosts.count = 2;
+  found.hosts.ranksOnEach = 0;
+  found.hosts.shareCores = true;
+  std::string text = machineText(found, "a process each, over TCP");
+  EXPECT_NE(text.find("speed(\"51.3 GFLOP/s\")"), std::string::npos) << text;
+  EXPECT_EQ(text.find("node_devices("), std::string::npos) << text;
+  EXPECT_NE(text.find("there are no node_cores"), std::string::npos) << text;
+  EXPECT_NE(text.find("within hosts and between them, mixed"),
+            std::string::npos)
+      << text;
+  expectComments(text);
 }
 } // namespace

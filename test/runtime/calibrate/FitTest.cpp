@@ -47,6 +47,21 @@ TEST(Fit, HasNoNegativeParts) {
   EXPECT_GT(line.perByte, 0);
 }
 
+TEST(Fit, HasABaseOfAtLeastSoMuch) {
+  std::vector<Sized> points;
+  for (uint64_t bytes : {64 << 10, 1 << 20, 4 << 20})
+    points.push_back({bytes, 5000 + 0.25 * double(bytes)});
+  EXPECT_NEAR(fitLine(points, 4000).base, 5000, 1);
+  Line line = fitLine(points, 8000);
+  EXPECT_EQ(line.base, 8000);
+  EXPECT_LT(line.perByte, 0.25);
+  EXPECT_GT(line.perByte, 0.22);
+  // More than all of them take.
+  line = fitLine(points, 1e9);
+  EXPECT_EQ(line.base, 1e9);
+  EXPECT_EQ(line.perByte, 0);
+}
+
 TEST(Fit, OfTimesThatAreNothingIsNothing) {
   std::vector<Sized> points = {{8, 0}, {4096, 0}, {1 << 20, 0}};
   Line line = fitLine(points);
@@ -81,6 +96,32 @@ TEST(MessageCost, IsTheMeanOfBothWays) {
   EXPECT_EQ(
       costOf({.send = {300}, .up = {200}, .down = {}, .receive = {1}}).way(),
       0);
+}
+
+// Gradients decide what a step takes; a sum of 8 bytes follows another law.
+TEST(SumTimes, HaveALineThatIsRightOfGradients) {
+  std::vector<Sized> sums = {{8, 10'000}};
+  for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
+    sums.push_back({bytes, 40'000 + 0.5 * double(bytes)});
+  SumLine line = fitSums(sums, 2);
+  EXPECT_NEAR(line.message.base, 20'000, 1);
+  EXPECT_NEAR(line.message.perByte, 0.5, 1e-6);
+  EXPECT_LT(line.message.residual, 1e-6);
+  // How far the smallest is off is said apart.
+  EXPECT_EQ(line.smallest.bytes, 8u);
+  EXPECT_EQ(line.smallest.nanoseconds, 10'000);
+  EXPECT_NEAR(line.smallestByLine, 40'004, 1);
+}
+
+// Over a link that lets the first bytes pass at once, a line through large sums
+// begins below 0.
+TEST(SumTimes, TakeNoLessThanTheSmallest) {
+  std::vector<Sized> sums = {{8, 1'200'000}};
+  for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
+    sums.push_back({bytes, 25 * double(bytes) - 400'000});
+  SumLine line = fitSums(sums, 2);
+  EXPECT_EQ(line.message.base * 2, 1'200'000);
+  EXPECT_GT(line.message.perByte, 10);
 }
 
 TEST(SumTimes, GiveTheMessageOfRabenseifner) {

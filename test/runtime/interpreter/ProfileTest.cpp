@@ -110,9 +110,11 @@ json profileOf(const program::ProgramT &program, const StageFactory &stages) {
   std::string document;
   run.onResult = [&](const RunResult &result) {
     EXPECT_EQ(result.profiles.size(), program::rankCount(program));
-    document =
-        formatProfile(program, result.profiles, rootOf(program),
-                      {.stages = "synthetic", .device = "host", .threads = 2});
+    document = formatProfile(program, result.profiles, rootOf(program),
+                             {.stages = "synthetic",
+                              .device = "host",
+                              .threads = 2,
+                              .coresPerRank = 1.5});
   };
   runInProcess(run);
   return json::parse(document);
@@ -170,6 +172,7 @@ TEST(Profile, SaysWhatItIsOf) {
   EXPECT_EQ(profile["micro_batches"], program.micro_batches);
   EXPECT_EQ(profile["micro_batch_size"], program.micro_batch_size);
   EXPECT_EQ(profile["threads"], 2);
+  EXPECT_EQ(profile["cores_per_rank"], 1.5);
   EXPECT_EQ(profile["computed_by"], "synthetic");
   EXPECT_EQ(profile["device"], "host");
   EXPECT_EQ(profile["weight_type"], program::nameOf(program.weight_type));

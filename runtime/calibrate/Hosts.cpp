@@ -1,0 +1,67 @@
+//===- Hosts.cpp - How the ranks are on their hosts -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/Hosts.h"
+
+#include "runtime/control/Messages.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace chimera::runtime;
+
+double Hosts::speedup() const {
+  return ranksWithCores == 0 ? 1
+                             : static_cast<double>(ranksOnEach) /
+                                   static_cast<double>(ranksWithCores);
+}
+
+Hosts chimera::runtime::hostsOf(std::span<const HostOfRank> ranks) {
+  struct Host {
+    uint32_t ranks = 0;
+    uint64_t threads = 0; ///< of all its ranks
+  };
+  std::map<uint32_t, Host> all;
+  for (const HostOfRank &rank : ranks) {
+    Host &host = all[rank.host];
+    ++host.ranks;
+    host.threads += rank.threads;
+  }
+  const HostOfRank &first = ranks.front();
+  const uint32_t onEach = all[first.host].ranks;
+  Hosts hosts{.count = static_cast<uint32_t>(all.size()),
+              .ranksOnEach = onEach,
+              .memory = UINT64_MAX};
+  bool areAlike = true; // in cores and threads
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const HostOfRank &of = ranks[rank];
+    const Host &host = all[of.host];
+    hosts.memory = std::min(hosts.memory, of.memory / host.ranks);
+    hosts.shareCores |= host.ranks > 1 && host.threads > of.cores;
+    areAlike &= of.cores == first.cores && of.threads == first.threads;
+    const HostOfRank &lowest = ranks[rank / onEach * onEach];
+    if (host.ranks != onEach || lowest.host != of.host)
+      hosts.ranksOnEach = 0;
+  }
+  if (hosts.shareCores && areAlike && hosts.ranksOnEach > 0)
+    hosts.ranksWithCores = std::max(1u, first.cores / first.threads);
+  return hosts;
+}
+
+std::vector<HostOfRank>
+chimera::runtime::gatherHosts(Control &control, const HostOfRank &own,
+                              std::chrono::milliseconds timeout) {
+  std::vector<HostOfRank> all = gatherValues(control, 0, own, timeout);
+  if (control.rank() != 0) {
+    all.resize(control.ranks());
+    receiveAll(control, 0, std::as_writable_bytes(std::span(all)), timeout);
+    return all;
+  }
+  for (uint32_t rank = 1; rank < control.ranks(); ++rank)
+    sendAll(control, rank, std::as_bytes(std::span(all)), timeout);
+  return all;
+}

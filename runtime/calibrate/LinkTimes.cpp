@@ -1,0 +1,33 @@
+//===- LinkTimes.cpp - What passes over one kind of link ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/LinkTimes.h"
+
+using namespace chimera::runtime;
+
+void MessagesBySize::add(uint64_t bytes, const MessageCost &cost) {
+  // Of two ends that are busy for longer than the message takes, the whole is
+  // what both are.
+  const double all = cost.send + cost.way() + cost.receive;
+  send.push_back({bytes, cost.send, all});
+  way.push_back({bytes, cost.way(), all});
+  receive.push_back({bytes, cost.receive, all});
+  whole.push_back({bytes, all});
+}
+
+LinkTimes MessagesBySize::fit() const {
+  LinkTimes times{.send = fitLine(send),
+                  .way = fitLine(way),
+                  .receive = fitLine(receive),
+                  .sum = {}};
+  times.residual =
+      residualOf({.base = times.send.base + times.way.base + times.receive.base,
+                  .perByte = times.send.perByte + times.way.perByte +
+                             times.receive.perByte},
+                 whole);
+  return times;
+}

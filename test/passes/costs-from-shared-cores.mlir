@@ -1,0 +1,28 @@
+// Profiles of ranks that shared cores, for a machine by which the simulator slows such
+// ranks down itself.
+//
+// RUN: split-file %s %t
+// RUN: sed 's/"unit"/"threads": 2, "cores_per_rank": 1.5, "unit"/' %S/Inputs/profile-1.json > %t/shared.json
+// RUN: sed 's/"unit"/"threads": 2, "cores_per_rank": 2, "unit"/' %S/Inputs/profile-1.json > %t/own.json
+// RUN: chimera-opt %t/cores.mlir --chimera-costs-from=profiles=%t/shared.json --chimera-partition -o /dev/null 2>&1 | FileCheck %s --check-prefix=SHARED
+// SHARED: cores.mlir:1:1: warning: expected profiles of ranks that share no cores beside node_cores, got {{.*}}shared.json, whose ranks had 1.50 cores each for 2 threads: waits for cores are in its times already and would count twice; profile as many ranks as there are cores for, such as a program of fewer workers
+// RUN: chimera-plan %t/cores.mlir --batch 4 --costs-from %t/shared.json 2>&1 | FileCheck %s --check-prefix=PLAN
+// PLAN: warning: {{.*}}shared.json, whose ranks had 1.50 cores
+//
+// All else goes without a warning: ranks that had cores of their own, a profile of
+// before, which does not say, and a machine without node_cores.
+// RUN: chimera-opt %t/cores.mlir --chimera-costs-from=profiles=%t/own.json --chimera-partition 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: chimera-opt %t/cores.mlir --chimera-costs-from=profiles=%S/Inputs/profile-1.json --chimera-partition 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: chimera-opt %t/none.mlir --chimera-costs-from=profiles=%t/shared.json --chimera-partition 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE-NOT: warning
+// NONE: chimera.stage 0
+
+//--- cores.mlir
+chimera.machine @here devices(4) memory(1 GiB) speed("1 GFLOP/s") node_devices(4) node_cores(2)
+chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
+chimera.pipeline @p of @m on @here stages(2) micro_batches(2) schedule("1f1b")
+
+//--- none.mlir
+chimera.machine @here devices(4) memory(1 GiB) speed("1 GFLOP/s")
+chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
+chimera.pipeline @p of @m on @here stages(2) micro_batches(2) schedule("1f1b")
