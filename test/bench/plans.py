@@ -2,14 +2,15 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds the planner against the clock: plans for a small GPT-2 on two ranks of this
-machine, one thread each.
+machine, one thread each. With --ranks 4 ranks share the cores, if there are fewer; what
+is profiled still has two.
 
 Calibrates the machine (chimera-run --calibrate), profiles each layer as a stage of its
 own (--profile), asks chimera-plan for plans, draws some of them by a seed, and runs
 these, the planner's pick and the profiled program in turns. What is predicted follows
 from one profile, that of the round that took the median time:
 
-    test/bench/plans.py [--plans 10] [--seed 1] [--rounds 9]
+    test/bench/plans.py [--plans 10] [--seed 1] [--rounds 9] [--ranks 2]
 
 Prints for each plan what a step was predicted to take and the median of the rounds,
 what the planner says that the largest worker holds and what its program allocates, and
@@ -61,8 +62,9 @@ class Bench:
         """The machine, as a description."""
         file = self.folder / "machine.mlir"
         self.tool(
-            "chimera-run", "--calibrate", file, "--ranks", 2, "--threads", 1
-        )
+            "chimera-run", "--calibrate", file, "--ranks", self.args.ranks,
+            "--threads", 1,
+        )  # fmt: skip
         return file.read_text()
 
     def make_layers(self):
@@ -90,7 +92,7 @@ class Bench:
         found = self.folder / "plans.json"
         command = [
             "chimera-plan", description, "--batch", self.args.batch,
-            "--costs-from", ",".join(map(str, profiles)), "--devices", 2,
+            "--costs-from", ",".join(map(str, profiles)), "--devices", self.args.ranks,
             "--micro-batch-size", ",".join(map(str, self.args.sizes)),
             "--split-backward", "no", "--top", self.args.of,
         ]  # fmt: skip
@@ -162,7 +164,8 @@ def attempt(args, folder):
         drawn = bench.draw(description, bench.profile("first")[0])
         steps, profiles = bench.measure(drawn)
     print(
-        f"{len(drawn)} of the {args.of} fastest plans, seed {args.seed}, "
+        f"{len(drawn)} of the {args.of} fastest plans on {args.ranks} ranks, seed "
+        f"{args.seed}, "
         f"{args.batch} samples a step, medians of {args.rounds} rounds of "
         f"{args.steps} steps; other load {load.cores:.2f} cores\n\n"
         "| plan | predicted, ms | measured, ms | error | spread of the rounds "
@@ -204,6 +207,7 @@ def make_parser():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tools", type=pathlib.Path, default=machine.TOOLS)
+    parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--plans", type=int, default=10)
     parser.add_argument("--of", type=int, default=40, help="draw of so many")
     parser.add_argument("--seed", type=int, default=1)
