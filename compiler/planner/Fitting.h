@@ -1,0 +1,52 @@
+//===- Fitting.h - Plans that fit when they are compiled --------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A plan whose program takes more memory than the planner counted is planned
+// anew for a little less memory than the machine has, until its program fits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_PLANNER_FITTING_H
+#define CHIMERA_COMPILER_PLANNER_FITTING_H
+
+#include "compiler/plan/Evaluate.h"
+#include "compiler/planner/PlanDescription.h"
+
+namespace chimera {
+
+/// Finds plans whose programs fit. The question and its evaluator must outlive
+/// it.
+class Fitting {
+public:
+  Fitting(PlanSubject subject, const plan::Question &question,
+          const plan::Evaluator &evaluator)
+      : subject(subject), question(question), evaluator(evaluator) {}
+
+  /// `proposal`, if it compiles; else the first plan of its choice that does,
+  /// of those for 99, 96, 90 and 80 % of the memory; none where none does, with
+  /// a line in `passedOver`.
+  std::optional<plan::Proposal> fit(const plan::Proposal &proposal);
+
+  /// Leaves in `ranked`, fastest first, the fastest `number` that fit.
+  void keepFitting(std::vector<plan::Proposal> &ranked, size_t number);
+
+  /// The choices that no memory made fit, and the first error of each, in the
+  /// order in which they were tried.
+  const std::vector<std::string> &passedOver() const { return faults; }
+
+private:
+  std::string faultOf(const plan::Proposal &proposal) const;
+
+  PlanSubject subject;
+  const plan::Question &question;
+  const plan::Evaluator &evaluator;
+  std::vector<std::string> faults;
+};
+
+} // namespace chimera
+
+#endif // CHIMERA_COMPILER_PLANNER_FITTING_H
