@@ -9,6 +9,11 @@
 
 #include "compiler/PassPipelines.h"
 #include "dialect/Chimera.h"
+#include "passes/Allocator.h"
+#include "passes/Described.h"
+#include "passes/Passes.h"
+#include "passes/Posts.h"
+#include "passes/Workers.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -20,24 +25,96 @@ using namespace mlir;
 
 namespace chimera {
 
+namespace {
+
+/// One try to compile a text, in a context of its own, with its first error.
+class Trial {
+public:
+  explicit Trial(const std::string &text)
+      : context(MLIRContext::Threading::DISABLED),
+        handler(&context, [this](Diagnostic &diagnostic) { add(diagnostic); }) {
+    context.loadDialect<ChimeraDialect>();
+    context.printOpOnDiagnostic(false);
+    module = parseSourceString<ModuleOp>(text, &context);
+  }
+
+  /// Takes the module to `phase`.
+  bool lower(Phase phase) {
+    return run([&](OpPassManager &passes) {
+      buildPipeline(passes, Phase::Described, phase, /*checked=*/false);
+    });
+  }
+
+  enum class Size { Fits, TooLarge, Unknown };
+
+  /// Allocates the projected module's workers so that each receive is posted
+  /// as late as it can be.
+  Size allocateWithLateReceives() {
+    bool exceeds = false;
+    for (auto pipeline : module->getOps<PipelineOp>()) {
+      std::optional<uint64_t> cap = capOf(pipeline);
+      for (WorkerOp worker : workersOf(pipeline)) {
+        if (failed(postInWindow(worker, 1)))
+          return Size::Unknown;
+        FailureOr<Allocated> taken = allocate(worker);
+        if (failed(taken))
+          return Size::Unknown;
+        exceeds |= cap && static_cast<uint64_t>(taken->withoutGaps) > *cap;
+      }
+    }
+    if (run([](OpPassManager &passes) {
+          passes.addPass(createCheckMemoryPass());
+        }))
+      return Size::Fits;
+    return exceeds ? Size::TooLarge : Size::Unknown;
+  }
+
+  std::string fault() const {
+    return firstError.empty() ? "its passes failed" : firstError;
+  }
+
+private:
+  bool run(llvm::function_ref<void(OpPassManager &)> addPasses) {
+    PassManager manager(&context);
+    manager.enableVerifier(false);
+    addPasses(manager);
+    return module && succeeded(manager.run(*module));
+  }
+
+  void add(const Diagnostic &diagnostic) {
+    if (firstError.empty() &&
+        diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      firstError = diagnostic.str();
+  }
+
+  MLIRContext context;
+  std::string firstError;
+  ScopedDiagnosticHandler handler;
+  OwningOpRef<ModuleOp> module;
+};
+
+} // namespace
+
 std::string compileFault(const std::string &text) {
-  MLIRContext context(MLIRContext::Threading::DISABLED);
-  context.loadDialect<ChimeraDialect>();
-  context.printOpOnDiagnostic(false);
-  std::string fault;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (fault.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      fault = diagnostic.str();
-    return success();
-  });
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  PassManager manager(&context);
-  manager.enableVerifier(false);
-  buildPipeline(manager, Phase::Described, Phase::Allocated,
-                /*checked=*/false);
-  if (module && succeeded(manager.run(*module)))
+  // Most of what a full compilation takes goes into the choice of a window for
+  // receives, which tries one after the other where memory is scarce. Posted as
+  // late as possible, receives take least: if all workers fit then, the
+  // compiler finds a window, and if one does not fit even without gaps between
+  // its values, the compiler finds none.
+  Trial late(text);
+  if (!late.lower(Phase::Projected))
+    return late.fault();
+  switch (late.allocateWithLateReceives()) {
+  case Trial::Size::Fits:
     return {};
-  return fault.empty() ? "its passes failed" : fault;
+  case Trial::Size::TooLarge:
+    return late.fault();
+  case Trial::Size::Unknown:
+    break;
+  }
+  // Gaps may be smaller with another window.
+  Trial whole(text);
+  return whole.lower(Phase::Allocated) ? "" : whole.fault();
 }
 
 } // namespace chimera
