@@ -7,6 +7,7 @@
 
 #include "compiler/planner/Planner.h"
 
+#include "compiler/plan/Parallel.h"
 #include "compiler/planner/Fitting.h"
 
 namespace chimera {
@@ -17,6 +18,16 @@ std::string PlannedAnswer::whyNone() const {
   return "no plan has what is pinned: workers have to divide the devices, "
          "stages a worker be a power of two, and micro-batches divide what a "
          "copy gets of the mini-batch";
+}
+
+static std::vector<plan::Detail>
+detailsOf(const plan::Evaluator &evaluator,
+          const std::vector<plan::Proposal> &proposals, uint32_t threads) {
+  std::vector<plan::Detail> details(proposals.size());
+  plan::parallelFor(proposals.size(), threads, [&](size_t i) {
+    details[i] = plan::detailOf(evaluator, proposals[i]);
+  });
+  return details;
 }
 
 PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
@@ -34,10 +45,17 @@ PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
     if (settings.progress)
       settings.progress(done, space.choices.size(), best);
   };
+  // A program of a million actions takes a gigabyte or so.
+  const uint32_t compilers = std::min(settings.threads, 4u);
   plan::Answer &answer = planned.answer;
   Fitting fitting(subject, question, evaluator);
   answer = plan::search(space, evaluator, search);
   std::vector<plan::Proposal> ranked = answer.ranked;
+  // All of these will be asked for.
+  std::vector<plan::Proposal> wanted = answer.ofSchemes;
+  wanted.insert(wanted.end(), ranked.begin(),
+                ranked.begin() + std::min(settings.shown, ranked.size()));
+  fitting.prepare(wanted, compilers);
   fitting.keepFitting(ranked, settings.shown);
   if (ranked.size() < settings.needed && answer.ranked.size() == search.most) {
     // All of those may have been too large: then everything is a candidate.
@@ -46,11 +64,12 @@ PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
     ranked = answer.ranked;
     fitting.keepFitting(ranked, settings.shown);
   }
-  for (const plan::Proposal &proposal : ranked)
-    planned.ranked.push_back(plan::detailOf(evaluator, proposal));
+  std::vector<plan::Proposal> ofSchemes;
   for (const plan::Proposal &proposal : answer.ofSchemes)
     if (std::optional<plan::Proposal> fit = fitting.fit(proposal))
-      planned.ofSchemes.push_back(plan::detailOf(evaluator, *fit));
+      ofSchemes.push_back(std::move(*fit));
+  planned.ranked = detailsOf(evaluator, ranked, settings.threads);
+  planned.ofSchemes = detailsOf(evaluator, ofSchemes, settings.threads);
   planned.passedOver = fitting.passedOver();
   return planned;
 }
