@@ -11,7 +11,6 @@
 #include "compiler/planner/Planner.h"
 #include "passes/Passes.h"
 #include "passes/PlanInputs.h"
-#include "passes/Reporting.h"
 #include "runtime/program/Output.h"
 #include "tools/Start.h"
 
@@ -25,6 +24,7 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
 
+#include <span>
 #include <thread>
 
 using namespace mlir;
@@ -215,6 +215,33 @@ static bool setProfiles(ModuleOp module) {
   return succeeded(manager.run(module));
 }
 
+/// Writes a text to the file of an option, if the option is given. Prints an
+/// error and returns false where that fails.
+static bool write(const std::string &path,
+                  llvm::function_ref<std::string()> textOf) {
+  if (path.empty())
+    return true;
+  std::string text = textOf(), error;
+  program::Parts parts = {std::as_bytes(std::span(text))};
+  if (path == "-"
+          ? program::writeStandardOutput(parts, error, [] { return true; })
+          : program::writeWhole(path, parts, error))
+    return true;
+  fail(error);
+  return false;
+}
+
+/// 0, or 1 with an error where a table could not be written.
+static int endOutput() {
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return 0;
+  std::error_code code = llvm::outs().error();
+  // Else the stream would end the process.
+  llvm::outs().clear_error();
+  return fail("cannot write to standard output: " + code.message());
+}
+
 static int run(ModuleOp module) {
   if (!setProfiles(module))
     return 1;
@@ -259,10 +286,6 @@ static int run(ModuleOp module) {
   os << "The best of each schedule:\n"
      << plan::tableOf(question, ofSchemes) << "\n";
   os << plan::talliesOf(question, space, answer);
-  auto write = [&](StringRef path, auto textOf) {
-    return path.empty() ||
-           succeeded(writeDocument(module, "chimera-plan", path, textOf()));
-  };
   if (!write(json,
              [&] { return plan::jsonOf(question, space, answer, ranked); }) ||
       !write(svg, [&] { return plan::pictureOf(question, answer); }) ||
@@ -270,17 +293,18 @@ static int run(ModuleOp module) {
         return describePlan(*subject, ranked[pick - 1].proposal, bucketBytes);
       }))
     return 1;
-  if (compared.empty())
-    return 0;
   if (!llvm::all_of(compared,
                     [&](uint32_t number) { return number <= ranked.size(); }))
     return fail("expected --explain of two of the " +
                 llvm::Twine(ranked.size()) + " plans of the table");
-  os << "\n" << plan::explain(ranked[compared[0] - 1], ranked[compared[1] - 1]);
-  return 0;
+  if (!compared.empty())
+    os << "\n"
+       << plan::explain(ranked[compared[0] - 1], ranked[compared[1] - 1]);
+  return endOutput();
 }
 
-/// No output takes the place of the module or of another.
+/// No output takes the place of the module or of another, and each can be
+/// written now, as planning may take long.
 static bool checkOutputs() {
   std::vector<std::pair<StringRef, std::string>> files = {
       {"the module", input == "-" ? "/dev/stdin" : input.getValue()}};
@@ -289,6 +313,12 @@ static bool checkOutputs() {
   for (auto [name, path] : outputs) {
     if (path.empty())
       continue;
+    if (std::string problem =
+            path == "-" ? "" : program::checkOutput(path.str());
+        !problem.empty()) {
+      fail(problem);
+      return false;
+    }
     std::string file = path == "-" ? "/dev/stdout" : path.str();
     for (const auto &[other, taken] : files)
       if (file == taken || program::areSameFile(file, taken)) {
@@ -326,7 +356,8 @@ int main(int argc, char **argv) {
     return fail("expected --explain of two plans of the table, such as 1,2");
   if (threads > 256)
     return fail("expected at most 256 --threads, got " + llvm::Twine(threads));
-  if (refusesSources(llvm::ArrayRef(argv, argc)) || !checkOutputs())
+  // The module alone: an output may be a device.
+  if (refusesSources({argv[0], input.data()}) || !checkOutputs())
     return 1;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();

@@ -33,11 +33,14 @@ static FailureOr<Op> findOp(ModuleOp module, StringRef what, StringRef name,
     return module.emitError("expected a chimera.")
            << what << ", found none. One is described by, for example,\n"
            << example;
-  InFlightDiagnostic error = module.emitError("expected the name of one of ")
-                             << all.size() << " ops chimera." << what << " (--"
-                             << what << ")";
-  if (!name.empty())
-    error << ", got @" << name;
+  InFlightDiagnostic error = module.emitError("expected --")
+                             << what << " to name ";
+  if (all.size() == 1)
+    error << "the module's only chimera." << what;
+  else
+    error << "one of the module's " << all.size() << " chimera." << what
+          << " ops";
+  error << ", got " << (name.empty() ? "none" : "@" + name);
   for (Op op : all)
     error.attachNote(op.getLoc()) << "here is @" << op.getSymName();
   return error;
