@@ -12,6 +12,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -25,84 +26,131 @@ namespace chimera {
 
 namespace {
 
-/// What an attribute of numbers is written as: its parameters by name, of which
-/// the first `required` must be given and the others are 0 unless they are.
-template <size_t N> struct Fields {
-  StringRef names[N];
-  size_t required;
-
-  ParseResult parse(AsmParser &parser, int64_t (&values)[N]) const {
-    SmallVector<NumberField> fields;
-    for (size_t i = 0; i < N; ++i)
-      fields.push_back({names[i], &values[i], i < required});
-    return parseNumberFields(parser, fields);
-  }
-
-  void print(AsmPrinter &printer, const int64_t (&values)[N]) const {
-    StringRef separator = "<";
-    for (size_t i = 0; i < N; ++i)
-      if (i < required || values[i] != 0) {
-        printer << separator << names[i] << " = " << values[i];
-        separator = ", ";
-      }
-    printer << (separator == "<" ? "<>" : ">");
-  }
+/// A number of an attribute, by its name.
+struct NamedNumber {
+  StringRef name;
+  int64_t value;
 };
 
-constexpr Fields<6> kCostFields = {{"forward", "backward", "input_gradient",
-                                    "weight_gradient", "recompute", "update"},
-                                   2};
-constexpr Fields<6> kBytesFields = {
-    {"weights", "optimizer", "stash", "boundary", "copy", "weight_stash"}, 4};
-constexpr Fields<6> kLinkFields = {{"latency", "latency_per_mib", "send",
-                                    "send_per_mib", "receive",
-                                    "receive_per_mib"},
-                                   0};
+/// Prints those that are not 0, of the first `required` all.
+void printNumbers(AsmPrinter &printer, ArrayRef<NamedNumber> numbers,
+                  size_t required, function_ref<std::string(int64_t)> textOf) {
+  StringRef separator = "<";
+  for (auto [i, number] : llvm::enumerate(numbers))
+    if (i < required || number.value != 0) {
+      printer << separator << number.name << " = " << textOf(number.value);
+      separator = ", ";
+    }
+  printer << (separator == "<" ? "<>" : ">");
+}
+
+/// "3.1 ms", "5 ns", or "5" without units.
+std::string timeText(int64_t time, bool hasUnits) {
+  std::string text =
+      hasUnits ? quantityText(Dimension::Time, time) : std::to_string(time);
+  return hasUnits && time != 0 && llvm::isDigit(text.back()) ? text + " ns"
+                                                             : text;
+}
+
+/// Times of an attribute, of which all have units or none has.
+class TimeFields {
+public:
+  explicit TimeFields(AsmParser &parser)
+      : parser(parser), at(parser.getCurrentLocation()) {}
+
+  void add(StringRef name, int64_t &time, bool required = false) {
+    times.push_back({name, &time, required, Dimension::Time});
+  }
+  /// A rate, which has a unit.
+  void addRate(StringRef name, int64_t &rate) {
+    rates.push_back({name, &rate, false, Dimension::BytesPerSecond});
+  }
+
+  ParseResult parse() {
+    SmallVector<bool> units(times.size() + rates.size(), false);
+    SmallVector<NumberField> all = times;
+    all.append(rates);
+    for (auto [field, hasUnit] : llvm::zip_equal(all, units))
+      field.hasUnit = &hasUnit;
+    if (parseNumberFields(parser, all))
+      return failure();
+    haveUnits = llvm::is_contained(units, true);
+    for (size_t i = 0; haveUnits && i < times.size(); ++i)
+      if (*times[i].value != 0 && !units[i])
+        return parser.emitError(at, "expected units on all times or on none, "
+                                    "got ")
+               << times[i].name << " = " << *times[i].value;
+    return success();
+  }
+
+  bool haveUnits = false;
+
+private:
+  AsmParser &parser;
+  SMLoc at;
+  SmallVector<NumberField> times, rates;
+};
 
 } // namespace
 
 Attribute CostAttr::parse(AsmParser &parser, Type) {
   SMLoc at = parser.getCurrentLocation();
-  int64_t v[6] = {};
-  if (kCostFields.parse(parser, v))
+  int64_t forward = 0, backward = 0, inputGradient = 0, weightGradient = 0,
+          recompute = 0, update = 0;
+  TimeFields fields(parser);
+  fields.add("forward", forward, /*required=*/true);
+  fields.add("backward", backward, /*required=*/true);
+  fields.add("input_gradient", inputGradient);
+  fields.add("weight_gradient", weightGradient);
+  fields.add("recompute", recompute);
+  fields.add("update", update);
+  if (fields.parse())
     return {};
-  return parser.getChecked<CostAttr>(at, parser.getContext(), v[0], v[1], v[2],
-                                     v[3], v[4], v[5]);
+  return parser.getChecked<CostAttr>(at, parser.getContext(), forward, backward,
+                                     inputGradient, weightGradient, recompute,
+                                     update, fields.haveUnits);
 }
 
 void CostAttr::print(AsmPrinter &printer) const {
-  kCostFields.print(printer,
-                    {getForward(), getBackward(), getInputGradient(),
-                     getWeightGradient(), getRecompute(), getUpdate()});
+  printNumbers(printer,
+               {{"forward", getForward()},
+                {"backward", getBackward()},
+                {"input_gradient", getInputGradient()},
+                {"weight_gradient", getWeightGradient()},
+                {"recompute", getRecompute()},
+                {"update", getUpdate()}},
+               /*required=*/2,
+               [&](int64_t time) { return timeText(time, getHasUnits()); });
 }
 
 Attribute BytesAttr::parse(AsmParser &parser, Type) {
   SMLoc at = parser.getCurrentLocation();
-  int64_t v[6] = {};
-  if (kBytesFields.parse(parser, v))
+  int64_t weights = 0, optimizer = 0, stash = 0, boundary = 0, copy = 0,
+          weightStash = 0;
+  auto field = [](StringRef name, int64_t &bytes, bool required = false) {
+    return NumberField{name, &bytes, required, Dimension::Bytes};
+  };
+  if (parseNumberFields(
+          parser,
+          {field("weights", weights, true), field("optimizer", optimizer, true),
+           field("stash", stash, true), field("boundary", boundary, true),
+           field("copy", copy), field("weight_stash", weightStash)}))
     return {};
-  return parser.getChecked<BytesAttr>(at, parser.getContext(), v[0], v[1], v[2],
-                                      v[3], v[4], v[5]);
+  return parser.getChecked<BytesAttr>(at, parser.getContext(), weights,
+                                      optimizer, stash, boundary, copy,
+                                      weightStash);
 }
 
 void BytesAttr::print(AsmPrinter &printer) const {
-  kBytesFields.print(printer, {getWeights(), getOptimizer(), getStash(),
-                               getBoundary(), getCopy(), getWeightStash()});
-}
-
-Attribute LinkAttr::parse(AsmParser &parser, Type) {
-  SMLoc at = parser.getCurrentLocation();
-  int64_t v[6] = {};
-  if (kLinkFields.parse(parser, v))
-    return {};
-  return parser.getChecked<LinkAttr>(at, parser.getContext(), v[0], v[1], v[2],
-                                     v[3], v[4], v[5]);
-}
-
-void LinkAttr::print(AsmPrinter &printer) const {
-  kLinkFields.print(printer,
-                    {getLatency(), getLatencyPerMib(), getSend(),
-                     getSendPerMib(), getReceive(), getReceivePerMib()});
+  printNumbers(printer,
+               {{"weights", getWeights()},
+                {"optimizer", getOptimizer()},
+                {"stash", getStash()},
+                {"boundary", getBoundary()},
+                {"copy", getCopy()},
+                {"weight_stash", getWeightStash()}},
+               /*required=*/4,
+               [](int64_t bytes) { return std::to_string(bytes); });
 }
 
 Attribute LayerAttr::parse(AsmParser &parser, Type) {
@@ -165,30 +213,26 @@ static int64_t timeOfMebibyte(int64_t bytesPerSecond) {
   return static_cast<int64_t>((product + bytesPerSecond - 1) / bytesPerSecond);
 }
 
-Attribute NetworkAttr::parse(AsmParser &parser, Type) {
+Attribute LinkAttr::parse(AsmParser &parser, Type) {
   constexpr StringRef kNames[] = {"latency",      "per_mib", "send",
                                   "send_per_mib", "receive", "receive_per_mib"};
   constexpr StringRef kRates[] = {"bandwidth", "send_bandwidth",
                                   "receive_bandwidth"};
-  SMLoc at = parser.getCurrentLocation();
   constexpr int64_t kAbsent = std::numeric_limits<int64_t>::min();
-  int64_t v[6], rates[3];
-  SmallVector<NumberField> fields;
-  for (size_t i = 0; i < std::size(v); ++i) {
-    v[i] = kAbsent;
-    fields.push_back({kNames[i], &v[i], false, Dimension::Time});
-  }
-  for (size_t i = 0; i < std::size(rates); ++i) {
-    rates[i] = kAbsent;
-    fields.push_back({kRates[i], &rates[i], false, Dimension::BytesPerSecond});
-  }
-  if (parseNumberFields(parser, fields))
+  SMLoc at = parser.getCurrentLocation();
+  int64_t v[6] = {}, rates[3] = {kAbsent, kAbsent, kAbsent};
+  TimeFields fields(parser);
+  for (size_t i = 0; i < std::size(v); ++i)
+    fields.add(kNames[i], v[i]);
+  for (size_t i = 0; i < std::size(rates); ++i)
+    fields.addRate(kRates[i], rates[i]);
+  if (fields.parse())
     return {};
   for (size_t i = 0; i < std::size(rates); ++i) {
     int64_t &time = v[2 * i + 1];
     if (rates[i] == kAbsent)
       continue;
-    if (time != kAbsent || rates[i] < 1) {
+    if (time != 0 || rates[i] < 1) {
       parser.emitError(at, "expected ")
           << kRates[i] << " above 0 or " << kNames[2 * i + 1]
           << (rates[i] < 1 ? "" : ", got both");
@@ -196,42 +240,28 @@ Attribute NetworkAttr::parse(AsmParser &parser, Type) {
     }
     time = timeOfMebibyte(rates[i]);
   }
-  for (int64_t &value : v)
-    value = value == kAbsent ? 0 : value;
-  return parser.getChecked<NetworkAttr>(at, parser.getContext(), v[0], v[1],
-                                        v[2], v[3], v[4], v[5]);
+  return parser.getChecked<LinkAttr>(
+      at, parser.getContext(), v[0], v[1], v[2], v[3], v[4], v[5],
+      fields.haveUnits ||
+          llvm::any_of(rates, [](int64_t rate) { return rate != kAbsent; }));
 }
 
-void NetworkAttr::print(AsmPrinter &printer) const {
-  const std::pair<StringRef, int64_t> all[] = {
-      {"latency", getLatency()}, {"per_mib", getPerMib()},
-      {"send", getSend()},       {"send_per_mib", getSendPerMib()},
-      {"receive", getReceive()}, {"receive_per_mib", getReceivePerMib()}};
-  StringRef separator = "<";
-  for (auto [name, value] : all)
-    if (value != 0) {
-      printer << separator << name << " = "
-              << quantityText(Dimension::Time, value);
-      separator = ", ";
-    }
-  printer << (separator == "<" ? "<>" : ">");
-}
-
-LogicalResult NetworkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  int64_t latency, int64_t perMib, int64_t send,
-                                  int64_t sendPerMib, int64_t receive,
-                                  int64_t receivePerMib) {
-  if (int64_t least =
-          std::min({latency, perMib, send, sendPerMib, receive, receivePerMib});
-      least < 0)
-    return emitError() << "expected times of at least 0, got " << least;
-  return success();
+void LinkAttr::print(AsmPrinter &printer) const {
+  printNumbers(printer,
+               {{"latency", getLatency()},
+                {"per_mib", getPerMib()},
+                {"send", getSend()},
+                {"send_per_mib", getSendPerMib()},
+                {"receive", getReceive()},
+                {"receive_per_mib", getReceivePerMib()}},
+               /*required=*/0,
+               [&](int64_t time) { return timeText(time, getHasUnits()); });
 }
 
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t forward, int64_t backward,
                                int64_t inputGradient, int64_t weightGradient,
-                               int64_t recompute, int64_t update) {
+                               int64_t recompute, int64_t update, bool) {
   if (forward < 1 || backward < 1)
     return emitError() << "expected positive costs, got forward " << forward
                        << " and backward " << backward;
@@ -281,11 +311,11 @@ LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               int64_t latency, int64_t latencyPerMib,
-                               int64_t send, int64_t sendPerMib,
-                               int64_t receive, int64_t receivePerMib) {
-  const std::pair<StringRef, int64_t> times[] = {
-      {"latency", latency}, {"latency_per_mib", latencyPerMib},
+                               int64_t latency, int64_t perMib, int64_t send,
+                               int64_t sendPerMib, int64_t receive,
+                               int64_t receivePerMib, bool) {
+  const NamedNumber times[] = {
+      {"latency", latency}, {"per_mib", perMib},
       {"send", send},       {"send_per_mib", sendPerMib},
       {"receive", receive}, {"receive_per_mib", receivePerMib}};
   for (auto [name, time] : times)

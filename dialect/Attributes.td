@@ -16,13 +16,15 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
   let mnemonic = "cost";
   let summary = "time of each action of a stage for one micro-batch";
   let description = [{
-    In the pipeline's `time_unit`, all positive but `update`, which is what the
-    optimizer takes for one replica, 0 unless given. A backward that is split takes
-    `input_gradient` and then `weight_gradient`; unless given, each is half of
-    the backward (the first rounded up), and at least 1. A `recompute` takes as
-    long as the forward unless given.
+    In the pipeline's `time_unit`, or in nanoseconds where all have units; all
+    positive but `update`, which is what the optimizer takes for one replica, 0
+    unless given. A backward that is split takes `input_gradient` and then
+    `weight_gradient`; unless given, each is half of the backward (the first
+    rounded up), and at least 1. A `recompute` takes as long as the forward unless
+    given.
 
-    Example: `<forward = 1, backward = 2, update = 3>`
+    Example: `<forward = 1, backward = 2, update = 3>`,
+    `<forward = 3.1 ms, backward = 6 ms>`
   }];
   let parameters = (ins
     "int64_t":$forward,
@@ -30,7 +32,8 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     DefaultValuedParameter<"int64_t", "0">:$input_gradient,
     DefaultValuedParameter<"int64_t", "0">:$weight_gradient,
     DefaultValuedParameter<"int64_t", "0">:$recompute,
-    DefaultValuedParameter<"int64_t", "0">:$update);
+    DefaultValuedParameter<"int64_t", "0">:$update,
+    DefaultValuedParameter<"bool", "false">:$has_units);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -60,7 +63,8 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
     Invalid where `copy` is not less than `weights`, where `copy`, `optimizer` or
     `weight_stash` is negative, and where another is not positive.
 
-    Example: `<weights = 64, optimizer = 128, stash = 64, boundary = 64>`
+    Example: `<weights = 64, optimizer = 128, stash = 64, boundary = 64>`,
+    `<weights = 12 MiB, optimizer = 24 MiB, stash = 3 MiB, boundary = 64 KiB>`
   }];
   let parameters = (ins
     "int64_t":$weights,
@@ -83,26 +87,34 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
 
 def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
   let mnemonic = "link";
-  let summary = "time of a message between workers";
+  let summary = "time of a message between two workers, or two devices";
   let description = [{
-    In the pipeline's time unit, each with a part for every 2^20 bytes, rounded
-    up for a message; 0 unless given. `send` is for how long a message occupies
-    the worker that makes it, behind its action; `latency` what it then takes on
-    its way, while both workers run other things; `receive` for how long it
-    occupies the other before the action that waits for it, however long it has
-    been there.
+    Each time has a part for every 2^20 bytes, rounded up for a message; 0 unless
+    given. `send` is for how long a message occupies the worker that makes it,
+    behind its action; `latency` what it then takes on its way, while both workers
+    run other things; `receive` for how long it occupies the other before the
+    action that waits for it, however long it has been there.
+
+    `bandwidth`, `send_bandwidth` and `receive_bandwidth` say in bytes a second
+    what `per_mib`, `send_per_mib` and `receive_per_mib` say in time.
+
+    Times with units, as of a bandwidth, are kept in nanoseconds; times without
+    count the pipeline's `time_unit`, of a machine nanoseconds. All have units or
+    none does.
 
     Invalid where one is negative.
 
-    Example: `<latency = 100, receive = 20, receive_per_mib = 70>`
+    Example: `<latency = 100, receive = 20, receive_per_mib = 70>`,
+    `<latency = 10 us, bandwidth = "9 GB/s", receive = 2 us>`
   }];
   let parameters = (ins
     DefaultValuedParameter<"int64_t", "0">:$latency,
-    DefaultValuedParameter<"int64_t", "0">:$latency_per_mib,
+    DefaultValuedParameter<"int64_t", "0">:$per_mib,
     DefaultValuedParameter<"int64_t", "0">:$send,
     DefaultValuedParameter<"int64_t", "0">:$send_per_mib,
     DefaultValuedParameter<"int64_t", "0">:$receive,
-    DefaultValuedParameter<"int64_t", "0">:$receive_per_mib);
+    DefaultValuedParameter<"int64_t", "0">:$receive_per_mib,
+    DefaultValuedParameter<"bool", "false">:$has_units);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -133,29 +145,6 @@ def Chimera_Layer : AttrDef<Chimera_Dialect, "Layer"> {
     DefaultValuedParameter<"int64_t", "1">:$count,
     DefaultValuedParameter<"int64_t", "0">:$backward,
     DefaultValuedParameter<"int64_t", "0">:$weight_stash);
-  let hasCustomAssemblyFormat = 1;
-  let genVerifyDecl = 1;
-}
-
-def Chimera_Network : AttrDef<Chimera_Dialect, "Network"> {
-  let mnemonic = "network";
-  let summary = "time of a message between devices of a machine";
-  let description = [{
-    As a `link`, with units: in nanoseconds where a number has none, `per_mib` for
-    every 2^20 bytes. `bandwidth`, `send_bandwidth` and `receive_bandwidth` say
-    the latter in bytes a second.
-
-    Invalid where one is negative.
-
-    Example: `<latency = 10 us, bandwidth = "9 GB/s", receive = 2 us>`
-  }];
-  let parameters = (ins
-    DefaultValuedParameter<"int64_t", "0">:$latency,
-    DefaultValuedParameter<"int64_t", "0">:$per_mib,
-    DefaultValuedParameter<"int64_t", "0">:$send,
-    DefaultValuedParameter<"int64_t", "0">:$send_per_mib,
-    DefaultValuedParameter<"int64_t", "0">:$receive,
-    DefaultValuedParameter<"int64_t", "0">:$receive_per_mib);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -192,12 +192,12 @@ static ArrayRef<Clause<MachineOp>> clausesOf(MachineOp) {
       quantity<Op, &P::layer_overhead, Dimension::Time>("layer_overhead"),
       quantity<Op, &P::memory_bandwidth, Dimension::BytesPerSecond>(
           "memory_bandwidth"),
-      fields<Op, NetworkAttr, &P::link>("link"),
-      fields<Op, NetworkAttr, &P::all_reduce>("all_reduce"),
+      fields<Op, LinkAttr, &P::link>("link"),
+      fields<Op, LinkAttr, &P::all_reduce>("all_reduce"),
       whole<Op, &P::node_devices>("node_devices"),
       whole<Op, &P::node_cores>("node_cores"),
-      fields<Op, NetworkAttr, &P::node_link>("node_link"),
-      fields<Op, NetworkAttr, &P::node_all_reduce>("node_all_reduce"),
+      fields<Op, LinkAttr, &P::node_link>("node_link"),
+      fields<Op, LinkAttr, &P::node_all_reduce>("node_all_reduce"),
       choice<Op, AllReduceAlgorithmAttr, &P::all_reduce_algorithm,
              getMaxEnumValForAllReduceAlgorithm>("all_reduce_algorithm")};
   return all;

@@ -209,6 +209,15 @@ static LogicalResult verifyTypes(PipelineOp op) {
          << stringifyDataType(weights);
 }
 
+bool PipelineOp::hasTimesWithUnits() {
+  if (getLinkAttr() && getLinkAttr().getHasUnits())
+    return true;
+  return !getBody().empty() &&
+         llvm::any_of(getBody().front().getOps<StageOp>(), [](StageOp stage) {
+           return stage.getCost().getHasUnits();
+         });
+}
+
 LogicalResult PipelineOp::verify() {
   if (failed(verifyRecompute(*this)) || failed(verifyTypes(*this)))
     return failure();
@@ -267,6 +276,10 @@ LogicalResult PipelineOp::verifyActions(int64_t steps, int64_t parts,
 }
 
 LogicalResult PipelineOp::verifyRegions() {
+  if (hasTimesWithUnits() && getTimeUnit().value_or("ns") != "ns")
+    return emitOpError("expected time_unit(ns) or none beside times with units "
+                       "of their own, got ")
+           << *getTimeUnit();
   SmallVector<Block *, 3> blocks;
   Operation *step = nullptr;
   if (!getBody().empty())

@@ -155,12 +155,12 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     OptionalAttr<Chimera_Amount>:$reserved,
     OptionalAttr<Chimera_Amount>:$layer_overhead,
     OptionalAttr<Chimera_Amount>:$memory_bandwidth,
-    OptionalAttr<Chimera_Network>:$link,
-    OptionalAttr<Chimera_Network>:$all_reduce,
+    OptionalAttr<Chimera_Link>:$link,
+    OptionalAttr<Chimera_Link>:$all_reduce,
     OptionalAttr<Chimera_Positive>:$node_devices,
     OptionalAttr<Chimera_Positive>:$node_cores,
-    OptionalAttr<Chimera_Network>:$node_link,
-    OptionalAttr<Chimera_Network>:$node_all_reduce,
+    OptionalAttr<Chimera_Link>:$node_link,
+    OptionalAttr<Chimera_Link>:$node_all_reduce,
     DefaultValuedAttr<Chimera_AllReduceAlgorithm,
         "::chimera::AllReduceAlgorithm::Rabenseifner">:$all_reduce_algorithm);
   let hasCustomAssemblyFormat = 1;
@@ -212,7 +212,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     `time_unit` says in what unit the stages' costs are: `slot`, `flop`, `us`,
     `ns`, or `none`, which is meant where nothing is given. A description says so
     beside the stages that it gives; partition says it of the costs that it
-    finds: `slot` without a model, `flop` with one.
+    finds: `slot` without a model, `flop` with one. Where a cost or the `link` has
+    units of its own, all of the pipeline's times are in `ns`, and another
+    `time_unit` is invalid.
 
     `link` says what messages take, in the unit of the stages' costs, and
     `memory_cap` how many bytes each worker may take: the whole arena of its
@@ -302,6 +304,10 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     /// The workers that the stages are laid over.
     size_t workerCount() { return getWorkers().value_or(getStages()); }
 
+    /// Whether the link or some stage's cost has units: then all of the
+    /// pipeline's times are nanoseconds.
+    bool hasTimesWithUnits();
+
     /// Fails, with a diagnostic, where `steps` at a time, with backwards in
     /// `parts` and some of them split, have more actions than can be compiled.
     ::llvm::LogicalResult verifyActions(int64_t steps, int64_t parts,
@@ -322,7 +328,7 @@ def Chimera_StageOp : Chimera_Op<"stage", [HasParent<"PipelineOp">]> {
     Example:
     ```mlir
     chimera.stage 0 layers(0, 2) cost <forward = 31, backward = 62>
-        bytes <weights = 9216, optimizer = 18432, stash = 4096, boundary = 1024>
+        bytes <weights = 9216, optimizer = 18432, stash = 4 KiB, boundary = 1 KiB>
     ```
   }];
   let arguments = (ins

@@ -114,7 +114,7 @@ std::optional<int64_t> valueOf(const Units &units, StringRef text) {
 } // namespace
 
 ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
-                          int64_t &value) {
+                          int64_t &value, bool *hasUnit) {
   Units units = unitsOf(dimension);
   SMLoc at = parser.getCurrentLocation();
   std::string text;
@@ -147,6 +147,8 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
     return error << ")";
   }
   value = *read;
+  if (hasUnit)
+    *hasUnit = llvm::isAlpha(StringRef(text).rtrim().back());
   return success();
 }
 

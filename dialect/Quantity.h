@@ -26,9 +26,9 @@ enum class Dimension {
 
 /// Reads 17179869184, 16 GiB, "16 GiB" or "4.5 TFLOP/s", exactly: a number that
 /// is whole in the dimension's own unit. Units with a slash are in quotes with
-/// their number.
+/// their number. `hasUnit`, if not null, is told whether there was a unit.
 mlir::ParseResult parseQuantity(mlir::AsmParser &parser, Dimension dimension,
-                                int64_t &value);
+                                int64_t &value, bool *hasUnit = nullptr);
 
 /// The text that parseQuantity reads as `value`, with the largest unit that
 /// makes it short.

@@ -46,6 +46,8 @@ struct NumberField {
   bool required = true;
   /// What it counts, where it may have a unit.
   std::optional<Dimension> dimension = {};
+  /// Null, or told whether it has one.
+  bool *hasUnit = nullptr;
 };
 
 /// Reads <name = number, …>, in any order. Fields that are not required keep

@@ -184,14 +184,9 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
   MachineOp machine = machineOf(pipeline);
   if (machine)
     static_cast<schedule::Network &>(work) = networkOf(machine);
-  auto perMebibyte = [](int64_t alpha, int64_t beta) {
-    return schedule::MessageTime{alpha, beta, schedule::kMebibyte};
-  };
   if (LinkAttr link = pipeline.getLinkAttr())
     for (schedule::LinkClass *links : work.classes())
-      links->link = {perMebibyte(link.getLatency(), link.getLatencyPerMib()),
-                     perMebibyte(link.getSend(), link.getSendPerMib()),
-                     perMebibyte(link.getReceive(), link.getReceivePerMib())};
+      links->link = linkOf(link);
   return work;
 }
 

@@ -124,6 +124,8 @@ StringRef optimizerOf(PipelineOp pipeline) {
 
 FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {
   std::optional<StringRef> name = pipeline.getTimeUnit();
+  if (!name && pipeline.hasTimesWithUnits())
+    return schedule::findTimeUnit("ns");
   if (!name)
     return &schedule::timeUnits().front();
   if (const schedule::TimeUnit *unit =

@@ -31,7 +31,8 @@ constexpr int64_t kBareBytes = 64;
 /// does a backward or, of one in parts, each part.
 void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
   auto cost = CostAttr::get(builder.getContext(), 1, parts, parts, parts,
-                            parts > 1 ? parts : 0, /*update=*/0);
+                            parts > 1 ? parts : 0, /*update=*/0,
+                            /*has_units=*/false);
   auto bytes = BytesAttr::get(builder.getContext(), kBareBytes, 2 * kBareBytes,
                               kBareBytes, kBareBytes, /*copy=*/0,
                               /*weight_stash=*/0);
@@ -45,7 +46,7 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
 CostAttr costOf(MLIRContext *context, const schedule::StageCost &cost) {
   auto get = [&](int64_t input, int64_t weight, int64_t recompute) {
     return CostAttr::get(context, cost.forward, cost.backward, input, weight,
-                         recompute, cost.update);
+                         recompute, cost.update, /*has_units=*/false);
   };
   CostAttr derived = get(0, 0, 0);
   bool areHalves = cost.inputGradient == derived.inputGradientTime() &&

@@ -62,15 +62,14 @@ static schedule::MessageTime perMebibyte(int64_t alpha, int64_t beta) {
   return {alpha, beta, schedule::kMebibyte};
 }
 
-static schedule::Link linkOf(NetworkAttr network) {
-  return {perMebibyte(network.getLatency(), network.getPerMib()),
-          perMebibyte(network.getSend(), network.getSendPerMib()),
-          perMebibyte(network.getReceive(), network.getReceivePerMib())};
+schedule::Link linkOf(LinkAttr link) {
+  return {perMebibyte(link.getLatency(), link.getPerMib()),
+          perMebibyte(link.getSend(), link.getSendPerMib()),
+          perMebibyte(link.getReceive(), link.getReceivePerMib())};
 }
 
 /// States in `links` what the messages of all-reduces take.
-static void setAllReduce(NetworkAttr attr,
-                         schedule::AllReduceAlgorithm algorithm,
+static void setAllReduce(LinkAttr attr, schedule::AllReduceAlgorithm algorithm,
                          schedule::LinkClass &links) {
   schedule::Link message = linkOf(attr);
   // What occupies both ends counts once where all-reduces double, and as a part
@@ -90,9 +89,9 @@ schedule::Network networkOf(MachineOp op) {
   schedule::Network network;
   if (op.getAllReduceAlgorithm() == AllReduceAlgorithm::Doubling)
     network.allReduceAlgorithm = schedule::AllReduceAlgorithm::Doubling;
-  if (NetworkAttr link = op.getLinkAttr())
+  if (LinkAttr link = op.getLinkAttr())
     network.link = linkOf(link);
-  if (NetworkAttr allReduce = op.getAllReduceAttr())
+  if (LinkAttr allReduce = op.getAllReduceAttr())
     setAllReduce(allReduce, network.allReduceAlgorithm, network);
   if (std::optional<uint64_t> devices = op.getNodeDevices()) {
     network.node = {.devices = static_cast<int32_t>(*devices),
@@ -100,9 +99,9 @@ schedule::Network networkOf(MachineOp op) {
                     .cores =
                         static_cast<int32_t>(op.getNodeCores().value_or(0))};
     schedule::LinkClass &within = network.node->within;
-    if (NetworkAttr link = op.getNodeLinkAttr())
+    if (LinkAttr link = op.getNodeLinkAttr())
       within = {.link = linkOf(link)};
-    if (NetworkAttr allReduce = op.getNodeAllReduceAttr())
+    if (LinkAttr allReduce = op.getNodeAllReduceAttr())
       setAllReduce(allReduce, network.allReduceAlgorithm, within);
   }
   return network;

@@ -30,7 +30,10 @@ mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 /// read.
 mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
 
-/// What the machine's messages and all-reduces take.
+/// In the unit of `link`.
+schedule::Link linkOf(LinkAttr link);
+
+/// What the machine's messages and all-reduces take, in nanoseconds.
 schedule::Network networkOf(MachineOp op);
 
 } // namespace chimera

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/SideBySide.h"
-#include "compiler/schedule/SteadyStep.h"
+#include "compiler/schedule/timeline/SideBySide.h"
+#include "compiler/schedule/timeline/SteadyStep.h"
 #include "passes/Passes.h"
 #include "passes/Times.h"
 #include "passes/Title.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Report.h"
+#include "compiler/schedule/report/Report.h"
 #include "passes/Described.h"
 #include "passes/Passes.h"
 #include "passes/Times.h"

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // An option of a scheme may be left open (kBest): then each of its values is
-// tried, for the costs, the messages, the sums and the caps of the request.
+// tried, for the costs, the messages, the all-reduces and the caps of the
+// request.
 //
 //===----------------------------------------------------------------------===//
 

@@ -38,7 +38,7 @@ struct Timing {
   /// Time in which each worker runs something, and the rest of the makespan.
   std::vector<int64_t> busy, idle;
   /// Time in which messages occupy each worker, and where steps overlap
-  /// updates and the sums that they wait for, part of `idle`.
+  /// updates and the all-reduces that they wait for, part of `idle`.
   std::vector<int64_t> occupied;
   /// From the first start to the last end on each worker, its receives and
   /// sends included.

@@ -7,10 +7,10 @@
 
 #include "compiler/schedule/StepTime.h"
 
-#include "compiler/schedule/Occupations.h"
 #include "compiler/schedule/Saturating.h"
 #include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/Steps.h"
+#include "compiler/schedule/timeline/Occupations.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ int64_t Tail::end() const { return ends.empty() ? 0 : std::ranges::max(ends); }
 
 namespace {
 
-/// Makes a tail: sums first, which updates do not hold up.
+/// Makes a tail: all-reduces first, which updates do not hold up.
 class TailMaker {
 public:
   TailMaker(const Problem &problem, const Schedule &schedule,
@@ -35,47 +35,48 @@ public:
   }
 
   Tail run(const std::vector<StageReduce> &reduces) {
-    // When each worker is done with the sums before.
+    // When each worker is done with the all-reduces before.
     std::vector<int64_t> free(schedule.workers.size());
     for (const StageReduce &reduce : reduces)
-      tail.sums.push_back(sumOf(reduce, free));
+      tail.allReduces.push_back(allReduceOf(reduce, free));
     waitAndUpdate();
     return std::move(tail);
   }
 
 private:
-  Tail::Sum sumOf(const StageReduce &reduce, std::vector<int64_t> &free) const {
-    Tail::Sum sum;
-    sum.stage = reduce.stage;
-    sum.workers = reduce.workers();
+  Tail::AllReduce allReduceOf(const StageReduce &reduce,
+                              std::vector<int64_t> &free) const {
+    Tail::AllReduce allReduce;
+    allReduce.stage = reduce.stage;
+    allReduce.workers = reduce.workers();
     for (const StageReduce::Part &part : reduce.parts) {
       bool now = problem.policy == AllReducePolicy::Eager ||
                  (problem.policy == AllReducePolicy::EagerOpt && part.isIdle);
       int64_t started = now ? timing.ends[part.worker][part.last]
                             : tail.computed[part.worker];
-      sum.begin = std::max({sum.begin, free[part.worker], started});
+      allReduce.begin = std::max({allReduce.begin, free[part.worker], started});
     }
-    sum.end =
-        saturatingAdd(sum.begin, allReduceTime(problem, sum.workers,
-                                               reduce.bytes, reduce.buckets));
-    for (int32_t worker : sum.workers)
-      free[worker] = sum.end;
-    return sum;
+    allReduce.end = saturatingAdd(allReduce.begin,
+                                  allReduceTime(problem, allReduce.workers,
+                                                reduce.bytes, reduce.buckets));
+    for (int32_t worker : allReduce.workers)
+      free[worker] = allReduce.end;
+    return allReduce;
   }
 
-  /// Each worker waits for its sums in their order, and updates the replicas of
-  /// a stage when it has all of its own.
+  /// Each worker waits for its all-reduces in their order, and updates the
+  /// replicas of a stage when it has all of its own.
   void waitAndUpdate() {
     auto last = static_cast<int32_t>(problem.stages.size()) - 1;
-    std::vector<int32_t> missing(problem.stages.size(), 1); // sums
+    std::vector<int32_t> missing(problem.stages.size(), 1); // all-reduces
     if (problem.tiedBytes > 0)
       ++missing.front(), ++missing.back();
-    for (const Tail::Sum &sum : tail.sums) {
-      for (int32_t worker : sum.workers)
-        spend(worker, sum.end, sum.stage, std::nullopt);
+    for (const Tail::AllReduce &allReduce : tail.allReduces) {
+      for (int32_t worker : allReduce.workers)
+        spend(worker, allReduce.end, allReduce.stage, std::nullopt);
       std::vector<int32_t> stages = {0, last};
-      if (sum.stage)
-        stages = {*sum.stage};
+      if (allReduce.stage)
+        stages = {*allReduce.stage};
       for (int32_t stage : stages)
         if (--missing[stage] == 0)
           update(stage);
@@ -215,21 +216,21 @@ double stepPeriod(const Problem &problem, const Schedule &schedule) {
 }
 
 StepTime stepTime(const Problem &problem, const Schedule &schedule) {
-  Problem summing = problem; // whose updates take no time
-  for (StageCost &cost : summing.stages)
+  Problem reducing = problem; // whose updates take no time
+  for (StageCost &cost : reducing.stages)
     cost.update = 0;
-  Problem acting = summing; // nor do sums
+  Problem acting = reducing; // nor do all-reduces
   acting.width = 1;
   StepTime time;
   if (stepsOverlap(problem.updates)) {
     time.actions = steadyState(acting, schedule).period;
-    time.allReduce = steadyState(summing, schedule).period - time.actions;
+    time.allReduce = steadyState(reducing, schedule).period - time.actions;
     time.total = steadyState(problem, schedule).period;
   } else {
     std::vector<StageReduce> reduces =
         stageReduces(problem, schedule, simulate(problem, schedule));
     time.actions = periodOf(acting, schedule, {});
-    time.allReduce = periodOf(summing, schedule, reduces) - time.actions;
+    time.allReduce = periodOf(reducing, schedule, reduces) - time.actions;
     time.total = periodOf(problem, schedule, reduces);
   }
   time.update = time.total - time.actions - time.allReduce;

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The events of a run look like those that the compiler predicts
-// (compiler/schedule/ChromeTrace.h), so that the same eyes and scripts read
-// both, and what is late is found by comparing them.
+// (compiler/schedule/timeline/ChromeTrace.h), so that the same eyes and scripts
+// read both, and what is late is found by comparing them.
 //
 //===----------------------------------------------------------------------===//
 

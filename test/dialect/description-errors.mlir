@@ -37,8 +37,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency =
 
 // -----
 
-// expected-error@below {{expected times of at least 0, got latency_per_mib -1}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency_per_mib = -1>
+// expected-error@below {{expected times of at least 0, got per_mib -1}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <per_mib = -1>
 
 // -----
 

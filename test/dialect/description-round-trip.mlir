@@ -60,9 +60,9 @@ chimera.pipeline @some stages(3) micro_batches(2) schedule("gpipe") recompute([0
 // CHECK: chimera.pipeline @slow {{.*}} link <latency = 3, send_per_mib = 2, receive = 1> memory_cap(123456789012){{$}}
 chimera.pipeline @slow stages(2) micro_batches(2) schedule("gpipe")
     memory_cap(123456789012) link <latency = 3, send = 0, send_per_mib = 2, receive = 1>
-// CHECK: chimera.pipeline @times {{.*}} link <latency = 1, latency_per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>{{$}}
+// CHECK: chimera.pipeline @times {{.*}} link <latency = 1, per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>{{$}}
 chimera.pipeline @times stages(2) micro_batches(2) schedule("gpipe")
-    link <latency = 1, latency_per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>
+    link <latency = 1, per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>
 
 // In what unit costs are: a word, which partition looks up.
 // CHECK: chimera.pipeline @unit {{.*}} time_unit(ns) link <latency = 3>{{$}}

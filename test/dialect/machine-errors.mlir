@@ -54,7 +54,7 @@ chimera.machine @m devices(1) memory(1) speed(1) link <send_bandwidth = "0 GB/s"
 
 // -----
 
-// expected-error@below {{expected times of at least 0, got -1000}}
+// expected-error@below {{expected times of at least 0, got latency -1000}}
 chimera.machine @m devices(1) memory(1) speed(1) link <latency = -1 us>
 
 // -----

@@ -15,7 +15,7 @@ chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s")
 // CHECK: chimera.machine @plain devices(1) memory(1000) speed(7){{$}}
 chimera.machine @plain devices(1) memory(1000) speed(7)
 
-// CHECK: chimera.machine @odd devices(2) memory(3 MiB) speed("1.001 GFLOP/s") link <latency = 1, per_mib = 1 s>
+// CHECK: chimera.machine @odd devices(2) memory(3 MiB) speed("1.001 GFLOP/s") link <latency = 1 ns, per_mib = 1 s>
 chimera.machine @odd devices(2) memory(3145728 B) speed("1001e6 FLOP/s") link <latency = 1 ns, per_mib = 1s>
 
 // CHECK: chimera.pipeline @p on @daint stages(2) micro_batches(2) schedule("gpipe") memory_cap(1536 MiB)

@@ -40,7 +40,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") all_reduce(eagr
 
 // -----
 
-// expected-error@below {{expected one of the fields latency, latency_per_mib, send, send_per_mib, receive, receive_per_mib, got "latncy": did you mean latency?}}
+// expected-error@below {{expected one of the fields latency, per_mib, send, send_per_mib, receive, receive_per_mib, bandwidth, send_bandwidth, receive_bandwidth, got "latncy": did you mean latency?}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latncy = 1>
 
 // -----
@@ -119,6 +119,12 @@ chimera.pipeline @p of @small stages(1) micro_batches(1) schedule("gpipe")
 // No whole number begins with a point either.
 // expected-error@below {{expected three consecutive dots for an ellipsis}}
 // expected-error@below {{expected a whole number of 64 bits, got .5}}
+chimera.pipeline @p stages(.5) micro_batches(1) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected three consecutive dots for an ellipsis}}
+// expected-error@below {{expected a digit before the point: write 0.5}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency = .5>
 
 // -----

@@ -43,7 +43,7 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=stages -o /dev/null | FileCheck %s --check-prefix=GRID
 // GRID: (forward 2, backward 3, p2p 3 and 16384 for each 1048576 bytes, send 1, receive 0 and 32768 for each 1048576 bytes)
 chimera.pipeline @there stages(2) micro_batches(1) schedule("gpipe")
-    link <latency = 3, latency_per_mib = 16384, send = 1, receive_per_mib = 32768>
+    link <latency = 3, per_mib = 16384, send = 1, receive_per_mib = 32768>
     memory_cap(100000) {
   chimera.stage 0 cost <forward = 2, backward = 3>
       bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>

@@ -26,7 +26,7 @@
 // RUN: chimera-opt %t/p.mlir --chimera-to-scheduled --chimera-print-timeline="forward=2 backward=4 update=1 p2p=1 format=svg" -o /dev/null | FileCheck %s --check-prefix=SVG
 // SVG-DAG: <title>update of stage 3, P0, time 39 to 40</title><rect class="update"
 // SVG-DAG: <title>wait for all-reduce of stage 0, P0, time 40 to 43</title><rect class="wait"
-// SVG-DAG: <title>all-reduce of stage 0, P0, time 39 to 43</title><rect class="sum"
+// SVG-DAG: <title>all-reduce of stage 0, P0, time 39 to 43</title><rect class="all-reduce"
 
 // Side by side, the fastest for a sample first.
 // RUN: chimera-opt %t/many.mlir --chimera-to-scheduled --chimera-report="forward=2 backward=4 update=1 p2p=1 format=comparison unit=ms" -o /dev/null | FileCheck %s --check-prefix=MANY --match-full-lines

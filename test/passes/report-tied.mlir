@@ -8,7 +8,7 @@
 // CHECK-NEXT: un-overlapped at the step's end lazy = 200
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 chimera.pipeline @p of @m stages(3) micro_batches(2) schedule("1f1b")
-    weight_type(f64) link <latency = 20, latency_per_mib = 1048576>
+    weight_type(f64) link <latency = 20, per_mib = 1048576>
 
 // In buckets too: 160 bytes in three.
 // RUN: sed 's|^    weight_type(f64)|& bucket_bytes(64)|' %s | chimera-opt --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=BUCKETS

@@ -1,5 +1,5 @@
 // Traces that are not of the pipeline, and options that do not go with one.
-// What a trace may lack is in test/compiler/schedule/MeasuredTest.cpp.
+// What a trace may lack is in test/compiler/schedule/timeline/MeasuredTest.cpp.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages copy=1" 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: error: chimera-print-timeline: expected measured beside copy, got copy=1 alone

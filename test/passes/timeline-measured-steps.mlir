@@ -19,7 +19,7 @@
 
 // Each worker's row begins when it was done with the body before. Updates are
 // among the actions, and no sum is ever under way.
-// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json format=svg" -o /dev/null | FileCheck %s --check-prefix=SVG --implicit-check-not="all-reduce"
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json format=svg" -o /dev/null | FileCheck %s --check-prefix=SVG --implicit-check-not="all-reduce under way"
 // SVG: >step: 6.6 ms measured, 6.1 ms predicted, +8.2 % · measured: what each worker repeats once a step, in<
 // SVG: >steps 5 and 6<
 // SVG: >update</text>
@@ -46,7 +46,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 measured=%S/Inputs/measured-steps.json" 2>&1 | FileCheck %s --check-prefix=UNIT
 // UNIT: error: 'chimera.pipeline' op expected times that are durations beside measured, got unit none: give
 
-// Where steps overlap, other timelines show updates and the sums that are
+// Where steps overlap, other timelines show updates and the all-reduces that are
 // waited for among the actions too, once for a micro-batch or once a step.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 update=1" -o /dev/null | FileCheck %s --check-prefix=STEP --match-full-lines
 // STEP: P0   F0 F1 .  .  B0 =  F2 B1 =  U0 F3 B2 =  .  B3 =  U0

@@ -9,7 +9,7 @@
 
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Report.h"
+#include "compiler/schedule/report/Report.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

@@ -12,8 +12,8 @@
 
 #include "test/compiler/schedule/Grids.h"
 #include "compiler/schedule/Memory.h"
-#include "compiler/schedule/Timeline.h"
 #include "compiler/schedule/Verify.h"
+#include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

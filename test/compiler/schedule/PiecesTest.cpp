@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Memory.h"
-#include "compiler/schedule/Timeline.h"
+#include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Grids.h"
 #include "test/compiler/schedule/Schedules.h"
 

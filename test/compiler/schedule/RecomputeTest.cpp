@@ -9,7 +9,7 @@
 
 #include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Memory.h"
-#include "compiler/schedule/Timeline.h"
+#include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

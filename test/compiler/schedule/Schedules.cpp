@@ -7,7 +7,7 @@
 
 #include "test/compiler/schedule/Schedules.h"
 
-#include "compiler/schedule/Timeline.h"
+#include "compiler/schedule/timeline/Timeline.h"
 
 #include <stdexcept>
 

@@ -8,8 +8,8 @@
 #include "compiler/schedule/SharedCores.h"
 
 #include "compiler/schedule/Bounds.h"
-#include "compiler/schedule/Occupations.h"
 #include "compiler/schedule/Windows.h"
+#include "compiler/schedule/timeline/Occupations.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

@@ -76,7 +76,7 @@ TEST(Tail, IsShorterWhereSumsStartEarlier) {
       EXPECT_GE(opt[w], eager.ends[w]) << "worker " << w;
     }
     int64_t sum = 0;
-    for (const Tail::Sum &span : eager.sums)
+    for (const Tail::AllReduce &span : eager.allReduces)
       sum += span.end - span.begin;
     EXPECT_GE(eager.end(), makespan);
     EXPECT_LE(std::ranges::max(lazy), makespan + sum);
@@ -135,7 +135,7 @@ TEST(Tail, UpdatesEachReplicaBehindItsSum) {
           EXPECT_EQ(w, c.problem.pipelines[*work.pipeline].workers[stage]);
           EXPECT_EQ(work.end - work.begin, 3 + stage);
           bool isEdge = stage == 0 || stage + 1 == stages;
-          for (const Tail::Sum &sum : tail.sums)
+          for (const Tail::AllReduce &sum : tail.allReduces)
             if (sum.stage ? *sum.stage == stage : isEdge) {
               EXPECT_GE(work.begin, sum.end);
             }

@@ -1,0 +1,102 @@
+//===- Comparison.cpp - Reports side by side ------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/report/Comparison.h"
+
+#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/TextTable.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace chimera::schedule {
+
+namespace {
+
+std::string timeOf(const Report &report, double ticks) {
+  return roundedTime(ticks, report.scale);
+}
+
+double timeOfSample(const Report &report) {
+  return report.step.total / static_cast<double>(report.samples());
+}
+
+/// What is compared: durations of any unit, else those of one unit.
+std::pair<const TimeUnit *, double> rankOf(const Report &report) {
+  const TimeUnit *unit = report.scale.unit;
+  double time = report.scale.units(timeOfSample(report));
+  if (unit->isDuration)
+    return {nullptr, time * unit->microseconds};
+  return {unit, time};
+}
+
+std::string bytesOf(const Report &report) {
+  if (report.problem.bytes.empty())
+    return "";
+  const std::vector<int64_t> &bytes = report.allocatedBytes.empty()
+                                          ? report.timing.peakBytes
+                                          : report.allocatedBytes;
+  return shortBytes(std::ranges::max(bytes)) +
+         (report.overCap.empty() ? "" : " (over its cap)");
+}
+
+struct Column {
+  const char *head;
+  std::string (*cell)(const Report &report);
+};
+
+constexpr Column kColumns[] = {
+    {"pipeline", [](const Report &r) { return r.name; }},
+    {"schedule", [](const Report &r) { return r.schedule; }},
+    {"D", [](const Report &r) { return std::to_string(r.problem.workers); }},
+    {"W", [](const Report &r) { return std::to_string(r.problem.width); }},
+    {"N",
+     [](const Report &r) { return std::to_string(r.problem.microBatches()); }},
+    {"B", [](const Report &r) { return std::to_string(r.microBatchSize); }},
+    {"sample", [](const Report &r) { return timeOf(r, timeOfSample(r)); }},
+    {"step", [](const Report &r) { return timeOf(r, r.step.total); }},
+    {"actions", [](const Report &r) { return timeOf(r, r.step.actions); }},
+    {"all-reduce", [](const Report &r) { return timeOf(r, r.step.allReduce); }},
+    {"updates", [](const Report &r) { return timeOf(r, r.step.update); }},
+    {"idle", [](const Report &r) { return percent(1 - r.busyShare()); }},
+    {"activations",
+     [](const Report &r) {
+       return std::to_string(std::ranges::max(r.timing.peakActivations));
+     }},
+    {"peak bytes", bytesOf},
+};
+
+std::string table(std::span<const Report *const> reports) {
+  std::vector<std::vector<std::string>> rows(reports.size() + 1);
+  for (const Column &column : kColumns) {
+    rows.front().push_back(column.head);
+    for (size_t i = 0; i < reports.size(); ++i)
+      rows[i + 1].push_back(column.cell(*reports[i]));
+  }
+  return textTable(rows, 2);
+}
+
+} // namespace
+
+std::string renderComparison(std::span<const Report> reports) {
+  std::vector<const Report *> sorted;
+  for (const Report &report : reports)
+    sorted.push_back(&report);
+  std::ranges::stable_sort(
+      sorted, {}, [](const Report *report) { return rankOf(*report); });
+  std::string text;
+  for (auto begin = sorted.begin(); begin != sorted.end();) {
+    auto end = std::find_if(begin, sorted.end(), [&](const Report *report) {
+      return rankOf(*report).first != rankOf(**begin).first;
+    });
+    text += (text.empty() ? "" : "\n") + table({begin, end});
+    begin = end;
+  }
+  return text;
+}
+
+} // namespace chimera::schedule

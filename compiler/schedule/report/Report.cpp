@@ -1,0 +1,196 @@
+//===- Report.cpp - What a schedule costs ---------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/report/Report.h"
+
+#include "compiler/schedule/Best.h"
+#include "compiler/schedule/DeviceOrder.h"
+#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Recompute.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+
+double Report::internalBubbleRatio() const {
+  return static_cast<double>(timing.internalBubble()) /
+         static_cast<double>(timing.internalBubble() + timing.load());
+}
+
+int64_t Report::samples() const {
+  return microBatchSize * problem.microBatches() * problem.width;
+}
+
+double Report::busyShare() const {
+  int64_t steps = stepsOverlap(problem.updates) ? problem.steps : 1, busy = 0;
+  for (int64_t time : timing.busy)
+    busy += time;
+  return static_cast<double>(busy) /
+         (step.total * static_cast<double>(steps * problem.workers));
+}
+
+/// Adds the all-reduces and what they add to a step by each policy. Adds
+/// nothing where they take no time.
+static void addAllReduces(Report &report, const Schedule &schedule) {
+  const Problem &problem = report.problem;
+  if (stepsOverlap(problem.updates))
+    return;
+  std::vector<StageReduce> reduces =
+      stageReduces(problem, schedule, report.timing);
+  std::vector<int64_t> times, buckets;
+  for (const StageReduce &reduce : reduces) {
+    std::vector<int32_t> workers = reduce.workers();
+    buckets.push_back(
+        replicasOf(problem, std::ssize(workers)) > 1 ? reduce.buckets : 0);
+    times.push_back(
+        allReduceTime(problem, workers, reduce.bytes, reduce.buckets));
+  }
+  if (std::ranges::max(times) == 0)
+    return;
+  for (auto [name, policy] : kPolicies) {
+    Problem other = problem;
+    other.policy = policy;
+    report.unoverlapped.push_back(stepTime(other, schedule).allReduce);
+  }
+  report.allReduces.resize(problem.stages.size());
+  report.buckets.resize(problem.stages.size());
+  for (size_t i = 0; i < reduces.size(); ++i) {
+    const StageReduce &reduce = reduces[i];
+    if (!reduce.stage) {
+      report.tiedAllReduce = times[i];
+      report.tiedBuckets = buckets[i];
+      continue;
+    }
+    report.allReduces[*reduce.stage] = times[i];
+    report.buckets[*reduce.stage] = buckets[i];
+    if (std::ranges::any_of(reduce.parts, &StageReduce::Part::isIdle))
+      report.earlyStages.push_back(*reduce.stage);
+  }
+  std::ranges::sort(report.earlyStages);
+}
+
+/// Fills in the receive window, its bytes and its makespans.
+static void describeWindow(const Windows &windows, int32_t given,
+                           Report &report) {
+  bool widened = given == 0;
+  int32_t window = widened ? windows.choose() : given;
+  report.receiveWindow = window;
+  report.receiveBytes = windows.bytes(window, widened);
+  if (!widened && given < windows.needed())
+    report.notes.push_back("a receive window of " + std::to_string(given) +
+                           " is too small: messages overtake each other, " +
+                           std::to_string(windows.needed()) + " are needed");
+  if (widened && window > 1 && !report.problem.memoryCaps.empty())
+    report.notes.push_back("a program whose workers would hold more than their "
+                           "caps has a smaller receive window");
+  if (!report.problem.hasFlights())
+    return;
+  auto add = [&](int32_t size) {
+    Timing timing = windows.simulate(size, widened);
+    if (timing.complete)
+      report.windowMakespans.emplace_back(size, timing.makespan);
+  };
+  // Doubled each time: there may be many.
+  for (int64_t size = 1; size < window; size *= 2)
+    add(static_cast<int32_t>(size));
+  add(window);
+}
+
+/// What a better setting of the scheme's options would do, with which no worker
+/// holds more than one does now, if one is better by more than what is rounded.
+/// Not looked for where an order is long.
+static std::string betterOptions(const Report &report) {
+  constexpr int64_t kMostActions = int64_t{1} << 16;
+  const Problem &problem = report.problem;
+  int64_t actions = int64_t{2} * problem.microBatches() *
+                    static_cast<int64_t>(problem.stages.size());
+  if (report.options.table().empty() || actions > kMostActions)
+    return {};
+  std::optional<Candidate> best =
+      bestOf(*report.scheme, openRequest(*report.scheme, problem),
+             [&](const Candidate &candidate) {
+               const Timing &own = report.timing;
+               return candidate.peakBytes <= std::ranges::max(own.peakBytes) &&
+                      candidate.peakActivations <=
+                          std::ranges::max(own.peakActivations);
+             });
+  if (!best || !best->fits || best->time.total >= 0.999 * report.step.total)
+    return {};
+  std::string text;
+  const Options &options = best->plan.options;
+  for (size_t i = 0; i < options.table().size(); ++i)
+    if (options[i] != report.options[i])
+      text += (text.empty() ? "" : " and ") +
+              std::string(options.table()[i].name) + " = " + options.print(i);
+  return text + " would take " + percent(best->time.total / report.step.total) +
+         " of the time for a step, and no worker hold more";
+}
+
+Report makeReport(std::string name, const Scheme *scheme,
+                  const Options &options, const Problem &problem,
+                  const Schedule &schedule, const TimeScale &scale,
+                  int32_t receiveWindow) {
+  Report report;
+  report.name = std::move(name);
+  report.schedule = scheme ? scheme->name : "";
+  report.scheme = scheme;
+  report.options = options;
+  report.problem = problem;
+  report.scale = scale;
+  report.timing = simulate(problem, schedule);
+  report.residentBytes = residentBytes(problem);
+  if (auto excess = capExcess(problem, schedule))
+    report.overCap = describe(*excess, schedule);
+  // Orders that exceed the caps may beat those that hold them.
+  Problem bounded = problem;
+  if (!report.overCap.empty())
+    bounded.memoryCaps.clear();
+  report.bounds = bounds(bounded);
+  describeWindow(Windows(problem, schedule), receiveWindow, report);
+  report.deviceOrderMakespan =
+      makespanInDeviceOrder(problem, schedule, report.timing);
+  report.step = stepTime(problem, schedule);
+  addAllReduces(report, schedule);
+  if (stepsOverlap(problem.updates))
+    report.steady = steadyState(problem, schedule);
+  if (!problem.recompute.empty()) {
+    Problem keeping = problem;
+    keeping.recompute.clear();
+    Schedule kept = removeRecompute(schedule);
+    report.kept = simulate(keeping, kept);
+    if (report.steady)
+      report.keptSteady = steadyState(keeping, kept);
+  }
+
+  if (!problem.memoryCaps.empty())
+    report.notes.push_back(
+        "a program takes at least the peak bytes: caps are held against its "
+        "arena and stashes, which may take more");
+  if (!scheme) {
+    report.notes.push_back(
+        "the order is of no known scheme, so no formula is compared");
+    return report;
+  }
+  if (scheme->note)
+    if (std::string note = scheme->note(problem); !note.empty())
+      report.notes.push_back(std::move(note));
+  if (std::string note = betterOptions(report); !note.empty())
+    report.notes.push_back(std::move(note));
+  if (std::optional<Sizes> sizes = sizesOf(problem, options)) {
+    if ((report.bubbleFormula = findBubbleFormula(*scheme, *sizes)))
+      report.bubbleValue = report.bubbleFormula->value(*sizes);
+    if (report.bubbleFormula && sizes->recomputed)
+      report.notes.push_back(
+          "in the bubble's formula b is a recompute and a backward");
+    if ((report.peakFormula = findPeakFormula(*scheme, *sizes)))
+      report.peakValue = report.peakFormula->value(*sizes);
+  }
+  return report;
+}
+
+} // namespace chimera::schedule

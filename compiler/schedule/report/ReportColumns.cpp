@@ -1,0 +1,428 @@
+//===- ReportColumns.cpp - What a report has to say -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/report/ReportColumns.h"
+
+#include "compiler/schedule/Magnitude.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chimera::schedule {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Whole numbers without a fraction, as others are.
+ordered_json number(double value) {
+  if (value == std::floor(value) && std::abs(value) < 0x1p63)
+    return static_cast<int64_t>(value);
+  return value;
+}
+
+/// A time in units: exact where it is whole, else the nearest double.
+ordered_json timeOf(const Report &report, int64_t ticks) {
+  int64_t perUnit = report.scale.perUnit;
+  if (ticks % perUnit == 0)
+    return ticks / perUnit;
+  return report.scale.units(static_cast<double>(ticks));
+}
+
+/// The same of each.
+ordered_json timesOf(const Report &report, const std::vector<int64_t> &ticks) {
+  ordered_json times = ordered_json::array();
+  for (int64_t each : ticks)
+    times.push_back(timeOf(report, each));
+  return times;
+}
+
+template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
+  std::vector<int64_t> times;
+  for (const StageCost &stage : report.problem.stages)
+    times.push_back(stage.*member);
+  if (std::ranges::count(times, times.front()) == std::ssize(times))
+    return timeOf(report, times.front());
+  return timesOf(report, times);
+}
+
+/// A time of whole backwards, or of split ones: null where there is none.
+template <int64_t StageCost::*time, bool isSplit>
+ordered_json costOf(const Report &report) {
+  const Splits &splits = report.problem.splits;
+  return (isSplit ? splits.any() : splits.anyWhole()) ? cost<time>(report)
+                                                      : ordered_json();
+}
+
+/// A word for all stages, or one for each.
+ordered_json recomputationOf(const Report &report) {
+  static constexpr const char *kWords[] = {"none", "early", "fused"};
+  std::vector<std::string> words;
+  for (Recompute how : report.problem.recompute)
+    words.push_back(kWords[static_cast<size_t>(how)]);
+  if (words.empty())
+    return {};
+  if (std::ranges::count(words, words.front()) == std::ssize(words))
+    return words.front();
+  return words;
+}
+
+/// The time that messages take for their bytes: "2 for each 1048576 bytes".
+ordered_json bytesTimeOf(const Report &report, const MessageTime &of) {
+  if (of.beta == 0)
+    return {};
+  return exactNumber(of.beta, report.scale.perUnit) + " for each " +
+         std::to_string(of.betaBytes) + " bytes";
+}
+
+/// The places of `Network::classes()`.
+constexpr size_t kBetweenNodes = 0, kWithinNode = 1;
+
+/// The link of a class, null where there is none.
+template <size_t place> const Link *linkOf(const Report &report) {
+  std::vector<const LinkClass *> classes = report.problem.classes();
+  return place < classes.size() ? &classes[place]->link : nullptr;
+}
+
+template <size_t place> ordered_json flightOf(const Report &report) {
+  const Link *link = linkOf<place>(report);
+  return link ? timeOf(report, link->alpha) : ordered_json();
+}
+
+template <size_t place> ordered_json flightBytesOf(const Report &report) {
+  const Link *link = linkOf<place>(report);
+  return link ? bytesTimeOf(report, *link) : ordered_json();
+}
+
+/// Null where a message occupies no worker.
+template <size_t place, MessageTime Link::*end>
+ordered_json occupationOf(const Report &report) {
+  const Link *link = linkOf<place>(report);
+  return link && ((link->*end).alpha > 0 || (link->*end).beta > 0)
+             ? timeOf(report, (link->*end).alpha)
+             : ordered_json();
+}
+
+template <size_t place, MessageTime Link::*end>
+ordered_json occupationBytesOf(const Report &report) {
+  const Link *link = linkOf<place>(report);
+  return link ? bytesTimeOf(report, link->*end) : ordered_json();
+}
+
+/// A part of a step, where it has more than actions.
+template <double StepTime::*part> ordered_json partOf(const Report &report) {
+  return hasTail(report.problem) ? number(report.scale.units(report.step.*part))
+                                 : ordered_json();
+}
+
+ordered_json versionsOf(const Report &report) {
+  if (!report.steady)
+    return {};
+  std::vector<int32_t> versions;
+  for (size_t s = 0; s < report.problem.stages.size(); ++s)
+    versions.push_back(weightVersions(report.problem, static_cast<int32_t>(s)));
+  return versions;
+}
+
+ordered_json schemeOptionsOf(const Report &report) {
+  ordered_json options = ordered_json::object();
+  std::span<const Option> table = report.options.table();
+  for (size_t i = 0; i < table.size(); ++i)
+    options[std::string(table[i].name)] = report.options.print(i);
+  return options;
+}
+
+ordered_json boundsOf(const Report &report) {
+  ordered_json bounds = ordered_json::object();
+  for (const Bound &bound : report.bounds)
+    if (bound.time > 0)
+      bounds[bound.name] = timeOf(report, bound.time);
+  return bounds;
+}
+
+ordered_json unoverlappedOf(const Report &report) {
+  ordered_json result = ordered_json::object();
+  for (size_t i = 0; i < report.unoverlapped.size(); ++i)
+    result[kPolicies[i].name] =
+        number(report.scale.units(report.unoverlapped[i]));
+  return result;
+}
+
+ordered_json interval(const std::vector<int32_t> &values) {
+  auto [least, most] = std::ranges::minmax(values);
+  return {least, most};
+}
+
+constexpr ReportColumn kColumns[] = {
+    {"name", "pipeline",
+     [](const Report &r) -> ordered_json { return r.name; }},
+    {"title", nullptr, [](const Report &r) -> ordered_json { return r.title; }},
+    {"schedule", "schedule",
+     [](const Report &r) -> ordered_json { return r.schedule; }},
+    {"options", "options", schemeOptionsOf},
+    {"workers", "workers (D)",
+     [](const Report &r) -> ordered_json { return r.problem.workers; }},
+    {"stages", "stages (S)",
+     [](const Report &r) -> ordered_json { return r.problem.stages.size(); }},
+    {"micro_batches", "micro-batches (N)",
+     [](const Report &r) -> ordered_json { return r.problem.microBatches(); }},
+    {"width", "data-parallel width (W)",
+     [](const Report &r) -> ordered_json { return r.problem.width; }},
+    {"micro_batch_size", "micro-batch size (B)",
+     [](const Report &r) -> ordered_json { return r.microBatchSize; }},
+    {"pipelines", "pipelines (p)",
+     [](const Report &r) -> ordered_json {
+       return r.problem.pipelines.size();
+     }},
+    {"recomputation", "recomputation", recomputationOf},
+    {"time_unit", "unit of time",
+     [](const Report &r) -> ordered_json { return r.scale.unit->name; }},
+    {"forward", "forward (f)", cost<&StageCost::forward>, ReportForm::Time},
+    {"backward", "backward (b)", costOf<&StageCost::backward, false>,
+     ReportForm::Time},
+    {"input_gradient", "input gradient",
+     costOf<&StageCost::inputGradient, true>, ReportForm::Time},
+    {"weight_gradient", "weight gradient",
+     costOf<&StageCost::weightGradient, true>, ReportForm::Time},
+    {"recompute", "recompute",
+     [](const Report &r) {
+       return r.kept ? cost<&StageCost::recompute>(r) : ordered_json();
+     },
+     ReportForm::Time},
+    {"p2p", "p2p", flightOf<kBetweenNodes>, ReportForm::Time},
+    {"p2p_bytes", "  and for bytes", flightBytesOf<kBetweenNodes>},
+    {"send", "send, occupies its worker",
+     occupationOf<kBetweenNodes, &Link::send>, ReportForm::Time},
+    {"send_bytes", "  and for bytes",
+     occupationBytesOf<kBetweenNodes, &Link::send>},
+    {"receive", "receive, occupies its worker",
+     occupationOf<kBetweenNodes, &Link::receive>, ReportForm::Time},
+    {"receive_bytes", "  and for bytes",
+     occupationBytesOf<kBetweenNodes, &Link::receive>},
+    {"node_devices", "devices of a node",
+     [](const Report &r) {
+       return r.problem.node ? ordered_json(r.problem.node->devices)
+                             : ordered_json();
+     }},
+    {"node_cores", "  cores that they share",
+     [](const Report &r) {
+       return r.problem.node && r.problem.node->cores > 0
+                  ? ordered_json(r.problem.node->cores)
+                  : ordered_json();
+     }},
+    {"node_p2p", "  p2p within it", flightOf<kWithinNode>, ReportForm::Time},
+    {"node_p2p_bytes", "    and for bytes", flightBytesOf<kWithinNode>},
+    {"node_send", "  send, occupies its worker",
+     occupationOf<kWithinNode, &Link::send>, ReportForm::Time},
+    {"node_send_bytes", "    and for bytes",
+     occupationBytesOf<kWithinNode, &Link::send>},
+    {"node_receive", "  receive, occupies its worker",
+     occupationOf<kWithinNode, &Link::receive>, ReportForm::Time},
+    {"node_receive_bytes", "    and for bytes",
+     occupationBytesOf<kWithinNode, &Link::receive>},
+    {"memory_caps", "memory caps per worker",
+     [](const Report &r) -> ordered_json { return r.problem.memoryCaps; },
+     ReportForm::Bytes},
+    {"over_memory_cap", "  REFUSED, they are exceeded by",
+     [](const Report &r) -> ordered_json {
+       return r.overCap.empty() ? ordered_json() : ordered_json(r.overCap);
+     }},
+    {"receive_window", "receive window",
+     [](const Report &r) -> ordered_json { return r.receiveWindow; }},
+    {"receive_window_bytes", "  its bytes per worker",
+     [](const Report &r) -> ordered_json { return r.receiveBytes; },
+     ReportForm::Bytes},
+    {"receive_window_makespans", "  makespan with it and smaller ones",
+     [](const Report &r) {
+       ordered_json all = ordered_json::object();
+       for (auto [window, makespan] : r.windowMakespans)
+         all[std::to_string(window)] = timeOf(r, makespan);
+       return all;
+     },
+     ReportForm::Time},
+    {"device_order_makespan", "makespan with one order a device",
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.deviceOrderMakespan);
+     },
+     ReportForm::Time},
+    {"steps", "steps that overlap, shown",
+     [](const Report &r) {
+       return r.steady ? ordered_json(r.problem.steps) : ordered_json();
+     }},
+    {"step", "step (mean of many)",
+     [](const Report &r) -> ordered_json {
+       return number(r.scale.units(r.step.total));
+     },
+     ReportForm::Time},
+    {"step_actions", "  actions", partOf<&StepTime::actions>, ReportForm::Time},
+    {"step_all_reduce", "  un-overlapped all-reduce",
+     partOf<&StepTime::allReduce>, ReportForm::Time},
+    {"step_update", "  updates", partOf<&StepTime::update>, ReportForm::Time},
+    {"step_sample", "  for each sample",
+     [](const Report &r) -> ordered_json {
+       return number(
+           r.scale.units(r.step.total / static_cast<double>(r.samples())));
+     },
+     ReportForm::Time},
+    {"makespan", "makespan",
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.timing.makespan);
+     },
+     ReportForm::Time},
+    {"makespan_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? timeOf(r, r.kept->makespan) : ordered_json();
+     },
+     ReportForm::Time},
+    {"load", "load of the busiest worker",
+     [](const Report &r) -> ordered_json { return timeOf(r, r.timing.load()); },
+     ReportForm::Time},
+    {"idle", "idle per worker",
+     [](const Report &r) -> ordered_json { return timesOf(r, r.timing.idle); },
+     ReportForm::Time},
+    {"occupied", "  of it, occupied by messages",
+     [](const Report &r) {
+       return std::ranges::count(r.timing.occupied, 0) ==
+                      std::ssize(r.timing.occupied)
+                  ? ordered_json()
+                  : timesOf(r, r.timing.occupied);
+     },
+     ReportForm::Time},
+    {"flush_bubble", "bubble (makespan less load)",
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.timing.flushBubble());
+     },
+     ReportForm::Time},
+    {"bubble_ratio", "  ratio over all workers",
+     [](const Report &r) -> ordered_json { return r.timing.bubbleRatio(); },
+     ReportForm::Share},
+    {"bubble_ratio_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->bubbleRatio()) : ordered_json();
+     },
+     ReportForm::Share},
+    {"all_reduces", "all-reduce of the gradient, by stage",
+     [](const Report &r) -> ordered_json { return timesOf(r, r.allReduces); },
+     ReportForm::Time},
+    {"all_reduce_buckets", "  in buckets",
+     [](const Report &r) {
+       return r.problem.bucketBytes > 0 ? ordered_json(r.buckets)
+                                        : ordered_json();
+     }},
+    {"all_reduce_tied", "  of what first and last stage share, apart",
+     [](const Report &r) {
+       return r.tiedAllReduce ? timeOf(r, *r.tiedAllReduce) : ordered_json();
+     },
+     ReportForm::Time},
+    {"all_reduce_tied_buckets", "  in buckets",
+     [](const Report &r) {
+       return r.problem.bucketBytes > 0 && r.tiedBuckets
+                  ? ordered_json(*r.tiedBuckets)
+                  : ordered_json();
+     }},
+    {"all_reduce_unoverlapped", "  un-overlapped at the step's end",
+     unoverlappedOf, ReportForm::Time},
+    {"all_reduce_early_stages", "  early by eager_opt, stages",
+     [](const Report &r) -> ordered_json { return r.earlyStages; }},
+    {"step_period_without_recomputes", "a step without recomputes",
+     [](const Report &r) {
+       return r.keptSteady ? number(r.scale.units(r.keptSteady->period))
+                           : ordered_json();
+     },
+     ReportForm::Time},
+    {"step_bubble_ratio", "steady state: bubble of a step",
+     [](const Report &r) {
+       return r.steady ? ordered_json(r.steady->bubbleRatio) : ordered_json();
+     },
+     ReportForm::Share},
+    {"bubble_ratio_formula", "  ratio, by formula",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleValue) : ordered_json();
+     },
+     ReportForm::Share},
+    {"bubble_formula", "  formula",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->formula)
+                              : ordered_json();
+     }},
+    {"bubble_formula_conditions", "  where",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->conditions)
+                              : ordered_json();
+     }},
+    {"bubble_formula_source", "  source",
+     [](const Report &r) -> ordered_json {
+       return r.bubbleFormula ? ordered_json(r.bubbleFormula->source)
+                              : ordered_json();
+     }},
+    {"internal_bubble", "bubble inside a worker's span",
+     [](const Report &r) -> ordered_json {
+       return timeOf(r, r.timing.internalBubble());
+     },
+     ReportForm::Time},
+    {"internal_bubble_ratio", "  ratio, simulated",
+     [](const Report &r) -> ordered_json { return r.internalBubbleRatio(); },
+     ReportForm::Share},
+    {"peak_activations", "peak activations per worker",
+     [](const Report &r) -> ordered_json { return r.timing.peakActivations; }},
+    {"peak_activations_interval", "  interval, simulated",
+     [](const Report &r) { return interval(r.timing.peakActivations); }},
+    {"peak_activations_formula_interval", "  interval, by formula",
+     [](const Report &r) -> ordered_json {
+       return r.peakFormula
+                  ? ordered_json{r.peakValue.first, r.peakValue.second}
+                  : ordered_json();
+     }},
+    {"peak_activations_formula", "  formula",
+     [](const Report &r) -> ordered_json {
+       return r.peakFormula ? ordered_json(std::string(r.peakFormula->formula) +
+                                           " (" + r.peakFormula->conditions +
+                                           "; " + r.peakFormula->source + ")")
+                            : ordered_json();
+     }},
+    {"peak_activations_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->peakActivations) : ordered_json();
+     }},
+    {"weight_versions", "versions of weights, by stage", versionsOf},
+    {"resident_bytes", "resident bytes per worker",
+     [](const Report &r) -> ordered_json { return r.residentBytes; },
+     ReportForm::Bytes},
+    {"peak_bytes", "peak bytes per worker",
+     [](const Report &r) -> ordered_json { return r.timing.peakBytes; },
+     ReportForm::Bytes},
+    {"peak_bytes_without_recomputes", "  without recomputes",
+     [](const Report &r) {
+       return r.kept ? ordered_json(r.kept->peakBytes) : ordered_json();
+     },
+     ReportForm::Bytes},
+    {"allocated_bytes", "allocated bytes per worker",
+     [](const Report &r) {
+       return r.allocatedBytes.empty() ? ordered_json()
+                                       : ordered_json(r.allocatedBytes);
+     },
+     ReportForm::Bytes},
+    {"bounds", "lower bounds of the makespan", boundsOf, ReportForm::Time},
+    {"highest_bound", "  the highest",
+     [](const Report &r) -> ordered_json {
+       const Bound &bound = best(r.bounds);
+       return std::string(bound.name) + ": " + bound.formula + " (" +
+              bound.conditions + "; " + bound.reason + ")";
+     }},
+    {"gap", "gap to the highest",
+     [](const Report &r) -> ordered_json {
+       return gap(r.timing, best(r.bounds));
+     },
+     ReportForm::Share},
+    {"notes", "note", [](const Report &r) -> ordered_json { return r.notes; }},
+};
+
+} // namespace
+
+std::span<const ReportColumn> reportColumns() { return kColumns; }
+
+} // namespace chimera::schedule

@@ -1,0 +1,119 @@
+//===- ClockedStep.cpp - A step in nanoseconds ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/ClockedStep.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chimera::schedule {
+
+__extension__ using Wide = __int128;
+
+/// Whole, for each unit that is a duration.
+static int64_t nanosecondsOf(const TimeUnit &unit) {
+  return std::llround(unit.microseconds * 1000);
+}
+
+int64_t ClockedStep::end() const {
+  return std::max(timing.makespan, tail.end());
+}
+
+int64_t ClockedStep::length() const {
+  int64_t length = 0;
+  for (size_t w = 0; w < timing.starts.size(); ++w)
+    length = std::max(length, end(w) - begin(w));
+  return length;
+}
+
+int64_t ClockedStep::busy(size_t worker) const {
+  int64_t time = timing.busy[worker];
+  for (const Tail::Work &work : tail.work[worker])
+    if (work.isUpdate())
+      time += work.end - work.begin;
+  return time;
+}
+
+int64_t ClockedStep::waitBefore(size_t worker, size_t index) const {
+  const std::vector<int64_t> &starts = timing.starts[worker];
+  int64_t before = index == 0 ? begin(worker) : timing.ends[worker][index - 1];
+  return (index == starts.size() ? tail.ends[worker] : starts[index]) - before;
+}
+
+void ClockedStep::complete() {
+  size_t workers = timing.starts.size();
+  tail.work.resize(workers);
+  tail.computed.assign(workers, 0);
+  timing.busy.assign(workers, 0);
+  timing.makespan = 0;
+  for (size_t w = 0; w < workers; ++w) {
+    const std::vector<int64_t> &ends = timing.ends[w];
+    for (size_t i = 0; i < ends.size(); ++i)
+      timing.busy[w] += ends[i] - timing.starts[w][i];
+    if (!ends.empty())
+      tail.computed[w] = ends.back();
+    timing.makespan = std::max(timing.makespan, tail.computed[w]);
+  }
+  tail.ends = tail.computed;
+  for (size_t w = 0; w < workers; ++w)
+    for (const Tail::Work &work : tail.work[w])
+      tail.ends[w] = std::max(tail.ends[w], work.end);
+  timing.idle.clear();
+  for (int64_t busy : timing.busy)
+    timing.idle.push_back(timing.makespan - busy);
+}
+
+std::optional<ClockedStep> clocked(const Timeline &timeline,
+                                   std::span<const int64_t> begins) {
+  const Wide unit = nanosecondsOf(*timeline.scale.unit);
+  const int64_t perUnit = timeline.scale.perUnit;
+  auto nanoseconds = [&](int64_t ticks) {
+    return static_cast<int64_t>((unit * ticks + perUnit / 2) / perUnit);
+  };
+  if (unit * timeline.end() / perUnit > kMostNanoseconds)
+    return std::nullopt;
+  ClockedStep step;
+  for (int64_t begin : begins)
+    step.begins.push_back(nanoseconds(begin));
+  step.timing.starts = timeline.timing.starts;
+  step.timing.ends = timeline.timing.ends;
+  for (std::vector<std::vector<int64_t>> *times :
+       {&step.timing.starts, &step.timing.ends})
+    for (std::vector<int64_t> &row : *times)
+      std::ranges::transform(row, row.begin(), nanoseconds);
+  auto convert = [&](Tail::Span &span) {
+    span.begin = nanoseconds(span.begin);
+    span.end = nanoseconds(span.end);
+  };
+  if (timeline.occupations) {
+    step.occupations = *timeline.occupations;
+    for (std::vector<Occupation> &row : step.occupations)
+      std::ranges::for_each(row, convert);
+  }
+  if (timeline.tail) {
+    step.tail = *timeline.tail;
+    std::ranges::for_each(step.tail.allReduces, convert);
+    for (std::vector<Tail::Work> &work : step.tail.work)
+      std::ranges::for_each(work, convert);
+  }
+  step.complete();
+  return step;
+}
+
+Timeline timelineOf(const Timeline &timeline, const ClockedStep &step) {
+  return {.name = timeline.name,
+          .title = timeline.title,
+          .problem = timeline.problem,
+          .schedule = timeline.schedule,
+          .timing = step.timing,
+          .scale = {timeline.scale.unit, nanosecondsOf(*timeline.scale.unit)},
+          .tail = &step.tail,
+          .occupations = step.occupations.empty() ? nullptr : &step.occupations,
+          .isPart = true};
+}
+
+} // namespace chimera::schedule

@@ -1,0 +1,296 @@
+//===- Measured.cpp - A step that ran, from its trace ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/Measured.h"
+
+#include "compiler/schedule/timeline/SortedTrace.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace chimera::schedule {
+
+namespace {
+
+std::string nameOf(size_t worker) { return "P" + std::to_string(worker); }
+
+/// What one worker did before and after the step that is looked for.
+struct Around {
+  /// When it was done with what was before; -1 where it did nothing.
+  int64_t before = -1;
+  /// When the next action after the step began.
+  int64_t next = std::numeric_limits<int64_t>::max();
+};
+
+/// Finds the actions of a schedule in one copy.
+class Matcher {
+public:
+  Matcher(const Problem &problem, const Schedule &schedule)
+      : problem(problem), schedule(schedule), ids(problem),
+        places(ids.count(), Turn{-1, -1}) {
+    for (size_t w = 0; w < schedule.workers.size(); ++w)
+      for (size_t i = 0; i < schedule.workers[w].size(); ++i)
+        places[ids.idOf(schedule.workers[w][i])] = {static_cast<int32_t>(w),
+                                                    static_cast<int32_t>(i)};
+  }
+
+  /// The step number `last` of the copy or, where steps overlap, the last body,
+  /// which begins in the step before; or what is wrong with it.
+  std::variant<Measured, std::string> match(const CopyEvents &copy,
+                                            int64_t last) {
+    Measured run;
+    for (const std::vector<Action> &row : schedule.workers)
+      run.timing.starts.emplace_back(row.size(), -1);
+    run.timing.ends = run.timing.starts;
+    std::vector<std::vector<RanAction>> others(copy.actions.size());
+    for (size_t w = 0; w < copy.actions.size(); ++w)
+      for (const RanAction &ran : copy.actions[w]) {
+        std::optional<Action> action = ofStep(ran, last);
+        if (!action)
+          others[w].push_back(ran);
+        else if (std::string error = place(run, w, ran, *action);
+                 !error.empty())
+          return error;
+      }
+    if (std::string error = checkOrder(run); !error.empty())
+      return error;
+    for (size_t w = 0; w < copy.others.size(); ++w) {
+      auto around = findAround(run, w, others[w]);
+      if (auto *error = std::get_if<std::string>(&around))
+        return std::move(*error);
+      if (std::string error =
+              addOthers(run, w, copy.others[w], std::get<Around>(around));
+          !error.empty())
+        return error;
+    }
+    beginAtZero(run);
+    run.complete();
+    return run;
+  }
+
+private:
+  bool overlaps() const { return stepsOverlap(problem.updates); }
+
+  /// The action as the schedule numbers it. None where it is not of the step
+  /// number `last` or, where steps overlap, of the last body.
+  std::optional<Action> ofStep(const RanAction &ran, int64_t last) const {
+    Action action = ran.action;
+    if (!overlaps())
+      return ran.step == last ? std::optional(action) : std::nullopt;
+    int64_t steps = ran.step - (last - 1); // behind the first of the body
+    if (steps < 0 || steps >= problem.steps)
+      return std::nullopt;
+    action.microBatch += static_cast<int32_t>(steps) * problem.microBatches();
+    bool isInBody = places[ids.idOf(action)].worker >= 0;
+    return isInBody ? std::optional(action) : std::nullopt;
+  }
+
+  std::string place(Measured &run, size_t worker, const RanAction &ran,
+                    const Action &action) const {
+    auto [owner, index] = places[ids.idOf(action)];
+    if (owner < 0)
+      return "expected no " + describe(problem, action) + ", got it on " +
+             nameOf(worker);
+    if (owner != static_cast<int32_t>(worker))
+      return "expected " + describe(problem, action) + " on " + nameOf(owner) +
+             ", got it on " + nameOf(worker);
+    int64_t &start = run.timing.starts[worker][index];
+    if (start >= 0)
+      return "expected " + describe(problem, action) + " once, got it twice";
+    start = ran.begin;
+    run.timing.ends[worker][index] = ran.end;
+    return {};
+  }
+
+  /// All actions are there, and each after the one before it.
+  std::string checkOrder(Measured &run) const {
+    // Times of a trace are rounded.
+    constexpr int64_t kRounding = 2;
+    for (size_t w = 0; w < schedule.workers.size(); ++w) {
+      const std::vector<Action> &row = schedule.workers[w];
+      std::vector<int64_t> &starts = run.timing.starts[w];
+      std::vector<int64_t> &ends = run.timing.ends[w];
+      for (size_t i = 0; i < row.size(); ++i)
+        if (starts[i] < 0)
+          return "expected " + describe(problem, row[i]) + " on " + nameOf(w) +
+                 ", got none";
+      for (size_t i = 1; i < row.size(); ++i) {
+        if (starts[i] + kRounding < ends[i - 1])
+          return "expected " + describe(problem, row[i - 1]) + " before " +
+                 describe(problem, row[i]) + " on " + nameOf(w) +
+                 ", got another order";
+        starts[i] = std::max(starts[i], ends[i - 1]);
+        ends[i] = std::max(ends[i], starts[i]);
+      }
+    }
+    return {};
+  }
+
+  /// Where steps overlap, the actions of other bodies are before or behind the
+  /// worker's own, and some are before.
+  std::variant<Around, std::string>
+  findAround(const Measured &run, size_t worker,
+             const std::vector<RanAction> &others) const {
+    const std::vector<int64_t> &starts = run.timing.starts[worker];
+    Around around;
+    for (const RanAction &other : others)
+      if (!overlaps() || starts.empty() || other.begin < starts.front())
+        around.before = std::max(around.before, other.end);
+      else if (other.begin < starts.back())
+        return "expected no " + describe(other.action) +
+               " of another step among what " + nameOf(worker) +
+               " repeats, got it there";
+      else
+        around.next = std::min(around.next, other.begin);
+    if (overlaps() && !starts.empty() && around.before < 0)
+      return "expected actions of " + nameOf(worker) +
+             " before those that are compared, got none";
+    return around;
+  }
+
+  std::string addOthers(Measured &run, size_t worker,
+                        const std::vector<OtherEvent> &events,
+                        Around around) const {
+    auto [before, next] = around;
+    const std::vector<int64_t> &starts = run.timing.starts[worker];
+    int64_t first = starts.empty() ? 0 : starts.front();
+    run.tail.work.resize(schedule.workers.size());
+    run.others.resize(schedule.workers.size());
+    std::vector<Tail::Work> &all = run.tail.work[worker];
+    std::map<std::string, Tail::Work> names = worksOf(worker);
+    for (const OtherEvent &event : events) {
+      auto known = names.find(event.name);
+      if (known == names.end()) {
+        if (event.category == "update")
+          return "expected an update of a stage that " + nameOf(worker) +
+                 " has, got " + quoted(event.name);
+        continue;
+      }
+      if (event.begin >= next)
+        continue;
+      // Those of a step follow its first action.
+      if (event.begin < first) {
+        before = std::max(before, event.end);
+        continue;
+      }
+      Tail::Work &work = all.emplace_back(known->second);
+      work.begin = event.begin;
+      work.end = event.end;
+    }
+    std::ranges::stable_sort(all, {}, &Tail::Work::begin);
+    for (const OtherEvent &event : events)
+      if (!names.contains(event.name) && event.category != "all-reduce" &&
+          event.begin >= before && event.begin < next)
+        run.others[worker].push_back({event, event.name, event.category});
+    if (overlaps())
+      run.begins.push_back(before);
+    return {};
+  }
+
+  /// The updates and waits that a worker may have, by their names.
+  std::map<std::string, Tail::Work> worksOf(size_t worker) const {
+    std::map<std::string, Tail::Work> names;
+    auto addWait = [&](std::optional<int32_t> stage) {
+      names["wait for " + nameOfAllReduce(stage)].stage = stage;
+    };
+    addWait(std::nullopt);
+    for (size_t p = 0; p < problem.pipelines.size(); ++p)
+      for (size_t s = 0; s < problem.stages.size(); ++s)
+        if (problem.pipelines[p].workers[s] == static_cast<int32_t>(worker)) {
+          auto stage = static_cast<int32_t>(s);
+          addWait(stage);
+          Tail::Work &update = names["update of stage " + std::to_string(s)];
+          update.stage = stage;
+          update.pipeline = static_cast<int32_t>(p);
+        }
+    return names;
+  }
+
+  /// Counts from the first action, or from when the first body begins; leaves
+  /// out what began before it.
+  static void beginAtZero(Measured &run) {
+    int64_t origin = std::numeric_limits<int64_t>::max();
+    for (size_t w = 0; w < run.timing.starts.size(); ++w)
+      if (const std::vector<int64_t> &starts = run.timing.starts[w];
+          !starts.empty())
+        origin =
+            std::min(origin, run.overlaps() ? run.begins[w] : starts.front());
+    for (size_t w = 0; w < run.begins.size(); ++w)
+      run.begins[w] = run.timing.starts[w].empty() ? 0 : run.begins[w] - origin;
+    for (auto *times : {&run.timing.starts, &run.timing.ends})
+      for (std::vector<int64_t> &row : *times)
+        for (int64_t &time : row)
+          time -= origin;
+    auto shift = [&](Tail::Span &span) {
+      span.begin -= origin;
+      span.end -= origin;
+    };
+    for (std::vector<Tail::Work> &work : run.tail.work)
+      std::ranges::for_each(work, shift);
+    for (std::vector<Measured::Other> &others : run.others) {
+      std::ranges::for_each(others, shift);
+      std::erase_if(
+          others, [](const Measured::Other &other) { return other.begin < 0; });
+    }
+  }
+
+  const Problem &problem;
+  const Schedule &schedule;
+  ActionIds ids;
+  std::vector<Turn> places; ///< in the schedule, of each number
+};
+
+} // namespace
+
+std::variant<Measured, std::string> readMeasured(std::string_view text,
+                                                 const Problem &problem,
+                                                 const Schedule &schedule,
+                                                 std::optional<int64_t> copy) {
+  auto sorted = sortTrace(text, problem);
+  if (auto *error = std::get_if<std::string>(&sorted))
+    return std::move(*error);
+  const auto &trace = std::get<SortedTrace>(sorted);
+  auto copies = static_cast<int64_t>(trace.copies.size());
+  if (copy && (*copy < 0 || *copy >= copies))
+    return "expected copy " + rangeTo(copies - 1) + ", got " +
+           std::to_string(*copy);
+  int64_t last = trace.lastStep();
+  bool overlaps = stepsOverlap(problem.updates);
+  if (overlaps && last < 2)
+    return "expected micro-batches of 3 steps or more, as a run of 3 steps "
+           "has with --trace-steps 2, got those of " +
+           std::to_string(last + 1);
+  Matcher matcher(problem, schedule);
+  std::optional<Measured> slowest;
+  int32_t number = 0;
+  for (const auto &[process, of] : trace.copies) {
+    auto matched = matcher.match(of, last);
+    if (const auto *problem = std::get_if<std::string>(&matched))
+      return (copies > 1 ? "copy " + std::to_string(number) + ": " : "") +
+             *problem;
+    auto &run = std::get<Measured>(matched);
+    run.copy = number++;
+    run.copies = static_cast<int32_t>(copies);
+    run.isSlowest = copies > 1 && !copy;
+    constexpr int64_t kMostSteps = int64_t{1} << 53;
+    if (trace.firstStep && *trace.firstStep > 0 &&
+        *trace.firstStep < kMostSteps)
+      run.step = *trace.firstStep + last - (overlaps ? 1 : 0);
+    for (const std::vector<Action> &row : schedule.workers)
+      for (const Action &action : row)
+        run.steps =
+            std::max(run.steps, action.microBatch / problem.microBatches() + 1);
+    bool isWanted =
+        copy ? run.copy == *copy : !slowest || run.length() > slowest->length();
+    if (isWanted)
+      slowest = std::move(run);
+  }
+  return std::move(*slowest);
+}
+
+} // namespace chimera::schedule

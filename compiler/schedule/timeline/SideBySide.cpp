@@ -1,0 +1,84 @@
+//===- SideBySide.cpp - What was predicted beside what ran ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/SideBySide.h"
+
+#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/TextTable.h"
+#include "compiler/schedule/timeline/Differences.h"
+
+namespace chimera::schedule {
+
+SideBySide::SideBySide(const Timeline &timeline, ClockedStep clocked,
+                       Measured run)
+    : timeline(timeline), clocked(std::move(clocked)), run(std::move(run)),
+      predicted(timelineOf(timeline, this->clocked)),
+      measured(timelineOf(timeline, this->run)) {}
+
+std::string SideBySide::nameOfRun() const {
+  std::string name = run.step ? "step " + std::to_string(*run.step) : "a step";
+  if (run.overlaps()) {
+    name = "what each worker repeats once a step";
+    if (run.step)
+      name += (run.steps > 1 ? ", in steps " : ", in step ") +
+              std::to_string(*run.step);
+    for (int32_t later = 1; run.step && later < run.steps; ++later)
+      name += " and " + std::to_string(*run.step + later);
+  }
+  if (run.copies > 1)
+    name += " of copy " + std::to_string(run.copy) +
+            (run.isSlowest ? ", the slowest of " : " of ") +
+            std::to_string(run.copies);
+  return name;
+}
+
+std::string SideBySide::describeStep() const {
+  return "step: " +
+         describeTimes(measured.scale, clocked.length(), run.length()) +
+         describeRatio(clocked.length(), run.length());
+}
+
+static std::string workersOf(const SideBySide &both) {
+  std::vector<std::vector<std::string>> rows = {
+      {"worker", "step: predicted", "measured", "busy: predicted", "measured",
+       "idle: predicted", "measured"}};
+  auto time = [&](int64_t nanoseconds) {
+    return roundedTime(static_cast<double>(nanoseconds), both.measured.scale);
+  };
+  for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w) {
+    std::vector<std::string> &row = rows.emplace_back();
+    row.push_back("P" + std::to_string(w));
+    auto add = [&](auto timeOf) {
+      row.push_back(time(timeOf(both.clocked)));
+      row.push_back(time(timeOf(both.run)));
+    };
+    add([&](const ClockedStep &step) {
+      return step.tail.ends[w] - step.begin(w);
+    });
+    add([&](const ClockedStep &step) { return step.busy(w); });
+    add([&](const ClockedStep &step) { return step.idle(w); });
+  }
+  return textTable(rows, 1);
+}
+
+std::string renderTextBeside(const SideBySide &both) {
+  constexpr size_t kMost = 5; // of a kind
+  std::string text = both.timeline.title + "\nmeasured: " + both.nameOfRun() +
+                     "\n" + workersOf(both);
+  for (const DifferenceKind &kind : differenceKinds()) {
+    std::vector<Difference> found =
+        largestDifferences(kind, both.clocked, both.run, kMost);
+    text +=
+        std::string(kind.name) +
+        (found.empty() ? ": no differences\n" : ", the largest differences:\n");
+    for (const Difference &difference : found)
+      text += "  " + describe(both.measured, kind, difference) + "\n";
+  }
+  return text + both.describeStep() + "\n";
+}
+
+} // namespace chimera::schedule

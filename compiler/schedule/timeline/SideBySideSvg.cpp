@@ -1,0 +1,152 @@
+//===- SideBySideSvg.cpp - Predicted and measured, as a picture -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/timeline/Differences.h"
+#include "compiler/schedule/timeline/SideBySide.h"
+#include "compiler/schedule/timeline/SvgAxis.h"
+#include "compiler/schedule/timeline/SvgLegend.h"
+#include "compiler/schedule/timeline/SvgRow.h"
+#include "compiler/schedule/timeline/SvgStyle.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+
+namespace {
+
+using namespace svg;
+
+// Lengths in pixels.
+constexpr double kLabels = 110; ///< worker and which row, left of the rows
+constexpr double kLabel = 66;   ///< of these, the latter
+constexpr double kFigures = 58; ///< idle, right of the rows
+constexpr double kGap = 10;     ///< between the pairs of two workers
+constexpr double kPair = 2 * kRow + kGap;
+
+/// Named below the rows, of each kind.
+constexpr size_t kMostDifferences = 3;
+
+/// Of what either row of a pair shows. Nobody measures what messages occupy.
+std::vector<LegendEntry> legendOf(const SideBySide &both) {
+  std::vector<LegendEntry> legend = svg::legendOf(both.predicted);
+  for (LegendEntry &entry : legend)
+    if (entry.style == "message")
+      entry.name += ", predicted";
+  for (LegendEntry &entry : svg::legendOf(both.measured))
+    if (std::ranges::count(legend, entry.style, &LegendEntry::style) == 0)
+      legend.push_back(std::move(entry));
+  return legend;
+}
+
+/// Both steps, the upper left corner at (0, 0).
+class Pairs {
+public:
+  explicit Pairs(const SideBySide &both)
+      : both(both), end(std::max<int64_t>(both.end(), 1)),
+        plot(plotWidth(both.predicted, end)), legend(legendOf(both)),
+        heading(both.timeline.title,
+                both.describeStep() + " · measured: " + both.nameOfRun(),
+                width()) {
+    for (const DifferenceKind &kind : differenceKinds())
+      for (const Difference &difference :
+           largestDifferences(kind, both.clocked, both.run, kMostDifferences))
+        for (std::string &line :
+             wrap(describe(both.measured, kind, difference),
+                  static_cast<size_t>(width() / kNoteCharacter)))
+          differences.push_back(std::move(line));
+  }
+
+  double width() const {
+    return std::max(kLabels + plot + kFigures, widthOf(legend));
+  }
+  double height() const {
+    return heading.height() + rowsHeight() + kAxis +
+           kNoteLine * static_cast<double>(differences.size());
+  }
+
+  std::string draw() const {
+    std::string svg =
+        heading.draw() + drawLegend(legend, heading.height() - 38);
+    svg += "<g transform=\"translate(" + number(kLabels) + " " +
+           number(heading.height()) + ")\">\n";
+    double pixels = plot / static_cast<double>(end);
+    auto eachRow = [&](auto draw) {
+      for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w) {
+        double y = kPair * static_cast<double>(w);
+        svg += draw(w, y, both.predicted, both.clocked, "predicted");
+        svg += draw(w, y + kRow, both.measured, both.run, "measured");
+      }
+    };
+    eachRow([&](size_t w, double y, const Timeline &, const ClockedStep &step,
+                const char *which) {
+      return frame(w, y, step, which,
+                   pixels * static_cast<double>(step.begin(w)),
+                   pixels * static_cast<double>(step.end(w) - step.begin(w)));
+    });
+    for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w)
+      svg += text("worker", -kLabel - 10,
+                  kPair * static_cast<double>(w) + kRow + 4,
+                  "P" + std::to_string(w));
+    svg += drawAxis(both.predicted, end, plot, rowsHeight()) +
+           text("figure", plot + 46, -6, "idle");
+    eachRow([&](size_t w, double y, const Timeline &timeline,
+                const ClockedStep &,
+                const char *) { return Rows(timeline, pixels).draw(w, y); });
+    svg += "</g>\n";
+    double y = heading.height() + rowsHeight() + kAxis + 10;
+    for (const std::string &line : differences) {
+      svg += text("note", 0, y, line);
+      y += kNoteLine;
+    }
+    return svg;
+  }
+
+private:
+  double rowsHeight() const {
+    return kPair * static_cast<double>(both.clocked.timing.starts.size()) -
+           kGap;
+  }
+
+  /// A hatched row as long as its step, and what it is called.
+  std::string frame(size_t w, double y, const ClockedStep &step,
+                    const char *which, double x, double width) const {
+    auto time = [&](int64_t nanoseconds) {
+      return roundedTime(static_cast<double>(nanoseconds), both.measured.scale);
+    };
+    double base = y + kRow / 2 + 4;
+    int64_t idle = step.idle(w), length = step.end(w) - step.begin(w);
+    std::string share =
+        percent(static_cast<double>(idle) /
+                static_cast<double>(std::max<int64_t>(length, 1)));
+    return Rows::drawBubble("P" + std::to_string(w) + ", " + which + ": idle " +
+                                time(idle) + " of " + time(length) + " (" +
+                                share + ")",
+                            x, y, width) +
+           text("figure", -10, base, which) +
+           text("figure", plot + 46, base, share);
+  }
+
+  const SideBySide &both;
+  int64_t end; ///< of the axis, ns
+  double plot; ///< in pixels
+  std::vector<LegendEntry> legend;
+  Heading heading;
+  std::vector<std::string> differences; ///< lines
+};
+
+} // namespace
+
+std::string renderSvgBeside(const SideBySide &both) {
+  Pairs pairs(both);
+  return document(pairs.width() + 2 * kMargin, pairs.height() + 2 * kMargin,
+                  "<g transform=\"translate(" + number(kMargin) + " " +
+                      number(kMargin) + ")\">\n" + pairs.draw() + "</g>\n");
+}
+
+} // namespace chimera::schedule

@@ -1,0 +1,193 @@
+//===- SortedTrace.cpp - Events of a trace by copy and worker -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/SortedTrace.h"
+
+#include "compiler/schedule/timeline/ClockedStep.h"
+#include "compiler/schedule/timeline/TraceReader.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace chimera::schedule {
+
+std::string rangeTo(int64_t last) {
+  return last > 0 ? "0 to " + std::to_string(last) : "0";
+}
+
+std::string quoted(const std::string &name) {
+  constexpr size_t kMost = 100;
+  return "\"" + (name.size() > kMost ? name.substr(0, kMost) + "…" : name) +
+         "\"";
+}
+
+namespace {
+
+constexpr std::array<Kind, 5> kKinds = {Kind::Forward, Kind::Backward,
+                                        Kind::InputGradient,
+                                        Kind::WeightGradient, Kind::Recompute};
+
+std::string counted(int32_t copies) {
+  return std::to_string(copies) + (copies == 1 ? " copy" : " copies");
+}
+
+/// Sorts the events of a trace by copy and worker.
+class Sorter {
+public:
+  explicit Sorter(const Problem &problem) : problem(problem), ids(problem) {}
+
+  /// Says in `error` what is wrong, the first time.
+  void add(const TraceEvent &event) {
+    if (!error.empty())
+      return;
+    const Kind *kind = std::ranges::find_if(kKinds, [&](Kind kind) {
+      return event.category == schedule::nameOf(kind);
+    });
+    bool isAction = kind != kKinds.end();
+    bool isKnown =
+        isAction || event.category == "update" || event.category == "wait";
+    std::optional<Tail::Span> span = spanOf(event);
+    if (!span || !event.process || !event.thread) {
+      if (isKnown)
+        error = "expected ts, dur, pid and tid that are numbers, times of at "
+                "least 0 and less than 100 days, got others for " +
+                quoted(event.name);
+      return;
+    }
+    if (*event.thread < 0 || *event.thread >= problem.workers) {
+      // Rows of all-reduces, which the compiler draws below its workers.
+      if (isKnown)
+        expectInRange("worker", problem.workers, *event.thread, event);
+      return;
+    }
+    CopyEvents &copy = copies[*event.process];
+    // The compiler draws one copy of them all. More take memory for nothing.
+    if (std::ssize(copies) > problem.width) {
+      error = "expected one process for each of " + counted(problem.width) +
+              ", got more";
+      return;
+    }
+    copy.actions.resize(problem.workers);
+    copy.others.resize(problem.workers);
+    if (!isAction)
+      copy.others[*event.thread].push_back({*span, event.name, event.category});
+    else if (auto action = actionOf(event, *kind))
+      copy.actions[*event.thread].push_back(
+          {*span, *action, event.step.value_or(0)});
+  }
+
+  std::map<int64_t, CopyEvents> copies; ///< by process
+  std::string error;
+
+private:
+  static std::optional<Tail::Span> spanOf(const TraceEvent &event) {
+    constexpr double kMost = static_cast<double>(kMostNanoseconds) / 1000;
+    if (!event.begin || !event.duration || !(*event.begin >= 0) ||
+        !(*event.duration >= 0) || !(*event.begin + *event.duration <= kMost))
+      return std::nullopt;
+    return Tail::Span{std::llround(*event.begin * 1000),
+                      std::llround((*event.begin + *event.duration) * 1000)};
+  }
+
+  bool expectInRange(const char *what, int64_t count, int64_t value,
+                     const TraceEvent &event) {
+    if (value >= 0 && value < count)
+      return true;
+    error = std::string("expected ") + what + " " + rangeTo(count - 1) +
+            ", got " + std::to_string(value) + " for " + quoted(event.name);
+    return false;
+  }
+
+  /// The action, numbered as in its step. None, with an error, where the
+  /// problem has no such.
+  std::optional<Action> actionOf(const TraceEvent &event, Kind kind) {
+    if (!event.pipeline || !event.stage || !event.microBatch) {
+      error = "expected the arguments pipeline, stage and micro_batch that are "
+              "whole numbers, got others for " +
+              quoted(event.name);
+      return std::nullopt;
+    }
+    constexpr int64_t kMostSteps = int64_t{1} << 31;
+    int64_t step = event.step.value_or(0), batches = problem.microBatches();
+    if (!expectInRange("step", kMostSteps, step, event) ||
+        !expectInRange("pipeline", std::ssize(problem.pipelines),
+                       *event.pipeline, event) ||
+        !expectInRange("stage", std::ssize(problem.stages), *event.stage,
+                       event))
+      return std::nullopt;
+    // In range before it is subtracted from.
+    int64_t first = step * batches;
+    if (*event.microBatch < first || *event.microBatch >= first + batches) {
+      error = "expected micro_batch " + std::to_string(first) + " to " +
+              std::to_string(first + batches - 1) +
+              (step > 0 ? " in step " + std::to_string(step) : "") + ", got " +
+              std::to_string(*event.microBatch) + " for " + quoted(event.name);
+      return std::nullopt;
+    }
+    auto fits = [](int64_t value, int64_t least, auto type) {
+      return value >= least &&
+             value <= std::numeric_limits<decltype(type)>::max();
+    };
+    int64_t count = event.microBatches.value_or(1);
+    int64_t part = event.part.value_or(0), parts = event.parts.value_or(1);
+    if (fits(count, 1, uint16_t()) && fits(part, 0, uint8_t()) &&
+        fits(parts, 1, uint8_t())) {
+      Action action{kind,
+                    static_cast<int32_t>(*event.pipeline),
+                    static_cast<int32_t>(*event.stage),
+                    static_cast<int32_t>(*event.microBatch - first),
+                    static_cast<uint16_t>(count),
+                    static_cast<uint8_t>(part),
+                    static_cast<uint8_t>(parts)};
+      if (ids.find(action))
+        return action;
+    }
+    error = "expected an action of this pipeline, got " + quoted(event.name) +
+            " of pipeline " + std::to_string(*event.pipeline) + ", stage " +
+            std::to_string(*event.stage);
+    return std::nullopt;
+  }
+
+  const Problem &problem;
+  ActionIds ids;
+};
+
+} // namespace
+
+int64_t SortedTrace::lastStep() const {
+  int64_t last = 0;
+  for (const auto &[process, of] : copies)
+    for (const std::vector<RanAction> &row : of.actions)
+      for (const RanAction &ran : row)
+        last = std::max(last, ran.step);
+  return last;
+}
+
+std::variant<SortedTrace, std::string> sortTrace(std::string_view text,
+                                                 const Problem &problem) {
+  Sorter sorter(problem);
+  SortedTrace trace;
+  std::string error = readTrace(
+      text, [&](const TraceEvent &event) { sorter.add(event); },
+      trace.firstStep);
+  if (error.empty())
+    error = sorter.error;
+  if (!error.empty())
+    return error;
+  trace.copies = std::move(sorter.copies);
+  auto copies = static_cast<int64_t>(trace.copies.size());
+  if (copies == 0)
+    return "expected actions of this pipeline, got none";
+  if (copies > 1 && copies != problem.width)
+    return "expected one process for each of " + counted(problem.width) +
+           ", got " + std::to_string(copies);
+  return trace;
+}
+
+} // namespace chimera::schedule

@@ -1,0 +1,134 @@
+//===- SteadyStep.cpp - One step of many that overlap ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/SteadyStep.h"
+
+#include "compiler/schedule/Steps.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace chimera::schedule {
+
+namespace {
+
+/// Cuts the last bodies out of a run.
+class Cutter {
+public:
+  Cutter(const Problem &problem, const Schedule &schedule)
+      : schedule(schedule), steps(steadyState(problem, schedule).steps),
+        run(unrollSteps(problem, schedule, steps)) {
+    Problem longer = problem;
+    longer.steps = steps;
+    timing = simulate(longer, run);
+    tail = tailAmong(longer, run, timing);
+    occupations = occupationsOf(longer, run, timing);
+  }
+
+  SteadyStep cut() {
+    for (size_t w = 0; w < run.workers.size(); ++w)
+      cutWorker(w);
+    beginAtZero();
+    for (int64_t end : step.tail.ends)
+      step.timing.makespan = std::max(step.timing.makespan, end);
+    return std::move(step);
+  }
+
+private:
+  void cutWorker(size_t w) {
+    auto [begin, end] = schedule.bodies[w];
+    size_t count = end - begin, first = begin + (steps - 2) * count;
+    const std::vector<int64_t> &starts = timing.starts[w];
+    const std::vector<Action> &actions = schedule.workers[w];
+    step.schedule.workers.emplace_back(actions.begin() + begin,
+                                       actions.begin() + end);
+    for (auto times : {&Timing::starts, &Timing::ends}) {
+      const std::vector<int64_t> &all = (timing.*times)[w];
+      (step.timing.*times)
+          .emplace_back(all.begin() + first, all.begin() + first + count);
+    }
+    int64_t &begins = step.begins.emplace_back();
+    int64_t &computed = step.tail.computed.emplace_back();
+    int64_t &ends = step.tail.ends.emplace_back();
+    std::vector<Tail::Work> &works = step.tail.work.emplace_back();
+    std::vector<Occupation> &row = step.occupations.emplace_back();
+    if (count == 0)
+      return;
+    begins = timing.ends[w][first - 1];
+    computed = ends = timing.ends[w][first + count - 1];
+    int64_t next = first + count < starts.size()
+                       ? starts[first + count]
+                       : std::numeric_limits<int64_t>::max();
+    for (const Tail::Work &work : tail.work[w])
+      if (work.begin < starts[first]) {
+        begins = std::max(begins, work.end);
+      } else if (work.begin < next) {
+        works.push_back(work);
+        ends = std::max(ends, work.end);
+      }
+    for (Occupation occupation : occupations[w]) {
+      occupation.index -= static_cast<int32_t>(first);
+      if (occupation.index >= 0 && occupation.end <= ends)
+        row.push_back(occupation);
+    }
+  }
+
+  void beginAtZero() {
+    int64_t origin = std::numeric_limits<int64_t>::max();
+    for (size_t w = 0; w < step.begins.size(); ++w)
+      if (!step.timing.starts[w].empty())
+        origin = std::min(origin, step.begins[w]);
+    auto shift = [&](Tail::Span &span) {
+      span.begin -= origin;
+      span.end -= origin;
+    };
+    for (size_t w = 0; w < step.begins.size(); ++w) {
+      if (step.timing.starts[w].empty())
+        continue;
+      for (int64_t *time :
+           {&step.begins[w], &step.tail.computed[w], &step.tail.ends[w]})
+        *time -= origin;
+      for (std::vector<int64_t> *times :
+           {&step.timing.starts[w], &step.timing.ends[w]})
+        for (int64_t &time : *times)
+          time -= origin;
+      std::ranges::for_each(step.tail.work[w], shift);
+      std::ranges::for_each(step.occupations[w], shift);
+    }
+  }
+
+  const Schedule &schedule;
+  int32_t steps;
+  Schedule run; ///< of so many steps
+  Timing timing;
+  Tail tail;
+  Occupations occupations;
+  SteadyStep step;
+};
+
+} // namespace
+
+SteadyStep steadyStep(const Problem &problem, const Schedule &schedule) {
+  return Cutter(problem, schedule).cut();
+}
+
+Timeline timelineOf(const Timeline &timeline, const SteadyStep &step) {
+  return {.name = timeline.name,
+          .title = timeline.title,
+          .problem = timeline.problem,
+          .schedule = step.schedule,
+          .timing = step.timing,
+          .slots = timeline.slots,
+          .scale = timeline.scale,
+          .lineWidth = timeline.lineWidth,
+          .tail = &step.tail,
+          .step = timeline.step,
+          .occupations = &step.occupations,
+          .isPart = true};
+}
+
+} // namespace chimera::schedule

@@ -1,0 +1,182 @@
+//===- SvgRow.cpp - What a worker does, as a row of a picture -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/SvgRow.h"
+
+#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/timeline/SvgStyle.h"
+
+#include <algorithm>
+
+namespace chimera::schedule::svg {
+
+// Lengths in pixels.
+static constexpr double kLeastPlot = 460;
+/// The width of the shortest action where the plot is then at most kMost wide.
+/// Else the plot is as wide as the words of all actions need, up to kWidest.
+static constexpr double kBoxWidth = 26;
+static constexpr double kMost = 3600, kWidest = 12000;
+/// The least mean width of actions, however wide the plot then is.
+static constexpr double kLeastBox = 3;
+
+/// The width of the words of a box, with a margin.
+static double textWidth(const Timeline &timeline, const Action &action,
+                        double digit) {
+  return 3 +
+         digit * static_cast<double>(coverOf(timeline.problem, action).size());
+}
+
+double plotWidth(const Timeline &timeline, int64_t end) {
+  int64_t shortest = timeline.timing.makespan;
+  double legible = 0; // pixels a tick
+  size_t most = 1;
+  for (size_t w = 0; w < timeline.schedule.workers.size(); ++w) {
+    const std::vector<Action> &row = timeline.schedule.workers[w];
+    most = std::max(most, row.size());
+    for (size_t i = 0; i < row.size(); ++i) {
+      int64_t duration = std::max<int64_t>(timeline.duration(w, i), 1);
+      shortest = std::min(shortest, duration);
+      legible =
+          std::max(legible, textWidth(timeline, row[i], kDigits.back().first) /
+                                static_cast<double>(duration));
+    }
+  }
+  auto length = static_cast<double>(end);
+  double ideal = kBoxWidth * length / static_cast<double>(shortest);
+  double least = std::max(kLeastPlot, kLeastBox * static_cast<double>(most));
+  // A hair more, that rounding does not take it away again.
+  double enough = std::min(legible * length * 1.0001, kWidest);
+  return std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
+}
+
+std::string Rows::exact(int64_t ticks) const {
+  return exactNumber(ticks, timeline.scale.perUnit);
+}
+
+std::string Rows::drawBubble(const std::string &title, double x, double y,
+                             double width) {
+  return "<g><title>" + title + "</title><rect class=\"bubble\" x=\"" +
+         number(x) + "\" y=\"" + number(y + (kRow - kBox) / 2) + "\" width=\"" +
+         number(width) + "\" height=\"" + number(kBox) + "\"/></g>\n";
+}
+
+static std::string coverInWords(const Action &action) {
+  std::string first = std::to_string(action.microBatch);
+  if (action.microBatches > 1)
+    return "micro-batches " + first + " to " +
+           std::to_string(action.microBatch + action.microBatches - 1);
+  if (action.parts > 1)
+    return "part " + std::to_string(action.part) + " of " +
+           std::to_string(action.parts) + " of micro-batch " + first;
+  return "micro-batch " + first;
+}
+
+std::string Rows::draw(size_t worker, double y) const {
+  std::string svg =
+      "<g transform=\"translate(0 " + number(y + (kRow - kBox) / 2) + ")\">\n";
+  for (size_t i = 0; i < timeline.schedule.workers[worker].size(); ++i)
+    svg += drawBox(worker, i);
+  if (timeline.occupations)
+    svg += drawOccupations(worker);
+  if (!timeline.schedule.bodies.empty())
+    svg += drawBody(worker);
+  if (timeline.tail)
+    svg += drawTail(worker);
+  return svg + "</g>\n";
+}
+
+std::string Rows::drawSpan(size_t worker, const char *style,
+                           const std::string &name, const Tail::Span &span,
+                           double top, double bottom) const {
+  return "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
+         timeline.axis() + " " + exact(span.begin) + " to " + exact(span.end) +
+         "</title><rect class=\"" + style + "\" x=\"" + number(at(span.begin)) +
+         "\" y=\"" + number(top) + "\" width=\"" +
+         number(at(span.end) - at(span.begin)) + "\" height=\"" +
+         number(bottom - top) + "\"/></g>\n";
+}
+
+/// In the middle of the row, lower than an action: the worker is busy with a
+/// message, and the time counts as idle all the same.
+std::string Rows::drawOccupations(size_t worker) const {
+  std::string svg;
+  for (const Occupation &occupation : (*timeline.occupations)[worker])
+    svg +=
+        drawSpan(worker, "message",
+                 describe(timeline.problem,
+                          timeline.schedule.workers[worker][occupation.index],
+                          occupation),
+                 occupation, kBox / 4, 3 * kBox / 4);
+  return svg;
+}
+
+/// What a worker does besides its actions, and a line below for each sum of
+/// its gradients that is under way.
+std::string Rows::drawTail(size_t worker) const {
+  std::string svg;
+  auto add = [&](const char *style, const std::string &name,
+                 const Tail::Span &span, double top, double bottom) {
+    svg += drawSpan(worker, style, name, span, top, bottom);
+  };
+  for (const Tail::Work &work : timeline.tail->work[worker])
+    if (work.isUpdate())
+      add("update", "update of stage " + std::to_string(*work.stage), work, 0,
+          kBox);
+    else
+      add("wait", "wait for " + nameOfAllReduce(work.stage), work, 0, kBox);
+  for (const Tail::AllReduce &allReduce : timeline.tail->allReduces)
+    if (allReduce.end > allReduce.begin &&
+        std::ranges::count(allReduce.workers, static_cast<int32_t>(worker)) > 0)
+      add("all-reduce", nameOfAllReduce(allReduce.stage), allReduce, kBox,
+          kRow);
+  return svg;
+}
+
+/// A line below what a worker repeats.
+std::string Rows::drawBody(size_t worker) const {
+  auto [begin, end] = timeline.schedule.bodies[worker];
+  if (begin == end)
+    return {};
+  const std::vector<int64_t> &starts = timeline.timing.starts[worker];
+  int64_t from = starts[begin];
+  int64_t to = starts[end - 1] + timeline.duration(worker, end - 1);
+  return "<rect class=\"body\" x=\"" + number(at(from)) + "\" y=\"" +
+         number(kBox) + "\" width=\"" + number(at(to) - at(from)) +
+         "\" height=\"" + number(kRow - kBox) + "\"/>\n";
+}
+
+std::string Rows::drawBox(size_t worker, size_t index) const {
+  const Action &action = timeline.schedule.workers[worker][index];
+  int64_t start = timeline.timing.starts[worker][index];
+  int64_t duration = timeline.duration(worker, index);
+  // A hair between neighbours, as long as they are not hairs themselves.
+  double width = at(duration), gap = width > 4 ? 1 : 0;
+  auto kind = static_cast<size_t>(action.kind);
+  std::string name = coverOf(timeline.problem, action);
+  std::string svg =
+      std::string("<g><title>") + nameOfKind(kind) + " of " +
+      coverInWords(action) + ", stage " + std::to_string(action.stage) +
+      ", pipeline " + std::to_string(action.pipeline) +
+      (isUp(action) ? " (up)" : " (down)") + ", P" + std::to_string(worker) +
+      ", " + timeline.axis() + " " + exact(start) +
+      (timeline.slots ? "" : " to " + exact(start + duration)) +
+      "</title><rect class=\"" + classOf(kind, isUp(action)) + "\" x=\"" +
+      number(at(start) + gap / 2) + "\" width=\"" + number(width - gap) +
+      "\" height=\"" + number(kBox) + "\"" + (gap > 0 ? " rx=\"2\"" : "") +
+      "/>";
+  for (auto [digit, size] : kDigits)
+    if (textWidth(timeline, action, digit) <= width) {
+      svg += std::string("<text class=\"") + size + (isUp(action) ? " p" : "") +
+             "\" x=\"" + number(at(start) + width / 2) + "\" y=\"" +
+             number(kBox / 2 + 4) + "\">" + name + "</text>";
+      break;
+    }
+  return svg + "</g>\n";
+}
+
+} // namespace chimera::schedule::svg

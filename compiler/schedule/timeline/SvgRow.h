@@ -1,0 +1,55 @@
+//===- SvgRow.h - What a worker does, as a row of a picture -----*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_SVGROW_H
+#define CHIMERA_COMPILER_SCHEDULE_SVGROW_H
+
+#include "compiler/schedule/timeline/Timeline.h"
+
+namespace chimera::schedule::svg {
+
+/// The width in pixels of a plot of `timeline` in which its boxes can be read,
+/// where the time axis ends at `end`.
+double plotWidth(const Timeline &timeline, int64_t end);
+
+/// The rows of a timeline, each kRow high.
+class Rows {
+public:
+  /// So many pixels a tick.
+  Rows(const Timeline &timeline, double pixels)
+      : timeline(timeline), pixels(pixels) {}
+
+  /// What `worker` does, a box for each action, the row's upper edge at `y`.
+  std::string draw(size_t worker, double y) const;
+  /// The row from `x` on, `width` pixels wide and hatched, for what no action
+  /// covers is idle; with a text for who points at it.
+  static std::string drawBubble(const std::string &title, double x, double y,
+                                double width);
+
+private:
+  bool isUp(const Action &action) const {
+    return timeline.problem.pipelines[action.pipeline].up;
+  }
+  double at(int64_t ticks) const { return static_cast<double>(ticks) * pixels; }
+  std::string exact(int64_t ticks) const;
+
+  /// A box of class `style`, from `top` to `bottom` of the row.
+  std::string drawSpan(size_t worker, const char *style,
+                       const std::string &name, const Tail::Span &span,
+                       double top, double bottom) const;
+  std::string drawOccupations(size_t worker) const;
+  std::string drawTail(size_t worker) const;
+  std::string drawBody(size_t worker) const;
+  std::string drawBox(size_t worker, size_t index) const;
+
+  const Timeline &timeline;
+  double pixels;
+};
+
+} // namespace chimera::schedule::svg
+
+#endif // CHIMERA_COMPILER_SCHEDULE_SVGROW_H

@@ -1,0 +1,175 @@
+//===- TraceReader.cpp - The events of a trace ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/TraceReader.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace chimera::schedule {
+
+namespace {
+
+using nlohmann::json;
+
+/// Follows a JSON parser through a document. Events are objects in the array
+/// `traceEvents` of the outermost object; what stands elsewhere, or deeper than
+/// their arguments, is passed over.
+class Handler final : public json::json_sax_t {
+public:
+  Handler(const std::function<void(const TraceEvent &)> &visit,
+          std::optional<int64_t> &firstStep)
+      : visit(visit), firstStep(firstStep) {}
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(int64_t value) override {
+    setInteger(value);
+    return setNumber(static_cast<double>(value));
+  }
+  bool number_unsigned(uint64_t value) override {
+    if (value <= std::numeric_limits<int64_t>::max())
+      setInteger(static_cast<int64_t>(value));
+    return setNumber(static_cast<double>(value));
+  }
+  bool number_float(double value, const std::string &) override {
+    return setNumber(value);
+  }
+  bool string(std::string &value) override {
+    if (!isInEvent())
+      return true;
+    if (name == "name")
+      event.name = std::move(value);
+    else if (name == "cat")
+      event.category = std::move(value);
+    else if (name == "ph")
+      isComplete = value == "X";
+    return true;
+  }
+  bool binary(json::binary_t &) override { return true; }
+
+  bool start_object(size_t) override {
+    ++depth;
+    if (depth == 1)
+      isObject = true;
+    else if (depth == 2 && isObject)
+      isInOther = name == "otherData";
+    else if (depth == 3 && isInEvents) {
+      event = {};
+      isComplete = false;
+      isEvent = true;
+    } else if (depth == 4 && isEvent)
+      isInArguments = name == "args";
+    return true;
+  }
+  bool key(std::string &value) override {
+    name = std::move(value);
+    return true;
+  }
+  bool end_object() override {
+    if (depth == 4)
+      isInArguments = false;
+    if (depth == 3 && isEvent) {
+      isEvent = false;
+      if (isComplete)
+        visit(event);
+    }
+    if (depth == 2)
+      isInOther = false;
+    --depth;
+    return true;
+  }
+  bool start_array(size_t) override {
+    ++depth;
+    if (depth == 2 && isObject && name == "traceEvents")
+      isInEvents = hasEvents = true;
+    return true;
+  }
+  bool end_array() override {
+    if (depth == 2)
+      isInEvents = false;
+    --depth;
+    return true;
+  }
+  bool parse_error(size_t, const std::string &,
+                   const nlohmann::detail::exception &exception) override {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: …",
+    // with what was read of a word, however long that is.
+    constexpr size_t kMost = 200;
+    std::string_view what = exception.what();
+    if (size_t end = what.find("] "); end != std::string_view::npos)
+      what.remove_prefix(end + 2);
+    error = what.substr(0, kMost);
+    return false;
+  }
+
+  bool hasEvents = false;
+  std::string error;
+
+private:
+  bool isInEvent() const { return depth == 3 && isEvent; }
+
+  bool setNumber(double value) {
+    if (isInEvent() && name == "ts")
+      event.begin = value;
+    else if (isInEvent() && name == "dur")
+      event.duration = value;
+    return true;
+  }
+
+  void setInteger(int64_t value) {
+    struct Member {
+      const char *name;
+      std::optional<int64_t> TraceEvent::*value;
+    };
+    static constexpr Member kOwn[] = {{"pid", &TraceEvent::process},
+                                      {"tid", &TraceEvent::thread}};
+    static constexpr Member kArguments[] = {
+        {"pipeline", &TraceEvent::pipeline},
+        {"stage", &TraceEvent::stage},
+        {"micro_batch", &TraceEvent::microBatch},
+        {"micro_batches", &TraceEvent::microBatches},
+        {"part", &TraceEvent::part},
+        {"parts", &TraceEvent::parts},
+        {"step", &TraceEvent::step}};
+    auto set = [&](const auto &members) {
+      for (const Member &member : members)
+        if (name == member.name)
+          event.*member.value = value;
+    };
+    if (isInEvent())
+      set(kOwn);
+    else if (depth == 4 && isInArguments)
+      set(kArguments);
+    else if (depth == 2 && isInOther && name == "first_step")
+      firstStep = value;
+  }
+
+  const std::function<void(const TraceEvent &)> &visit;
+  std::optional<int64_t> &firstStep;
+  size_t depth = 0; ///< of open objects and arrays
+  std::string name; ///< the last key
+  bool isObject = false, isInOther = false, isInEvents = false;
+  bool isEvent = false, isInArguments = false;
+  TraceEvent event;
+  bool isComplete = false;
+};
+
+} // namespace
+
+std::string readTrace(std::string_view text,
+                      const std::function<void(const TraceEvent &)> &visit,
+                      std::optional<int64_t> &firstStep) {
+  Handler handler(visit, firstStep);
+  if (!json::sax_parse(text.begin(), text.end(), &handler))
+    return "expected JSON, got a " + handler.error;
+  if (!handler.hasEvents)
+    return "expected a trace, got no array traceEvents in a JSON object";
+  return {};
+}
+
+} // namespace chimera::schedule

@@ -1,0 +1,477 @@
+//===- ReportTest.cpp - Reports and closed forms --------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/report/Report.h"
+
+#include "compiler/schedule/Recompute.h"
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <regex>
+#include <set>
+
+namespace chimera::schedule {
+namespace {
+
+constexpr const char *kCapNote =
+    "a program takes at least the peak bytes: caps are held against its arena "
+    "and stashes, which may take more";
+
+Report report(const Case &c) {
+  return makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule);
+}
+
+/// Of a step, in the steady state where no flush ends it.
+double bubbleRatioOf(const Case &c) {
+  return stepsOverlap(c.problem.updates)
+             ? steadyState(c.problem, c.schedule).bubbleRatio
+             : simulate(c.problem, c.schedule).bubbleRatio();
+}
+
+std::string render(const std::string &format, const Report &report) {
+  for (const ReportFormat &known : reportFormats())
+    if (format == known.name)
+      return known.render({&report, 1});
+  return {};
+}
+
+/// Every formula, wherever it says that it holds, against the simulator: every
+/// scheme with all its choices, N from 1 to 4D+3, b/f of 1/2, 1, 5/4, 2 and 3,
+/// or with these halves. Of schemes without a flush in the steady state.
+TEST(Formulas, EqualTheSimulatorWhereTheyHold) {
+  std::set<const void *> used, known;
+  auto compare = [&](const Case &c, const Sizes &sizes) {
+    Timing timing = simulate(c.problem, c.schedule);
+    double ratio = bubbleRatioOf(c);
+    auto speaksOf = [&](const auto &formula) {
+      bool speaks = formula.isSplit == sizes.isSplit && formula.holds(sizes);
+      if (speaks)
+        used.insert(&formula);
+      return speaks;
+    };
+    for (const BubbleFormula &formula : c.scheme->bubbleFormulas)
+      if (speaksOf(formula)) {
+        EXPECT_NEAR(ratio, formula.value(sizes), 1e-12) << formula.formula;
+      }
+    auto [least, most] = std::ranges::minmax(timing.peakActivations);
+    for (const PeakFormula &formula : c.scheme->peakFormulas)
+      if (speaksOf(formula)) {
+        EXPECT_EQ((std::pair<int64_t, int64_t>(least, most)),
+                  formula.value(sizes))
+            << formula.formula;
+      }
+  };
+  for (const Scheme &scheme : schemes()) {
+    for (const BubbleFormula &formula : scheme.bubbleFormulas)
+      known.insert(&formula);
+    for (const PeakFormula &formula : scheme.peakFormulas)
+      known.insert(&formula);
+    for (int32_t d : {2, 3, 4, 5, 6, 8, 12})
+      for (const Choice &choice : choices(scheme, d))
+        for (int32_t n = 1; n <= 4 * d + 3; ++n) {
+          if (!canDo(scheme, d, n, choice))
+            continue;
+          Case c = makeCase(scheme.name, d, n, {}, false, choice);
+          for (StageCost cost : {StageCost{4, 2, 1, 1},
+                                 {4, 4, 4, 4},
+                                 {4, 5, 2, 3},
+                                 {4, 8, 5, 3},
+                                 {4, 12, 4, 8}}) {
+            c.problem.stages.assign(c.problem.stages.size(), cost);
+            std::optional<Sizes> sizes = sizesOf(c.problem, c.choice.options);
+            // Halves of 5 are not equal.
+            bool halves = concatenationOf(choice) == Concatenation::Halving;
+            ASSERT_EQ(sizes.has_value(), !halves || cost.backward % 2 == 0);
+            SCOPED_TRACE(nameOf(scheme, d, n, choice) +
+                         " b=" + std::to_string(cost.backward));
+            if (sizes)
+              compare(c, *sizes);
+          }
+        }
+  }
+  EXPECT_EQ(used, known);
+}
+
+/// A fused recompute is part of its backward: every formula, for that.
+TEST(Formulas, TakeFusedRecomputesAsPartsOfBackwards) {
+  int compared = 0;
+  for (const Scheme &scheme : schemes())
+    for (int32_t d : {2, 4, 5, 8})
+      for (const Choice &choice : choices(scheme, d))
+        for (int32_t n : {1, d, d + 1, 2 * d, 4 * d}) {
+          if (!canDo(scheme, d, n, choice))
+            continue;
+          SCOPED_TRACE(nameOf(scheme, d, n, choice));
+          Case c = makeCase(scheme.name, d, n, {4, 8, 1, 1, 4}, false, choice);
+          c.problem.recompute.assign(c.problem.stages.size(), Recompute::Fused);
+          c.schedule = insertRecompute(c.problem, c.schedule);
+          std::optional<Sizes> sizes = sizesOf(c.problem, c.choice.options);
+          ASSERT_TRUE(sizes);
+          EXPECT_EQ(sizes->backward, sizes->isSplit ? 6 : 12);
+          EXPECT_FALSE(findPeakFormula(scheme, *sizes));
+          if (const BubbleFormula *formula =
+                  findBubbleFormula(scheme, *sizes)) {
+            ++compared;
+            EXPECT_NEAR(formula->value(*sizes), bubbleRatioOf(c), 1e-12)
+                << formula->formula;
+          }
+        }
+  EXPECT_GT(compared, 100);
+}
+
+TEST(Formulas, DoNotSpeakOfOtherProblems) {
+  Case c = makeCase("chimera", 4, 4);
+  EXPECT_TRUE(sizesOf(c.problem, {}));
+  c.problem.link.alpha = 1;
+  EXPECT_FALSE(sizesOf(c.problem, {}));
+  c.problem.link.alpha = 0;
+  c.problem.link.receive.alpha = 1;
+  EXPECT_FALSE(sizesOf(c.problem, {}));
+  c.problem.link.receive.alpha = 0;
+  c.problem.stages[2].backward = 3;
+  EXPECT_FALSE(sizesOf(c.problem, {}));
+  std::optional<Sizes> split =
+      sizesOf(makeCase("chimera", 4, 4, {}, true).problem, choose(2));
+  ASSERT_TRUE(split);
+  EXPECT_FALSE(findBubbleFormula(*c.scheme, *split));
+  EXPECT_FALSE(findPeakFormula(*c.scheme, *split));
+  c = makeCase("chimera", 4, 4);
+  c.problem.recompute.assign(4, Recompute::Fused);
+  EXPECT_TRUE(sizesOf(c.problem, {}));
+  c.problem.recompute[2] = Recompute::None;
+  EXPECT_FALSE(sizesOf(c.problem, {}));
+  c.problem.recompute.assign(4, Recompute::Early);
+  EXPECT_FALSE(sizesOf(c.problem, {}));
+}
+
+TEST(Report, HasBothBubblesAndTheGap) {
+  Report r = report(makeCase("1f1b", 4, 8, {1, 2, 1, 1}));
+  EXPECT_EQ(r.timing.makespan, 33);
+  EXPECT_EQ(r.timing.flushBubble(), 9);
+  EXPECT_DOUBLE_EQ(r.timing.bubbleRatio(), 9.0 / 33);
+  // Worker 0 runs from the start to the end.
+  EXPECT_EQ(r.timing.internalBubble(), 9);
+  EXPECT_DOUBLE_EQ(r.internalBubbleRatio(), 9.0 / 33);
+  ASSERT_TRUE(r.bubbleFormula);
+  EXPECT_DOUBLE_EQ(r.bubbleValue, 3.0 / 11);
+  ASSERT_TRUE(r.peakFormula);
+  EXPECT_EQ(r.peakValue, (std::pair<int64_t, int64_t>(1, 4)));
+  EXPECT_EQ(gap(r.timing, best(r.bounds)), 0);
+}
+
+TEST(Report, PassesOnTheSchemesNote) {
+  Report r = report(makeCase("chimera", 4, 4, {}, false, choose(4)));
+  ASSERT_EQ(r.notes.size(), 1u);
+  EXPECT_NE(r.notes[0].find("plain data parallelism"), std::string::npos);
+}
+
+/// What recomputation costs and saves, beside the same order without it.
+TEST(Report, ComparesRecomputesWithNone) {
+  Case c = makeCase("chimera", 4, 4, {1, 2, 1, 1});
+  c.problem.bytes.assign(4, {10, 0, 100, 100, 1});
+  EXPECT_FALSE(report(c).kept);
+  Timing without = simulate(c.problem, c.schedule);
+  for (auto [how, word, makespan, noted] :
+       {std::tuple{Recompute::Early, "early", 19, false},
+        {Recompute::Fused, "fused", 22, true}}) {
+    Case again = c;
+    again.problem.recompute.assign(4, how);
+    again.schedule = insertRecompute(again.problem, again.schedule);
+    Report r = report(again);
+    ASSERT_TRUE(r.kept);
+    EXPECT_EQ(r.timing.makespan, makespan);
+    EXPECT_EQ(r.kept->makespan, 16);
+    EXPECT_EQ(r.kept->peakBytes, without.peakBytes);
+    // Of the formula, and of other settings, which pay less for them.
+    EXPECT_EQ(r.notes.size(), noted ? 2u : 0u);
+    EXPECT_EQ(r.bubbleFormula != nullptr, noted);
+    nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
+    EXPECT_EQ(object["recomputation"], word);
+    EXPECT_EQ(object["recompute"], 1);
+    EXPECT_EQ(object["makespan_without_recomputes"], 16);
+    EXPECT_EQ(object["bubble_ratio_without_recomputes"], 0.25);
+    EXPECT_EQ(object["peak_activations"], (std::vector<int>{1, 1, 1, 1}));
+    EXPECT_EQ(object["peak_activations_without_recomputes"],
+              (std::vector<int>{3, 4, 4, 3}));
+    EXPECT_EQ(object["peak_bytes_without_recomputes"], without.peakBytes);
+  }
+  c.problem.recompute = {Recompute::Early, Recompute::None, Recompute::None,
+                         Recompute::None};
+  c.schedule = insertRecompute(c.problem, c.schedule);
+  EXPECT_EQ(
+      nlohmann::json::parse(render("json", report(c)))[0]["recomputation"],
+      (std::vector<std::string>{"early", "none", "none", "none"}));
+}
+
+/// Which window the simulator chooses, or what a given one costs.
+TEST(Report, HasTheReceiveWindow) {
+  Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
+  c.problem.bytes.assign(2, {1, 1, 1, 1, 8});
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["receive_window"], 1);
+  EXPECT_EQ(object["receive_window_bytes"], (std::vector<int>{8, 8}));
+  EXPECT_TRUE(object["receive_window_makespans"].empty());
+  c.problem.link.alpha = 3;
+  Report chosen = report(c);
+  EXPECT_GT(chosen.receiveWindow, 1);
+  EXPECT_EQ(chosen.windowMakespans.back(),
+            std::pair(chosen.receiveWindow, chosen.timing.makespan));
+  EXPECT_EQ(chosen.windowMakespans.front().first, 1);
+  EXPECT_GT(chosen.windowMakespans.front().second, chosen.timing.makespan);
+  Report one =
+      makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule, {}, 1);
+  EXPECT_EQ(one.receiveWindow, 1);
+  EXPECT_EQ(one.windowMakespans.size(), 1u);
+  EXPECT_EQ(one.windowMakespans.front(), chosen.windowMakespans.front());
+  EXPECT_TRUE(one.notes.empty());
+  // What a program holds is not known here.
+  EXPECT_TRUE(chosen.notes.empty());
+  c.problem.memoryCaps = {1000, 1000};
+  EXPECT_EQ(report(c).notes,
+            (std::vector<std::string>{
+                "a program whose workers would hold more than their caps has a "
+                "smaller receive window",
+                kCapNote}));
+  EXPECT_EQ(
+      makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule, {}, 1)
+          .notes,
+      std::vector<std::string>{kCapNote});
+  c.problem.memoryCaps.clear();
+  // The other way round.
+  std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
+              c.schedule.workers[1].begin() + 3);
+  one =
+      makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule, {}, 1);
+  EXPECT_TRUE(one.windowMakespans.empty());
+  EXPECT_EQ(one.notes.front(), "a receive window of 1 is too small: messages "
+                               "overtake each other, 3 are needed");
+}
+
+/// A bucket of a gradient has a latency of its own.
+TEST(Report, HasBuckets) {
+  Case c = makeCase("chimera", 4, 8);
+  c.problem.bytes.assign(4, {64, 0, 0, 0, 0});
+  c.problem.link.alpha = 1000;
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 2000)));
+  EXPECT_TRUE(object["all_reduce_buckets"].is_null());
+  // 24, 24 and 16 bytes, each to and fro; a worker has two stages.
+  c.problem.bucketBytes = 24;
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 6000)));
+  EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>(4, 3)));
+  EXPECT_TRUE(object["all_reduce_tied_buckets"].is_null());
+  EXPECT_EQ(object["all_reduce_unoverlapped"]["lazy"], 12000);
+  // What is tied is cut apart, 40 bytes in two, over all four.
+  c.problem.tiedBytes = 40;
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["all_reduces"], (std::vector<int>{2000, 6000, 6000, 2000}));
+  EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>{1, 3, 3, 1}));
+  EXPECT_EQ(object["all_reduce_tied_buckets"], 2);
+  // First and last stage lie on the same two workers.
+  EXPECT_EQ(object["all_reduce_tied"], 4000);
+  // Where one of two pipelines' middle stages is, nothing is sent.
+  c = makeCase("chimera", 3, 3);
+  c.problem.bytes.assign(3, {64, 0, 0, 0, 0});
+  c.problem.link.alpha = 1000;
+  c.problem.bucketBytes = 8;
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["all_reduces"], (std::vector<int>{16000, 0, 16000}));
+  EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>{8, 0, 8}));
+}
+
+/// Times of messages, what they occupy and caps; nothing where there are none.
+TEST(Report, HasMessagesAndCaps) {
+  const char *const names[] = {"p2p_bytes", "send",        "send_bytes",
+                               "receive",   "memory_caps", "receive_bytes",
+                               "occupied"};
+  Case c = makeCase("1f1b", 2, 1, {1, 2, 1, 1});
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  for (const char *name : names)
+    EXPECT_TRUE(object[name].empty()) << name;
+  c.problem.link = {{1, 2, 8}, {0, 3, 8}, {5, 0, 1}};
+  c.problem.bytes.assign(2, {1, 1, 1, 1, 8});
+  c.problem.memoryCaps = {100, 200};
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["p2p"], 1);
+  EXPECT_EQ(object["p2p_bytes"], "2 for each 8 bytes");
+  EXPECT_EQ(object["send"], 0);
+  EXPECT_EQ(object["send_bytes"], "3 for each 8 bytes");
+  EXPECT_EQ(object["receive"], 5);
+  EXPECT_TRUE(object["receive_bytes"].is_null());
+  EXPECT_EQ(object["memory_caps"], (std::vector<int>{100, 200}));
+  EXPECT_EQ(object["occupied"], (std::vector<int>{8, 8}));
+  EXPECT_EQ(object["makespan"], 6 + 2 * (3 + 3 + 5));
+}
+
+/// A schedule above its caps is reported, marked, and bounded by no cap.
+TEST(Report, MarksWhatExceedsItsCaps) {
+  Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
+  c.problem.bytes.assign(2, {1, 1, 100, 100, 8});
+  c.problem.memoryCaps = {500, 500};
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_TRUE(object["over_memory_cap"].is_null());
+  EXPECT_TRUE(object["bounds"].contains("LB4"));
+  c.problem.memoryCaps = {500, 300};
+  Report refused = report(c);
+  refused.title = "a title";
+  object = nlohmann::json::parse(render("json", refused))[0];
+  EXPECT_EQ(object["title"], "a title");
+  EXPECT_EQ(
+      object["over_memory_cap"],
+      "at least 411 bytes on worker 1 at backward of pipeline 0, stage 1, "
+      "micro-batch 0");
+  EXPECT_EQ(object["makespan"], 15);
+  EXPECT_FALSE(object["bounds"].contains("LB4"));
+  std::string table = render("table", refused);
+  EXPECT_EQ(table.find("a title\npipeline "), 0u);
+  EXPECT_NE(table.find("  REFUSED, they are exceeded by"), std::string::npos);
+}
+
+/// Steps that overlap: what one takes, and how many versions of weights.
+TEST(Report, HasTheSteadyState) {
+  Case c = makeCase("pipedream", 4, 6, {1, 2, 1, 1});
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["steps"], 2);
+  EXPECT_EQ(object["makespan"], 45);
+  EXPECT_EQ(object["step"], 18);
+  EXPECT_EQ(object["step_bubble_ratio"], 0.0);
+  EXPECT_EQ(object["bubble_ratio_formula"], 0.0);
+  EXPECT_EQ(object["weight_versions"], (std::vector<int>{4, 3, 2, 1}));
+  EXPECT_EQ(object["peak_activations_formula_interval"],
+            (std::vector<int>{1, 4}));
+  c.problem.link.alpha = 1;
+  std::string table = render("table", report(c));
+  for (const char *row : {"step \\(mean of many\\) +27\n",
+                          "steady state: bubble of a step +33.3 %\n"})
+    EXPECT_TRUE(std::regex_search(table, std::regex(row))) << row << table;
+  c = makeCase("pipedream-2bw", 4, 5, {1, 2, 1, 1});
+  c.problem.link.alpha = 1;
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["step"], 22.5);
+  EXPECT_EQ(object["weight_versions"], (std::vector<int>{2, 2, 2, 2}));
+  EXPECT_NE(render("table", report(c)).find(" 22.5\n"), std::string::npos);
+  // Fused: N (f + b + R) without messages.
+  c.problem.link.alpha = 0;
+  c.problem.recompute.assign(4, Recompute::Fused);
+  c.schedule = insertRecompute(c.problem, c.schedule);
+  object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["step"], 20);
+  EXPECT_EQ(object["step_period_without_recomputes"], 15);
+  EXPECT_TRUE(nlohmann::json::parse(render(
+      "json", report(makeCase("gpipe", 2, 2))))[0]["weight_versions"]
+                  .is_null());
+}
+
+TEST(Report, HasTheSameFieldsInCsvAndJson) {
+  Report r = report(makeCase("chimera", 4, 8, {1, 2, 1, 1}));
+  std::string csv = render("csv", r);
+  std::string head = csv.substr(0, csv.find('\n')) + ",";
+  nlohmann::ordered_json object =
+      nlohmann::ordered_json::parse(render("json", r)).at(0);
+  for (const auto &[name, value] : object.items()) {
+    EXPECT_EQ(head.find(name + ","), 0u) << name;
+    head.erase(0, name.size() + 1);
+  }
+  EXPECT_EQ(head, "");
+  EXPECT_EQ(object["makespan"], 30);
+  EXPECT_EQ(object["bubble_ratio"], 0.2);
+  EXPECT_EQ(object["peak_activations"], (std::vector<int>{3, 4, 4, 3}));
+  EXPECT_EQ(object["bounds"]["LB1"], 24);
+}
+
+/// Times in units, of ten ticks each, beside what is no time.
+TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
+  Case c = makeCase("gpipe", 2, 2, {5, 20, 1, 1});
+  c.problem.stages[1].forward = 7;
+  c.problem.link = {{1, 3, kMebibyte}};
+  c.problem.link.receive.alpha = 2;
+  c.problem.bytes.assign(2, {64, 1, 1, 1, 8});
+  c.problem.width = 2;
+  Report r = makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule,
+                        {findTimeUnit("us"), 10});
+  nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
+  auto units = [](int64_t ticks) { return static_cast<double>(ticks) / 10; };
+  EXPECT_EQ(object["time_unit"], "us");
+  EXPECT_EQ(object["forward"], (std::vector<double>{0.5, 0.7}));
+  EXPECT_TRUE(object["backward"].is_number_integer());
+  EXPECT_EQ(object["backward"], 2);
+  EXPECT_EQ(object["p2p"], 0.1);
+  EXPECT_EQ(object["p2p_bytes"], "0.3 for each 1048576 bytes");
+  EXPECT_EQ(object["receive"], 0.2);
+  EXPECT_EQ(object["makespan"], units(r.timing.makespan));
+  EXPECT_EQ(object["load"], units(r.timing.load()));
+  EXPECT_EQ(object["flush_bubble"], units(r.timing.flushBubble()));
+  EXPECT_EQ(object["internal_bubble"], units(r.timing.internalBubble()));
+  EXPECT_EQ(object["bubble_ratio"], r.timing.bubbleRatio());
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(object["idle"][i], units(r.timing.idle[i]));
+    EXPECT_EQ(object["occupied"][i], units(r.timing.occupied[i]));
+    EXPECT_EQ(object["all_reduces"][i], units(r.allReduces.at(i)));
+  }
+  EXPECT_EQ(object["all_reduce_unoverlapped"]["lazy"],
+            r.unoverlapped.front() / 10);
+  EXPECT_EQ(object["receive_window_makespans"]["1"],
+            units(r.windowMakespans.front().second));
+  EXPECT_EQ(object["bounds"]["LB1"], units(r.bounds.front().time));
+  std::string table = render("table", r), csv = render("csv", r);
+  EXPECT_TRUE(
+      std::regex_search(table, std::regex("forward \\(f\\) +0.5 us, 0.7 us\n")))
+      << table;
+  EXPECT_NE(csv.find(",us,0.5 0.7,2,"), std::string::npos) << csv;
+  // Steps that overlap, recomputes, and what first and last stage share.
+  c = makeCase("pipedream", 2, 2, {1, 2, 1, 1, 1});
+  c.problem.recompute.assign(2, Recompute::Early);
+  c.schedule = insertRecompute(c.problem, c.schedule);
+  r = makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule,
+                 {findTimeUnit("none"), 10});
+  object = nlohmann::json::parse(render("json", r))[0];
+  EXPECT_EQ(object["recompute"], 0.1);
+  EXPECT_EQ(object["makespan_without_recomputes"], units(r.kept->makespan));
+  EXPECT_EQ(object["step"], r.steady->period / 10);
+  EXPECT_EQ(object["step_period_without_recomputes"],
+            r.keptSteady->period / 10);
+}
+
+/// No scheme, so no formula, whatever the order.
+TEST(Report, TakesAScheduleOfOnesOwn) {
+  Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
+  Report r = makeReport("p", nullptr, {}, c.problem, c.schedule);
+  r.schedule = "mine";
+  nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
+  EXPECT_EQ(object["schedule"], "mine");
+  EXPECT_TRUE(object["options"].empty());
+  EXPECT_EQ(object["makespan"], 9);
+  EXPECT_TRUE(object["bubble_formula"].is_null());
+  EXPECT_TRUE(object["peak_activations_formula"].is_null());
+  EXPECT_EQ(r.notes, std::vector<std::string>{
+                         "the order is of no known scheme, so no formula is "
+                         "compared"});
+}
+
+TEST(Report, QuotesInCsv) {
+  Report r = report(makeCase("chimera", 2, 2));
+  r.name = "a,\"b\"";
+  std::string csv = render("csv", r);
+  std::string row = csv.substr(csv.find('\n') + 1);
+  EXPECT_TRUE(row.starts_with("\"a,\"\"b\"\"\",,chimera,")) << row;
+}
+
+TEST(Report, ListsStagesThatDiffer) {
+  Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
+  c.problem.stages[1].forward = 5;
+  nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
+  EXPECT_EQ(object["forward"], (std::vector<int>{1, 5}));
+  EXPECT_EQ(object["backward"], 2);
+  EXPECT_TRUE(object["bubble_formula"].is_null());
+}
+
+} // namespace
+} // namespace chimera::schedule

@@ -1,0 +1,329 @@
+//===- SteadyStepTest.cpp - One step of many that overlap -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/SteadyStep.h"
+
+#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/timeline/ChromeTrace.h"
+#include "compiler/schedule/timeline/Differences.h"
+#include "compiler/schedule/timeline/SideBySide.h"
+#include "test/compiler/schedule/Schedules.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <set>
+
+namespace chimera::schedule {
+namespace {
+
+using nlohmann::json;
+
+/// A case, its steady step, and what the compiler draws of a run of `steps`
+/// steps.
+struct Endless {
+  explicit Endless(Case of, int32_t steps = 0)
+      : c(std::move(of)),
+        timing(simulate(c.problem, c.schedule)), timeline{"p", "title",
+                                                          c.problem, c.schedule,
+                                                          timing},
+        step(steadyStep(c.problem, c.schedule)) {
+    timeline.scale = {findTimeUnit("us")};
+    longer = c.problem;
+    longer.steps = steps > 0 ? steps : steadyState(c.problem, c.schedule).steps;
+    run = unrollSteps(c.problem, c.schedule, longer.steps);
+    Timing ran = simulate(longer, run);
+    Tail tail = tailAmong(longer, run, ran);
+    Occupations occupations = occupationsOf(longer, run, ran);
+    Timeline drawn{"p", "title", longer, run, ran};
+    drawn.scale = timeline.scale;
+    drawn.tail = &tail;
+    drawn.occupations = &occupations;
+    trace = json::parse(renderChromeTrace({&drawn, 1}));
+  }
+  Endless(const Endless &) = delete;
+
+  ClockedStep predicted() const {
+    return *clocked(timelineOf(timeline, step), step.begins);
+  }
+  std::variant<Measured, std::string> read() const {
+    return readMeasured(trace.dump(), c.problem, step.schedule);
+  }
+  Measured measured() const {
+    auto result = read();
+    if (const auto *error = std::get_if<std::string>(&result)) {
+      ADD_FAILURE() << *error;
+      return {};
+    }
+    return std::get<Measured>(std::move(result));
+  }
+  /// Empty where nothing is wrong.
+  std::string error() const {
+    auto result = read();
+    const auto *error = std::get_if<std::string>(&result);
+    return error ? *error : "";
+  }
+  /// The event of `worker` so named.
+  json &find(const std::string &name, int worker) {
+    for (json &event : trace["traceEvents"])
+      if (event["name"] == name && event["ph"] == "X" && event["tid"] == worker)
+        return event;
+    ADD_FAILURE() << name;
+    return trace;
+  }
+
+  Case c;
+  Timing timing;
+  Timeline timeline;
+  SteadyStep step;
+  Problem longer;
+  Schedule run;
+  json trace;
+};
+
+/// Two workers, three micro-batches a step, f = 1, b = 2. P0 begins its body
+/// when P1, in its own, runs the backward that P0's first backward waits for.
+TEST(SteadyStep, IsTheBodyOfEachWorker) {
+  Case c = makeCase("pipedream-2bw", 2, 3, {1, 2, 1, 1});
+  SteadyStep step = steadyStep(c.problem, c.schedule);
+  for (size_t w = 0; w < 2; ++w) {
+    auto [begin, end] = c.schedule.bodies[w];
+    EXPECT_TRUE(std::ranges::equal(
+        step.schedule.workers[w],
+        std::span(c.schedule.workers[w]).subspan(begin, end - begin)));
+    EXPECT_EQ(step.tail.ends[w] - step.begins[w], 9);
+  }
+  Timing timing = simulate(c.problem, c.schedule);
+  Timeline timeline{"p", "title", c.problem, c.schedule, timing};
+  EXPECT_EQ(renderGrid(timelineOf(timeline, step)),
+            "t    0  1  2  3  4  5  6  7  8  9  10\n"
+            "P0   .  .  F1 B0 =  F2 B1 =  F3 B2 =\n"
+            "P1   F0 B0 =  F1 B1 =  F2 B2 =  .  .\n");
+  EXPECT_EQ(step.begins, (std::vector<int64_t>{2, 0}));
+  EXPECT_EQ(step.timing.makespan, std::ranges::max(step.tail.ends));
+}
+
+/// Each worker's step takes the period where all steps are alike, as with a
+/// number of micro-batches that each number of workers divides.
+TEST(SteadyStep, TakesThePeriod) {
+  for (const char *scheme : {"pipedream", "pipedream-2bw"})
+    for (int32_t workers : {1, 3, 4})
+      for (int64_t send : {0, 2}) {
+        Case c = makeCase(scheme, workers, 12, {10, 20, 1, 1, 1, 4});
+        c.problem.link = {{3}, {send}, {send}};
+        SteadyState steady = steadyState(c.problem, c.schedule);
+        SteadyStep step = steadyStep(c.problem, c.schedule);
+        for (size_t w = 0; w < step.begins.size(); ++w)
+          EXPECT_EQ(static_cast<double>(step.tail.ends[w] - step.begins[w]),
+                    steady.period)
+              << scheme << " " << workers << " " << send;
+      }
+}
+
+/// Updates, sums that are waited for, sends and receives fill what is idle and
+/// cover nothing else.
+TEST(SteadyStep, ShowsWhatIsAmongItsActions) {
+  Case c = makeCase("pipedream", 2, 4, {10, 20, 1, 1, 1, 4});
+  c.problem.width = 2;
+  c.problem.link = {{3}, {1}, {2}};
+  c.problem.allReduceMessage = MessageTime{5};
+  c.problem.bytes.assign(2, {64, 0, 1, 1, 8});
+  SteadyStep step = steadyStep(c.problem, c.schedule);
+  for (size_t w = 0; w < 2; ++w) {
+    std::vector<std::pair<int64_t, int64_t>> spans;
+    int64_t updates = 0, waits = 0;
+    for (const Tail::Work &work : step.tail.work[w]) {
+      spans.push_back({work.begin, work.end});
+      ++(work.isUpdate() ? updates : waits);
+    }
+    EXPECT_EQ(updates, 4); // one after each backward
+    EXPECT_EQ(waits, 4);
+    for (const Occupation &one : step.occupations[w])
+      spans.push_back({one.begin, one.end});
+    for (size_t i = 0; i < step.timing.starts[w].size(); ++i) {
+      int64_t start = step.timing.starts[w][i];
+      spans.push_back(
+          {start, start + c.problem.cost(step.schedule.workers[w][i])});
+    }
+    std::ranges::sort(spans);
+    for (size_t i = 1; i < spans.size(); ++i)
+      EXPECT_LE(spans[i - 1].second, spans[i].first);
+    EXPECT_GE(spans.front().first, step.begins[w]);
+    EXPECT_EQ(spans.back().second, step.tail.ends[w]);
+  }
+}
+
+/// A prediction read back as if it had run has no difference.
+TEST(MeasuredBody, ReadsWhatTheCompilerDraws) {
+  for (const char *scheme : {"pipedream", "pipedream-2bw"})
+    for (int32_t workers : {1, 2, 4})
+      for (bool split : {false, true})
+        for (int64_t update : {0, 4}) {
+          SCOPED_TRACE(std::string(scheme) + " " + std::to_string(workers));
+          Case c =
+              makeCase(scheme, workers, 5, {10, 24, 12, 12, 1, update}, split);
+          c.problem.link = {{3}, {1}, {2}};
+          Endless endless(std::move(c));
+          Measured run = endless.measured();
+          ClockedStep predicted = endless.predicted();
+          EXPECT_EQ(run.timing.starts, predicted.timing.starts);
+          EXPECT_EQ(run.begins, predicted.begins);
+          EXPECT_EQ(run.tail.ends, predicted.tail.ends);
+          EXPECT_EQ(run.length(), predicted.length());
+          for (size_t w = 0; w < predicted.begins.size(); ++w) {
+            EXPECT_EQ(run.busy(w), predicted.busy(w));
+            EXPECT_EQ(run.idle(w), predicted.idle(w));
+          }
+          for (const DifferenceKind &kind : differenceKinds())
+            EXPECT_TRUE(largestDifferences(kind, predicted, run, 9).empty())
+                << kind.name;
+        }
+}
+
+Case small() {
+  Case c = makeCase("pipedream-2bw", 2, 3, {10, 20, 1, 1, 1, 4});
+  c.problem.link = {{3}};
+  return c;
+}
+
+/// Of six steps the last body begins in the fifth; the sixth drains the
+/// pipeline and changes nothing.
+TEST(MeasuredBody, SaysWhichStepsItIsOf) {
+  Endless endless(small(), 6);
+  endless.find("backward 17", 1)["dur"] = 500;
+  endless.trace["otherData"]["first_step"] = 11;
+  Measured run = endless.measured();
+  EXPECT_EQ(run.step, 15);
+  EXPECT_EQ(run.steps, 2);
+  Timeline timeline = timelineOf(endless.timeline, endless.step);
+  EXPECT_EQ(SideBySide(timeline, endless.predicted(), run).nameOfRun(),
+            "what each worker repeats once a step, in steps 15 and 16");
+  EXPECT_EQ(run.length(), endless.predicted().length());
+  run.step.reset();
+  EXPECT_EQ(SideBySide(timeline, endless.predicted(), run).nameOfRun(),
+            "what each worker repeats once a step");
+  // With one worker no micro-batch of the next step is among them.
+  Endless alone(makeCase("pipedream", 1, 3), 6);
+  alone.trace["otherData"]["first_step"] = 1;
+  run = alone.measured();
+  EXPECT_EQ(run.steps, 1);
+  Timeline one = timelineOf(alone.timeline, alone.step);
+  EXPECT_EQ(SideBySide(one, alone.predicted(), run).nameOfRun(),
+            "what each worker repeats once a step, in step 5");
+}
+
+/// What a worker updates between two actions is told from what it waits for,
+/// and counts as busy.
+TEST(MeasuredBody, HasUpdatesAmongItsActions) {
+  Endless endless(makeCase("pipedream", 2, 3, {10, 20, 1, 1, 1, 4}), 8);
+  ClockedStep predicted = endless.predicted();
+  // The update behind the first backward of P0's last body, by two more.
+  const std::vector<Action> &body = endless.step.schedule.workers[0];
+  size_t first =
+      std::ranges::find(body, Kind::Backward, &Action::kind) - body.begin();
+  double end = endless.find(
+      "backward " + std::to_string(body[first].microBatch + 6 * 3), 0)["ts"];
+  for (json &event : endless.trace["traceEvents"])
+    if (event["ph"] == "X" && event["tid"] == 0 &&
+        event["ts"].get<double>() > end) {
+      if (event["cat"] == "update" && event["ts"].get<double>() == end + 20)
+        event["dur"] = 6;
+      else
+        event["ts"] = event["ts"].get<double>() + 2;
+    }
+  Measured run = endless.measured();
+  EXPECT_EQ(run.busy(0), predicted.busy(0) + 2000);
+  Timeline timeline = timelineOf(endless.timeline, endless.step);
+  SideBySide both(timeline, predicted, run);
+  std::string text = renderTextBeside(both);
+  EXPECT_NE(text.find("P0 takes 2 us longer, its updates included, before "),
+            std::string::npos)
+      << text;
+}
+
+/// Only messages with both ends in the body are arrows.
+TEST(MeasuredBody, IsATraceWithWholeArrows) {
+  Endless endless(small());
+  Timeline timeline = timelineOf(endless.timeline, endless.step);
+  SideBySide both(timeline, endless.predicted(), endless.measured());
+  json document = json::parse(renderChromeTraceBeside(both));
+  std::map<int64_t, std::string> phases;
+  for (const json &event : document["traceEvents"])
+    if (event["ph"] == "s" || event["ph"] == "f")
+      phases[event["id"]] += event["ph"].get<std::string>();
+  EXPECT_FALSE(phases.empty());
+  for (const auto &[id, ends] : phases)
+    EXPECT_TRUE(ends == "sf" || ends == "fs") << id << " " << ends;
+}
+
+/// One body has nothing before it to count from.
+TEST(MeasuredBodyError, FewerBodies) {
+  EXPECT_EQ(Endless(small(), 3).error(), "");
+  EXPECT_EQ(Endless(small(), 2).error(),
+            "expected micro-batches of 3 steps or more, as a run of 3 steps "
+            "has with --trace-steps 2, got those of 2");
+}
+
+TEST(MeasuredBodyError, NothingBefore) {
+  Endless endless(small(), 3);
+  json &events = endless.trace["traceEvents"];
+  // P1's last body begins with micro-batch 3.
+  for (json &event : events)
+    if (event["ph"] == "X" && event["tid"] == 1 && event.contains("args") &&
+        event["args"]["micro_batch"] < 3)
+      event["cat"] = "other";
+  EXPECT_EQ(endless.error(), "expected actions of P1 before those that are "
+                             "compared, got none");
+}
+
+TEST(MeasuredBodyError, ActionIsMissing) {
+  Endless endless(small(), 3);
+  endless.find("backward 4", 0)["cat"] = "other";
+  EXPECT_EQ(endless.error(), "expected backward of pipeline 0, stage 0, "
+                             "micro-batch 1 on P0, got none");
+  Endless second(small(), 3);
+  second.find("forward 6", 0)["cat"] = "other";
+  EXPECT_EQ(second.error(), "expected forward of pipeline 0, stage 0, "
+                            "micro-batch 0 of the second step on P0, got none");
+}
+
+TEST(MeasuredBodyError, ActionIsThereTwice) {
+  Endless endless(small(), 3);
+  json twice = endless.find("forward 5", 0);
+  endless.trace["traceEvents"].push_back(twice);
+  EXPECT_EQ(endless.error(), "expected forward of pipeline 0, stage 0, "
+                             "micro-batch 2 once, got it twice");
+}
+
+TEST(MeasuredBodyError, ActionIsOnAnotherWorker) {
+  Endless endless(small(), 3);
+  endless.find("forward 5", 0)["tid"] = 1;
+  EXPECT_EQ(endless.error(), "expected forward of pipeline 0, stage 0, "
+                             "micro-batch 2 on P0, got it on P1");
+}
+
+TEST(MeasuredBodyError, OtherOrder) {
+  Endless endless(small(), 3);
+  std::swap(endless.find("forward 5", 0)["ts"],
+            endless.find("backward 4", 0)["ts"]);
+  EXPECT_NE(endless.error().find("got another order"), std::string::npos)
+      << endless.error();
+}
+
+/// An action of another body, in the middle of this one.
+TEST(MeasuredBodyError, ActionOfAnotherBodyIsInside) {
+  Endless endless(small(), 3);
+  double inside = endless.find("backward 4", 0)["ts"];
+  endless.find("backward 8", 0)["ts"] = inside + 1;
+  EXPECT_EQ(endless.error(),
+            "expected no backward of pipeline 0, stage 0, micro-batch 2 of "
+            "another step among what P0 repeats, got it there");
+}
+
+} // namespace
+} // namespace chimera::schedule
