@@ -231,11 +231,11 @@ static bool write(const std::string &path,
   return false;
 }
 
-/// 0, or 1 with an error where a table could not be written.
-static int endOutput() {
+/// `status`, or 1 with an error where a table could not be written.
+static int endOutput(int status) {
   llvm::outs().flush();
   if (!llvm::outs().has_error())
-    return 0;
+    return status;
   std::error_code code = llvm::outs().error();
   // Else the stream would end the process.
   llvm::outs().clear_error();
@@ -300,7 +300,7 @@ static int run(ModuleOp module) {
   if (!compared.empty())
     os << "\n"
        << plan::explain(ranked[compared[0] - 1], ranked[compared[1] - 1]);
-  return endOutput();
+  return 0;
 }
 
 /// No output takes the place of the module or of another, and each can be
@@ -375,5 +375,5 @@ int main(int argc, char **argv) {
   }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
-  return module ? run(*module) : 1;
+  return endOutput(module ? run(*module) : 1);
 }
