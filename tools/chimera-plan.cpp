@@ -5,13 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/PlanDescription.h"
 #include "compiler/Source.h"
 #include "compiler/plan/AnswerFormats.h"
-#include "passes/Described.h"
+#include "compiler/planner/Assumptions.h"
+#include "compiler/planner/Planner.h"
 #include "passes/Passes.h"
 #include "passes/PlanInputs.h"
-#include "passes/Reporting.h"
 #include "runtime/program/Output.h"
 #include "tools/Start.h"
 
@@ -20,13 +19,12 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
 
+#include <span>
 #include <thread>
 
 using namespace mlir;
@@ -187,29 +185,6 @@ static std::optional<plan::Pins> readPins() {
   return pins;
 }
 
-/// What a person may not have meant: what holds because nothing is said.
-static void printAssumptions(llvm::raw_ostream &os, PlanSubject subject) {
-  MachineOp machine = subject.machine;
-  std::vector<std::string> all;
-  if (!machine.getLinkAttr())
-    all.push_back("messages take no time (the machine has no link)");
-  else if (!machine.getAllReduceAttr())
-    all.push_back("all-reduces take what the link does (the machine has no "
-                  "all_reduce)");
-  if (!machine.getMemoryBandwidth() && !machine.getProfile())
-    all.push_back("updates take no time (the machine has no "
-                  "memory_bandwidth)");
-  if (!machine.getLayerOverhead() && !machine.getProfile())
-    all.push_back("small micro-batches are as fast as large ones (the machine "
-                  "has no layer_overhead)");
-  if (!machine.getReserved())
-    all.push_back("all memory is free (the machine has none reserved)");
-  if (!subject.training)
-    all.push_back("AdamW");
-  for (const std::string &assumption : all)
-    os << "assumed: " << assumption << "\n";
-}
-
 static void showProgress(size_t done, size_t all, double best) {
   static const bool isShown = llvm::sys::Process::StandardErrIsDisplayed();
   if (!isShown)
@@ -220,92 +195,16 @@ static void showProgress(size_t done, size_t all, double best) {
   llvm::errs() << (done == all ? "\n" : "   ");
 }
 
-/// Whether plans compile: what a program takes beside what the planner counts,
-/// messages that wait and alignment, is known when its buffers are allocated.
-class Compiler {
-public:
-  Compiler(llvm::raw_ostream &os, PlanSubject subject,
-           const plan::Question &question, const plan::Evaluator &evaluator)
-      : os(os), subject(subject), question(question), evaluator(evaluator) {}
-
-  /// `proposal`, or where it does not fit another of its choice, which is
-  /// planned for less memory; none where none of these compiles. Says what is
-  /// passed over and why.
-  std::optional<plan::Proposal> fit(const plan::Proposal &proposal) {
-    std::string fault = faultOf(proposal);
-    if (fault.empty())
-      return proposal;
-    for (double share : {0.99, 0.96, 0.9, 0.8}) {
-      auto memory = static_cast<int64_t>(
-          share * static_cast<double>(question.machine.memory));
-      plan::Outcome outcome = evaluator.evaluate(
-          proposal.choice, [](double, int64_t) { return false; }, memory);
-      auto *smaller = std::get_if<plan::Proposal>(&outcome);
-      if (smaller && faultOf(*smaller).empty())
-        return std::move(*smaller);
-    }
-    os << "passed over: " << plan::nameOf(proposal.choice) << ": " << fault
-       << "\n";
-    return std::nullopt;
-  }
-
-  /// Leaves in `ranked` the fastest `number` that compile, fastest first.
-  void keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
-    std::vector<plan::Proposal> fitting;
-    auto isFaster = [](const plan::Proposal &a, const plan::Proposal &b) {
-      return std::pair(a.step, a.peakBytes) < std::pair(b.step, b.peakBytes);
-    };
-    for (const plan::Proposal &proposal : ranked) {
-      // What has been changed to fit is slower than it was: the rest may be
-      // faster than that, but not than what is left as it was.
-      if (fitting.size() >= number && !isFaster(proposal, fitting[number - 1]))
-        break;
-      if (std::optional<plan::Proposal> fit = this->fit(proposal))
-        fitting.insert(llvm::upper_bound(fitting, *fit, isFaster), *fit);
-    }
-    fitting.resize(std::min(fitting.size(), number));
-    ranked = std::move(fitting);
-  }
-
-private:
-  std::string faultOf(const plan::Proposal &proposal) {
-    return compileFault(*describePlan(subject, proposal, bucketBytes));
-  }
-
-  llvm::raw_ostream &os;
-  PlanSubject subject;
-  const plan::Question &question;
-  const plan::Evaluator &evaluator;
-};
-
-/// The whole path of a file that `op` names, since what is written may be in
-/// another folder.
-static std::string wholePath(Operation *op, StringRef path) {
-  llvm::SmallString<128> whole(pathFrom(op, path));
-  llvm::sys::fs::make_absolute(whole);
-  return whole.str().str();
-}
-
-/// Writes the described pipeline of `proposal`.
-static bool writeDescription(PlanSubject subject,
-                             const plan::Proposal &proposal) {
-  OwningOpRef<ModuleOp> module = describePlan(subject, proposal, bucketBytes);
-  for (auto model : module->getOps<ModelOp>())
-    if (std::optional<StringRef> package = model.getPackage())
-      model.setPackage(wholePath(subject.model, *package));
-  for (auto machine : module->getOps<MachineOp>())
-    if (ArrayAttr profiles = machine.getProfileAttr()) {
-      SmallVector<Attribute> paths;
-      for (auto profile : profiles.getAsValueRange<StringAttr>())
-        paths.push_back(StringAttr::get(module->getContext(),
-                                        wholePath(subject.machine, profile)));
-      machine.setProfileAttr(ArrayAttr::get(module->getContext(), paths));
-    }
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  for (Operation &op : *module->getBody())
-    os << op << "\n";
-  return succeeded(writeDocument(*module, "chimera-plan", output, text));
+static PlannerSettings settingsOf() {
+  PlannerSettings settings;
+  settings.shown = std::max<size_t>(top, pick);
+  settings.needed = pick;
+  settings.keepSmall = !svg.empty();
+  settings.threads = threads > 0
+                         ? threads.getValue()
+                         : std::max(1u, std::thread::hardware_concurrency());
+  settings.progress = showProgress;
+  return settings;
 }
 
 static bool setProfiles(ModuleOp module) {
@@ -314,6 +213,33 @@ static bool setProfiles(ModuleOp module) {
   PassManager manager(module.getContext());
   manager.addPass(createCostsFromPass({costsFrom}));
   return succeeded(manager.run(module));
+}
+
+/// Writes a text to the file of an option, if the option is given. Prints an
+/// error and returns false where that fails.
+static bool write(const std::string &path,
+                  llvm::function_ref<std::string()> textOf) {
+  if (path.empty())
+    return true;
+  std::string text = textOf(), error;
+  program::Parts parts = {std::as_bytes(std::span(text))};
+  if (path == "-"
+          ? program::writeStandardOutput(parts, error, [] { return true; })
+          : program::writeWhole(path, parts, error))
+    return true;
+  fail(error);
+  return false;
+}
+
+/// `status`, or 1 with an error where a table could not be written.
+static int endOutput(int status) {
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return status;
+  std::error_code code = llvm::outs().error();
+  // Else the stream would end the process.
+  llvm::outs().clear_error();
+  return fail("cannot write to standard output: " + code.message());
 }
 
 static int run(ModuleOp module) {
@@ -339,77 +265,46 @@ static int run(ModuleOp module) {
     return fail("expected at most the machine's " +
                 llvm::Twine(subject->machine.getDevices()) +
                 " --devices, got " + llvm::Twine(devices));
-  plan::Space space = plan::spaceOf(question);
-  plan::Evaluator evaluator(question, space);
-  plan::SearchSettings settings;
-  const size_t shown = std::max<size_t>(top, pick);
-  // Some more, in the place of those that do not compile.
-  settings.most = shown + 10;
-  settings.keepSmall = !svg.empty();
-  settings.threads = threads > 0
-                         ? threads.getValue()
-                         : std::max(1u, std::thread::hardware_concurrency());
-  settings.progress = [&](size_t done, double best) {
-    showProgress(done, space.choices.size(), best);
-  };
   // What goes to standard output goes there alone.
   const bool isTaken = output == "-" || json == "-" || svg == "-";
   llvm::raw_ostream &os = isTaken ? llvm::errs() : llvm::outs();
-  printAssumptions(os, *subject);
-  Compiler compiler(os, *subject, question, evaluator);
-  plan::Answer answer = plan::search(space, evaluator, settings);
-  std::vector<plan::Proposal> ranked = answer.ranked;
-  compiler.keepFitting(ranked, shown);
-  if (ranked.size() < pick && answer.ranked.size() == settings.most) {
-    // All of those may have been too large: then everything is a candidate.
-    settings.most = space.choices.size();
-    answer = plan::search(space, evaluator, settings);
-    ranked = answer.ranked;
-    compiler.keepFitting(ranked, shown);
-  }
-  std::vector<plan::Detail> details, best;
-  for (const plan::Proposal &proposal : ranked)
-    details.push_back(plan::detailOf(evaluator, proposal));
-  for (const plan::Proposal &proposal : answer.ofSchemes)
-    if (std::optional<plan::Proposal> fit = compiler.fit(proposal))
-      best.push_back(plan::detailOf(evaluator, *fit));
-  if (details.size() < pick) {
+  for (const std::string &assumption : assumptionsOf(*subject))
+    os << "assumed: " << assumption << "\n";
+  PlannedAnswer planned = answerOf(question, *subject, settingsOf());
+  const auto &[space, answer, ranked, ofSchemes, passedOver] = planned;
+  for (const std::string &fault : passedOver)
+    os << "passed over: " << fault << "\n";
+  if (ranked.size() < pick) {
     os << plan::talliesOf(question, space, answer);
     os.flush();
-    if (!details.empty())
-      return fail("expected --pick of one of the " +
-                  llvm::Twine(details.size()) + " plans, got " +
-                  llvm::Twine(pick));
-    return fail(space.choices.empty() && space.refusals.empty()
-                    ? "no plan has what is pinned: workers have to divide the "
-                      "devices, stages a worker be a power of two, and "
-                      "micro-batches divide what a copy gets of the mini-batch"
-                    : "no plan trains this model on this machine");
+    return ranked.empty() ? fail(planned.whyNone())
+                          : fail("expected --pick of one of the " +
+                                 llvm::Twine(ranked.size()) + " plans, got " +
+                                 llvm::Twine(pick));
   }
-  os << "\n" << plan::tableOf(question, details) << "\n";
-  os << "The best of each schedule:\n" << plan::tableOf(question, best) << "\n";
+  os << "\n" << plan::tableOf(question, ranked) << "\n";
+  os << "The best of each schedule:\n"
+     << plan::tableOf(question, ofSchemes) << "\n";
   os << plan::talliesOf(question, space, answer);
-  if (!json.empty() &&
-      failed(writeDocument(module, "chimera-plan", json,
-                           plan::jsonOf(question, space, answer, details))))
+  if (!write(json,
+             [&] { return plan::jsonOf(question, space, answer, ranked); }) ||
+      !write(svg, [&] { return plan::pictureOf(question, answer); }) ||
+      !write(output, [&] {
+        return describePlan(*subject, ranked[pick - 1].proposal, bucketBytes);
+      }))
     return 1;
-  if (!svg.empty() && failed(writeDocument(module, "chimera-plan", svg,
-                                           plan::pictureOf(question, answer))))
-    return 1;
-  if (!output.empty() && !writeDescription(*subject, ranked[pick - 1]))
-    return 1;
-  if (compared.empty())
-    return 0;
   if (!llvm::all_of(compared,
-                    [&](uint32_t number) { return number <= details.size(); }))
+                    [&](uint32_t number) { return number <= ranked.size(); }))
     return fail("expected --explain of two of the " +
-                llvm::Twine(details.size()) + " plans of the table");
-  os << "\n"
-     << plan::explain(details[compared[0] - 1], details[compared[1] - 1]);
+                llvm::Twine(ranked.size()) + " plans of the table");
+  if (!compared.empty())
+    os << "\n"
+       << plan::explain(ranked[compared[0] - 1], ranked[compared[1] - 1]);
   return 0;
 }
 
-/// No output takes the place of the module or of another.
+/// No output takes the place of the module or of another, and each can be
+/// written now, as planning may take long.
 static bool checkOutputs() {
   std::vector<std::pair<StringRef, std::string>> files = {
       {"the module", input == "-" ? "/dev/stdin" : input.getValue()}};
@@ -418,6 +313,12 @@ static bool checkOutputs() {
   for (auto [name, path] : outputs) {
     if (path.empty())
       continue;
+    if (std::string problem =
+            path == "-" ? "" : program::checkOutput(path.str());
+        !problem.empty()) {
+      fail(problem);
+      return false;
+    }
     std::string file = path == "-" ? "/dev/stdout" : path.str();
     for (const auto &[other, taken] : files)
       if (file == taken || program::areSameFile(file, taken)) {
@@ -455,7 +356,8 @@ int main(int argc, char **argv) {
     return fail("expected --explain of two plans of the table, such as 1,2");
   if (threads > 256)
     return fail("expected at most 256 --threads, got " + llvm::Twine(threads));
-  if (refusesSources(llvm::ArrayRef(argv, argc)) || !checkOutputs())
+  // The module alone: an output may be a device.
+  if (refusesSources({argv[0], input.data()}) || !checkOutputs())
     return 1;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();
@@ -473,5 +375,5 @@ int main(int argc, char **argv) {
   }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
-  return module ? run(*module) : 1;
+  return endOutput(module ? run(*module) : 1);
 }

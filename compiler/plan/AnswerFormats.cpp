@@ -73,8 +73,9 @@ std::string tableOf(const Question &question, std::span<const Detail> details) {
          detail.hasSums ? nameOf(detail.proposal.policy) : "-",
          timeOf(detail.proposal.step),
          rounded(rateOf(question, detail.proposal.step)),
-         percent(detail.idleShare()), timeOf(detail.shares[5].time),
-         timeOf(detail.shares[6].time), shortBytes(detail.proposal.peakBytes)});
+         percent(detail.idleShare()), timeOf(detail.timeOf(Part::AllReduce)),
+         timeOf(detail.timeOf(Part::Update)),
+         shortBytes(detail.proposal.peakBytes)});
   }
   return textTable(rows, 3);
 }

@@ -7,6 +7,8 @@
 
 #include "compiler/plan/Cut.h"
 
+#include "compiler/plan/Balance.h"
+
 #include <algorithm>
 
 namespace chimera::plan {
@@ -22,50 +24,6 @@ std::string checkCut(int32_t layers, int64_t stages) {
     return "expected at most " + std::to_string(kMostCells) +
            " layers times stages, got " + std::to_string(cells);
   return {};
-}
-
-/// What the first i layers take together, for each i.
-using Prefix = std::vector<int64_t>;
-
-/// The ends of ranges of layers, one for each of `costs`, none of them empty,
-/// whose longest takes least; range k takes what its prefix sums say.
-/// best[k][i] is the least that the longest of k+1 ranges over the first i
-/// layers takes:
-///
-///   best[k][i] = min over j < i of max(best[k-1][j], time k of layers j … i-1)
-///
-/// The first grows with j and the second shrinks, so the minimum is where they
-/// cross, and the crossing only moves up with i: O(ranges · layers).
-static std::vector<int32_t>
-balancedCuts(const std::vector<const Prefix *> &costs) {
-  auto parts = static_cast<int32_t>(costs.size());
-  auto count = static_cast<int32_t>(costs.front()->size()) - 1;
-  std::vector<int64_t> before = *costs.front(), best(count + 1);
-  std::vector<std::vector<int32_t>> from(parts,
-                                         std::vector<int32_t>(count + 1, 0));
-  for (int32_t k = 1; k < parts; ++k) {
-    const Prefix &prefix = *costs[k];
-    int32_t j = k;
-    for (int32_t i = k + 1; i <= count; ++i) {
-      while (j + 1 < i && before[j] < prefix[i] - prefix[j])
-        ++j;
-      // The crossing is at j, or between j-1 and j.
-      best[i] = std::max(before[j], prefix[i] - prefix[j]);
-      from[k][i] = j;
-      if (j > k && prefix[i] - prefix[j - 1] <= best[i]) {
-        best[i] = prefix[i] - prefix[j - 1];
-        from[k][i] = j - 1;
-      }
-    }
-    before = best;
-  }
-  std::vector<int32_t> ends(parts);
-  int32_t end = count;
-  for (int32_t k = parts; k-- > 0;) {
-    ends[k] = end;
-    end = from[k][end];
-  }
-  return ends;
 }
 
 static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,

@@ -12,7 +12,6 @@
 #include "compiler/schedule/Recompute.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace chimera::plan {
 
@@ -74,12 +73,25 @@ static std::string checkParts(const Choice &choice,
   return {};
 }
 
+const std::vector<CutStage> &Evaluator::wholeCut(const Choice &choice,
+                                                 int64_t parts) const {
+  std::lock_guard lock(mutex);
+  auto [entry, isNew] =
+      wholeCuts.try_emplace({choice.microBatchSize, choice.stages, parts});
+  if (isNew)
+    entry->second =
+        cutModel(tables.at(choice.microBatchSize), choice.stages, {}, parts);
+  return entry->second;
+}
+
 Evaluator::Asked Evaluator::askFor(const Choice &choice,
                                    const std::vector<Recompute> &recompute,
                                    int64_t parts) const {
   const LayerTable &table = tables.at(choice.microBatchSize);
   Asked asked;
-  asked.stages = cutModel(table, choice.stages, recompute, parts);
+  asked.stages = recompute.empty()
+                     ? wholeCut(choice, parts)
+                     : cutModel(table, choice.stages, recompute, parts);
   asked.request = requestOf(question, table, choice, asked.stages);
   asked.request.recompute = recompute;
   return asked;

@@ -14,6 +14,8 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
+#include <tuple>
 #include <variant>
 
 namespace chimera::plan {
@@ -102,8 +104,17 @@ private:
   void setStep(Solution &solution, const IsHopeless &isHopeless,
                Proposal &proposal) const;
 
+  /// The choice's stages where none is recomputed. Many choices differ in
+  /// nothing that matters to them.
+  const std::vector<CutStage> &wholeCut(const Choice &choice,
+                                        int64_t parts) const;
+
   const Question &question;
   std::map<int32_t, LayerTable> tables; ///< by B
+  mutable std::mutex mutex;             ///< for `wholeCuts`
+  /// By B, the number of stages, and the parts of a backward.
+  mutable std::map<std::tuple<int32_t, int32_t, int64_t>, std::vector<CutStage>>
+      wholeCuts;
 };
 
 } // namespace chimera::plan

@@ -7,11 +7,11 @@
 
 #include "compiler/plan/Search.h"
 
+#include "compiler/plan/Parallel.h"
+
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 namespace chimera::plan {
 
@@ -152,22 +152,13 @@ Answer search(const Space &space, const Evaluator &evaluator,
               const SearchSettings &settings) {
   Findings findings(space, settings);
   std::vector<size_t> order = promisingFirst(space, evaluator);
-  std::atomic<size_t> next = 0;
-  auto work = [&] {
-    for (size_t i = next++; i < order.size(); i = next++) {
-      const Choice &choice = space.choices[order[i]];
-      findings.add(order[i], evaluator.evaluate(choice, [&](double bound,
-                                                            int64_t peakBytes) {
-        return findings.isHopeless(choice.scheme, bound, peakBytes);
-      }));
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (uint32_t t = 1; t < std::min<size_t>(settings.threads, order.size());
-       ++t)
-    threads.emplace_back(work);
-  work();
-  threads.clear();
+  parallelFor(order.size(), settings.threads, [&](size_t i) {
+    const Choice &choice = space.choices[order[i]];
+    findings.add(order[i], evaluator.evaluate(choice, [&](double bound,
+                                                          int64_t peakBytes) {
+      return findings.isHopeless(choice.scheme, bound, peakBytes);
+    }));
+  });
   return answerOf(space, findings.take(), settings.most);
 }
 

@@ -7,6 +7,8 @@
 
 #include "compiler/plan/Shares.h"
 
+#include "compiler/schedule/SharedCores.h"
+
 #include <algorithm>
 
 namespace chimera::plan {
@@ -47,7 +49,9 @@ const Share *Detail::limit() const {
 }
 
 double Detail::idleShare() const {
-  return (shares[2].time + shares[3].time + shares[4].time) / proposal.step;
+  return (timeOf(Part::Imbalance) + timeOf(Part::Bubble) +
+          timeOf(Part::Messages)) /
+         proposal.step;
 }
 
 Detail detailOf(const Evaluator &evaluator, const Proposal &proposal) {
@@ -60,22 +64,46 @@ Detail detailOf(const Evaluator &evaluator, const Proposal &proposal) {
   schedule::Problem free = problem; // whose messages take no time
   for (schedule::LinkClass *links : free.classes())
     links->link = {};
-  double freeActions = stepTime(free, solution.order).actions;
+  const double withCores = stepTime(free, solution.order).actions;
+  double alone = withCores; // where each worker also has a core of its own
+  if (schedule::sharesCores(problem)) {
+    free.node->cores = 0;
+    alone = stepTime(free, solution.order).actions;
+  }
   // The mean of some dozens of steps may be a little less than the busiest
   // worker's time.
-  double most = std::min(busy.most, freeActions);
+  double most = std::min(busy.most, alone);
   Detail detail;
   detail.proposal = proposal;
   detail.shares = {
-      {"compute", "forwards and backwards, the mean of the workers",
+      {Part::Compute, "compute",
+       "the time of forwards and backwards, as a mean over the workers",
        mean - again},
-      {"recompute", "forwards that run again, the mean of the workers", again},
-      {"imbalance", "the busiest worker's time above the mean", most - mean},
-      {"bubble", "what the busiest worker waits for others, were messages free",
-       freeActions - most},
-      {"messages", "what they add to that", time.actions - freeActions},
-      {"all-reduce", "what is not hidden behind actions", time.allReduce},
-      {"update", "what the optimizer adds", time.update}};
+      {Part::Recompute, "recompute",
+       "the time of forwards that run again, as a mean over the workers",
+       again},
+      {Part::Imbalance, "imbalance",
+       "the time by which the busiest worker computes longer than the mean of "
+       "the workers",
+       most - mean},
+      {Part::Bubble, "bubble",
+       "the time in which the busiest worker would wait for other workers even "
+       "if messages took no time and no workers shared cores",
+       alone - most},
+      {Part::SharedCores, "shared cores",
+       "the time by which a step grows because workers share the cores of "
+       "their node",
+       withCores - alone},
+      {Part::Messages, "messages",
+       "the time by which a step grows because messages take time",
+       time.actions - withCores},
+      {Part::AllReduce, "all-reduce",
+       "the time by which a step grows because workers wait for sums of "
+       "gradients",
+       time.allReduce},
+      {Part::Update, "update",
+       "the time by which a step grows because the optimizer updates weights",
+       time.update}};
   detail.recomputed = static_cast<int32_t>(
       proposal.recompute.size() -
       std::ranges::count(proposal.recompute, schedule::Recompute::None));

@@ -14,25 +14,39 @@
 
 namespace chimera::plan {
 
-/// A part of a step's time.
+/// The parts of a step's time, in the order in which they are shown.
+enum class Part : uint8_t {
+  Compute,
+  Recompute,
+  Imbalance,
+  Bubble,
+  SharedCores,
+  Messages,
+  AllReduce,
+  Update,
+};
+
+/// How much of a step's time a part takes.
 struct Share {
+  Part part;
   const char *name;
-  const char *summary;
-  double time; ///< ns
+  const char *summary; ///< to be read after "NAME: "
+  double time;         ///< ns
 };
 
 /// A proposal and where the time of its steps goes.
 struct Detail {
   Proposal proposal;
-  /// Compute, recompute, imbalance, bubble, messages, all-reduce, update, in
-  /// this order; they sum to the step.
-  std::vector<Share> shares;
-  /// Of the stages that are recomputed.
-  int32_t recomputed;
-  bool hasSums; ///< whether there are several replicas of a stage
+  std::vector<Share> shares; ///< one for each part; they sum to the step
+  int32_t recomputed;        ///< how many stages are
+  bool hasSums;              ///< whether there are several replicas of a stage
 
-  /// The part that takes longest of those that another plan could leave out,
-  /// all but the first; null where none takes any time.
+  /// What a part takes, ns.
+  double timeOf(Part part) const {
+    return shares[static_cast<size_t>(part)].time;
+  }
+  /// The share that takes longest of those that another plan could leave out,
+  /// which are all but the computation; null where none takes any time.
   const Share *limit() const;
   /// Idle time, as a share of the step: imbalance, bubble and messages.
   double idleShare() const;

@@ -11,6 +11,7 @@
 #include "compiler/schedule/Best.h"
 
 #include <algorithm>
+#include <map>
 #include <type_traits>
 
 namespace chimera::plan {
@@ -127,12 +128,20 @@ private:
       choice.microBatches = static_cast<int32_t>(copy / b);
       if (!allows(pins.microBatchSizes, choice.microBatchSize))
         continue;
-      if (std::string wrong = question.model.check(b, 1, &question.machine);
-          !wrong.empty())
+      if (const std::string &wrong = checkSize(b); !wrong.empty())
         refuse(choice, wrong);
       else
         addOptions(choice);
     }
+  }
+
+  /// Empty, or what is wrong with micro-batches of so many samples.
+  const std::string &checkSize(int64_t microBatchSize) {
+    auto [entry, isNew] = checkedSizes.try_emplace(microBatchSize);
+    if (isNew)
+      entry->second =
+          question.model.check(microBatchSize, 1, &question.machine);
+    return entry->second;
   }
 
   void addOptions(Choice choice) {
@@ -168,6 +177,7 @@ private:
   const Question &question;
   const Pins &pins;
   Space space;
+  std::map<int64_t, std::string> checkedSizes; ///< by micro-batch size
   std::optional<Refusal> refusal; ///< the first of the present scheme
 };
 

@@ -54,6 +54,14 @@ inline Machine someNodes(int32_t devices, int64_t memory, int32_t onNode) {
   return machine;
 }
 
+/// The same, where the devices of a node share so many cores.
+inline Machine someSharedNodes(int32_t devices, int64_t memory, int32_t onNode,
+                               int32_t cores) {
+  Machine machine = someNodes(devices, memory, onNode);
+  machine.network.node->cores = cores;
+  return machine;
+}
+
 inline Question someQuestion(int32_t devices, int64_t memory, int64_t batch,
                              uint32_t seed = 1) {
   return {someModel(2 * devices + 3, seed),

@@ -41,6 +41,8 @@ std::vector<Question> someQuestions() {
   all.back().pins.withoutFlush = true;
   all.push_back(someQuestion(6, 90000, 12, 9));
   all.back().machine = someNodes(6, 90000, 3);
+  all.push_back(someQuestion(6, 90000, 12, 10));
+  all.back().machine = someSharedNodes(6, 90000, 3, 2);
   all.push_back(someQuestion(4, 90000, 8, 8));
   all.back().pins.recomputation = Recomputation::All;
   return all;
@@ -253,6 +255,7 @@ TEST(Search, HasNoPlanWhereNoneFits) {
 }
 
 TEST(Shares, SumToTheStep) {
+  int shared = 0;
   for (Question &question : someQuestions()) {
     Asked asked(std::move(question));
     SearchSettings settings;
@@ -261,14 +264,58 @@ TEST(Shares, SumToTheStep) {
          search(asked.space, asked.evaluator, settings).ranked) {
       Detail detail = detailOf(asked.evaluator, proposal);
       double sum = 0;
-      for (const Share &share : detail.shares) {
+      for (size_t i = 0; i < detail.shares.size(); ++i) {
+        const Share &share = detail.shares[i];
+        EXPECT_EQ(static_cast<size_t>(share.part), i);
         EXPECT_GE(share.time, -1e-6 * proposal.step) << share.name;
         sum += share.time;
       }
       EXPECT_NEAR(sum, proposal.step, 1e-9 * proposal.step);
-      EXPECT_EQ(detail.recomputed > 0, detail.shares[1].time > 0);
+      EXPECT_EQ(detail.recomputed > 0, detail.timeOf(Part::Recompute) > 0);
+      shared += detail.timeOf(Part::SharedCores) > 0;
     }
   }
+  EXPECT_GT(shared, 10);
+}
+
+TEST(Shares, CountWaitsForSharedCoresByThemselves) {
+  // Three workers on one core: with free messages a step takes at most what all
+  // three compute, and a little less as the next step begins meanwhile.
+  Question question = someQuestion(3, 1 << 24, 6, 4);
+  question.machine = someSharedNodes(3, 1 << 24, 3, 1);
+  question.pins.workers = {3};
+  question.pins.schemes = {schedule::findScheme("1f1b")};
+  question.pins.microBatchSizes = {1};
+  Asked shared(question);
+  question.machine.network.node->cores = 0;
+  Asked alone(question);
+  ASSERT_EQ(shared.space.choices.size(), alone.space.choices.size());
+  int compared = 0;
+  for (size_t i = 0; i < shared.space.choices.size(); ++i) {
+    Outcome with = shared.evaluator.evaluate(shared.space.choices[i], never);
+    Outcome without = alone.evaluator.evaluate(alone.space.choices[i], never);
+    ASSERT_EQ(with.index(), without.index());
+    if (!std::holds_alternative<Proposal>(with))
+      continue;
+    Detail slow = detailOf(shared.evaluator, std::get<Proposal>(with));
+    Detail fast = detailOf(alone.evaluator, std::get<Proposal>(without));
+    EXPECT_EQ(fast.timeOf(Part::SharedCores), 0);
+    double computed = 0, free = 0;
+    for (Part part : {Part::Compute, Part::Recompute, Part::Imbalance,
+                      Part::Bubble, Part::SharedCores}) {
+      if (part != Part::SharedCores) {
+        EXPECT_EQ(slow.timeOf(part), fast.timeOf(part));
+      }
+      if (part == Part::Compute || part == Part::Recompute)
+        computed += slow.timeOf(part);
+      free += slow.timeOf(part);
+    }
+    EXPECT_LE(free, 3.03 * computed); // times are rounded
+    // Alone they take a third of that and the bubble.
+    EXPECT_GT(slow.timeOf(Part::SharedCores), computed);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 2); // backwards whole and split
 }
 
 } // namespace

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/PlanDescription.h"
+#include "compiler/planner/PlanDescription.h"
 
-#include "compiler/PassPipelines.h"
+#include "passes/Described.h"
 #include "passes/PlanInputs.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 
@@ -33,11 +33,14 @@ static FailureOr<Op> findOp(ModuleOp module, StringRef what, StringRef name,
     return module.emitError("expected a chimera.")
            << what << ", found none. One is described by, for example,\n"
            << example;
-  InFlightDiagnostic error = module.emitError("expected the name of one of ")
-                             << all.size() << " ops chimera." << what << " (--"
-                             << what << ")";
-  if (!name.empty())
-    error << ", got @" << name;
+  InFlightDiagnostic error = module.emitError("expected --")
+                             << what << " to name ";
+  if (all.size() == 1)
+    error << "the module's only chimera." << what;
+  else
+    error << "one of the module's " << all.size() << " chimera." << what
+          << " ops";
+  error << ", got " << (name.empty() ? "none" : "@" + name);
   for (Op op : all)
     error.attachNote(op.getLoc()) << "here is @" << op.getSymName();
   return error;
@@ -111,9 +114,31 @@ FailureOr<plan::Model> planModelOf(PlanSubject subject) {
   return std::move(**model);
 }
 
-OwningOpRef<ModuleOp> describePlan(PlanSubject subject,
-                                   const plan::Proposal &proposal,
-                                   int64_t bucketBytes) {
+/// The whole path of a file that `op` names.
+static std::string wholePath(Operation *op, StringRef path) {
+  llvm::SmallString<128> whole(pathFrom(op, path));
+  llvm::sys::fs::make_absolute(whole);
+  return whole.str().str();
+}
+
+/// Gives the ops of `module`, copies of the subject's, the whole paths of their
+/// files: a relative path begins at the folder of the module that names it.
+static void setWholePaths(ModuleOp module, PlanSubject subject) {
+  for (auto model : module.getOps<ModelOp>())
+    if (std::optional<StringRef> package = model.getPackage())
+      model.setPackage(wholePath(subject.model, *package));
+  for (auto machine : module.getOps<MachineOp>())
+    if (ArrayAttr profiles = machine.getProfileAttr()) {
+      SmallVector<Attribute> paths;
+      for (auto profile : profiles.getAsValueRange<StringAttr>())
+        paths.push_back(StringAttr::get(module.getContext(),
+                                        wholePath(subject.machine, profile)));
+      machine.setProfileAttr(ArrayAttr::get(module.getContext(), paths));
+    }
+}
+
+std::string describePlan(PlanSubject subject, const plan::Proposal &proposal,
+                         int64_t bucketBytes) {
   auto [module, builder] = moduleOf(subject);
   PipelineOp pipeline = makePipeline(builder, subject);
   const plan::Choice &choice = proposal.choice;
@@ -160,26 +185,12 @@ OwningOpRef<ModuleOp> describePlan(PlanSubject subject,
   }
   if (bucketBytes > 0)
     pipeline.setBucketBytes(bucketBytes);
-  return std::move(module);
-}
-
-std::string compileFault(ModuleOp module) {
-  OwningOpRef<ModuleOp> copy = module.clone();
-  std::string fault;
-  ScopedDiagnosticHandler handler(
-      module.getContext(), [&](Diagnostic &diagnostic) {
-        if (fault.empty() &&
-            diagnostic.getSeverity() == DiagnosticSeverity::Error)
-          fault = diagnostic.str();
-        return success();
-      });
-  PassManager manager(module.getContext());
-  manager.enableVerifier(false);
-  buildPipeline(manager, Phase::Described, Phase::Allocated,
-                /*checked=*/false);
-  if (succeeded(manager.run(*copy)))
-    return {};
-  return fault.empty() ? "its passes failed" : fault;
+  setWholePaths(*module, subject);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (Operation &op : *module->getBody())
+    os << op << "\n";
+  return text;
 }
 
 } // namespace chimera

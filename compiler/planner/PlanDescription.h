@@ -1,24 +1,22 @@
-//===- PlanDescription.h - From descriptions to questions, and back *- C++
-//-*-===//
+//===- PlanDescription.h - Questions and answers as modules -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Where a module that describes a model and a machine becomes a question to the
-// planner, and its answer a described pipeline.
+// A module that describes a model and a machine becomes a question to the
+// planner, and a plan becomes the text of a module with a described pipeline.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_COMPILER_PLANDESCRIPTION_H
-#define CHIMERA_COMPILER_PLANDESCRIPTION_H
+#ifndef CHIMERA_COMPILER_PLANNER_PLANDESCRIPTION_H
+#define CHIMERA_COMPILER_PLANNER_PLANDESCRIPTION_H
 
 #include "compiler/plan/Evaluate.h"
 #include "dialect/Chimera.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
 
 namespace chimera {
 
@@ -43,17 +41,13 @@ mlir::FailureOr<PlanSubject> subjectOf(mlir::ModuleOp module,
 /// be trained.
 mlir::FailureOr<plan::Model> planModelOf(PlanSubject subject);
 
-/// A module with the subject's ops and the pipeline @plan of `proposal`, for
-/// chimera-compile. Requires that the proposal is one for the subject, with
-/// `bucketBytes` as its question has them.
-mlir::OwningOpRef<mlir::ModuleOp> describePlan(PlanSubject subject,
-                                               const plan::Proposal &proposal,
-                                               int64_t bucketBytes);
-
-/// Empty if the module of describePlan compiles, else the first error on the
-/// way: what its workers take is known when their buffers are allocated.
-std::string compileFault(mlir::ModuleOp module);
+/// The text of a module with the subject's ops and the pipeline @plan of
+/// `proposal`, for chimera-compile. Files in it have whole paths, so the text
+/// can be written to any folder. Requires that the proposal is one for the
+/// subject, with `bucketBytes` as its question has them.
+std::string describePlan(PlanSubject subject, const plan::Proposal &proposal,
+                         int64_t bucketBytes);
 
 } // namespace chimera
 
-#endif // CHIMERA_COMPILER_PLANDESCRIPTION_H
+#endif // CHIMERA_COMPILER_PLANNER_PLANDESCRIPTION_H

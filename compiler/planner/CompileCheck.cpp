@@ -1,0 +1,120 @@
+//===- CompileCheck.cpp - Whether a planned pipeline compiles -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/planner/CompileCheck.h"
+
+#include "compiler/PassPipelines.h"
+#include "dialect/Chimera.h"
+#include "passes/Allocator.h"
+#include "passes/Described.h"
+#include "passes/Passes.h"
+#include "passes/Posts.h"
+#include "passes/Workers.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+namespace {
+
+/// One try to compile a text, in a context of its own, with its first error.
+class Trial {
+public:
+  explicit Trial(const std::string &text)
+      : context(MLIRContext::Threading::DISABLED),
+        handler(&context, [this](Diagnostic &diagnostic) { add(diagnostic); }) {
+    context.loadDialect<ChimeraDialect>();
+    context.printOpOnDiagnostic(false);
+    module = parseSourceString<ModuleOp>(text, &context);
+  }
+
+  /// Takes the module to `phase`.
+  bool lower(Phase phase) {
+    return run([&](OpPassManager &passes) {
+      buildPipeline(passes, Phase::Described, phase, /*checked=*/false);
+    });
+  }
+
+  enum class Size { Fits, TooLarge, Unknown };
+
+  /// Allocates the projected module's workers so that each receive is posted
+  /// as late as it can be.
+  Size allocateWithLateReceives() {
+    bool exceeds = false;
+    for (auto pipeline : module->getOps<PipelineOp>()) {
+      std::optional<uint64_t> cap = capOf(pipeline);
+      for (WorkerOp worker : workersOf(pipeline)) {
+        if (failed(postInWindow(worker, 1)))
+          return Size::Unknown;
+        FailureOr<Allocated> taken = allocate(worker);
+        if (failed(taken))
+          return Size::Unknown;
+        exceeds |= cap && static_cast<uint64_t>(taken->withoutGaps) > *cap;
+      }
+    }
+    if (run([](OpPassManager &passes) {
+          passes.addPass(createCheckMemoryPass());
+        }))
+      return Size::Fits;
+    return exceeds ? Size::TooLarge : Size::Unknown;
+  }
+
+  std::string fault() const {
+    return firstError.empty() ? "its passes failed" : firstError;
+  }
+
+private:
+  bool run(llvm::function_ref<void(OpPassManager &)> addPasses) {
+    PassManager manager(&context);
+    manager.enableVerifier(false);
+    addPasses(manager);
+    return module && succeeded(manager.run(*module));
+  }
+
+  void add(const Diagnostic &diagnostic) {
+    if (firstError.empty() &&
+        diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      firstError = diagnostic.str();
+  }
+
+  MLIRContext context;
+  std::string firstError;
+  ScopedDiagnosticHandler handler;
+  OwningOpRef<ModuleOp> module;
+};
+
+} // namespace
+
+std::string compileFault(const std::string &text) {
+  // Most of what a full compilation takes goes into the choice of a window for
+  // receives, which tries one after the other where memory is scarce. Posted as
+  // late as possible, receives take least: if all workers fit then, the
+  // compiler finds a window, and if one does not fit even without gaps between
+  // its values, the compiler finds none.
+  Trial late(text);
+  if (!late.lower(Phase::Projected))
+    return late.fault();
+  switch (late.allocateWithLateReceives()) {
+  case Trial::Size::Fits:
+    return {};
+  case Trial::Size::TooLarge:
+    return late.fault();
+  case Trial::Size::Unknown:
+    break;
+  }
+  // Gaps may be smaller with another window.
+  Trial whole(text);
+  return whole.lower(Phase::Allocated) ? "" : whole.fault();
+}
+
+} // namespace chimera

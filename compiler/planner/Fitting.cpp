@@ -1,0 +1,88 @@
+//===- Fitting.cpp - Plans that fit when they are compiled ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/planner/Fitting.h"
+
+#include "compiler/plan/Parallel.h"
+#include "compiler/planner/CompileCheck.h"
+
+#include <algorithm>
+
+namespace chimera {
+
+std::string Fitting::describe(const plan::Proposal &proposal) {
+  std::lock_guard lock(mutex);
+  return describePlan(subject, proposal, question.pins.bucketBytes);
+}
+
+Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
+                               const std::string &text) {
+  std::string fault = compileFault(text);
+  if (fault.empty())
+    return {proposal, {}};
+  for (double share : {0.99, 0.96, 0.9, 0.8}) {
+    auto memory = static_cast<int64_t>(
+        share * static_cast<double>(question.machine.memory));
+    plan::Outcome outcome = evaluator.evaluate(
+        proposal.choice, [](double, int64_t) { return false; }, memory);
+    auto *smaller = std::get_if<plan::Proposal>(&outcome);
+    if (smaller && compileFault(describe(*smaller)).empty())
+      return {std::move(*smaller), fault};
+  }
+  return {std::nullopt, fault};
+}
+
+void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
+                      uint32_t threads) {
+  // The same plan may be asked for twice.
+  std::map<std::string, const plan::Proposal *> byText;
+  for (const plan::Proposal &proposal : proposals)
+    if (std::string text = describe(proposal); !fits.contains(text))
+      byText.emplace(std::move(text), &proposal);
+  std::vector<std::pair<const std::string *, const plan::Proposal *>> all;
+  for (const auto &[text, proposal] : byText)
+    all.emplace_back(&text, proposal);
+  // The largest programs first, so that no thread is left with one at the end.
+  std::ranges::stable_sort(all, std::greater(), [](const auto &one) {
+    const plan::Choice &choice = one.second->choice;
+    return int64_t{choice.stages} * choice.microBatches;
+  });
+  std::vector<Fit> made(all.size());
+  plan::parallelFor(all.size(), threads, [&](size_t i) {
+    made[i] = tryToFit(*all[i].second, *all[i].first);
+  });
+  for (size_t i = 0; i < all.size(); ++i)
+    fits.emplace(*all[i].first, std::move(made[i]));
+}
+
+std::optional<plan::Proposal> Fitting::fit(const plan::Proposal &proposal) {
+  prepare({proposal}, 1);
+  const Fit &fit = fits.at(describe(proposal));
+  if (!fit.proposal)
+    faults.push_back(plan::nameOf(proposal.choice) + ": " + fit.fault);
+  return fit.proposal;
+}
+
+void Fitting::keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
+  std::vector<plan::Proposal> fitting;
+  auto isFaster = [](const plan::Proposal &a, const plan::Proposal &b) {
+    return std::pair(a.step, a.peakBytes) < std::pair(b.step, b.peakBytes);
+  };
+  for (const plan::Proposal &proposal : ranked) {
+    // A plan that was changed to fit is slower than it was, so the next ones
+    // may be faster than it is now. None is faster than one that was not
+    // changed.
+    if (fitting.size() >= number && !isFaster(proposal, fitting[number - 1]))
+      break;
+    if (std::optional<plan::Proposal> fit = this->fit(proposal))
+      fitting.insert(std::ranges::upper_bound(fitting, *fit, isFaster), *fit);
+  }
+  fitting.resize(std::min(fitting.size(), number));
+  ranked = std::move(fitting);
+}
+
+} // namespace chimera
