@@ -106,7 +106,7 @@ private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   /// What a worker does, or has done when it goes on.
-  enum class Phase : uint8_t { Wait, Receive, Act, Send, Update };
+  enum class Phase : uint8_t { Wait, Receive, Act, Send, Reduce, Update };
 
   struct Worker {
     int32_t step = 0;
@@ -229,8 +229,14 @@ private:
       note(timing.sendEnds, w, now);
       send(rule, id, action.microBatches,
            now + (isBeforeTail(w) ? static_cast<double>(rule.send) : 0));
+      worker.phase = Phase::Reduce;
+      if (behind.empty() || behind[w][worker.next].wait == 0)
+        return 0;
+      wake(w, now + static_cast<double>(behind[w][worker.next].wait));
+      return std::nullopt;
+    case Phase::Reduce:
       worker.phase = Phase::Update;
-      return behind.empty() ? 0 : behind[w][worker.next];
+      return behind.empty() ? 0 : behind[w][worker.next].update;
     case Phase::Update:
       if (worker.step == 0)
         count(w, tick(now));
@@ -387,7 +393,7 @@ private:
   /// Of each worker, the all-reduce that follows each, or -1.
   std::vector<std::vector<int32_t>> followers;
   /// What follows each action; empty where nothing does.
-  std::vector<std::vector<int64_t>> behind;
+  std::vector<std::vector<UpdateBehind>> behind;
   int32_t devices; ///< of a node
   std::vector<SharedClock> clocks;
   std::vector<int64_t> turns; ///< of each clock: changes with what it has

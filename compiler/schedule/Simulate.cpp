@@ -162,7 +162,7 @@ private:
   }
 
   int64_t behindOf(int32_t worker, size_t index) const {
-    return behind.empty() ? 0 : behind[worker][index];
+    return behind.empty() ? 0 : behind[worker][index].time();
   }
 
   /// What ended, or arrived, when the action at `turn` started.
@@ -213,7 +213,7 @@ private:
   std::vector<int64_t> done;
   std::vector<Worker> workers;
   /// What follows each action; empty where nothing does.
-  std::vector<std::vector<int64_t>> behind;
+  std::vector<std::vector<UpdateBehind>> behind;
   std::vector<int32_t> ready;
 };
 

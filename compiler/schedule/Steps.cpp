@@ -65,31 +65,29 @@ Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
   return result;
 }
 
-std::vector<std::vector<int64_t>> updatesBehind(const Problem &problem,
-                                                const Schedule &schedule) {
-  if (!stepsOverlap(problem.updates))
+std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
+                                                     const Schedule &schedule) {
+  if (!stepsOverlap(problem.updates) || !hasTail(problem))
     return {};
-  if (!hasTail(problem))
-    return {};
-  auto timeOf = [&](int32_t worker, int32_t stage) {
+  auto behindOf = [&](int32_t worker, int32_t stage) -> UpdateBehind {
     int64_t bytes = problem.bytesOf(stage).gradient();
     int64_t buckets = bucketsOf(bytes, problem.bucketBytes).count;
-    return problem.stages[stage].update +
-           allReduceTime(problem, std::array{worker}, bytes, buckets);
+    return {allReduceTime(problem, std::array{worker}, bytes, buckets),
+            problem.stages[stage].update};
   };
   int32_t each =
       problem.updates == Updates::EachStep ? problem.microBatches() : 1;
-  std::vector<std::vector<int64_t>> behind;
+  std::vector<std::vector<UpdateBehind>> behind;
   for (const std::vector<Action> &actions : schedule.workers) {
     auto worker = static_cast<int32_t>(behind.size());
-    std::vector<int64_t> &row = behind.emplace_back(actions.size());
+    std::vector<UpdateBehind> &row = behind.emplace_back(actions.size());
     // The last that adds to a gradient of each stage, by the update it is for.
     std::map<std::pair<int32_t, int32_t>, size_t> last;
     for (size_t i = 0; i < actions.size(); ++i)
       if (addsToGradient(actions[i].kind))
         last[{actions[i].stage, actions[i].microBatch / each}] = i;
     for (auto [update, i] : last)
-      row[i] += timeOf(worker, update.first);
+      row[i] = behindOf(worker, update.first);
   }
   return behind;
 }

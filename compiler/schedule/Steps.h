@@ -34,12 +34,19 @@ int32_t weightVersions(const Problem &problem, int32_t stage);
 Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
                      int32_t steps);
 
-/// Where steps overlap, what follows each action on its worker: behind the last
-/// that adds to a gradient the worker waits for its sum over the copies and
-/// updates the weights. In the shape of Schedule::workers; empty where nothing
-/// follows any or a flush ends each step.
-std::vector<std::vector<int64_t>> updatesBehind(const Problem &problem,
-                                                const Schedule &schedule);
+/// What follows an action on its worker where steps overlap: behind the last
+/// that adds to a gradient the worker waits for the gradient's all-reduce over
+/// the copies, then updates the weights.
+struct UpdateBehind {
+  int64_t wait = 0, update = 0;
+
+  int64_t time() const { return wait + update; }
+};
+
+/// In the shape of Schedule::workers; empty where nothing follows any action or
+/// a flush ends each step.
+std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
+                                                     const Schedule &schedule);
 
 /// What a step takes once all are alike.
 struct SteadyState {

@@ -117,7 +117,8 @@ Tail tailOf(const Problem &problem, const Schedule &schedule,
 Tail tailAmong(const Problem &problem, const Schedule &schedule,
                const Timing &timing) {
   Tail tail;
-  std::vector<std::vector<int64_t>> behind = updatesBehind(problem, schedule);
+  const std::vector<std::vector<UpdateBehind>> behind =
+      updatesBehind(problem, schedule);
   Occupations occupations = occupationsOf(problem, schedule, timing);
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     const std::vector<Action> &actions = schedule.workers[w];
@@ -133,16 +134,14 @@ Tail tailAmong(const Problem &problem, const Schedule &schedule,
       Tail::Work work;
       work.stage = action.stage;
       work.begin = free[i];
-      end = free[i] + behind[w][i];
-      int64_t update =
-          std::min(problem.stages[action.stage].update, behind[w][i]);
-      work.end = end - update;
+      work.end = free[i] + behind[w][i].wait;
+      end = work.end + behind[w][i].update;
       if (work.end > work.begin)
         works.push_back(work);
       work.begin = work.end;
       work.end = end;
       work.pipeline = action.pipeline;
-      if (update > 0)
+      if (work.end > work.begin)
         works.push_back(work);
     }
   }

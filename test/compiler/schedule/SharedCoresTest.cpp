@@ -121,8 +121,14 @@ TEST(SharedCores, DelayWhatRunsAlone) {
             makeCase(scheme.name, d, n, {8, 12, 6, 6, 8}, draw(1) == 1, choice);
         c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 0, 8});
         c.problem.link = {{draw(5), draw(2), 4}, {draw(3)}, {draw(3)}};
+        if (c.problem.updates != Updates::Flush) {
+          c.problem.width = 2;
+          c.problem.allReduceMessage = {3, 0, 1};
+          for (StageCost &cost : c.problem.stages)
+            cost.update = 2;
+        }
         Timing alone = simulate(c.problem, c.schedule);
-        Case own = onCores(c, d);
+        Case own = onCores(c, d * c.problem.width);
         own.problem.node->within = own.problem;
         Timing same = simulateSharing(own.problem, own.schedule);
         EXPECT_EQ(same.starts, alone.starts) << nameOf(scheme, d, n, choice);
