@@ -8,7 +8,9 @@ is profiled still has two.
 Calibrates the machine (chimera-run --calibrate), profiles each layer as a stage of its
 own (--profile), asks chimera-plan for plans, draws some of them by a seed, and runs
 these, the planner's pick and the profiled program in turns. What is predicted follows
-from one profile, that of the round that took the median time:
+from one profile, the middle one of three before the plans are drawn, times what the
+profiled program takes in the rounds over what it took then: machines have fast and slow
+minutes.
 
     test/bench/plans.py [--plans 10] [--seed 1] [--rounds 9] [--ranks 2]
 
@@ -143,15 +145,14 @@ class Bench:
         return json.loads(profile.read_text())["steps"]["later"]["median"]
 
     def measure(self, drawn):
-        """(The steps of each plan, by rounds in which all take turns; the profile of
-        the median round): the machine is not as fast at all times."""
-        steps, profiles = [[] for _ in drawn], []
+        """(The steps of each plan, by rounds in which all take turns; what the profiled
+        program took at the median round, ns)."""
+        steps, totals = [[] for _ in drawn], []
         for number in range(self.args.rounds):
-            profiles.append(self.profile(number))
+            totals.append(self.profile(number)[1])
             for index, (_, program, _) in enumerate(drawn):
                 steps[index].append(self.step(program))
-        profiles.sort(key=lambda profile: profile[1])
-        return steps, profiles[len(profiles) // 2][0]
+        return steps, statistics.median(totals)
 
 
 def attempt(args, folder):
@@ -161,8 +162,10 @@ def attempt(args, folder):
         description = folder / "question.mlir"
         description.write_text(bench.calibrate() + MODEL)
         bench.make_layers()
-        drawn = bench.draw(description, bench.profile("first")[0])
-        steps, profiles = bench.measure(drawn)
+        first = [bench.profile(f"first-{number}") for number in range(3)]
+        profiles, then = sorted(first, key=lambda profile: profile[1])[1]
+        drawn = bench.draw(description, profiles)
+        steps, now = bench.measure(drawn)
     print(
         f"{len(drawn)} of the {args.of} fastest plans on {args.ranks} ranks, seed "
         f"{args.seed}, "
@@ -176,13 +179,14 @@ def attempt(args, folder):
         median = statistics.median(times)
         medians.append(median)
         report = bench.report(program, profiles)
-        errors.append(100 * (report["step"] / median - 1))
+        predicted = report["step"] * now / then
+        errors.append(100 * (predicted / median - 1))
         spread = 100 * (max(times) - min(times)) / median
         bytes_taken = max(report["allocated_bytes"])
         missed = 100 * (plan["peak_bytes"] / bytes_taken - 1)
         off += [f"bytes of {name}"] * (abs(missed) > BYTES)
         print(
-            f"| {name} | {report['step'] / 1e6:.1f} | {median / 1e6:.1f} "
+            f"| {name} | {predicted / 1e6:.1f} | {median / 1e6:.1f} "
             f"| {errors[-1]:+.1f} % | {spread:.1f} % | {plan['peak_bytes']} "
             f"| {bytes_taken} | {missed:+.1f} % |"
         )
