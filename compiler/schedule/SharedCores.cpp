@@ -145,7 +145,10 @@ private:
     }
   };
 
-  static int64_t tick(double time) { return std::llround(time); }
+  /// Later times than some decades of nanoseconds are all one.
+  static int64_t tick(double time) {
+    return std::llround(std::min(time, 0x1p61));
+  }
 
   void expect(double time, Event::Of of, int32_t who, int64_t turn = 0) {
     events.push({time, numberOfEvents++, of, who, turn});

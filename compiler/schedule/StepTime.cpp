@@ -12,7 +12,6 @@
 #include "compiler/schedule/Steps.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace chimera::schedule {
 
@@ -37,6 +36,9 @@ static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
   const std::vector<std::vector<int64_t>> ends =
       simulateSharedSteps(problem, schedule, order, kSteps);
   auto lastOf = [&](int32_t step) { return std::ranges::max(ends[step]); };
+  constexpr int64_t kMost = int64_t{1} << 61; // later ends are not told apart
+  if (lastOf(kSteps - 1) >= kMost)
+    return static_cast<double>(kMost);
   return static_cast<double>(lastOf(kSteps - 1) - lastOf(kSteps / 2 - 1)) /
          (kSteps / 2);
 }

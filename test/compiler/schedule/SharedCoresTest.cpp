@@ -221,6 +221,14 @@ TEST(SharedCores, RunsStepsWithTheirTails) {
       }
 }
 
+/// No step is short because it is too long to be counted.
+TEST(SharedCores, CountWhatTakesTooLong) {
+  Case c = onCores(makeCase("gpipe", 2, 1, {2, 2, 1, 1}), 1);
+  for (StageCost &cost : c.problem.stages)
+    cost.update = int64_t{1} << 60;
+  EXPECT_EQ(stepTime(c.problem, c.schedule).total, 0x1p61);
+}
+
 /// An order that does not end stops where it would without shared cores.
 TEST(SharedCores, SayWhereNothingGoesOn) {
   Case c = makeCase("gpipe", 2, 2);

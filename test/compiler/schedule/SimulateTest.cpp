@@ -61,8 +61,8 @@ TEST(Simulate, SendsOverTheLinkOfBothWorkers) {
   c.problem.link.alpha = 4;
   c.problem.node = {2, {{{1, 0, 1}}}};
   Timing timing = simulate(c.problem, c.schedule);
-  EXPECT_EQ(timing.starts, (std::vector<std::vector<int64_t>>{
-                               {0, 20}, {3, 17}, {9, 11}}));
+  EXPECT_EQ(timing.starts,
+            (std::vector<std::vector<int64_t>>{{0, 20}, {3, 17}, {9, 11}}));
 }
 
 /// A message that has long been there, the second on P1 since 2, occupies its
