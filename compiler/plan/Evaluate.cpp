@@ -117,9 +117,6 @@ Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
   solution.problem = problemOf(request, plan);
   if (std::string wrong = check(solution.problem); !wrong.empty())
     return Impossible{wrong};
-  solution.order = recompute.empty()
-                       ? plan.order
-                       : insertRecompute(solution.problem, plan.order);
   return solution;
 }
 
@@ -129,12 +126,16 @@ Solution Evaluator::solve(const Proposal &proposal) const {
       *choice.scheme, askFor(choice, proposal.recompute).request);
   auto solved = solve(choice, *made.plan, proposal.recompute);
   Solution solution = std::move(std::get<Solution>(solved));
+  solution.order = proposal.recompute.empty()
+                       ? std::move(made.plan->order)
+                       : insertRecompute(solution.problem, made.plan->order);
   solution.problem.policy = proposal.policy;
   return solution;
 }
 
-/// The most bytes that each worker takes.
-static std::vector<int64_t> peaksOf(const Solution &solution) {
+/// The most bytes that each worker takes in an order of the solution's problem.
+static std::vector<int64_t> peaksOf(const Solution &solution,
+                                    const Schedule &order) {
   std::vector<int64_t> peaks = residentBytes(solution.problem);
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     for (size_t s = 0; s < pipeline.workers.size(); ++s)
@@ -147,8 +148,9 @@ static std::vector<int64_t> peaksOf(const Solution &solution) {
   Problem problem = solution.problem; // whose sums take no more
   for (schedule::StageBytes &stage : problem.bytes)
     stage.copy = stage.weights;
+  schedule::MemoryPeaks memory(problem);
   for (size_t w = 0; w < peaks.size(); ++w)
-    peaks[w] = memoryPeak(problem, solution.order.workers[w], peaks[w]).bytes;
+    peaks[w] = memory.of(order.workers[w], peaks[w]).bytes;
   return peaks;
 }
 
@@ -222,7 +224,7 @@ static bool recomputeMore(const Solution &solution,
 }
 
 std::variant<Solution, Impossible, TooLarge>
-Evaluator::makeFit(const schedule::Plan &plan, int64_t memory,
+Evaluator::makeFit(schedule::Plan plan, int64_t memory,
                    Proposal &proposal) const {
   const Recomputation allowed = question.pins.recomputation;
   if (allowed == Recomputation::All || allowed == Recomputation::Fused)
@@ -235,12 +237,19 @@ Evaluator::makeFit(const schedule::Plan &plan, int64_t memory,
     if (auto *impossible = std::get_if<Impossible>(&solved))
       return std::move(*impossible);
     Solution &solution = std::get<Solution>(solved);
-    std::vector<int64_t> peaks = peaksOf(solution);
+    const bool recomputes = !proposal.recompute.empty();
+    if (recomputes)
+      solution.order = insertRecompute(solution.problem, plan.order);
+    std::vector<int64_t> peaks =
+        peaksOf(solution, recomputes ? solution.order : plan.order);
     auto largest = std::ranges::max_element(peaks);
     proposal.peakBytes = *largest;
     proposal.peakWorker = static_cast<int32_t>(largest - peaks.begin());
-    if (proposal.peakBytes <= memory)
+    if (proposal.peakBytes <= memory) {
+      if (!recomputes)
+        solution.order = std::move(plan.order);
       return std::move(solution);
+    }
     if (stashes.empty())
       stashes = mostStashes(plan, solution.stages.size());
     if (allowed != Recomputation::Least ||
@@ -257,17 +266,14 @@ void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
     if (pins.policies.empty() ||
         std::ranges::count(pins.policies, policy.policy) > 0)
       policies.push_back(policy.policy);
-  auto stepWith = [&](schedule::AllReducePolicy policy) {
-    solution.problem.policy = policy;
-    return stepPeriod(solution.problem, solution.order);
-  };
+  schedule::StepPeriods periods(solution.problem, solution.order);
   // None beats the last, with which every sum starts as early as it can.
   proposal.policy = policies.back();
-  proposal.step = stepWith(proposal.policy);
+  proposal.step = periods.with(proposal.policy);
   if (isHopeless(proposal.step, proposal.peakBytes))
     return;
   for (schedule::AllReducePolicy policy : policies)
-    if (policy != proposal.policy && stepWith(policy) <= proposal.step) {
+    if (policy != proposal.policy && periods.with(policy) <= proposal.step) {
       proposal.policy = policy;
       return;
     }
@@ -289,7 +295,7 @@ Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
   if (!made.plan)
     return Impossible{made.reason};
   Proposal proposal{choice, {}, {}, 0, 0, 0};
-  auto fit = makeFit(*made.plan, memory, proposal);
+  auto fit = makeFit(std::move(*made.plan), memory, proposal);
   if (auto *impossible = std::get_if<Impossible>(&fit))
     return std::move(*impossible);
   if (auto *tooLarge = std::get_if<TooLarge>(&fit))

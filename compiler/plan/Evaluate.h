@@ -93,13 +93,14 @@ private:
   Asked askFor(const Choice &choice,
                const std::vector<schedule::Recompute> &recompute,
                int64_t parts = 1) const;
+  /// Without the order.
   std::variant<Solution, Impossible>
   solve(const Choice &choice, const schedule::Plan &plan,
         const std::vector<schedule::Recompute> &recompute) const;
   /// Recomputes until `proposal` fits, and says what it holds; or why it does
   /// not.
   std::variant<Solution, Impossible, TooLarge>
-  makeFit(const schedule::Plan &plan, int64_t memory, Proposal &proposal) const;
+  makeFit(schedule::Plan plan, int64_t memory, Proposal &proposal) const;
   /// Chooses the policy of `proposal`, and says what a step takes.
   void setStep(Solution &solution, const IsHopeless &isHopeless,
                Proposal &proposal) const;

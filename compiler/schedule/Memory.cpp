@@ -10,67 +10,70 @@
 #include "compiler/schedule/Steps.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace chimera::schedule {
 
-namespace {
-
-/// Walks one worker's order. The stash of a piece, a micro-batch or a part of
-/// one, comes with its forward, or with its recompute; until that the forward's
-/// input stays instead of it.
-class Walk {
+/// Walks the orders of workers, one after another. The stash of a piece, a
+/// micro-batch or a part of one, comes with its forward, or with its recompute;
+/// until that the forward's input stays instead of it.
+class MemoryWalk {
 public:
-  Walk(const Problem &problem, std::span<const Action> order)
-      : problem(problem), order(order) {
+  explicit MemoryWalk(const Problem &problem)
+      : problem(problem),
+        rowOf(problem.pipelines.size() * problem.stages.size(), -1) {
     parts = mostParts(problem.pipelines);
     inPieces =
         parts > 1 || std::ranges::any_of(problem.recompute, [](auto how) {
           return how != Recompute::None;
         });
     if (inPieces)
-      findRecomputes();
+      findPlaces();
   }
 
   /// Calls `visit(index, bytes, bytesAfter, activations)` for each action:
-  /// what the worker holds while it runs and after it.
-  template <typename Visit> void run(int64_t bytes, Visit visit) {
+  /// what a worker, which holds `bytes` before, holds while it runs and after
+  /// it.
+  template <typename Visit>
+  void run(std::span<const Action> order, int64_t bytes, Visit visit) {
+    setRows(order);
+    if (inPieces)
+      findRecomputes(order);
     int32_t activations = 0;
     for (size_t i = 0; i < order.size(); ++i) {
       const Action &action = order[i];
-      Sizes size = sizesOf(action.stage);
+      Row &row = rowFor(action);
       // What it holds more while it runs, and less behind it.
       int64_t passing = 0, release = 0;
       int32_t less = 0;
       switch (action.kind) {
       case Kind::Forward:
-        passing = size.passing * action.microBatches;
+        passing = row.passing * action.microBatches;
         if (inPieces) {
-          passing -= forward(action, bytes, activations);
+          passing -= forward(action, row, bytes, activations);
         } else {
-          bytes += size.stash * action.microBatches;
+          bytes += row.stash * action.microBatches;
           activations += action.microBatches;
         }
         break;
       case Kind::Recompute:
-        bytes += piece(action, size.stash);
-        release = piece(action, size.input);
-        activations += holdsOneMore(action);
+        bytes += piece(action, row.stash);
+        release = piece(action, row.input);
+        activations += holdsOneMore(action, row);
         break;
       case Kind::InputGradient:
         // The larger of both stashes counts.
-        release = piece(action, size.stash) - piece(action, size.weightStash);
-        passing = piece(action, size.passing) + std::max<int64_t>(-release, 0);
+        release = piece(action, row.stash) - piece(action, row.weightStash);
+        passing = piece(action, row.passing) + std::max<int64_t>(-release, 0);
         break;
       case Kind::Backward:
-        passing = piece(action, size.passing);
+        passing = piece(action, row.passing);
         [[fallthrough]];
       case Kind::WeightGradient:
         release =
-            piece(action, action.kind == Kind::Backward ? size.stash
-                                                        : size.weightStash) +
-            addToSum(action, bytes);
-        less = action.parts == 1 || --held[keyOf(action)] == 0;
+            piece(action,
+                  action.kind == Kind::Backward ? row.stash : row.weightStash) +
+            addToSum(row, action, bytes);
+        less = action.parts == 1 || --held[keyOf(action, row)] == 0;
         break;
       }
       visit(i, bytes + passing, bytes - release, activations);
@@ -80,41 +83,76 @@ public:
   }
 
 private:
-  /// Bytes of a stage: its stashes, what its forward reads, and what its
-  /// forward or backward reads and gives.
-  struct Sizes {
-    int64_t stash = 0, weightStash = 0, input = 0, passing = 0;
+  /// A stage of a pipeline that the worker has.
+  struct Row {
+    size_t place;        ///< of this in `rowOf`
+    int64_t firstKey;    ///< of its micro-batches
+    int64_t missing = 0; ///< backwards of its sum of gradients; 0 for no sum
+    /// Bytes of its stashes, of what its forward reads, of what its forward or
+    /// backward reads and gives, and of its gradient.
+    int64_t stash = 0, weightStash = 0, input = 0, passing = 0, gradient = 0;
   };
 
-  Sizes sizesOf(int32_t stage) const {
-    if (problem.bytes.empty())
-      return {};
-    Sizes sizes{problem.bytes[stage].stash, problem.bytes[stage].weightStash};
-    sizes.input = stage == 0 ? 0 : problem.bytes[stage - 1].boundary;
-    sizes.passing = sizes.input;
-    if (stage + 1 < std::ssize(problem.bytes))
-      sizes.passing += problem.bytes[stage].boundary;
-    return sizes;
+  size_t placeOf(const Action &action) const {
+    return action.pipeline * problem.stages.size() + action.stage;
+  }
+  Row &rowFor(const Action &action) { return rows[rowOf[placeOf(action)]]; }
+
+  /// Rows of what the worker has, and of nothing else: there may be as many
+  /// stages as actions.
+  void setRows(std::span<const Action> order) {
+    for (const Row &row : rows)
+      rowOf[row.place] = -1;
+    rows.clear();
+    keys = 0;
+    for (const Action &action : order)
+      if (int32_t &row = rowOf[placeOf(action)]; row < 0) {
+        row = static_cast<int32_t>(rows.size());
+        rows.push_back({placeOf(action), keys});
+        setSizes(rows.back(), action.stage);
+        keys += std::ssize(problem.pipelines[action.pipeline].microBatches) *
+                problem.steps;
+      }
   }
 
-  void findRecomputes() {
-    microBatches = problem.microBatches() * problem.steps;
-    int64_t count = 0;
-    for (const Action &action : order)
-      if (rows.try_emplace(action.stage, count * microBatches).second)
-        ++count;
-    held.assign(count * microBatches, 0);
-    recomputed.assign(count * microBatches * parts, false);
+  void setSizes(Row &row, int32_t stage) const {
+    if (problem.bytes.empty())
+      return;
+    const StageBytes &bytes = problem.bytes[stage];
+    row.stash = bytes.stash;
+    row.weightStash = bytes.weightStash;
+    row.input = stage == 0 ? 0 : problem.bytes[stage - 1].boundary;
+    row.passing = row.input;
+    if (stage + 1 < std::ssize(problem.bytes))
+      row.passing += bytes.boundary;
+    row.gradient = bytes.gradient();
+  }
+
+  /// Numbers the micro-batches of each pipeline.
+  void findPlaces() {
+    const int32_t each = problem.microBatches();
+    numberOf.resize(int64_t{each} * problem.steps);
+    for (const Pipeline &pipeline : problem.pipelines) {
+      int32_t number = 0;
+      for (int32_t step = 0; step < problem.steps; ++step)
+        for (int32_t microBatch : pipeline.microBatches)
+          numberOf[step * each + microBatch] = number++;
+    }
+  }
+
+  void findRecomputes(std::span<const Action> order) {
+    held.assign(keys, 0);
+    recomputed.assign(keys * parts, false);
     for (const Action &action : order)
       if (action.kind == Kind::Recompute)
-        recomputed[keyOf(action) * parts + action.part] = true;
+        recomputed[keyOf(action, rowFor(action)) * parts + action.part] = true;
   }
 
   /// Every piece of a forward: its stash, or its input until it is recomputed.
   /// Returns the bytes of those inputs, which the forward reads in place.
-  int64_t forward(const Action &action, int64_t &bytes, int32_t &activations) {
+  int64_t forward(const Action &action, const Row &row, int64_t &bytes,
+                  int32_t &activations) {
     int64_t inputs = 0;
-    Sizes size = sizesOf(action.stage);
     Action each = action;
     each.microBatches = 1;
     each.parts =
@@ -122,34 +160,29 @@ private:
     for (int32_t i = 0; i < action.microBatches; ++i, ++each.microBatch)
       for (int32_t part = 0; part < each.parts; ++part) {
         each.part = static_cast<uint8_t>(part);
-        bool again = recomputed[keyOf(each) * parts + part];
-        int64_t held = piece(each, again ? size.input : size.stash);
+        bool again = recomputed[keyOf(each, row) * parts + part];
+        int64_t held = piece(each, again ? row.input : row.stash);
         bytes += held;
         inputs += again ? held : 0;
-        activations += again ? 0 : holdsOneMore(each);
+        activations += again ? 0 : holdsOneMore(each, row);
       }
     return inputs;
   }
 
   /// 1 where `action` brings the first piece of its micro-batch.
-  int32_t holdsOneMore(const Action &action) {
-    return action.parts == 1 || held[keyOf(action)]++ == 0;
+  int32_t holdsOneMore(const Action &action, const Row &row) {
+    return action.parts == 1 || held[keyOf(action, row)]++ == 0;
   }
 
   /// Adds the bytes of a sum of gradients that begins with `action` to `bytes`;
   /// returns those of one that ends with it.
-  int64_t addToSum(const Action &action, int64_t &bytes) {
-    if (problem.bytes.empty())
-      return 0;
-    int64_t sum = problem.bytes[action.stage].gradient();
-    int64_t &left =
-        missing[action.pipeline * std::ssize(problem.stages) + action.stage];
-    if (left == 0) {
-      bytes += sum;
-      left = piecesOfSum(problem.pipelines[action.pipeline]);
+  int64_t addToSum(Row &row, const Action &action, int64_t &bytes) const {
+    if (row.missing == 0) {
+      bytes += row.gradient;
+      row.missing = piecesOfSum(problem.pipelines[action.pipeline]);
     }
-    bool ends = --left == 0;
-    return ends && stepsOverlap(problem.updates) ? sum : 0;
+    bool ends = --row.missing == 0;
+    return ends && stepsOverlap(problem.updates) ? row.gradient : 0;
   }
 
   int64_t piecesOfSum(const Pipeline &pipeline) const {
@@ -162,28 +195,22 @@ private:
     return action.parts == 1 ? bytes : share(bytes, action.part, action.parts);
   }
   /// Of a micro-batch on a stage.
-  int64_t keyOf(const Action &action) const {
-    return rows.find(action.stage)->second + action.microBatch;
+  int64_t keyOf(const Action &action, const Row &row) const {
+    return row.firstKey + numberOf[action.microBatch];
   }
 
   const Problem &problem;
-  std::span<const Action> order;
   int32_t parts = 1; ///< the most of a micro-batch
-  /// False where every micro-batch keeps its whole stash: what follows is
-  /// empty.
+  /// False where every micro-batch keeps its whole stash: no keys then.
   bool inPieces;
-  int64_t microBatches = 0;
-  /// Key of the first micro-batch of each stage that the worker has.
-  std::unordered_map<int32_t, int64_t> rows;
+  std::vector<int32_t> rowOf; ///< by pipeline and stage, -1 for no row
+  std::vector<Row> rows;
+  std::vector<int32_t> numberOf; ///< of each micro-batch in its pipeline
+  int64_t keys = 0;
   std::vector<bool> recomputed; ///< pieces, `parts` of them a key
-  /// By pipeline and stage: the backwards that its sum of gradients still
-  /// misses, 0 where there is no sum.
-  std::unordered_map<int64_t, int64_t> missing;
   /// Of micro-batches in parts: how many pieces there are activations of.
   std::vector<int32_t> held;
 };
-
-} // namespace
 
 std::vector<int64_t> residentBytes(const Problem &problem) {
   std::vector<int64_t> sums(problem.workers, 0);
@@ -197,8 +224,12 @@ std::vector<int64_t> residentBytes(const Problem &problem) {
   return sums;
 }
 
-MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
-                      int64_t resident) {
+MemoryPeaks::MemoryPeaks(const Problem &problem)
+    : walk(std::make_unique<MemoryWalk>(problem)) {}
+
+MemoryPeaks::~MemoryPeaks() = default;
+
+MemoryPeak MemoryPeaks::of(std::span<const Action> order, int64_t resident) {
   MemoryPeak peak;
   peak.bytes = resident;
   peak.index = order.empty() ? -1 : 0;
@@ -209,7 +240,7 @@ MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
     }
     peak.activations = std::max(peak.activations, activations);
   };
-  Walk(problem, order).run(peak.bytes, raise);
+  walk->run(order, peak.bytes, raise);
   return peak;
 }
 
@@ -219,9 +250,10 @@ std::optional<CapExcess> capExcess(const Problem &problem,
   int64_t above = 0;
   int32_t workers = 0;
   std::vector<int64_t> resident = residentBytes(problem);
+  MemoryPeaks peaks(problem);
   for (size_t w = 0; w < problem.memoryCaps.size(); ++w) {
     auto worker = static_cast<int32_t>(w);
-    MemoryPeak peak = memoryPeak(problem, schedule.workers[w], resident[w]);
+    MemoryPeak peak = peaks.of(schedule.workers[w], resident[w]);
     int64_t excess = peak.bytes - problem.memoryCaps[w];
     workers += excess > 0;
     if (excess <= above)
@@ -266,7 +298,7 @@ std::vector<MemorySample> memoryOverTime(const Problem &problem,
     add(timing.starts[worker][i], bytes);
     add(timing.ends[worker][i], bytesAfter);
   };
-  Walk(problem, order).run(resident, sample);
+  MemoryWalk(problem).run(order, resident, sample);
   return samples;
 }
 

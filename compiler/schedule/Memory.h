@@ -38,6 +38,7 @@
 
 #include "compiler/schedule/Simulate.h"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,16 +48,30 @@ namespace chimera::schedule {
 /// What each worker always holds, in bytes.
 std::vector<int64_t> residentBytes(const Problem &problem);
 
-/// The most that a worker that always holds `resident` bytes holds while it
-/// runs `order`. Takes time for the actions of `order` only.
+/// The most that a worker holds at a time.
 struct MemoryPeak {
   int64_t bytes = 0;
   int32_t activations = 0;
   /// The action at which the bytes are first reached, -1 where no action runs.
   int32_t index = -1;
 };
-MemoryPeak memoryPeak(const Problem &problem, std::span<const Action> order,
-                      int64_t resident);
+
+class MemoryWalk;
+
+/// Finds the peak of one worker after another.
+class MemoryPeaks {
+public:
+  /// Refers to `problem`.
+  explicit MemoryPeaks(const Problem &problem);
+  ~MemoryPeaks();
+
+  /// Of a worker that always holds `resident` bytes, while it runs `order`.
+  /// Takes time for the actions of `order` only.
+  MemoryPeak of(std::span<const Action> order, int64_t resident);
+
+private:
+  std::unique_ptr<MemoryWalk> walk;
+};
 
 /// The worker whose peak is above its cap by most. A program's worker holds at
 /// least that peak: its values need the places that the model counts, and

@@ -21,11 +21,12 @@ namespace {
 void summarize(const Problem &problem, const Schedule &schedule,
                Timing &timing) {
   std::vector<int64_t> resident = residentBytes(problem);
+  MemoryPeaks peaks(problem);
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     std::span<const Action> order = schedule.workers[w];
     size_t ran = order.size() - std::ranges::count(timing.starts[w], -1);
     timing.idle.push_back(timing.makespan - timing.busy[w]);
-    MemoryPeak peak = memoryPeak(problem, order.first(ran), resident[w]);
+    MemoryPeak peak = peaks.of(order.first(ran), resident[w]);
     timing.peakActivations.push_back(peak.activations);
     timing.peakBytes.push_back(peak.bytes);
   }
@@ -38,40 +39,65 @@ public:
   Simulation(const Problem &problem, const Schedule &schedule,
              const MessageNumbers *numbers = nullptr)
       : problem(problem), schedule(schedule), numbers(numbers), rules(problem),
-        done(rules.numbering().count(), -1), workers(schedule.workers.size()),
         behind(updatesBehind(problem, schedule)) {
     if (numbers)
       received.resize(numbers->windows.size());
   }
 
-  /// Each worker begins at a time of its own.
-  void beginAt(std::span<const int64_t> times) {
-    for (size_t w = 0; w < workers.size(); ++w)
-      workers[w].free = workers[w].end = times[w];
-  }
-
-  /// Without what `summarize` adds.
-  Timing run() {
-    Timing timing;
-    for (const std::vector<Action> &order : schedule.workers)
-      timing.starts.emplace_back(order.size(), -1);
-    timing.ends = timing.starts;
-    for (size_t w = workers.size(); w-- > 0;)
+  /// Fills `timing`, whatever it held, but for what `summarize` adds. `begins`
+  /// are empty, or when each worker begins.
+  void run(std::span<const int64_t> begins, Timing &timing) {
+    const size_t count = schedule.workers.size();
+    timing.starts.resize(count);
+    timing.ends.resize(count);
+    workers.assign(count, Worker());
+    done.assign(rules.numbering().count(), -1);
+    for (size_t w = count; w-- > 0;) {
+      timing.starts[w].assign(schedule.workers[w].size(), -1);
+      timing.ends[w].assign(schedule.workers[w].size(), -1);
+      if (!begins.empty())
+        workers[w].free = workers[w].end = begins[w];
       ready.push_back(static_cast<int32_t>(w));
+    }
     while (!ready.empty()) {
       int32_t worker = ready.back();
       ready.pop_back();
       advance(worker, timing.starts[worker], timing.ends[worker]);
     }
-    for (size_t w = 0; w < workers.size(); ++w) {
+    timing.complete = true;
+    timing.makespan = 0;
+    timing.busy.resize(count);
+    timing.occupied.resize(count);
+    timing.span.resize(count);
+    for (size_t w = 0; w < count; ++w) {
       const Worker &worker = workers[w];
       timing.complete &= worker.next == schedule.workers[w].size();
-      timing.busy.push_back(worker.busy);
-      timing.occupied.push_back(worker.occupied);
-      timing.span.push_back(worker.free - worker.begins);
+      timing.busy[w] = worker.busy;
+      timing.occupied[w] = worker.occupied;
+      timing.span[w] = worker.free - worker.begins;
       timing.makespan = std::max(timing.makespan, worker.end);
     }
-    return timing;
+  }
+
+  /// See StepSimulation; `timing` is from 0.
+  std::optional<int64_t> delayOf(std::span<const int64_t> begins,
+                                 const Timing &timing) const {
+    std::optional<int64_t> delay;
+    int64_t held = 0; // the most that a worker begins behind when it had to
+    for (size_t w = 0; w < begins.size(); ++w) {
+      if (schedule.workers[w].empty())
+        return std::nullopt;
+      const ActionRule &rule = rules.of(schedule.workers[w].front());
+      const int64_t late =
+          begins[w] - (timing.starts[w].front() - rule.receive);
+      held = std::max(held, late);
+      if (rule.other != 0)
+        continue;
+      if (delay.value_or(late) != late)
+        return std::nullopt;
+      delay = late;
+    }
+    return delay && held <= *delay ? delay : std::nullopt;
   }
 
   /// Walks back from the action that ends last, over whatever ended when the
@@ -259,7 +285,7 @@ Timing simulate(const Problem &problem, const Schedule &schedule) {
     timing = simulateSharing(problem, schedule);
   } else {
     Simulation simulation(problem, schedule);
-    timing = simulation.run();
+    simulation.run(/*begins=*/{}, timing);
     if (timing.complete)
       timing.criticalPath = simulation.criticalPath(timing);
   }
@@ -271,17 +297,41 @@ Timing simulate(const Problem &problem, const Schedule &schedule,
                 std::span<const int64_t> begins) {
   if (sharesCores(problem))
     return simulateSharing(problem, schedule, begins);
-  Simulation simulation(problem, schedule);
-  simulation.beginAt(begins);
-  return simulation.run();
+  Timing timing;
+  Simulation(problem, schedule).run(begins, timing);
+  return timing;
+}
+
+class StepSimulation::Impl : public Simulation {
+public:
+  using Simulation::Simulation;
+  Timing timing;
+};
+
+StepSimulation::StepSimulation(const Problem &problem, const Schedule &schedule)
+    : impl(std::make_unique<Impl>(problem, schedule)) {
+  impl->run(/*begins=*/{}, first);
+}
+
+StepSimulation::~StepSimulation() = default;
+
+const Timing &StepSimulation::run(std::span<const int64_t> begins) {
+  impl->run(begins, impl->timing);
+  return impl->timing;
+}
+
+std::optional<int64_t>
+StepSimulation::delayOf(std::span<const int64_t> begins) const {
+  return impl->delayOf(begins, first);
 }
 
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 const MessageNumbers &numbers) {
-  Timing timing =
-      sharesCores(problem)
-          ? simulateSharing(problem, schedule, /*begins=*/{}, &numbers)
-          : Simulation(problem, schedule, &numbers).run();
+  Timing timing;
+  if (sharesCores(problem))
+    timing = simulateSharing(problem, schedule, /*begins=*/{}, &numbers);
+  else
+    Simulation(problem, schedule, &numbers).run(/*begins=*/{}, timing);
   summarize(problem, schedule, timing);
   return timing;
 }

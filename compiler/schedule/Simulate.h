@@ -10,6 +10,8 @@
 
 #include "compiler/schedule/Schedule.h"
 
+#include <memory>
+#include <optional>
 #include <span>
 
 namespace chimera::schedule {
@@ -91,9 +93,32 @@ std::vector<Turn> inOrderOfStarts(const Timing &timing);
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
 /// The same where each worker begins at a time of its own. Without idle times,
-/// peaks and a critical path, for who simulates step after step.
+/// peaks and a critical path.
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 std::span<const int64_t> begins);
+
+/// Does that again and again: what depends on problem and order alone is worked
+/// out once.
+class StepSimulation {
+public:
+  /// Refers to both. Requires that no workers share cores.
+  StepSimulation(const Problem &problem, const Schedule &schedule);
+  ~StepSimulation();
+
+  /// Where all begin at 0.
+  const Timing &fromZero() const { return first; }
+  /// Where each begins at a time of its own; until the next run.
+  const Timing &run(std::span<const int64_t> begins);
+  /// How much later than from 0 everything runs where workers begin at
+  /// `begins`, if that is the same for all: those whose first action waits for
+  /// nothing begin together, and the others before they have to.
+  std::optional<int64_t> delayOf(std::span<const int64_t> begins) const;
+
+private:
+  class Impl;
+  std::unique_ptr<Impl> impl;
+  Timing first;
+};
 
 /// Numbers of messages, by the number of the action that makes them, and how
 /// many receives may be outstanding on each channel: see Windows.h, which makes

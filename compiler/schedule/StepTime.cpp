@@ -43,48 +43,84 @@ static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
          (kSteps / 2);
 }
 
-/// The mean time from a step with a flush to the next: each worker begins one
-/// where it ended the one before.
-static double periodOf(const Problem &problem, const Schedule &schedule,
-                       const std::vector<StageReduce> &reduces) {
-  const TailOrder order = tailOrderOf(problem, schedule, reduces);
-  if (sharesCores(problem))
-    return sharedPeriodOf(problem, schedule, order);
-  constexpr size_t kMostSteps = 48;
-  // When each worker began each step, counted from the first that did; when
-  // that was.
-  std::vector<std::vector<int64_t>> begins = {
-      std::vector<int64_t>(schedule.workers.size())};
-  std::vector<int64_t> firsts = {0};
-  auto mean = [&](size_t from) {
-    return static_cast<double>(firsts.back() - firsts[from]) /
-           static_cast<double>(firsts.size() - 1 - from);
-  };
-  while (firsts.size() <= kMostSteps) {
-    Timing timing = simulate(problem, schedule, begins.back());
-    std::vector<int64_t> ends = tailOf(problem, order, timing).ends;
-    auto [first, last] = std::ranges::minmax(ends);
-    constexpr int64_t kMost = int64_t{1} << 61; // more would overflow
-    if (last > kMost)
-      return static_cast<double>(last);
-    for (int64_t &end : ends)
-      end -= first;
-    firsts.push_back(saturatingAdd(firsts.back(), first));
-    auto same = std::ranges::find(begins, ends);
-    if (same != begins.end())
-      return mean(same - begins.begin());
-    begins.push_back(std::move(ends));
+/// Steps with a flush one after another, of problems that differ in what
+/// follows the actions alone.
+class FlushedSteps {
+public:
+  FlushedSteps(const Problem &problem, const Schedule &schedule)
+      : schedule(schedule) {
+    if (sharesCores(problem)) {
+      reduces = stageReduces(problem, schedule, simulate(problem, schedule));
+    } else {
+      simulation = std::make_unique<StepSimulation>(problem, schedule);
+      reduces = stageReduces(problem, schedule, simulation->fromZero());
+    }
   }
-  // So far workers may have drifted apart, those with less to do ahead.
-  return std::max(mean(firsts.size() / 2), busiest(problem, schedule));
+
+  double period(const Problem &problem) { return period(problem, reduces); }
+  /// Where nothing follows the actions.
+  double periodOfActions(const Problem &problem) { return period(problem, {}); }
+
+private:
+  /// The mean time from a step to the next: each worker begins one where it
+  /// ended the one before.
+  double period(const Problem &problem,
+                const std::vector<StageReduce> &reduces) {
+    const TailOrder order = tailOrderOf(problem, schedule, reduces);
+    if (!simulation)
+      return sharedPeriodOf(problem, schedule, order);
+    constexpr size_t kMostSteps = 48;
+    const std::vector<int64_t> endsFromZero =
+        tailOf(problem, order, simulation->fromZero()).ends;
+    // When each worker began each step, counted from the first that did; when
+    // that was.
+    std::vector<std::vector<int64_t>> begins = {
+        std::vector<int64_t>(schedule.workers.size())};
+    std::vector<int64_t> firsts = {0};
+    auto mean = [&](size_t from) {
+      return static_cast<double>(firsts.back() - firsts[from]) /
+             static_cast<double>(firsts.size() - 1 - from);
+    };
+    while (firsts.size() <= kMostSteps) {
+      std::vector<int64_t> ends;
+      if (auto delay = simulation->delayOf(begins.back())) {
+        for (int64_t end : endsFromZero)
+          ends.push_back(saturatingAdd(end, *delay));
+      } else {
+        ends = tailOf(problem, order, simulation->run(begins.back())).ends;
+      }
+      auto [first, last] = std::ranges::minmax(ends);
+      constexpr int64_t kMost = int64_t{1} << 61; // more would overflow
+      if (last > kMost)
+        return static_cast<double>(last);
+      for (int64_t &end : ends)
+        end -= first;
+      firsts.push_back(saturatingAdd(firsts.back(), first));
+      auto same = std::ranges::find(begins, ends);
+      if (same != begins.end())
+        return mean(same - begins.begin());
+      begins.push_back(std::move(ends));
+    }
+    // So far workers may have drifted apart, those with less to do ahead.
+    return std::max(mean(firsts.size() / 2), busiest(problem, schedule));
+  }
+
+  const Schedule &schedule;
+  std::unique_ptr<StepSimulation> simulation; ///< null where cores are shared
+  std::vector<StageReduce> reduces;
+};
+
+StepPeriods::StepPeriods(const Problem &of, const Schedule &schedule)
+    : schedule(schedule), problem(of) {
+  if (!stepsOverlap(problem.updates))
+    steps = std::make_unique<FlushedSteps>(problem, schedule);
 }
 
-double stepPeriod(const Problem &problem, const Schedule &schedule) {
-  if (stepsOverlap(problem.updates))
-    return steadyState(problem, schedule).period;
-  std::vector<int64_t> begins(schedule.workers.size());
-  Timing timing = simulate(problem, schedule, begins);
-  return periodOf(problem, schedule, stageReduces(problem, schedule, timing));
+StepPeriods::~StepPeriods() = default;
+
+double StepPeriods::with(AllReducePolicy policy) {
+  problem.policy = policy;
+  return steps ? steps->period(problem) : steadyState(problem, schedule).period;
 }
 
 StepTime stepTime(const Problem &problem, const Schedule &schedule) {
@@ -102,11 +138,10 @@ StepTime stepTime(const Problem &problem, const Schedule &schedule) {
     time.allReduce = steadyState(reducing, schedule).period - time.actions;
     time.total = steadyState(problem, schedule).period;
   } else {
-    std::vector<StageReduce> reduces =
-        stageReduces(problem, schedule, simulate(problem, schedule));
-    time.actions = periodOf(acting, schedule, {});
-    time.allReduce = periodOf(reducing, schedule, reduces) - time.actions;
-    time.total = periodOf(problem, schedule, reduces);
+    FlushedSteps steps(problem, schedule);
+    time.actions = steps.periodOfActions(acting);
+    time.allReduce = steps.period(reducing) - time.actions;
+    time.total = steps.period(problem);
   }
   time.update = time.total - time.actions - time.allReduce;
   return time;

@@ -32,8 +32,22 @@ struct StepTime {
 /// two.
 StepTime stepTime(const Problem &problem, const Schedule &schedule);
 
-/// The same, the total alone.
-double stepPeriod(const Problem &problem, const Schedule &schedule);
+class FlushedSteps;
+
+/// Its total alone, for one policy after another.
+class StepPeriods {
+public:
+  /// Refers to the schedule.
+  StepPeriods(const Problem &problem, const Schedule &schedule);
+  ~StepPeriods();
+
+  double with(AllReducePolicy policy);
+
+private:
+  const Schedule &schedule;
+  Problem problem;
+  std::unique_ptr<FlushedSteps> steps; ///< null where steps overlap
+};
 
 /// True if all-reduces or updates take time.
 bool hasTail(const Problem &problem);

@@ -254,6 +254,7 @@ private:
     size_t workers =
         std::min(problem.memoryCaps.size(), schedule.workers.size());
     std::vector<int64_t> resident = residentBytes(problem);
+    MemoryPeaks peaks(problem);
     std::vector<Action> known;
     for (size_t w = 0; w < workers; ++w) {
       std::span<const Action> order = schedule.workers[w];
@@ -264,7 +265,7 @@ private:
             known.push_back(order[i]);
         order = known;
       }
-      MemoryPeak peak = memoryPeak(problem, order, resident[w]);
+      MemoryPeak peak = peaks.of(order, resident[w]);
       if (peak.bytes <= problem.memoryCaps[w])
         continue;
       std::string when = "before its first action";

@@ -161,13 +161,13 @@ TEST(Evaluator, ChoosesTheLeastEagerOfTheFastestPolicies) {
     if (!proposal)
       continue;
     Solution solution = asked.evaluator.solve(*proposal);
-    EXPECT_EQ(stepPeriod(solution.problem, solution.order), proposal->step);
+    schedule::StepPeriods periods(solution.problem, solution.order);
+    EXPECT_EQ(periods.with(proposal->policy), proposal->step);
     EXPECT_EQ(stepTime(solution.problem, solution.order).total, proposal->step);
     ++chosen[proposal->policy];
     bool isFirst = false;
     for (const schedule::NamedPolicy &policy : schedule::kPolicies) {
-      solution.problem.policy = policy.policy;
-      double step = stepPeriod(solution.problem, solution.order);
+      double step = periods.with(policy.policy);
       EXPECT_GE(step, proposal->step);
       isFirst |= policy.policy == proposal->policy;
       if (!isFirst) {

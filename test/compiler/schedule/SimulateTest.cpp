@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace chimera::schedule {
 namespace {
 
@@ -265,6 +267,49 @@ TEST(Simulate, LeavesTheTimeOfMessagesOnTheCriticalPath) {
   c.problem.link.alpha = 3;
   EXPECT_EQ(simulate(c.problem, c.schedule).criticalPath,
             (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
+}
+
+/// Whatever ran before, and a delay that all have is no other.
+TEST(StepSimulation, RunsStepAfterStep) {
+  std::mt19937 random(3);
+  auto draw = [&](int64_t most) {
+    return static_cast<int64_t>(random() % (most + 1));
+  };
+  int delayed = 0, held = 0;
+  for (const Scheme &scheme : schemes())
+    for (int32_t d : {1, 2, 4, 6})
+      for (const Choice &choice : choices(scheme, d)) {
+        const int32_t n = 2 * d;
+        if (!canDo(scheme, d, n, choice))
+          continue;
+        Case c = makeCase(scheme.name, d, n, {4, 6, 3, 3, 4}, draw(1), choice);
+        c.problem.link = {{draw(3), 0, 1}, {draw(1), 0, 1}, {draw(1), 0, 1}};
+        SCOPED_TRACE(nameOf(scheme, d, n, choice));
+        StepSimulation simulation(c.problem, c.schedule);
+        const Timing &first = simulation.fromZero();
+        EXPECT_EQ(first.starts, simulate(c.problem, c.schedule).starts);
+        for (int64_t most : {0, 5, 10, 20}) {
+          // Each begins before it has to, or a little later.
+          std::vector<int64_t> begins;
+          for (const std::vector<int64_t> &starts : first.starts)
+            begins.push_back(
+                7 + std::max<int64_t>(starts.front() - 9 + draw(most), 0));
+          const Timing &timing = simulation.run(begins);
+          Timing alone = simulate(c.problem, c.schedule, begins);
+          EXPECT_EQ(timing.starts, alone.starts);
+          EXPECT_EQ(timing.ends, alone.ends);
+          EXPECT_EQ(timing.span, alone.span);
+          EXPECT_EQ(timing.makespan, alone.makespan);
+          std::optional<int64_t> delay = simulation.delayOf(begins);
+          (delay ? delayed : held) += 1;
+          for (size_t w = 0; w < begins.size() && delay; ++w)
+            for (size_t i = 0; i < first.ends[w].size(); ++i)
+              ASSERT_EQ(timing.ends[w][i], first.ends[w][i] + *delay);
+        }
+        EXPECT_EQ(simulation.delayOf(std::vector<int64_t>(d, 3)), 3);
+      }
+  EXPECT_GT(delayed, 100);
+  EXPECT_GT(held, 20);
 }
 
 TEST(Simulate, HasNoBubbleWithoutWork) { EXPECT_EQ(Timing().bubbleRatio(), 0); }
