@@ -185,14 +185,24 @@ static std::optional<plan::Pins> readPins() {
   return pins;
 }
 
-static void showProgress(size_t done, size_t all, double best) {
+/// A line that the next one replaces while `done` is not `all`.
+static void showProgress(size_t done, size_t all, const llvm::Twine &what) {
   static const bool isShown = llvm::sys::Process::StandardErrIsDisplayed();
-  if (!isShown)
-    return;
-  llvm::errs() << "\r" << done << " of " << all << " plans";
+  if (isShown)
+    llvm::errs() << "\r" << done << " of " << all << " plans" << what
+                 << (done == all ? "\n" : "   ");
+}
+
+static void showSearch(size_t done, size_t all, double best) {
+  std::string text;
   if (best > 0)
-    llvm::errs() << llvm::format(", best step %.4g ms", best * 1e-6);
-  llvm::errs() << (done == all ? "\n" : "   ");
+    llvm::raw_string_ostream(text)
+        << llvm::format(", best step %.4g ms", best * 1e-6);
+  showProgress(done, all, text);
+}
+
+static void showCompiling(size_t done, size_t all) {
+  showProgress(done, all, " compiled");
 }
 
 static PlannerSettings settingsOf() {
@@ -203,7 +213,8 @@ static PlannerSettings settingsOf() {
   settings.threads = threads > 0
                          ? threads.getValue()
                          : std::max(1u, std::thread::hardware_concurrency());
-  settings.progress = showProgress;
+  settings.progress = showSearch;
+  settings.compiling = showCompiling;
   return settings;
 }
 

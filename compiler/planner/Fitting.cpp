@@ -37,7 +37,7 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
 }
 
 void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
-                      uint32_t threads) {
+                      uint32_t threads, const Progress &progress) {
   // The same plan may be asked for twice.
   std::map<std::string, const plan::Proposal *> byText;
   for (const plan::Proposal &proposal : proposals)
@@ -52,8 +52,13 @@ void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
     return int64_t{choice.stages} * choice.microBatches;
   });
   std::vector<Fit> made(all.size());
+  std::mutex progressing;
+  size_t done = 0;
   plan::parallelFor(all.size(), threads, [&](size_t i) {
     made[i] = tryToFit(*all[i].second, *all[i].first);
+    std::lock_guard lock(progressing);
+    if (++done; progress)
+      progress(done, all.size());
   });
   for (size_t i = 0; i < all.size(); ++i)
     fits.emplace(*all[i].first, std::move(made[i]));

@@ -16,6 +16,7 @@
 #include "compiler/plan/Evaluate.h"
 #include "compiler/planner/PlanDescription.h"
 
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -29,8 +30,12 @@ public:
           const plan::Evaluator &evaluator)
       : subject(subject), question(question), evaluator(evaluator) {}
 
+  /// Called by one thread at a time with how many of all plans are compiled.
+  using Progress = std::function<void(size_t done, size_t all)>;
+
   /// Compiles what `fit` will need for these proposals, on so many threads.
-  void prepare(const std::vector<plan::Proposal> &proposals, uint32_t threads);
+  void prepare(const std::vector<plan::Proposal> &proposals, uint32_t threads,
+               const Progress &progress = {});
 
   /// `proposal`, if it compiles; else the first plan of its choice that does,
   /// of those for 99, 96, 90 and 80 % of the memory; none where none does, with

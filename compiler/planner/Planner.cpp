@@ -55,7 +55,7 @@ PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
   std::vector<plan::Proposal> wanted = answer.ofSchemes;
   wanted.insert(wanted.end(), ranked.begin(),
                 ranked.begin() + std::min(settings.shown, ranked.size()));
-  fitting.prepare(wanted, compilers);
+  fitting.prepare(wanted, compilers, settings.compiling);
   fitting.keepFitting(ranked, settings.shown);
   if (ranked.size() < settings.needed && answer.ranked.size() == search.most) {
     // All of those may have been too large: then everything is a candidate.

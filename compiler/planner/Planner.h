@@ -27,6 +27,8 @@ struct PlannerSettings {
   /// Called now and then with how many of all plans are done, and the best step
   /// so far, ns, 0 for none.
   std::function<void(size_t done, size_t all, double best)> progress;
+  /// Called, after that, with how many of the plans to show are compiled.
+  std::function<void(size_t done, size_t all)> compiling;
 };
 
 /// Plans that compile, and what became of the others.
