@@ -10,6 +10,7 @@
 #include "compiler/plan/PlanBounds.h"
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/SharedCores.h"
 
 #include <algorithm>
 
@@ -154,16 +155,17 @@ static std::vector<int64_t> peaksOf(const Solution &solution,
   return peaks;
 }
 
-/// What the busiest worker's actions take in a step, recomputes included.
-static int64_t busiest(const Solution &solution) {
-  int64_t most = 0;
+/// What no step of the order is shorter than, by what its workers do,
+/// recomputes included.
+static double loadBound(const Solution &solution) {
+  std::vector<int64_t> busy;
   for (const std::vector<schedule::Action> &worker : solution.order.workers) {
-    int64_t busy = 0;
+    int64_t &sum = busy.emplace_back(0);
     for (const schedule::Action &action : worker)
-      busy += solution.problem.cost(action);
-    most = std::max(most, busy);
+      sum += solution.problem.cost(action);
+    sum /= solution.problem.steps;
   }
-  return most / solution.problem.steps;
+  return leastStep(solution.problem, busy);
 }
 
 /// The most micro-batches of which each stage of each pipeline holds a stash at
@@ -301,8 +303,7 @@ Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
   if (auto *tooLarge = std::get_if<TooLarge>(&fit))
     return *tooLarge;
   Solution &solution = std::get<Solution>(fit);
-  if (auto bound = static_cast<double>(
-          std::max(stepBound(solution.problem), busiest(solution)));
+  if (double bound = std::max(stepBound(solution.problem), loadBound(solution));
       isHopeless(bound, proposal.peakBytes))
     return Hopeless{bound};
   setStep(solution, isHopeless, proposal);

@@ -8,6 +8,7 @@
 #include "compiler/plan/PlanBounds.h"
 
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/SharedCores.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,9 @@
 namespace chimera::plan {
 
 using schedule::Problem;
+
+/// No rounding makes a bound more.
+constexpr double kRoundedDown = 1 - 1e-12;
 
 double cutBound(const LayerTable &table, const Problem &placed) {
   // Of one micro-batch, and of its way to the last stage and back alone.
@@ -28,9 +32,13 @@ double cutBound(const LayerTable &table, const Problem &placed) {
         layer.forward +
         (areSplit ? std::min(back, layer.inputGradient) : back));
   }
-  double bound = work * placed.microBatches() / placed.workers;
+  double workers = 0; // that can compute at a time
+  for (const schedule::CoreGroup &group : coreGroups(placed))
+    workers += std::min(group.cores, static_cast<double>(group.workers));
+  double bound =
+      work * placed.microBatches() / (workers > 0 ? workers : placed.workers);
   if (schedule::stepsOverlap(placed.updates))
-    return bound;
+    return bound * kRoundedDown;
   // With a flush a step takes what stepBound says, at least w(s) + n e(s) for
   // each stage s and n micro-batches of a pipeline, where e(s) is the time of a
   // micro-batch there and w(s) that of its way. The largest of these is least
@@ -42,8 +50,7 @@ double cutBound(const LayerTable &table, const Problem &placed) {
       auto n = static_cast<double>(pipeline.microBatches.size());
       bound = std::max(bound, way / (1 - std::pow(1 - 1 / n, stages)));
     }
-  // No rounding makes it more.
-  return bound * (1 - 1e-12);
+  return bound * kRoundedDown;
 }
 
 namespace {
@@ -53,14 +60,14 @@ class StepParts {
 public:
   explicit StepParts(const Problem &problem) : problem(problem) {}
 
-  int64_t busiest() const {
+  double load() const {
     std::vector<int64_t> busy(problem.workers, 0);
     for (const schedule::Pipeline &pipeline : problem.pipelines)
       for (size_t s = 0; s < pipeline.workers.size(); ++s)
         busy[pipeline.workers[s]] +=
             std::ssize(pipeline.microBatches) * timeOf(problem.stages[s]) +
             (isFlush() ? problem.stages[s].update : 0);
-    return std::ranges::max(busy);
+    return leastStep(problem, busy);
   }
 
   bool isFlush() const { return !schedule::stepsOverlap(problem.updates); }
@@ -97,13 +104,13 @@ private:
 
 } // namespace
 
-int64_t stepBound(const Problem &problem) {
+double stepBound(const Problem &problem) {
   StepParts parts(problem);
-  int64_t bound = parts.busiest();
+  double bound = parts.load();
   if (parts.isFlush())
     for (const schedule::Pipeline &pipeline : problem.pipelines)
-      bound = std::max(bound, parts.wayAndWork(pipeline));
-  return bound;
+      bound = std::max(bound, static_cast<double>(parts.wayAndWork(pipeline)));
+  return bound * kRoundedDown;
 }
 
 int64_t heldBound(const Problem &problem) {

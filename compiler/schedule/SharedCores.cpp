@@ -412,6 +412,18 @@ bool sharesCores(const Workload &workload) {
   });
 }
 
+double leastStep(const Workload &workload, std::span<const int64_t> busy) {
+  auto least = static_cast<double>(std::ranges::max(busy));
+  for (const CoreGroup &group : coreGroups(workload)) {
+    double sum = 0;
+    for (int64_t time : busy.first(group.workers))
+      sum += static_cast<double>(time);
+    least = std::max(least, sum / group.cores);
+    busy = busy.subspan(group.workers);
+  }
+  return least;
+}
+
 std::vector<double> slowdowns(const Workload &workload) {
   std::vector<double> all;
   for (const CoreGroup &group : coreGroups(workload))

@@ -42,6 +42,11 @@ std::vector<CoreGroup> coreGroups(const Workload &workload);
 /// True if some node has more ranks than cores.
 bool sharesCores(const Workload &workload);
 
+/// What a step takes at least in which each worker of a copy computes for so
+/// long: as much as the one that does most, and what those that share cores do
+/// together.
+double leastStep(const Workload &workload, std::span<const int64_t> busy);
+
 /// How many times longer work takes on each worker while all ranks of its node
 /// compute; 1 where none share.
 std::vector<double> slowdowns(const Workload &workload);

@@ -15,8 +15,8 @@
 
 namespace chimera::schedule {
 
-/// What the actions and updates of the busiest worker take in a step.
-static double busiest(const Problem &problem, const Schedule &schedule) {
+/// What no step with a flush is shorter than by what its workers do.
+static double leastStepOf(const Problem &problem, const Schedule &schedule) {
   std::vector<int64_t> busy(schedule.workers.size());
   for (size_t w = 0; w < busy.size(); ++w)
     for (const Action &action : schedule.workers[w])
@@ -26,21 +26,23 @@ static double busiest(const Problem &problem, const Schedule &schedule) {
       int64_t &worker = busy[pipeline.workers[s]];
       worker = saturatingAdd(worker, problem.stages[s].update);
     }
-  return static_cast<double>(std::ranges::max(busy));
+  return leastStep(problem, busy);
 }
 
-/// The mean time of the later ones of some steps with a flush.
+/// The mean time of some steps with a flush, neither the first of a run nor the
+/// last, beside which workers that are done leave their cores to others.
 static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
                              const TailOrder &order) {
-  constexpr int32_t kSteps = 12;
+  constexpr int32_t kSteps = 12, kFirst = 4, kLast = kSteps - 2;
   const std::vector<std::vector<int64_t>> ends =
       simulateSharedSteps(problem, schedule, order, kSteps);
   auto lastOf = [&](int32_t step) { return std::ranges::max(ends[step]); };
   constexpr int64_t kMost = int64_t{1} << 61; // later ends are not told apart
-  if (lastOf(kSteps - 1) >= kMost)
+  if (lastOf(kLast) >= kMost)
     return static_cast<double>(kMost);
-  return static_cast<double>(lastOf(kSteps - 1) - lastOf(kSteps / 2 - 1)) /
-         (kSteps / 2);
+  return std::max(static_cast<double>(lastOf(kLast) - lastOf(kFirst)) /
+                      (kLast - kFirst),
+                  leastStepOf(problem, schedule));
 }
 
 /// Steps with a flush one after another, of problems that differ in what
@@ -102,7 +104,7 @@ private:
       begins.push_back(std::move(ends));
     }
     // So far workers may have drifted apart, those with less to do ahead.
-    return std::max(mean(firsts.size() / 2), busiest(problem, schedule));
+    return std::max(mean(firsts.size() / 2), leastStepOf(problem, schedule));
   }
 
   const Schedule &schedule;

@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/Steps.h"
 
+#include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/StepTime.h"
 
 #include <algorithm>
@@ -149,12 +150,15 @@ private:
 } // namespace
 
 SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
-  int64_t busy = 0, actions = 0;
+  std::vector<int64_t> busy;
+  int64_t actions = 0, allBusy = 0;
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     auto [begin, end] = schedule.bodies[w];
     actions += end - begin;
+    busy.push_back(0);
     for (int32_t i = begin; i < end; ++i)
-      busy += problem.cost(schedule.workers[w][i]);
+      busy.back() += problem.cost(schedule.workers[w][i]);
+    allBusy += busy.back();
   }
   // Each try runs the order from its start, so all of them together cost at
   // most twice the last.
@@ -164,11 +168,15 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
     std::optional<double> period = starts.period();
     if (!period && 2 * steps * actions > kMostActions)
       period = starts.meanPeriod();
-    if (period)
-      return {*period,
-              1 - static_cast<double>(busy) /
-                      (*period * static_cast<double>(schedule.workers.size())),
-              steps};
+    if (!period)
+      continue;
+    // Where workers share cores, starts are rounded, and a mean is of steps
+    // that may not be alike.
+    period = std::max(*period, leastStep(problem, busy));
+    return {*period,
+            1 - static_cast<double>(allBusy) /
+                    (*period * static_cast<double>(schedule.workers.size())),
+            steps};
   }
 }
 
