@@ -185,6 +185,30 @@ measuredLayers(const Profile &profile,
   return measured;
 }
 
+/// A micro-batch size, and one or two that were measured.
+struct SizeOfTime {
+  double size, below, above;
+
+  /// Of a time that is on a line between the two.
+  double fixed(double low, double high) const {
+    return below == above
+               ? low
+               : low + (high - low) *
+                           std::clamp((size - below) / (above - below), 0., 1.);
+  }
+  /// Of a time that grows with the size: on the line beyond both too, but not
+  /// where that makes samples of small micro-batches faster than any that were
+  /// measured, or a larger micro-batch faster than a smaller one.
+  double growing(double low, double high) const {
+    if (below == above)
+      return low * size / below;
+    const double line = low + (high - low) * (size - below) / (above - below);
+    if (size < below)
+      return std::clamp(line, low * size / below, low);
+    return size > above ? std::max(line, high) : line;
+  }
+};
+
 } // namespace
 
 void Model::setMeasured(LayerTable &table, int64_t microBatchSize,
@@ -195,6 +219,7 @@ void Model::setMeasured(LayerTable &table, int64_t microBatchSize,
     known.emplace(
         profile.microBatchSize,
         measuredLayers(profile, operations(profile.microBatchSize).layers));
+  // The sizes beside it, or the two nearest; one alone is both.
   auto above = known.lower_bound(microBatchSize);
   if (above == known.end())
     --above;
@@ -205,18 +230,15 @@ void Model::setMeasured(LayerTable &table, int64_t microBatchSize,
     else
       ++above;
   }
-  auto distance = static_cast<double>(above->first - below->first);
+  const SizeOfTime size{static_cast<double>(microBatchSize),
+                        static_cast<double>(below->first),
+                        static_cast<double>(above->first)};
   for (size_t i = 0; i < table.layers.size(); ++i)
     for (Time time : kTimes) {
       auto low = static_cast<double>(below->second[i].*time);
       auto high = static_cast<double>(above->second[i].*time);
-      double value = low;
-      if (distance > 0)
-        value += (high - low) *
-                 static_cast<double>(microBatchSize - below->first) / distance;
-      else if (time != &LayerCost::update)
-        value *= static_cast<double>(microBatchSize) /
-                 static_cast<double>(below->first);
+      double value = time == &LayerCost::update ? size.fixed(low, high)
+                                                : size.growing(low, high);
       table.layers[i].*time = std::llround(std::clamp(value, 0.0, 0x1p60));
     }
 }

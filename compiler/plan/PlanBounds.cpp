@@ -7,6 +7,7 @@
 
 #include "compiler/plan/PlanBounds.h"
 
+#include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/SharedCores.h"
 
@@ -106,7 +107,8 @@ private:
 
 double stepBound(const Problem &problem) {
   StepParts parts(problem);
-  double bound = parts.load();
+  double bound =
+      std::max(parts.load(), static_cast<double>(busiestChannel(problem)));
   if (parts.isFlush())
     for (const schedule::Pipeline &pipeline : problem.pipelines)
       bound = std::max(bound, static_cast<double>(parts.wayAndWork(pipeline)));

@@ -23,10 +23,11 @@ namespace chimera::plan {
 double cutBound(const LayerTable &table, const schedule::Problem &placed);
 
 /// What no step of `problem` is shorter than, whatever its order: what its
-/// workers' actions and updates take (leastStep); with a flush also, of each
-/// pipeline, one micro-batch's way to and from a stage and all the pipeline's
-/// work there, since the pipeline's first stage begins no step before it has
-/// ended the last. Recomputes are not counted: an order may leave them out.
+/// workers' actions and updates take (leastStep), and its messages
+/// (busiestChannel); with a flush also, of each pipeline, one micro-batch's way
+/// to and from a stage and all the pipeline's work there, since the pipeline's
+/// first stage begins no step before it has ended the last. Recomputes are not
+/// counted: an order may leave them out.
 double stepBound(const schedule::Problem &problem);
 
 /// What the worker that takes most takes at least, whatever the order and the

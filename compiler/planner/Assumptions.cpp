@@ -23,6 +23,9 @@ std::vector<std::string> assumptionsOf(PlanSubject subject) {
   if (!machine.getLayerOverhead() && !machine.getProfile())
     all.push_back("small micro-batches are as fast as large ones (the machine "
                   "has no layer_overhead)");
+  if (machine.getProfile())
+    all.push_back("micro-batches of a size without a profile take what those "
+                  "with one do, in proportion or on a line between them");
   if (!machine.getReserved())
     all.push_back("all memory is free (the machine has none reserved)");
   if (!subject.training)

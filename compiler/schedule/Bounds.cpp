@@ -367,7 +367,30 @@ Bound sharedCores(const Problem &problem,
   return bound;
 }
 
-using Channels = std::map<std::pair<int32_t, int32_t>, int64_t>;
+/// The time of the messages of each channel.
+class Channels {
+public:
+  void add(const Chain &chain, const Pipeline &pipeline) {
+    const std::vector<int32_t> &workers = pipeline.workers;
+    for (size_t s = 0; s + 1 < workers.size(); ++s) {
+      if (workers[s] == workers[s + 1])
+        continue;
+      auto [forwards, backwards] = chain.messages(static_cast<int32_t>(s));
+      times[{workers[s], workers[s + 1]}] += forwards;
+      times[{workers[s + 1], workers[s]}] += backwards;
+    }
+  }
+
+  int64_t most() const {
+    int64_t most = 0;
+    for (const auto &[channel, time] : times)
+      most = std::max(most, time);
+    return most;
+  }
+
+private:
+  std::map<std::pair<int32_t, int32_t>, int64_t> times;
+};
 
 Bound messages(const Channels &channels) {
   Bound bound{
@@ -375,8 +398,7 @@ Bound messages(const Channels &channels) {
       "messages of one channel follow one another",
       "a link carries no more than its bandwidth"};
   bound.simulated = false;
-  for (const auto &[channel, time] : channels)
-    bound.time = std::max(bound.time, time);
+  bound.time = channels.most();
   return bound;
 }
 
@@ -395,13 +417,8 @@ std::vector<Bound> bounds(const Problem &problem) {
         Held &ofWorker = held[pipeline.workers[s]];
         ofWorker.all += chain.stashTime(stage, /*least=*/false);
         ofWorker.least += chain.stashTime(stage, /*least=*/true);
-        if (s + 1 == pipeline.workers.size() ||
-            pipeline.workers[s] == pipeline.workers[s + 1])
-          continue;
-        auto [forwards, backwards] = chain.messages(stage);
-        channels[{pipeline.workers[s], pipeline.workers[s + 1]}] += forwards;
-        channels[{pipeline.workers[s + 1], pipeline.workers[s]}] += backwards;
       }
+      channels.add(chain, pipeline);
       chains.push_back(chain);
     }
   std::vector<std::vector<Class>> classes(problem.workers);
@@ -410,6 +427,18 @@ std::vector<Bound> bounds(const Problem &problem) {
   return {work(classes),        oneMachine(classes),
           criticalPath(chains), memory(problem, held),
           messages(channels),   sharedCores(problem, classes)};
+}
+
+int64_t busiestChannel(const Problem &problem) {
+  auto hasBandwidth = [](const LinkClass *links) {
+    return links->link.beta > 0;
+  };
+  Channels channels;
+  if (std::ranges::any_of(problem.classes(), hasBandwidth))
+    for (const Pipeline &pipeline : problem.pipelines)
+      for (const Chain &chain : chainsOf(problem, pipeline))
+        channels.add(chain, pipeline);
+  return channels.most() / problem.steps;
 }
 
 const Bound &best(const std::vector<Bound> &bounds) {

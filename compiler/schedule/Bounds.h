@@ -18,7 +18,7 @@
 namespace chimera::schedule {
 
 struct Bound {
-  const char *name;       ///< "LB1" to "LB5"
+  const char *name;       ///< "LB1" to "LB6"
   const char *formula;    ///< T is the makespan
   const char *conditions; ///< where it holds
   const char *reason;     ///< why
@@ -28,8 +28,13 @@ struct Bound {
   bool simulated = true;
 };
 
-/// LB1 to LB5, in that order. Requires check(problem).empty().
+/// LB1 to LB6, in that order. Requires check(problem).empty().
 std::vector<Bound> bounds(const Problem &problem);
+
+/// The time of LB5 for a step: that of its messages, one after another and
+/// without alpha, on the channel that carries most. `simulate` lets them
+/// overlap, but steps one after another take no less.
+int64_t busiestChannel(const Problem &problem);
 
 /// The highest of `bounds` that `simulate` cannot beat, the first of several.
 const Bound &best(const std::vector<Bound> &bounds);

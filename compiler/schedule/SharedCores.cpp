@@ -11,6 +11,7 @@
 #include "compiler/schedule/SharedClock.h"
 #include "compiler/schedule/Steps.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -110,8 +111,9 @@ private:
 
   struct Worker {
     int32_t step = 0;
-    size_t next = 0; ///< of its actions
-    size_t item = 0; ///< of its tail, the next
+    size_t next = 0;    ///< of its actions
+    size_t item = 0;    ///< of its tail, the next
+    size_t started = 0; ///< of its all-reduces, how many
     Phase phase = Phase::Wait;
     int64_t waitsFor = -1; ///< the action that held it up last
     /// When its first action began, or what that receives; when it is done.
@@ -126,6 +128,11 @@ private:
     int32_t missing = 0;
     bool hasEnded = false;
     std::vector<int32_t> waiting; ///< workers
+  };
+
+  /// An all-reduce that a worker starts behind an action.
+  struct Started {
+    int32_t after, allReduce;
   };
 
   /// A worker may go on, or the next of a clock's workers, or an all-reduce,
@@ -325,19 +332,25 @@ private:
         ofStep[i].missing += last[worker] >= 0 ? 2 : 1;
         last[worker] = static_cast<int32_t>(i);
       }
+    startedBy.resize(workers.size());
+    for (size_t i = 0; i < ofStep.size(); ++i) {
+      const TailOrder::AllReduce &of = tail->allReduces[i];
+      for (size_t part = 0; part < of.workers.size(); ++part)
+        startedBy[of.workers[part]].push_back(
+            {of.after[part], static_cast<int32_t>(i)});
+    }
+    for (std::vector<Started> &all : startedBy)
+      std::ranges::stable_sort(all, {}, &Started::after);
     allReduces.assign(stepEnds.size(), ofStep);
   }
 
   /// Those that the worker starts behind the action that has ended.
   void startAllReduces(int32_t w, double now) {
-    const Worker &worker = workers[w];
-    for (size_t i = 0; i < tail->allReduces.size(); ++i) {
-      const TailOrder::AllReduce &of = tail->allReduces[i];
-      for (size_t part = 0; part < of.workers.size(); ++part)
-        if (of.workers[part] == w &&
-            of.after[part] == static_cast<int32_t>(worker.next))
-          hear(static_cast<int32_t>(i), worker.step, now);
-    }
+    Worker &worker = workers[w];
+    const std::vector<Started> &all = startedBy[w];
+    while (worker.started < all.size() &&
+           all[worker.started].after == static_cast<int32_t>(worker.next))
+      hear(all[worker.started++].allReduce, worker.step, now);
   }
 
   void hear(int32_t i, int64_t step, double now) {
@@ -366,7 +379,7 @@ private:
     if (worker.item == items.size()) {
       stepEnds[worker.step][w] = tick(now);
       if (++worker.step < std::ssize(stepEnds))
-        worker.next = worker.item = 0;
+        worker.next = worker.item = worker.started = 0;
       return 0;
     }
     const TailOrder::Item &item = items[worker.item];
@@ -393,6 +406,7 @@ private:
   std::vector<Worker> workers;
   std::vector<std::vector<int64_t>> stepEnds;
   std::vector<std::vector<AllReduce>> allReduces; ///< of each step
+  std::vector<std::vector<Started>> startedBy;    ///< each worker, in order
   /// Of each worker, the all-reduce that follows each, or -1.
   std::vector<std::vector<int32_t>> followers;
   /// What follows each action; empty where nothing does.

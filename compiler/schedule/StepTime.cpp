@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/StepTime.h"
 
+#include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Saturating.h"
 #include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/Steps.h"
@@ -15,7 +16,8 @@
 
 namespace chimera::schedule {
 
-/// What no step with a flush is shorter than by what its workers do.
+/// What no step with a flush is shorter than by what its workers do, and by
+/// what links carry.
 static double leastStepOf(const Problem &problem, const Schedule &schedule) {
   std::vector<int64_t> busy(schedule.workers.size());
   for (size_t w = 0; w < busy.size(); ++w)
@@ -26,7 +28,8 @@ static double leastStepOf(const Problem &problem, const Schedule &schedule) {
       int64_t &worker = busy[pipeline.workers[s]];
       worker = saturatingAdd(worker, problem.stages[s].update);
     }
-  return leastStep(problem, busy);
+  return std::max(leastStep(problem, busy),
+                  static_cast<double>(busiestChannel(problem)));
 }
 
 /// The mean time of some steps with a flush, neither the first of a run nor the
@@ -40,9 +43,7 @@ static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
   constexpr int64_t kMost = int64_t{1} << 61; // later ends are not told apart
   if (lastOf(kLast) >= kMost)
     return static_cast<double>(kMost);
-  return std::max(static_cast<double>(lastOf(kLast) - lastOf(kFirst)) /
-                      (kLast - kFirst),
-                  leastStepOf(problem, schedule));
+  return static_cast<double>(lastOf(kLast) - lastOf(kFirst)) / (kLast - kFirst);
 }
 
 /// Steps with a flush one after another, of problems that differ in what
@@ -64,10 +65,17 @@ public:
   double periodOfActions(const Problem &problem) { return period(problem, {}); }
 
 private:
-  /// The mean time from a step to the next: each worker begins one where it
-  /// ended the one before.
+  /// The mean time from a step to the next, where messages overlap and some
+  /// steps are as good as all, but no less than what a step takes at least.
   double period(const Problem &problem,
                 const std::vector<StageReduce> &reduces) {
+    return std::max(simulatedPeriod(problem, reduces),
+                    leastStepOf(problem, schedule));
+  }
+
+  /// Each worker begins a step where it ended the one before.
+  double simulatedPeriod(const Problem &problem,
+                         const std::vector<StageReduce> &reduces) {
     const TailOrder order = tailOrderOf(problem, schedule, reduces);
     if (!simulation)
       return sharedPeriodOf(problem, schedule, order);
@@ -104,7 +112,7 @@ private:
       begins.push_back(std::move(ends));
     }
     // So far workers may have drifted apart, those with less to do ahead.
-    return std::max(mean(firsts.size() / 2), leastStepOf(problem, schedule));
+    return mean(firsts.size() / 2);
   }
 
   const Schedule &schedule;

@@ -26,7 +26,8 @@ struct StepTime {
   double update = 0;    ///< what updates add to both
 };
 
-/// Follows steps until what is between the workers repeats, or some dozens. The
+/// Follows steps until what is between the workers repeats, or some dozens; no
+/// step is counted with less than its workers or links can do it in. The
 /// policy is of no account where steps overlap: then every all-reduce is
 /// awaited at once. Requires a valid schedule of one step with a flush, else of
 /// two.

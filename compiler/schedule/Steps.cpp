@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/Steps.h"
 
+#include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/StepTime.h"
 
@@ -170,9 +171,10 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
       period = starts.meanPeriod();
     if (!period)
       continue;
-    // Where workers share cores, starts are rounded, and a mean is of steps
-    // that may not be alike.
-    period = std::max(*period, leastStep(problem, busy));
+    // Where workers share cores, starts are rounded; a mean is of steps that
+    // may not be alike; and messages overlapped, beyond what links carry.
+    period = std::max({*period, leastStep(problem, busy),
+                       static_cast<double>(busiestChannel(problem))});
     return {*period,
             1 - static_cast<double>(allBusy) /
                     (*period * static_cast<double>(schedule.workers.size())),

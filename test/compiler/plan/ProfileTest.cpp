@@ -220,6 +220,41 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   EXPECT_GT(layers[2].inputGradient, 300);
 }
 
+/// Of two sizes, of which the larger is slower for each sample.
+TEST(Profile, ReachesOtherSizes) {
+  Machine machine = someMachine(2, 1 << 30);
+  for (auto [size, forward] : {std::pair(4, 1000), std::pair(8, 2500)}) {
+    json document = smallProfile();
+    document["micro_batch_size"] = size;
+    document["stages"][1]["forward"] = {{"count", 1}, {"total", forward}};
+    ASSERT_EQ(
+        readProfile("p.json", document.dump(), machine.profiles.emplace_back()),
+        "");
+  }
+  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
+  auto forward = [&](int64_t size) {
+    return model.table(size, &machine).layers[2].forward;
+  };
+  EXPECT_EQ(forward(4), 1000);
+  EXPECT_EQ(forward(8), 2500);
+  EXPECT_EQ(forward(6), 1750);
+  EXPECT_EQ(forward(16), 5500);
+  // A line through both would be below 0.
+  EXPECT_EQ(forward(2), 500);
+  EXPECT_EQ(forward(1), 250);
+  EXPECT_EQ(model.table(1, &machine).layers[2].update,
+            model.table(16, &machine).layers[2].update);
+  // A larger one that took less is no line to follow.
+  machine.profiles.pop_back();
+  Profile fast = machine.profiles.front();
+  fast.microBatchSize = 8;
+  for (MeasuredStage &stage : fast.stages)
+    stage.forward = stage.forward * 9 / 10;
+  machine.profiles.push_back(fast);
+  EXPECT_EQ(forward(16), 900);
+  EXPECT_EQ(forward(2), 1000);
+}
+
 TEST(Profile, OfHugeTimesIsRefused) {
   Machine machine = someMachine(2, 1 << 30);
   machine.profiles.resize(1);

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/StepTime.h"
+
+#include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Steps.h"
 #include "test/compiler/schedule/Schedules.h"
 
@@ -299,6 +301,29 @@ TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   c.problem.allReduceMessage = {0, 0, 1};
   EXPECT_EQ(stepTime(c.problem, c.schedule).allReduce, 0);
   EXPECT_FALSE(hasTail(c.problem));
+}
+
+/// Messages overlap, but not beyond what a link carries.
+TEST(StepTime, IsAtLeastThatOfMessages) {
+  for (const char *name : {"gpipe", "pipedream-2bw"}) {
+    SCOPED_TRACE(name);
+    Case c = makeCase(name, 2, 8, {1, 1, 1, 1});
+    c.problem.link = {{5, 3, 2}};
+    c.problem.bytes.assign(2, {0, 0, 0, 0, 20}); // 30 for each message
+    EXPECT_EQ(busiestChannel(c.problem), 8 * 30);
+    StepTime time = stepTime(c.problem, c.schedule);
+    EXPECT_GE(time.total, 8 * 30);
+    EXPECT_EQ(time.actions, time.total);
+    c.problem.link.alpha = 30;
+    c.problem.link.beta = 0;
+    EXPECT_EQ(busiestChannel(c.problem), 0);
+    EXPECT_LE(stepTime(c.problem, c.schedule).total, time.total);
+  }
+  Case c = makeCase("gpipe", 2, 8, {1, 1, 1, 1});
+  c.problem.link = {{5, 3, 2}};
+  c.problem.bytes.assign(2, {0, 0, 0, 0, 20});
+  EXPECT_LT(simulate(c.problem, c.schedule).makespan, 8 * 30);
+  EXPECT_EQ(stepTime(c.problem, c.schedule).total, 8 * 30);
 }
 
 /// Times that together are more than a number holds.
