@@ -87,6 +87,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
                     .threads = share.threads.computing,
                     .memory = hostMemory()},
            .timeout = use.timeout,
+           .effort = use.effort,
            .fail = [&](const std::string &why) { control.abort(why); },
            .device = device.get()});
       if (joined->rank() == 0)

@@ -55,6 +55,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
           {.stages = use.stages,
            .host = host,
            .timeout = use.timeout,
+           .effort = use.effort,
            .fail = [&](const std::string &why) { control.abort(why); },
            .device = device});
       if (rank == 0)

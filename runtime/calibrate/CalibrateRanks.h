@@ -32,6 +32,7 @@ struct CalibrationUse {
   Accelerator *accelerator = nullptr;
   /// Whether all-reduces are the transport's own, as in TrainingRun.
   bool ownAllReduce = false;
+  double effort = 1; ///< as in CalibrationOptions
   /// Called once, in the process of rank 0, with what was found and what ranks
   /// have of its host. What it throws is a failure.
   std::function<void(const Calibration &, const HostShare &)> onFound;
