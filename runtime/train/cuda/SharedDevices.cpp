@@ -94,9 +94,8 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
       if (!seats[first].hasGpuOf(seats[second]))
         continue;
       if (isOneProcess) {
-        Seating seating{.ranksOnGpu = ranksOnGpu,
-                        .isShared = true,
-                        .run = seats[0].run};
+        Seating seating{
+            .ranksOnGpu = ranksOnGpu, .isShared = true, .run = seats[0].run};
         for (const Seat &seat : seats)
           seating.gpus.push_back(seat.ordinal);
         return seating;
