@@ -55,6 +55,23 @@ struct Passed {
   };
   std::vector<Receive> receives;
 };
+
+/// When the messages of `peer` began, of which there are as many as receives.
+std::vector<int64_t> exchangeBegins(Control &control, uint32_t peer,
+                                    const Passed &passed,
+                                    std::chrono::milliseconds timeout) {
+  std::vector<int64_t> begins(passed.receives.size());
+  auto send = [&] {
+    sendAll(control, peer, std::as_bytes(std::span(passed.begins)), timeout);
+  };
+  // There may be more than can be under way unread.
+  if (control.rank() < peer)
+    send();
+  receiveAll(control, peer, std::as_writable_bytes(std::span(begins)), timeout);
+  if (control.rank() > peer)
+    send();
+  return begins;
+}
 } // namespace
 
 void chimera::runtime::sleepUntil(int64_t nanoseconds) {
@@ -153,12 +170,10 @@ void chimera::runtime::measureMessages(
     receive.ended = queue.timeOf(queue.here()) - of.ahead;
     passed.receives.push_back(receive);
   }
-  for (const auto &[peer, passed] : passedWith)
-    sendAll(control, peer, std::as_bytes(std::span(passed.begins)), of.timeout);
+  // The lower neighbour first.
   for (const auto &[peer, passed] : passedWith) {
-    std::vector<int64_t> begins(passed.receives.size());
-    receiveAll(control, peer, std::as_writable_bytes(std::span(begins)),
-               of.timeout);
+    const std::vector<int64_t> begins =
+        exchangeBegins(control, peer, passed, of.timeout);
     MessageTimes &times = timesWith(peer);
     for (size_t i = 0; i < begins.size(); ++i) {
       const Passed::Receive &receive = passed.receives[i];
