@@ -36,7 +36,7 @@ public:
   MeasuredQueue(Device &device, std::chrono::milliseconds timeout);
 
   Queue &get() { return *queue; }
-  bool executesAtOnce() const { return device.executesAtOnce(); }
+  bool executesAtOnce() const { return atOnce; }
   /// Memory of the device that holds zeros.
   Block zeros(uint64_t bytes);
 
@@ -53,6 +53,7 @@ public:
 
 private:
   Device &device;
+  const bool atOnce;
   const std::chrono::milliseconds timeout;
   Block zeroed; ///< by the work
   Bytes work;
