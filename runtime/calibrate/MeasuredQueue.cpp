@@ -7,7 +7,6 @@
 
 #include "runtime/calibrate/MeasuredQueue.h"
 
-#include "runtime/interpreter/Status.h"
 #include "runtime/system/Deadline.h"
 #include "runtime/system/WaitError.h"
 
@@ -36,7 +35,7 @@ MeasuredQueue::MeasuredQueue(Device &device, std::chrono::milliseconds timeout)
   for (int i = 0; i < kTimes; ++i)
     queue->zero(work);
   const Event end = queue->recordTime();
-  timeOf({end});
+  waitFor(end);
   // As if a GPU of more than 10 TB/s had 10: some 100 pieces are enough.
   const int64_t took = std::max(kWorkNanoseconds / 100,
                                 device.nanosecondsBetween(begin, end) / kTimes);
@@ -54,45 +53,24 @@ Block MeasuredQueue::zeros(uint64_t bytes) {
   return block;
 }
 
-Moment MeasuredQueue::here() {
-  // Of a host's microseconds nothing else is to take a part.
-  if (atOnce)
-    return {.byHost = steadyNanoseconds()};
+Moment MeasuredQueue::record() {
   return {.event = queue->record(), .byHost = steadyNanoseconds()};
 }
 
-Moment MeasuredQueue::behindWork() {
-  if (!atOnce)
-    for (uint32_t i = 0; i < workCount; ++i)
-      queue->zero(work);
-  return here();
+void MeasuredQueue::putWork() {
+  for (uint32_t i = 0; i < workCount; ++i)
+    queue->zero(work);
 }
 
-int64_t MeasuredQueue::timeOf(const Moment &moment) {
-  if (atOnce)
-    return moment.byHost;
+int64_t MeasuredQueue::waitFor(const Event &event) {
   // A wait that sleeps, as Device::waitFor, would be late by tens of
   // microseconds.
   Deadline deadline(timeout);
-  while (!device.isDone(moment.event)) {
+  while (!device.isDone(event)) {
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
                       timedOut(timeout, "the rank's device"));
     std::this_thread::yield();
   }
   return steadyNanoseconds();
-}
-
-int64_t MeasuredQueue::occupiedBy(const std::function<void()> &call) {
-  if (atOnce) {
-    const int64_t begin = steadyNanoseconds();
-    call();
-    return steadyNanoseconds() - begin;
-  }
-  behindWork();
-  const Event begin = queue->recordTime();
-  call();
-  const Event end = queue->recordTime();
-  timeOf({end});
-  return device.nanosecondsBetween(begin, end);
 }

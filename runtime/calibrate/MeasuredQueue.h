@@ -20,6 +20,7 @@
 #define CHIMERA_RUNTIME_CALIBRATE_MEASUREDQUEUE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/interpreter/Status.h"
 
 namespace chimera::runtime {
 
@@ -40,18 +41,45 @@ public:
   /// Memory of the device that holds zeros.
   Block zeros(uint64_t bytes);
 
+  // For hosts these are no more than their clock: a message may take a
+  // microsecond there.
+
   /// The point behind all that is on the queue.
-  Moment here();
+  Moment here() {
+    return atOnce ? Moment{.byHost = steadyNanoseconds()} : record();
+  }
   /// The same, behind some work for a device that executes later.
-  Moment behindWork();
+  Moment behindWork() {
+    if (!atOnce)
+      putWork();
+    return here();
+  }
   /// Waits until the queue has passed the point and returns when it did, in
   /// steadyNanoseconds.
-  int64_t timeOf(const Moment &moment);
+  int64_t timeOf(const Moment &moment) {
+    return atOnce ? moment.byHost : waitFor(moment.event);
+  }
   /// For how many nanoseconds the queue does nothing else because of what
   /// `call` puts on it.
-  int64_t occupiedBy(const std::function<void()> &call);
+  template <typename Call> int64_t occupiedBy(const Call &call) {
+    if (atOnce) {
+      const int64_t begin = steadyNanoseconds();
+      call();
+      return steadyNanoseconds() - begin;
+    }
+    putWork();
+    const Event begin = queue->recordTime();
+    call();
+    const Event end = queue->recordTime();
+    waitFor(end);
+    return device.nanosecondsBetween(begin, end);
+  }
 
 private:
+  Moment record();
+  void putWork();
+  int64_t waitFor(const Event &event);
+
   Device &device;
   const bool atOnce;
   const std::chrono::milliseconds timeout;

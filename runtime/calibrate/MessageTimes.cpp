@@ -167,7 +167,8 @@ void chimera::runtime::measureMessages(
       receive.occupied = queue.occupiedBy(wait);
     else
       wait();
-    receive.ended = queue.timeOf(queue.here()) - of.ahead;
+    const Moment ended = queue.here();
+    receive.ended = queue.timeOf(ended) - of.ahead;
     passed.receives.push_back(receive);
   }
   // The lower neighbour first.
