@@ -30,7 +30,7 @@ constexpr uint64_t kSumSizes[] = {8,    64 * kKiB, 256 * kKiB,
                                   kMiB, 4 * kMiB,  16 * kMiB};
 /// Of both, where ranks compute on other devices than hosts, which move more in
 /// the time that they take for any message.
-constexpr uint64_t kSizesOnDevices[] = {8,        64 * kKiB, kMiB,
+constexpr uint64_t kBytesOnDevices[] = {8,        64 * kKiB, kMiB,
                                         4 * kMiB, 16 * kMiB, 64 * kMiB};
 /// A line is known by these without the larger sizes.
 constexpr size_t kFewest = 3;
@@ -44,10 +44,6 @@ constexpr double kWindowMilliseconds = 2500;
 /// take for that.
 constexpr uint32_t kBlocks = 4;
 constexpr uint64_t kPartOfMemory = 4;
-/// What keeps a GPU busy for much longer than it takes to launch it; the first
-/// that fits.
-constexpr BlockSizes kBlocksOnDevices[] = {
-    {2048, 16, 1024, 4}, {1024, 16, 512, 2}, kSizesOnHosts};
 
 /// One rank's part of it.
 class Measurement {
@@ -246,14 +242,14 @@ private:
   }
 
   std::span<const uint64_t> sizesOf(std::span<const uint64_t> onHosts) const {
-    return device.executesAtOnce() ? onHosts : kSizesOnDevices;
+    return device.executesAtOnce() ? onHosts : kBytesOnDevices;
   }
 
   /// The model that every rank has room for.
   program::ProgramT chooseModel() {
     const uint64_t room = found.hosts.memory / kPartOfMemory;
     if (!device.executesAtOnce())
-      for (const BlockSizes &sizes : kBlocksOnDevices) {
+      for (const BlockSizes &sizes : kSizesOnDevices) {
         found.sizes = sizes;
         if (bytesToMeasure(1, sizes) <= room)
           break;

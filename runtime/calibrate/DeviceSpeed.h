@@ -25,6 +25,10 @@ struct BlockSizes {
   uint32_t width, heads, context, samples;
 };
 inline constexpr BlockSizes kSizesOnHosts{512, 8, 128, 2};
+/// The first keeps a GPU busy for much longer than it takes to launch; the
+/// others are for little memory.
+inline constexpr BlockSizes kSizesOnDevices[] = {
+    {2048, 16, 1024, 4}, {1024, 16, 512, 2}, kSizesOnHosts};
 
 /// A program of a GPT-2 of so many blocks, in float32 by AdamW, the blocks
 /// being its stage 1: what layers do most of their time, and weights that fit

@@ -8,6 +8,7 @@
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/calibrate/MachineText.h"
 #include "runtime/interpreter/Status.h"
+#include "runtime/program/Layers.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/cuda/Accelerator.h"
 #include "test/runtime/cuda/SoftwareGpu.h"
@@ -63,6 +64,28 @@ void expectSpeedsAndTimes(const Calibration &found) {
   EXPECT_GT(links.sum.message.base, 0);
   EXPECT_GT(links.sum.message.perByte, 0);
   EXPECT_FALSE(found.hostLinks);
+}
+
+TEST(ModelsOfGpus, NeedWhatTheyAreSaidTo) {
+  uint64_t last = UINT64_MAX;
+  for (const BlockSizes &sizes : kSizesOnDevices) {
+    const program::ProgramT program = programToMeasure(4, sizes);
+    const program::Types types = program::typesOf(program);
+    for (const program::Stage &stage : program.stages)
+      EXPECT_EQ(program::checkBytes(*program.model, types,
+                                    program.optimizer->name,
+                                    program.micro_batch_size, stage),
+                "");
+    uint64_t stashes = 0;
+    for (uint32_t layer = 1; layer <= 4; ++layer)
+      stashes += static_cast<uint64_t>(
+          program::layerCost(*program.model, types, sizes.samples, layer)
+              .stashBytes);
+    const uint64_t needed = bytesToMeasure(4, sizes);
+    EXPECT_LE(stashes, needed / 2);
+    EXPECT_LT(needed, last);
+    last = needed;
+  }
 }
 
 // Over NCCL, with its own sums.
