@@ -150,10 +150,5 @@ TEST_F(CalibrateGpus, TimesAreThoseOfTheQueue) {
   const Moment moment = queue.here();
   EXPECT_LT(moment.byHost - begin, 20'000'000);
   EXPECT_GE(queue.timeOf(moment) - begin, 20'000'000);
-  // Nobody waits for ever.
-  MeasuredQueue impatient(*device, 50ms);
-  test::hold(true);
-  EXPECT_THROW(impatient.timeOf(impatient.here()), WaitError);
-  test::hold(false);
 }
 } // namespace
