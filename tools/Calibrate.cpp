@@ -11,6 +11,7 @@
 #include "runtime/calibrate/MachineText.h"
 #include "runtime/program/Output.h"
 #include "runtime/stage/Mix.h"
+#include "runtime/stage/SyntheticStage.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
 #include "tools/CheckSettings.h"
@@ -23,16 +24,33 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
+/// Where the ranks are, and how they compute and sum.
+static std::string whereRanksAre(const RunSettings &settings,
+                                 const std::optional<JobTransport> &transport,
+                                 const HostShare &share) {
+  std::string where = !transport ? "threads of one process" : "a process each";
+  if (settings.device == kCuda)
+    where += ", on GPUs";
+  else
+    where += (!transport                        ? ", "
+              : *transport == JobTransport::Mpi ? ", over MPI, "
+                                                : ", over TCP, ") +
+             program::counted(share.threads.computing, "thread") + " each";
+  if (settings.stages == kSynthetic)
+    where += ", whose layers sleep (--stages synthetic)";
+  if (settings.allReduce == kTransport)
+    where += ", with the transport's own all-reduces";
+  return where;
+}
+
 /// Prints and writes what was found.
 static void save(const RunSettings &settings, const Calibration &found,
-                 const HostShare &share, const std::string &where) {
-  const std::string threads =
-      program::counted(share.threads.computing, "thread") + " each";
+                 const std::string &where) {
   if (!settings.quiet)
-    std::printf("%s, %s, %s\n", program::counted(found.ranks, "rank").c_str(),
-                where.c_str(), threads.c_str());
+    std::printf("%s, %s\n", program::counted(found.ranks, "rank").c_str(),
+                where.c_str());
   std::printf("%s", machineTable(found).c_str());
-  const std::string text = machineText(found, where + ", " + threads);
+  const std::string text = machineText(found, where);
   std::string error;
   if (!program::writeWhole(settings.calibrate, {std::as_bytes(std::span(text))},
                            error))
@@ -53,30 +71,44 @@ void chimera::calibrateMachine(const RunSettings &settings,
                                               : std::max(1u, settings.ranks),
                              settings.threads, progressWish(settings))
                       .computing);
+  const bool isSynthetic = settings.stages == kSynthetic;
+  std::unique_ptr<Accelerator> accelerator;
+  Place place;
+  if (settings.device == kCuda) {
+    accelerator = loadCuda({.stagesOnHost = isSynthetic,
+                            .ownAllReduce = settings.allReduce == kTransport});
+    place = {.isCuda = true, .kernels = &accelerator->kernels()};
+  }
   CalibrationUse use;
-  use.stages = [](const program::ProgramT &program, uint32_t stage) {
-    return makeTransformerStage(program, stage);
-  };
+  use.accelerator = accelerator.get();
+  use.ownAllReduce = settings.allReduce == kTransport;
+  if (isSynthetic)
+    use.stages = makeSyntheticStages(settings.unitNanoseconds);
+  else
+    use.stages = [place](const program::ProgramT &program, uint32_t stage) {
+      return makeTransformerStage(program, stage, place);
+    };
   use.threads = settings.threads;
   use.setThreads = [](uint32_t threads) {
     setThreads(static_cast<int>(threads));
   };
   use.timeout = timeoutOf(settings);
-  const std::string where = !transport ? "threads of one process"
-                            : *transport == JobTransport::Mpi
-                                ? "a process each, over MPI"
-                                : "a process each, over TCP";
   use.onFound = [&](const Calibration &found, const HostShare &share) {
-    save(settings, found, share, where);
+    save(settings, found, whereRanksAre(settings, transport, share));
   };
   if (!transport)
     return calibrateOnThreads(settings.ranks, use);
-  calibrateAsRank(
-      use,
-      {.transport = *transport,
-       .job = job,
-       .progress = progressWish(settings),
-       .onFailure = tellFailure},
-      {{"--calibrate", digestOf(std::as_bytes(std::span(settings.calibrate)))},
-       {"--timeout", static_cast<uint64_t>(use.timeout.count())}});
+  auto digest = [](const std::string &text) {
+    return digestOf(std::as_bytes(std::span(text)));
+  };
+  calibrateAsRank(use,
+                  {.transport = *transport,
+                   .job = job,
+                   .progress = progressWish(settings),
+                   .onFailure = tellFailure},
+                  {{"--calibrate", digest(settings.calibrate)},
+                   {"--stages", isSynthetic ? 1u : 0u},
+                   {"--device", digest(settings.device)},
+                   {"--all-reduce", digest(settings.allReduce)},
+                   {"--timeout", static_cast<uint64_t>(use.timeout.count())}});
 }

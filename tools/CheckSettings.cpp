@@ -40,8 +40,9 @@ static void checkGenerate(const RunSettings &settings) {
 
 /// Refuses what a calibration, or a run of a program, does nothing with.
 static void checkCalibrate(const RunSettings &settings) {
-  const std::set<std::string> ofBoth = {"--threads", "--transport",
-                                        "--progress", "--timeout", "--quiet"};
+  const std::set<std::string> ofBoth = {
+      "--threads", "--transport",  "--progress", "--timeout", "--quiet",
+      "--device",  "--all-reduce", "--stages",   "--unit-ns"};
   const bool calibrates = settings.given.contains("--calibrate");
   if (!calibrates) {
     if (settings.given.contains("--ranks"))
@@ -57,10 +58,24 @@ static void checkCalibrate(const RunSettings &settings) {
     if (option.starts_with("--") && option != "--calibrate" &&
         option != "--ranks" && !ofBoth.contains(option))
       throw std::invalid_argument(
-          option == "--device"
-              ? "--calibrate is for hosts so far: leave out --device"
-              : option + " is for running a program: leave it out with "
-                         "--calibrate");
+          option + " is for running a program: leave it out with --calibrate");
+  if (settings.device == kSimulated)
+    throw std::invalid_argument("--calibrate measures times, and simulated "
+                                "devices have none: leave out --device");
+  const bool isSynthetic = settings.stages == kSynthetic;
+  if (!isSynthetic && settings.stages != kAuto &&
+      settings.stages != kTransformer)
+    throw std::invalid_argument(
+        "--calibrate measures layers of its own, transformer or synthetic "
+        "stages: leave out --stages " +
+        settings.stages);
+  if (!isSynthetic && settings.given.contains("--unit-ns"))
+    throw std::invalid_argument(
+        "--unit-ns is for synthetic stages: give --stages synthetic too");
+  if (isSynthetic && settings.unitNanoseconds == 0)
+    throw std::invalid_argument(
+        "--calibrate measures how fast layers are, and synthetic ones that "
+        "take no time have no speed: give --unit-ns too");
 }
 
 /// Refuses a file of times where a run has none.

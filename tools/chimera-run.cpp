@@ -165,8 +165,9 @@ static int run(int argc, char **argv) {
       ->capture_default_str();
   addFile("--calibrate", settings.calibrate,
           "In place of running a program: measure what layers, updates, "
-          "messages and all-reduces take here, by at least 2 ranks, and write "
-          "it to this file as a chimera.machine @here for pipelines");
+          "messages and all-reduces take here, or on the GPUs that --device "
+          "says, by at least 2 ranks, and write it to this file as a "
+          "chimera.machine @here for pipelines");
   app.add_option("--ranks", settings.ranks,
                  "With --calibrate: so many ranks, as threads of this process")
       ->transform(wholeWithin(2, runtime::kMostThreads));

@@ -28,6 +28,10 @@ constexpr uint64_t kMessageSizes[] = {8,          4 * kKiB, 64 * kKiB,
                                       256 * kKiB, kMiB,     4 * kMiB};
 constexpr uint64_t kSumSizes[] = {8,    64 * kKiB, 256 * kKiB,
                                   kMiB, 4 * kMiB,  16 * kMiB};
+/// Of both, where ranks compute on other devices than hosts, which move more in
+/// the time that they take for any message.
+constexpr uint64_t kBytesOnDevices[] = {8,        64 * kKiB, kMiB,
+                                        4 * kMiB, 16 * kMiB, 64 * kMiB};
 /// A line is known by these without the larger sizes.
 constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
@@ -36,8 +40,8 @@ constexpr int64_t kMostScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// Of each kind of computing.
 constexpr double kWindowMilliseconds = 2500;
-/// Of the model whose speed is measured, and how much of the host's memory all
-/// its ranks may take for that.
+/// Of the model whose speed is measured, and how much of its memory a rank may
+/// take for that.
 constexpr uint32_t kBlocks = 4;
 constexpr uint64_t kPartOfMemory = 4;
 
@@ -47,17 +51,20 @@ public:
   Measurement(Control &control, Channels &channels,
               const CalibrationOptions &options)
       : control(control), channels(channels), options(options),
-        isRoot(control.rank() == 0) {}
+        isRoot(control.rank() == 0),
+        ownHost(options.device ? nullptr : makeHostDevice()),
+        device(options.device ? *options.device : *ownHost),
+        queue(device, options.timeout) {}
 
   Calibration run() {
     const int64_t begin = steadyNanoseconds();
     found.ranks = control.ranks();
-    const std::vector<HostOfRank> hosts =
-        gatherHosts(control, options.host, options.timeout);
-    found.hosts = hostsOf(hosts);
-    // Other ranks' hosts may have more.
-    for (const HostOfRank &rank : hosts)
-      ranksOnHost += rank.host == options.host.host;
+    HostOfRank own = options.host;
+    if (const auto capacity = device.capacity()) {
+      own.memory = capacity->bytes;
+      own.ranksOnDevice = capacity->ranks;
+    }
+    found.hosts = hostsOf(gatherHosts(control, own, options.timeout));
     compareClocks();
     prepare();
     measureAllMessages();
@@ -100,6 +107,9 @@ private:
 
   void prepare() {
     Communication communication;
+    // As a run's programs are proven.
+    if (!device.executesAtOnce())
+      communication.model = program::MessageModel::StreamPerDevice;
     for (uint32_t rank = 0; rank < control.ranks(); ++rank)
       for (uint32_t other : {rank - 1, rank + 1})
         if (other < control.ranks())
@@ -143,16 +153,17 @@ private:
     int64_t took = 0;
     meet(control, options.timeout, "all ranks to measure");
     if (self >= first && peer < control.ranks()) {
-      const Block memory = makeBlock(bytes);
+      const Block memory = queue.zeros(bytes);
       const Bytes buffer(memory.get(), bytes);
-      std::ranges::fill(buffer, std::byte{0});
       auto send = [&] {
-        channels.wait(hostQueue(), channels.postSend(peer, buffer),
+        channels.wait(queue.get(), channels.postSend(peer, buffer),
                       options.timeout);
+        queue.timeOf(queue.here());
       };
       auto receive = [&] {
-        channels.wait(hostQueue(), channels.postReceive(peer, buffer),
+        channels.wait(queue.get(), channels.postReceive(peer, buffer),
                       options.timeout);
+        queue.timeOf(queue.here());
       };
       // The first trip may make connections.
       for (int trip = 0; trip < 3; ++trip) {
@@ -168,7 +179,7 @@ private:
   void measureAllMessages() {
     const bool haveOwnLinks = found.hosts.haveOwnLinks();
     MessagesBySize costs, onHosts;
-    for (uint64_t bytes : kMessageSizes) {
+    for (uint64_t bytes : sizesOf(kMessageSizes)) {
       MessageRounds rounds{
           .bytes = bytes, .ahead = ahead, .timeout = options.timeout};
       rounds.scale = 1 + roughly(bytes) / kMillisecond;
@@ -178,10 +189,11 @@ private:
           kFewestRounds, static_cast<int>(options.effort * kRounds /
                                           static_cast<double>(rounds.scale)));
       MessageTimes times, onHost;
-      measureMessages(
-          control, channels, rounds, [&](uint32_t peer) -> MessageTimes & {
-            return haveOwnLinks && isOnThisHost(peer) ? onHost : times;
-          });
+      measureMessages(control, channels, queue, rounds,
+                      [&](uint32_t peer) -> MessageTimes & {
+                        return haveOwnLinks && isOnThisHost(peer) ? onHost
+                                                                  : times;
+                      });
       costs.add(bytes, costOf(gatherTimes(control, times, options.timeout)));
       if (haveOwnLinks)
         onHosts.add(bytes,
@@ -211,10 +223,10 @@ private:
   SumLine measureSumsOf(const ReduceGroup &group) {
     std::vector<Sized> sums;
     auto measure = [&](uint64_t bytes, int rounds) {
-      return medianOf(measureSums(control, channels, group, bytes, rounds,
-                                  ahead, options.timeout));
+      return medianOf(measureSums(control, channels, queue, group, bytes,
+                                  rounds, ahead, options.timeout));
     };
-    for (uint64_t bytes : kSumSizes) {
+    for (uint64_t bytes : sizesOf(kSumSizes)) {
       const auto rough = fromRoot(
           static_cast<int64_t>(measure(bytes, /*rounds=*/1)) / kMillisecond);
       if (sums.size() >= kFewest && rough > 1000)
@@ -229,15 +241,30 @@ private:
     return fitSums(sums, static_cast<uint32_t>(group.contributions.size()));
   }
 
-  void measureAllDevices() {
-    const uint64_t memory = options.host.memory / ranksOnHost;
+  std::span<const uint64_t> sizesOf(std::span<const uint64_t> onHosts) const {
+    return device.executesAtOnce() ? onHosts : kBytesOnDevices;
+  }
+
+  /// The model that every rank has room for.
+  program::ProgramT chooseModel() {
+    const uint64_t room = found.hosts.memory / kPartOfMemory;
+    if (!device.executesAtOnce())
+      for (const BlockSizes &sizes : kSizesOnDevices) {
+        found.sizes = sizes;
+        if (bytesToMeasure(1, sizes) <= room)
+          break;
+      }
     uint32_t blocks = kBlocks;
-    while (blocks > 1 && bytesToMeasure(blocks) > memory / kPartOfMemory)
+    while (blocks > 1 && bytesToMeasure(blocks, found.sizes) > room)
       --blocks;
-    const program::ProgramT program = programToMeasure(blocks);
+    return programToMeasure(blocks, found.sizes);
+  }
+
+  void measureAllDevices() {
+    const program::ProgramT program = chooseModel();
     const std::unique_ptr<Stage> stage = options.stages(program, 1);
     const DeviceSpeed own =
-        measureSpeed(control, program, *stage,
+        measureSpeed(control, device, program, *stage,
                      std::chrono::milliseconds(static_cast<int64_t>(
                          options.effort * kWindowMilliseconds)),
                      ahead, options.timeout);
@@ -258,7 +285,9 @@ private:
   Channels &channels;
   const CalibrationOptions &options;
   const bool isRoot;
-  uint32_t ranksOnHost = 0;
+  const std::unique_ptr<Device> ownHost;
+  Device &device;
+  MeasuredQueue queue;
   int64_t ahead = 0;
   Calibration found{};
 };

@@ -27,13 +27,14 @@ namespace chimera::runtime {
 
 struct CalibrationOptions {
   StageFactory stages;               ///< of transformers
-  HostOfRank host;                   ///< this rank's
+  HostOfRank host;                   ///< this rank's, as it is without device
   std::chrono::milliseconds timeout; ///< of waits for other ranks
   /// Less than 1 measures for so much less time, and less well.
   double effort = 1;
   /// Called with the reason, from any thread, where waits have no timeout of
   /// their own. Must end the waits, or the process.
   std::function<void(const std::string &)> fail;
+  Device *device = nullptr; ///< on which the rank computes; none: on the host
 };
 
 /// What was found.
@@ -50,6 +51,7 @@ struct Calibration {
   /// Over all ranks, while all of them compute: where ranks share cores, each
   /// has its part of them.
   DeviceSpeed mean, least, most;
+  BlockSizes sizes = kSizesOnHosts; ///< of what has that speed
   /// How many nanoseconds clocks of several hosts may have been off; 0 on one.
   int64_t clockError;
   double seconds; ///< that it took
@@ -57,8 +59,8 @@ struct Calibration {
 
 /// Measures, and returns what was found at rank 0; elsewhere nothing that is
 /// meant to be read. Every rank calls it, at the same time; there must be at
-/// least two. The channels are of memory of the host. Takes some 15 s. Throws
-/// what waits and stages throw.
+/// least two. The channels are of memory of the device. Takes some 15 s. Throws
+/// what waits, stages and the device throw.
 Calibration calibrate(Control &control, Channels &channels,
                       const CalibrationOptions &options);
 

@@ -8,10 +8,13 @@
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/control/Messages.h"
 #include "runtime/system/Deadline.h"
+#include "runtime/train/AbortedChannels.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
+
+#include <algorithm>
 
 using namespace chimera::runtime;
 
@@ -35,6 +38,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
                                 "got " +
                                 std::to_string(joined->ranks()));
   // They hear of a failure until the process has ended.
+  std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
   bool canTell = false; // the other ranks
   auto fail = [&](const std::string &reason, bool hasHeard = false) {
@@ -60,24 +64,38 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     limit.reset();
     checkAgreement(control, shared, use.timeout);
     use.setThreads(share.threads.computing);
-    channels =
-        joined->makeChannels(share.threads.progress, /*ownAllReduce=*/false);
-    control.onAbort(
-        [&](const std::string &reason) { channels->abort(reason); });
-    const Calibration found = calibrate(
-        control, *channels,
-        {.stages = use.stages,
-         .host = {.host = hostRanks.front(),
-                  .cores = findCores().host,
-                  .threads = share.threads.computing,
-                  .memory = hostMemory()},
-         .timeout = use.timeout,
-         .fail = [&](const std::string &why) { control.abort(why); }});
-    if (joined->rank() == 0)
-      use.onFound(found, share);
-    meet(control, use.timeout, "all ranks to end");
-    control.onAbort([](const std::string &) {});
+    if (use.accelerator) {
+      // Ranks mostly fail alike: the first one tells.
+      canTell = false;
+      const auto place =
+          std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
+      device = use.accelerator->makeDevice(
+          deviceOf(static_cast<uint32_t>(place), use.accelerator->devices()),
+          joined->rank());
+      channels = use.accelerator->makeChannels(*device, control, use.timeout);
+      canTell = true;
+    } else {
+      channels = joined->makeChannels(share.threads.progress, use.ownAllReduce);
+    }
+    {
+      AbortedChannels aborted(control, *channels);
+      const Calibration found = calibrate(
+          control, *channels,
+          {.stages = use.stages,
+           .host = {.host = hostRanks.front(),
+                    .cores = findCores().host,
+                    .threads = share.threads.computing,
+                    .memory = hostMemory()},
+           .timeout = use.timeout,
+           .effort = use.effort,
+           .fail = [&](const std::string &why) { control.abort(why); },
+           .device = device.get()});
+      if (joined->rank() == 0)
+        use.onFound(found, share);
+      meet(control, use.timeout, "all ranks to end");
+    }
     channels.reset();
+    device.reset();
   } catch (const WaitError &error) {
     fail(error.what(), error.reason == WaitError::Reason::Aborted);
   } catch (const std::exception &error) {

@@ -8,6 +8,8 @@
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/channel/InProcess.h"
 #include "runtime/control/InProcess.h"
+#include "runtime/control/Messages.h"
+#include "runtime/train/AbortedChannels.h"
 #include "runtime/train/Capacity.h"
 
 #include <exception>
@@ -28,32 +30,57 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
                         .memory = hostMemory()};
   const std::vector<std::unique_ptr<Control>> controls =
       makeInProcessControls(ranks);
-  const std::vector<std::unique_ptr<Channels>> channels =
-      makeInProcessChannels(ranks);
-  // The channels of one abort those of all.
-  controls.front()->onAbort(
-      [&](const std::string &reason) { channels.front()->abort(reason); });
+  std::vector<std::unique_ptr<Channels>> ofHost;
+  if (!use.accelerator) {
+    ofHost = makeInProcessChannels(ranks);
+    // The channels of one abort those of all.
+    controls.front()->onAbort(
+        [&](const std::string &reason) { ofHost.front()->abort(reason); });
+  }
   std::mutex mutex;
   std::exception_ptr failure; // the first
+  auto fail = [&](uint32_t rank, const std::exception &error) {
+    {
+      std::lock_guard lock(mutex);
+      if (!failure)
+        failure = std::current_exception();
+    }
+    controls[rank]->abort(error.what());
+  };
+  auto measure = [&](uint32_t rank, Device *device, Channels &channels) {
+    Control &control = *controls[rank];
+    try {
+      const Calibration found = calibrate(
+          control, channels,
+          {.stages = use.stages,
+           .host = host,
+           .timeout = use.timeout,
+           .effort = use.effort,
+           .fail = [&](const std::string &why) { control.abort(why); },
+           .device = device});
+      if (rank == 0)
+        use.onFound(found, share);
+      meet(control, use.timeout, "all ranks to end");
+    } catch (const std::exception &error) {
+      // Before a device frees memory, which may wait for the other ranks'.
+      fail(rank, error);
+      throw;
+    }
+  };
   auto run = [&](uint32_t rank) {
     try {
       use.setThreads(share.threads.computing);
-      const Calibration found = calibrate(*controls[rank], *channels[rank],
-                                          {.stages = use.stages,
-                                           .host = host,
-                                           .timeout = use.timeout,
-                                           .fail = [&](const std::string &why) {
-                                             controls[rank]->abort(why);
-                                           }});
-      if (rank == 0)
-        use.onFound(found, share);
+      if (!use.accelerator)
+        return measure(rank, nullptr, *ofHost[rank]);
+      Control &control = *controls[rank];
+      const std::unique_ptr<Device> device = use.accelerator->makeDevice(
+          deviceOf(rank, use.accelerator->devices()), rank);
+      const std::unique_ptr<Channels> channels =
+          use.accelerator->makeChannels(*device, control, use.timeout);
+      AbortedChannels aborted(control, *channels);
+      measure(rank, device.get(), *channels);
     } catch (const std::exception &error) {
-      {
-        std::lock_guard lock(mutex);
-        if (!failure)
-          failure = std::current_exception();
-      }
-      controls[rank]->abort(error.what());
+      fail(rank, error);
     }
   };
   std::vector<std::thread> threads;

@@ -14,6 +14,7 @@
 #define CHIMERA_RUNTIME_CALIBRATE_CALIBRATERANKS_H
 
 #include "runtime/calibrate/Calibrate.h"
+#include "runtime/train/Accelerator.h"
 #include "runtime/train/Agreement.h"
 #include "runtime/train/RunAsRank.h"
 
@@ -26,13 +27,19 @@ struct CalibrationUse {
   /// Called first on each thread on which a rank computes.
   std::function<void(uint32_t threads)> setThreads;
   std::chrono::milliseconds timeout; ///< of waits for other ranks
+  /// Whose devices the ranks have, as in TrainingRun; else they compute on the
+  /// host.
+  Accelerator *accelerator = nullptr;
+  /// Whether all-reduces are the transport's own, as in TrainingRun.
+  bool ownAllReduce = false;
+  double effort = 1; ///< as in CalibrationOptions
   /// Called once, in the process of rank 0, with what was found and what ranks
   /// have of its host. What it throws is a failure.
   std::function<void(const Calibration &, const HostShare &)> onFound;
 };
 
 /// By so many ranks that are threads of this process. Throws what the stages,
-/// waits and onFound throw.
+/// devices, waits and onFound throw.
 void calibrateOnThreads(uint32_t ranks, const CalibrationUse &use);
 
 /// By this process as one rank of a job, all of whose ranks must have `shared`

@@ -9,6 +9,7 @@
 #define CHIMERA_RUNTIME_CALIBRATE_DEVICESPEED_H
 
 #include "runtime/control/Control.h"
+#include "runtime/device/Device.h"
 #include "runtime/stage/Stage.h"
 
 namespace chimera::runtime {
@@ -19,21 +20,35 @@ struct DeviceSpeed {
   double bytes; ///< of updates, as the compiler's partition counts them
 };
 
-/// A program of a GPT-2 of so many blocks of width 512, in float32 by AdamW,
-/// the blocks being its stage 1: what layers do most of their time, and weights
-/// that fit into no cache. It has no workers and is not to be run.
-program::ProgramT programToMeasure(uint32_t blocks);
+/// Of a GPT-2, and of a micro-batch.
+struct BlockSizes {
+  uint32_t width, heads, context, samples;
+};
+inline constexpr BlockSizes kSizesOnHosts{512, 8, 128, 2};
+/// The first keeps a GPU busy for much longer than it takes to launch; the
+/// others are for little memory.
+inline constexpr BlockSizes kSizesOnDevices[] = {
+    {2048, 16, 1024, 4}, {1024, 16, 512, 2}, kSizesOnHosts};
+
+/// A program of a GPT-2 of so many blocks, in float32 by AdamW, the blocks
+/// being its stage 1: what layers do most of their time, and weights that fit
+/// into no cache. It has no workers and is not to be run.
+program::ProgramT programToMeasure(uint32_t blocks,
+                                   const BlockSizes &sizes = kSizesOnHosts);
 
 /// What a rank needs to measure that, about.
-uint64_t bytesToMeasure(uint32_t blocks);
+uint64_t bytesToMeasure(uint32_t blocks,
+                        const BlockSizes &sizes = kSizesOnHosts);
 
-/// Has `stage`, stage 1 of `program`, compute for about `window` with one and
-/// then the other, from a moment at which all ranks begin. Every rank calls it,
+/// Has `stage`, stage 1 of `program`, compute on `device` for about `window`
+/// with one and then the other, from a moment at which all ranks begin, as in a
+/// run: the host is ahead of devices that execute later. Every rank calls it,
 /// with how many nanoseconds its clock shows more than rank 0's. Throws what
-/// the stage throws, and what waits throw.
-DeviceSpeed measureSpeed(Control &control, const program::ProgramT &program,
-                         Stage &stage, std::chrono::milliseconds window,
-                         int64_t ahead, std::chrono::milliseconds timeout);
+/// the stage and the device throw, and what waits throw.
+DeviceSpeed measureSpeed(Control &control, Device &device,
+                         const program::ProgramT &program, Stage &stage,
+                         std::chrono::milliseconds window, int64_t ahead,
+                         std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime
 

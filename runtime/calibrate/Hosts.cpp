@@ -23,13 +23,13 @@ double Hosts::speedup() const {
 Hosts chimera::runtime::hostsOf(std::span<const HostOfRank> ranks) {
   struct Host {
     uint32_t ranks = 0;
-    uint64_t threads = 0; ///< of all its ranks
+    uint64_t threads = 0; ///< of all its ranks, as far as they compute on it
   };
   std::map<uint32_t, Host> all;
   for (const HostOfRank &rank : ranks) {
     Host &host = all[rank.host];
     ++host.ranks;
-    host.threads += rank.threads;
+    host.threads += rank.ranksOnDevice > 0 ? 0 : rank.threads;
   }
   const HostOfRank &first = ranks.front();
   const uint32_t onEach = all[first.host].ranks;
@@ -40,7 +40,10 @@ Hosts chimera::runtime::hostsOf(std::span<const HostOfRank> ranks) {
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const HostOfRank &of = ranks[rank];
     const Host &host = all[of.host];
-    hosts.memory = std::min(hosts.memory, of.memory / host.ranks);
+    hosts.ranksOnDevice = std::max(hosts.ranksOnDevice, of.ranksOnDevice);
+    hosts.memory = std::min(
+        hosts.memory,
+        of.memory / (of.ranksOnDevice > 0 ? of.ranksOnDevice : host.ranks));
     hosts.shareCores |= host.ranks > 1 && host.threads > of.cores;
     areAlike &= of.cores == first.cores && of.threads == first.threads;
     const HostOfRank &lowest = ranks[rank / onEach * onEach];

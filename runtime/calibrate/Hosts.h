@@ -7,8 +7,8 @@
 //
 // A chimera.machine knows one kind of node: every node has as many devices, and
 // rank r is on node r / devices. Whether the hosts of a run are such nodes, and
-// whether the ranks of a host share its cores, follows from a few numbers of
-// each rank.
+// whether the ranks of a host share its cores, or other devices, follows from a
+// few numbers of each rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,9 @@ struct HostOfRank {
   uint32_t cores = 1;   ///< of the host, for all of its ranks
   uint32_t threads = 1; ///< with which this rank computes
   uint64_t memory = 0;  ///< of the host, for all of its ranks
+  /// How many ranks compute on the device where this one does, whose memory it
+  /// then is; 0 where that is the host.
+  uint32_t ranksOnDevice = 0;
 };
 
 /// The hosts of all ranks.
@@ -42,8 +45,10 @@ struct Hosts {
   /// least 1. 0 where hosts differ in cores or threads or have no
   /// `ranksOnEach`, and where no ranks share cores.
   uint32_t ranksWithCores = 0;
-  /// Of each rank's equal share of its host's, the least.
+  /// Of each rank's equal share of its host's, or its device's, the least.
   uint64_t memory = 0;
+  /// The most ranks that compute on one device; 0 where all do on hosts.
+  uint32_t ranksOnDevice = 0;
 
   /// How many times faster than while all ranks compute a rank is alone, where
   /// k ranks that compute each go on by min(1, ranksWithCores / k): 1 where no

@@ -115,8 +115,14 @@ std::string linksText(const Hosts &hosts) {
   return "";
 }
 
-/// Lines of a comment on ranks that share cores; none where none do.
+/// Lines of a comment on ranks that share cores, or devices; none where none
+/// do.
 std::string sharingText(const Hosts &hosts) {
+  if (hosts.ranksOnDevice > 1)
+    return "// Up to " + std::to_string(hosts.ranksOnDevice) +
+           " ranks share a GPU: memory is a rank's part of it, and the "
+           "speeds\n"
+           "// below are those of ranks that all compute.\n";
   if (!hosts.shareCores)
     return "";
   if (hosts.ranksWithCores == 0)
@@ -149,8 +155,14 @@ std::string chimera::runtime::machineText(const Calibration &found,
       bytesText(found.mostBytes) +
       " between neighbours, all-reduces of 8 B to " +
       bytesText(found.mostSumBytes) + " over all ranks.\n" + linksText(hosts) +
-      "// Measured speed and memory bandwidth: what blocks of a GPT-2 of width "
-      "512 and\n"
+      (hosts.ranksOnDevice > 0
+           ? "// Times are those of the GPUs' queues, without what hosts take "
+             "to post.\n"
+           : "") +
+      "// Measured speed and memory bandwidth: what blocks of a GPT-2 of "
+      "width " +
+      std::to_string(found.sizes.width) +
+      " and\n"
       "// their AdamW reach, in float32, while all ranks do the same; " +
       perSecond(found.least.flops, "FLOP") + " to\n// " +
       perSecond(found.most.flops, "FLOP") + ", " +

@@ -9,11 +9,10 @@
 
 #include "runtime/calibrate/Fit.h"
 #include "runtime/control/Messages.h"
-#include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <random>
 
 using namespace chimera::runtime;
@@ -43,6 +42,35 @@ std::vector<int64_t> gather(Control &control, const std::vector<int64_t> &own,
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
+}
+
+/// What passed between this rank and a neighbour, in rounds' order.
+struct Passed {
+  /// When this rank's messages began, by rank 0's clock.
+  std::vector<int64_t> begins;
+  struct Receive {
+    int64_t came, ended; ///< by rank 0's clock
+    int64_t occupied;    ///< of one that came late
+    bool isLate;
+  };
+  std::vector<Receive> receives;
+};
+
+/// When the messages of `peer` began, of which there are as many as receives.
+std::vector<int64_t> exchangeBegins(Control &control, uint32_t peer,
+                                    const Passed &passed,
+                                    std::chrono::milliseconds timeout) {
+  std::vector<int64_t> begins(passed.receives.size());
+  auto send = [&] {
+    sendAll(control, peer, std::as_bytes(std::span(passed.begins)), timeout);
+  };
+  // There may be more than can be under way unread.
+  if (control.rank() < peer)
+    send();
+  receiveAll(control, peer, std::as_writable_bytes(std::span(begins)), timeout);
+  if (control.rank() > peer)
+    send();
+  return begins;
 }
 } // namespace
 
@@ -80,17 +108,17 @@ MessageCost chimera::runtime::costOf(const MessageTimes &times) {
 }
 
 void chimera::runtime::measureMessages(
-    Control &control, Channels &channels, const MessageRounds &of,
+    Control &control, Channels &channels, MeasuredQueue &queue,
+    const MessageRounds &of,
     const std::function<MessageTimes &(uint32_t peer)> &timesWith) {
   // As a pipeline has several micro-batches under way. Their memory may change
   // its owner, as a run's does.
   constexpr size_t kBuffers = 4;
   std::vector<Block> buffers;
-  for (size_t i = 0; i < kBuffers; ++i) {
-    buffers.push_back(makeBlock(of.bytes));
-    std::memset(buffers.back().get(), 0, of.bytes);
-  }
+  for (size_t i = 0; i < kBuffers; ++i)
+    buffers.push_back(queue.zeros(of.bytes));
   const uint32_t self = channels.rank(), ranks = channels.ranks();
+  std::map<uint32_t, Passed> passedWith;
   int64_t begin =
       agreeOnBegin(control, std::chrono::milliseconds(50), of.timeout) +
       of.ahead;
@@ -103,7 +131,7 @@ void chimera::runtime::measureMessages(
     uint32_t peer = isLower ? self + 1 : self - 1;
     if (peer >= ranks)
       continue;
-    MessageTimes &times = timesWith(peer);
+    Passed &passed = passedWith[peer];
     bool isSender = isLower == (round / 2 % 2 == 0);
     bool isLate = (static_cast<uint32_t>(round / 4) + pair) % 2;
     // Equal at both ends.
@@ -114,30 +142,50 @@ void chimera::runtime::measureMessages(
     Block &buffer = buffers[round % kBuffers];
     if (isSender) {
       sleepUntil(send);
-      const int64_t posted = steadyNanoseconds();
-      const int64_t byRoot = posted - of.ahead;
-      std::memcpy(buffer.get(), &byRoot, sizeof(byRoot));
-      auto request = channels.handOver(peer, buffer, of.bytes);
-      const int64_t own = steadyNanoseconds() - posted;
+      const Moment made = queue.behindWork();
+      auto request = channels.handOver(peer, buffer, of.bytes, made.event);
+      // A post puts nothing on a queue that executes later.
+      const int64_t own =
+          queue.executesAtOnce() ? steadyNanoseconds() - made.byHost : 0;
+      passed.begins.push_back(queue.timeOf(made) - of.ahead);
       sleepUntil(begin + of.scale * kLook);
-      const int64_t looked = steadyNanoseconds();
-      channels.wait(hostQueue(), std::move(request), of.timeout);
-      times.send.push_back(own + steadyNanoseconds() - looked);
+      timesWith(peer).send.push_back(own + queue.occupiedBy([&] {
+        channels.wait(queue.get(), std::move(request), of.timeout);
+      }));
       continue;
     }
     auto request = channels.takeOver(peer, buffer, of.bytes);
+    auto wait = [&] {
+      channels.wait(queue.get(), std::move(request), of.timeout);
+    };
     sleepUntil(isLate ? send + apart : send - apart);
-    const int64_t came = steadyNanoseconds();
-    channels.wait(hostQueue(), std::move(request), of.timeout);
-    const int64_t went = steadyNanoseconds();
-    int64_t posted = 0;
-    std::memcpy(&posted, buffer.get(), sizeof(posted));
-    posted += of.ahead;
-    // A sleep may have been too long by all that they are apart.
-    if (came < posted)
-      (isLower ? times.down : times.up).push_back(went - posted);
-    else if (came > posted + apart / 2)
-      times.receive.push_back(went - came);
+    Passed::Receive receive{.came = steadyNanoseconds() - of.ahead,
+                            .ended = 0,
+                            .occupied = 0,
+                            .isLate = isLate};
+    if (isLate)
+      receive.occupied = queue.occupiedBy(wait);
+    else
+      wait();
+    const Moment ended = queue.here();
+    receive.ended = queue.timeOf(ended) - of.ahead;
+    passed.receives.push_back(receive);
+  }
+  // The lower neighbour first.
+  for (const auto &[peer, passed] : passedWith) {
+    const std::vector<int64_t> begins =
+        exchangeBegins(control, peer, passed, of.timeout);
+    MessageTimes &times = timesWith(peer);
+    for (size_t i = 0; i < begins.size(); ++i) {
+      const Passed::Receive &receive = passed.receives[i];
+      // A sleep may have been too long by all that they are apart.
+      if (!receive.isLate && receive.came < begins[i])
+        (self < peer ? times.down : times.up)
+            .push_back(receive.ended - begins[i]);
+      else if (receive.isLate &&
+               receive.came > begins[i] + of.scale * kApart / 2)
+        times.receive.push_back(receive.occupied);
+    }
   }
 }
 

@@ -17,11 +17,16 @@
 // busy with it). What the sender itself spends is its post and, after more
 // sleep, its wait.
 //
+// Where ranks compute on other devices, it is their queues that are busy, or
+// go: a message begins when its sender's queue has made it, which then loses
+// time by the wait alone, and ends when its receiver's queue may go on.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_CALIBRATE_MESSAGETIMES_H
 #define CHIMERA_RUNTIME_CALIBRATE_MESSAGETIMES_H
 
+#include "runtime/calibrate/MeasuredQueue.h"
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
 
@@ -31,23 +36,23 @@ namespace chimera::runtime {
 
 /// How long some messages of one size took, in nanoseconds.
 struct MessageTimes {
-  std::vector<int64_t> send; ///< the sender's thread
+  std::vector<int64_t> send; ///< the sender's thread, or queue
   /// From the sender's end to the receiver's go, to the higher rank and to the
   /// lower one: what two clocks are apart is more in one and less in the other.
   std::vector<int64_t> up, down;
-  std::vector<int64_t> receive; ///< the receiver's thread
+  std::vector<int64_t> receive; ///< the receiver's thread, or queue
 };
 
 /// The medians of these, of which the whole is the mean of both ways.
 struct MessageCost {
   double send, whole, receive;
-  /// What of the whole neither end's own thread is busy with.
+  /// What of the whole neither end's own thread, or queue, is busy with.
   double way() const;
 };
 MessageCost costOf(const MessageTimes &times);
 
 struct MessageRounds {
-  uint64_t bytes; ///< of a message, at least 8
+  uint64_t bytes; ///< of a message
   int rounds = 64;
   /// A round takes so many times 16 ms. A message must not take more than some
   /// 3 ms times that.
@@ -59,9 +64,10 @@ struct MessageRounds {
 
 /// Adds the times that this rank saw of its messages with `peer` to
 /// `timesWith(peer)`. Every rank calls it. The channels are of memory of the
-/// host. Throws what waits throw.
+/// queue's device. Throws what waits and the queue throw.
 void measureMessages(
-    Control &control, Channels &channels, const MessageRounds &rounds,
+    Control &control, Channels &channels, MeasuredQueue &queue,
+    const MessageRounds &rounds,
     const std::function<MessageTimes &(uint32_t peer)> &timesWith);
 
 /// Those of all ranks at rank 0, and nothing elsewhere.

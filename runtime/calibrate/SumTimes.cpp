@@ -9,24 +9,20 @@
 
 #include "runtime/calibrate/MessageTimes.h"
 #include "runtime/control/Messages.h"
-#include "runtime/device/Host.h"
-#include "runtime/interpreter/Status.h"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <map>
 
 using namespace chimera::runtime;
 
 std::vector<int64_t>
 chimera::runtime::measureSums(Control &control, Channels &channels,
-                              const ReduceGroup &group, uint64_t bytes,
-                              int rounds, int64_t ahead,
+                              MeasuredQueue &queue, const ReduceGroup &group,
+                              uint64_t bytes, int rounds, int64_t ahead,
                               std::chrono::milliseconds timeout) {
   // Of zeros, which stay so however often they are added.
-  const Block memory = makeBlock(bytes);
-  std::memset(memory.get(), 0, bytes);
+  const Block memory = queue.zeros(bytes);
   const Bytes sum(memory.get(), bytes);
   struct Round {
     uint32_t group;
@@ -37,13 +33,15 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
     // A rank that hears of it late is the last to start.
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
                ahead);
-    Round own{
-        .group = group.id, .begin = steadyNanoseconds() - ahead, .end = 0};
-    channels.wait(
-        hostQueue(),
-        channels.startAllReduce(group, ElementType::Float32, {sum}, sum),
-        timeout);
-    own.end = steadyNanoseconds() - ahead;
+    const Moment ready = queue.behindWork();
+    channels.wait(queue.get(),
+                  channels.startAllReduce(group, ElementType::Float32, {sum},
+                                          sum, ready.event),
+                  timeout);
+    const Moment summed = queue.here();
+    const Round own{.group = group.id,
+                    .begin = queue.timeOf(ready) - ahead,
+                    .end = queue.timeOf(summed) - ahead};
     std::map<uint32_t, Round> groups;
     for (const Round &of : gatherValues(control, 0, own, timeout)) {
       Round &whole = groups.try_emplace(of.group, of).first->second;

@@ -9,20 +9,21 @@
 #define CHIMERA_RUNTIME_CALIBRATE_SUMTIMES_H
 
 #include "runtime/calibrate/Fit.h"
+#include "runtime/calibrate/MeasuredQueue.h"
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
 
 namespace chimera::runtime {
 
-/// Measures the ordered all-reduce of so many bytes over `group`, `rounds`
-/// times, and returns at rank 0 what each took in nanoseconds: from when the
-/// last rank of a group started it until the last one had the sum, in the group
-/// that took longest. Nothing elsewhere. Every rank calls it, with the one
-/// group in which it is and how many nanoseconds its clock shows more than rank
-/// 0's. Throws what waits throw.
+/// Measures the all-reduce of so many bytes over `group`, `rounds` times, and
+/// returns at rank 0 what each took in nanoseconds: from when the queue of the
+/// last rank of a group got to it until that of the last one had the sum, in
+/// the group that took longest. Nothing elsewhere. Every rank calls it, with
+/// the one group in which it is and how many nanoseconds its clock shows more
+/// than rank 0's. Throws what waits and the queue throw.
 std::vector<int64_t> measureSums(Control &control, Channels &channels,
-                                 const ReduceGroup &group, uint64_t bytes,
-                                 int rounds, int64_t ahead,
+                                 MeasuredQueue &queue, const ReduceGroup &group,
+                                 uint64_t bytes, int rounds, int64_t ahead,
                                  std::chrono::milliseconds timeout);
 
 /// What all-reduces take.

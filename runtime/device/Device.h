@@ -152,6 +152,14 @@ public:
   /// hosts, and where several ranks use the same device.
   virtual std::optional<uint64_t> takenBytes() { return std::nullopt; }
 
+  /// What ranks have of a device that is not the host.
+  struct Capacity {
+    uint64_t bytes; ///< of memory that nobody used when this opened the device
+    uint32_t ranks; ///< that use the device, once the run has its channels
+  };
+  /// None on hosts.
+  virtual std::optional<Capacity> capacity() { return std::nullopt; }
+
   /// `name` is for reports.
   virtual std::unique_ptr<Queue> makeQueue(const std::string &name) = 0;
 

@@ -14,6 +14,7 @@
 #include "runtime/interpreter/Communication.h"
 #include "runtime/program/File.h"
 #include "runtime/system/Deadline.h"
+#include "runtime/train/AbortedChannels.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/train/FinishRank.h"
 #include "runtime/train/OnThreads.h"
@@ -93,21 +94,6 @@ public:
 
 private:
   Device &device;
-};
-
-/// Has channels abort when ranks do, as long as it lives.
-class AbortedChannels {
-public:
-  AbortedChannels(Control &control, Channels &channels) : control(control) {
-    control.onAbort(
-        [&channels](const std::string &reason) { channels.abort(reason); });
-  }
-  ~AbortedChannels() {
-    control.onAbort([](const std::string &) {});
-  }
-
-private:
-  Control &control;
 };
 
 /// Runs one rank from start to end. Calls `mayBegin` before each step but the

@@ -17,6 +17,7 @@
 #include "runtime/channel/mpi/Session.h"
 #include "runtime/control/tcp/Control.h"
 #include "runtime/control/tcp/Meeting.h"
+#include "runtime/device/Host.h"
 #include "runtime/interpreter/Profile.h"
 #include "runtime/system/Deadline.h"
 
@@ -54,7 +55,9 @@ int main(int argc, char **argv) {
                   session.exchange(Entry::own(listener.port, "").text()));
   TcpControl control(meeting.book, std::move(listener), kForever);
   MessageTimes own;
-  measureMessages(control, *channels,
+  const std::unique_ptr<Device> host = makeHostDevice();
+  MeasuredQueue queue(*host, kForever);
+  measureMessages(control, *channels, queue,
                   {.bytes = bytes, .rounds = rounds, .timeout = kForever},
                   [&](uint32_t) -> MessageTimes & { return own; });
   const MessageTimes times = gatherTimes(control, own, kForever);

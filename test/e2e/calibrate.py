@@ -128,8 +128,19 @@ def check_errors(args, folder):
            "p.chimera", *calibrate, "--ranks", 2)  # fmt: skip
     refuse(args, "--steps is for running a program: leave it out with --calibrate",
            *calibrate, "--ranks", 2, "--steps", 3)  # fmt: skip
-    refuse(args, "--calibrate is for hosts so far: leave out --device",
-           *calibrate, "--ranks", 2, "--device", "cuda")  # fmt: skip
+    refuse(args, "--calibrate measures times, and simulated devices have none",
+           *calibrate, "--ranks", 2, "--device", "simulated")  # fmt: skip
+    refuse(args, "--cuda-graphs is for running a program", *calibrate, "--ranks", 2,
+           "--device", "cuda", "--cuda-graphs")  # fmt: skip
+    refuse(args, "--calibrate measures layers of its own, transformer or synthetic "
+           "stages: leave out --stages exact",
+           *calibrate, "--ranks", 2, "--stages", "exact")  # fmt: skip
+    refuse(args, "--unit-ns is for synthetic stages", *calibrate, "--ranks", 2,
+           "--unit-ns", 1)  # fmt: skip
+    refuse(args, "synthetic ones that take no time have no speed",
+           *calibrate, "--ranks", 2, "--stages", "synthetic")  # fmt: skip
+    refuse(args, "--all-reduce transport is for runs over MPI and on GPUs",
+           *calibrate, "--ranks", 2, "--all-reduce", "transport")  # fmt: skip
     refuse(args, "--ranks is for --calibrate", "p.chimera", "--ranks", 2)
     refuse(args, "PROGRAM is required")
     refuse(args, "cannot write", "--calibrate", "/nowhere/here.mlir", "--ranks", 2)

@@ -4,7 +4,7 @@
 #
 #   test/gpu/run.sh                  build, then all parts
 #   test/gpu/run.sh PART…            these parts: device channels schemes numbers
-#                                    kill table sanitizer
+#                                    kill calibrate table sanitizer
 #   test/gpu/run.sh build            the runtime alone, without MPI, in build/gpu,
 #                                    and with a compiler the programs too
 #   test/gpu/run.sh pack FOLDER      what a machine without a compiler needs, for
@@ -15,7 +15,7 @@
 # from there.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-parts=(device channels schemes numbers kill table sanitizer)
+parts=(device channels schemes numbers kill calibrate table sanitizer)
 
 if [ -e "$here/packed" ]; then
   root=$here bin=$here/bin programs=$here/programs
@@ -88,6 +88,16 @@ numbers() {
 }
 
 kill() { "$here/kill.py" --run "$bin/chimera-run" --programs "$programs"; }
+
+# Prints what the machine takes, and keeps it as machine.mlir beside the programs: by
+# threads, and where there are more GPUs also by processes, with one each.
+calibrate() {
+  local file=$(dirname "$programs")/machine.mlir
+  local measure=("$bin/chimera-run" --calibrate "$file" --device cuda --timeout 60)
+  as_threads "${measure[@]}" --ranks 2 || return 1
+  [ "$gpus" = 1 ] || "$here/launch.py" 2 "${measure[@]}" || return 1
+  cat "$file"
+}
 
 # By build/venv's Python, which has torch, where it is there. Kept as table.json
 # beside the programs.

@@ -37,11 +37,11 @@ std::string nameOf(const DeviceOptions &options) {
 /// What every allocation of CUDA is a multiple of.
 constexpr uint64_t kOwnAlignment = 256;
 
-/// Bytes of the current GPU that anybody uses.
-uint64_t usedNow() {
+/// Bytes of the current GPU that nobody uses.
+uint64_t unusedNow() {
   size_t left = 0, all = 0;
   expect(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
-  return all - left;
+  return left;
 }
 
 /// Whether `done` comes true within `time`.
@@ -79,7 +79,7 @@ int cuda::deviceCount() {
 CudaDevice::CudaDevice(DeviceOptions given)
     : options(std::move(given)), ownKernels(checked(options.ordinal)),
       events(options.ordinal), timedEvents(options.ordinal, /*timed=*/true),
-      usedAtFirst(usedNow()) {}
+      unusedAtFirst(unusedNow()) {}
 
 CudaDevice::~CudaDevice() {
   progress = nullptr;
@@ -171,11 +171,10 @@ void CudaDevice::freeNow(const Memory &taken) noexcept {
 }
 
 std::optional<uint64_t> CudaDevice::takenBytes() {
-  if (options.worksOnHost || isShared)
+  if (options.worksOnHost || ranks > 1)
     return std::nullopt;
   use();
-  const uint64_t used = usedNow();
-  return used > usedAtFirst ? used - usedAtFirst : 0;
+  return unusedAtFirst - std::min(unusedAtFirst, unusedNow());
 }
 
 std::unique_ptr<Queue> CudaDevice::makeQueue(const std::string &) {

@@ -60,6 +60,9 @@ public:
   Block allocateHost(uint64_t bytes) override;
   void free(std::byte *memory) noexcept override;
   std::optional<uint64_t> takenBytes() override;
+  std::optional<Capacity> capacity() override {
+    return Capacity{unusedAtFirst, ranks};
+  }
   std::unique_ptr<Queue> makeQueue(const std::string &name) override;
   bool isDone(Event event) override;
   void waitFor(Event event, std::chrono::milliseconds timeout) override;
@@ -72,8 +75,8 @@ public:
   void enter(uint64_t step, uint32_t instruction) override;
 
   int ordinal() const { return options.ordinal; }
-  /// Other ranks use the GPU too.
-  void share() { isShared = true; }
+  /// So many ranks use the GPU.
+  void share(uint32_t among) { ranks = among; }
   bool worksOnHost() const { return options.worksOnHost; }
   const Kernels &kernels() const { return ownKernels; }
   /// Makes this GPU current on the calling thread.
@@ -111,8 +114,8 @@ private:
   /// is kept until then.
   std::vector<Memory> keptMemory;
   std::vector<cudaStream_t> keptStreams;
-  const uint64_t usedAtFirst; ///< by whomever
-  bool isShared = false;
+  const uint64_t unusedAtFirst; ///< bytes, by whomever
+  uint32_t ranks = 1;
   uint32_t queues = 0;
   uint64_t position = 0;
   uint64_t blocks = 0;

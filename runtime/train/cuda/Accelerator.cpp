@@ -56,8 +56,7 @@ public:
                std::chrono::milliseconds timeout) override {
     auto &own = dynamic_cast<cuda::CudaDevice &>(device);
     Seating seating = seatRanks(own, control, timeout);
-    if (seating.hasCompany)
-      own.share();
+    own.share(seating.ranksOnGpu);
     if (seating.isShared)
       return makeCopyChannels(hubOf(seating.run, control.ranks()),
                               control.rank(), own,

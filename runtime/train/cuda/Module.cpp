@@ -43,7 +43,7 @@ std::shared_ptr<void> onStream(cudaStream_t stream) {
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
-chimeraMakeAccelerator3(const AcceleratorOptions &options) {
+chimeraMakeAccelerator4(const AcceleratorOptions &options) {
   static const CudaTensorMeter meter;
   auto accelerator =
       makeCudaAccelerator(options, {.aroundWork = onStream,

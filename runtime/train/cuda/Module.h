@@ -16,7 +16,7 @@ inline constexpr const char *kCudaModule = "chimera_cuda.so";
 
 /// The one function of the module. Its name changes with what passes through
 /// it. The caller owns the result. Throws as loadCuda does.
-inline constexpr const char *kMakeAccelerator = "chimeraMakeAccelerator3";
+inline constexpr const char *kMakeAccelerator = "chimeraMakeAccelerator4";
 using MakeAccelerator = Accelerator *(const AcceleratorOptions &);
 
 } // namespace chimera::runtime

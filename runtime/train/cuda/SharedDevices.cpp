@@ -86,17 +86,18 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
   const Seat &own = seats[self];
   const bool isOneProcess = std::ranges::all_of(
       seats, [&](const Seat &seat) { return seat.hasProcessOf(own); });
-  bool shares = false, anyShares = false;
+  const auto ranksOnGpu = static_cast<uint32_t>(std::ranges::count_if(
+      seats, [&](const Seat &seat) { return seat.hasGpuOf(own); }));
+  bool anyShares = false;
   for (uint32_t first = 0; first < seats.size(); ++first)
     for (uint32_t second = first + 1; second < seats.size(); ++second) {
       if (!seats[first].hasGpuOf(seats[second]))
         continue;
       if (isOneProcess) {
-        Seating seating{.isShared = true, .run = seats[0].run};
+        Seating seating{
+            .ranksOnGpu = ranksOnGpu, .isShared = true, .run = seats[0].run};
         for (const Seat &seat : seats)
           seating.gpus.push_back(seat.ordinal);
-        seating.hasCompany =
-            std::ranges::count(seating.gpus, device.ordinal()) > 1;
         return seating;
       }
       if (seats[first].hasProcessOf(seats[second]))
@@ -109,7 +110,6 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
             "each (torchrun --no-python --nproc-per-node N chimera-run …, or "
             "mpirun)");
       anyShares = true;
-      shares = shares || first == self || second == self;
     }
   if (anyShares && std::ranges::all_of(seats, [&](const Seat &seat) {
         return seat.hasHostOf(own);
@@ -119,10 +119,10 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
     setenv("NCCL_NET", "Socket", 0);
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
   }
-  if (!shares)
+  if (ranksOnGpu == 1)
     return {};
   const std::string host =
       std::string(own.host.data()) + "/chimera-rank-" + std::to_string(self);
   setenv("NCCL_HOSTID", host.c_str(), 0);
-  return {.hasCompany = true};
+  return {.ranksOnGpu = ranksOnGpu};
 }

@@ -17,8 +17,7 @@ namespace chimera::runtime {
 
 /// Where the ranks of a run compute.
 struct Seating {
-  /// Whether another rank has this one's GPU.
-  bool hasCompany = false;
+  uint32_t ranksOnGpu = 1; ///< that have this rank's GPU
   /// Whether ranks share GPUs, and all are threads of this process.
   bool isShared = false;
   /// Where that is so: the number of the GPU of each rank, and a number of the

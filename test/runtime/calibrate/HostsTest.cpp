@@ -81,6 +81,22 @@ TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
   EXPECT_EQ(hostsOf(ranksOn({0, 0}, 2, 3)).ranksWithCores, 1u);
 }
 
+// Cores are then not what ranks compute with, nor is the host's memory theirs.
+TEST(Hosts, ThatHaveOtherDevices) {
+  std::vector<HostOfRank> ranks = ranksOn({0, 0, 0, 0}, /*cores=*/2);
+  for (HostOfRank &rank : ranks)
+    rank.ranksOnDevice = 1;
+  Hosts hosts = hostsOf(ranks);
+  EXPECT_EQ(hosts.ranksOnDevice, 1u);
+  EXPECT_EQ(hosts.memory, 1200u);
+  EXPECT_FALSE(hosts.shareCores);
+  EXPECT_EQ(hosts.ranksWithCores, 0u);
+  ranks[0].ranksOnDevice = ranks[3].ranksOnDevice = 2;
+  hosts = hostsOf(ranks);
+  EXPECT_EQ(hosts.ranksOnDevice, 2u);
+  EXPECT_EQ(hosts.memory, 600u);
+}
+
 // Its threads share cores, but with no other rank.
 TEST(Hosts, WithOneRankEachShareNoCores) {
   Hosts hosts = hostsOf(ranksOn({0, 1}, /*cores=*/2, /*threads=*/4));

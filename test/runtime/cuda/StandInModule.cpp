@@ -21,7 +21,7 @@
 using namespace chimera::runtime;
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
-chimeraMakeAccelerator3(const AcceleratorOptions &options) {
+chimeraMakeAccelerator4(const AcceleratorOptions &options) {
   if (!options.stagesOnHost)
     throw std::runtime_error("the stand-in for CUDA has no tensors");
   if (const char *gpus = std::getenv("CHIMERA_STAND_IN_GPUS"))

@@ -1,0 +1,76 @@
+//===- MeasuredQueue.cpp - When a rank's queue gets where -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/MeasuredQueue.h"
+
+#include "runtime/system/Deadline.h"
+#include "runtime/system/WaitError.h"
+
+#include <algorithm>
+#include <thread>
+
+using namespace chimera::runtime;
+
+namespace {
+/// How long the work lasts: longer than a host takes to post a sum over NCCL,
+/// some 0.1 ms, and much shorter than a round of messages.
+constexpr int64_t kWorkNanoseconds = 500'000;
+constexpr uint64_t kMostBytes = 64 << 20, kFewestBytes = 4096;
+} // namespace
+
+MeasuredQueue::MeasuredQueue(Device &device, std::chrono::milliseconds timeout)
+    : device(device), atOnce(device.executesAtOnce()), timeout(timeout),
+      queue(device.makeQueue("measured")) {
+  if (atOnce)
+    return;
+  zeroed = device.allocate(kMostBytes);
+  work = {zeroed.get(), kMostBytes};
+  queue->zero(work); // the first may load code
+  const Event begin = queue->recordTime();
+  constexpr int kTimes = 4;
+  for (int i = 0; i < kTimes; ++i)
+    queue->zero(work);
+  const Event end = queue->recordTime();
+  waitFor(end);
+  // As if a GPU of more than 10 TB/s had 10: some 100 pieces are enough.
+  const int64_t took = std::max(kWorkNanoseconds / 100,
+                                device.nanosecondsBetween(begin, end) / kTimes);
+  workCount = static_cast<uint32_t>((kWorkNanoseconds + took - 1) / took);
+  if (took > kWorkNanoseconds)
+    work = work.first(std::max(
+        kFewestBytes, static_cast<uint64_t>(kMostBytes * kWorkNanoseconds /
+                                            static_cast<uint64_t>(took))));
+}
+
+Block MeasuredQueue::zeros(uint64_t bytes) {
+  Block block = device.allocate(bytes);
+  queue->zero({block.get(), bytes});
+  timeOf(here());
+  return block;
+}
+
+Moment MeasuredQueue::record() {
+  return {.event = queue->record(), .byHost = steadyNanoseconds()};
+}
+
+void MeasuredQueue::putWork() {
+  for (uint32_t i = 0; i < workCount; ++i)
+    queue->zero(work);
+}
+
+int64_t MeasuredQueue::waitFor(const Event &event) {
+  // A wait that sleeps, as Device::waitFor, would be late by tens of
+  // microseconds.
+  Deadline deadline(timeout);
+  while (!device.isDone(event)) {
+    if (deadline.passed())
+      throw WaitError(WaitError::Reason::TimedOut,
+                      timedOut(timeout, "the rank's device"));
+    std::this_thread::yield();
+  }
+  return steadyNanoseconds();
+}

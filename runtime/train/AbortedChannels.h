@@ -1,0 +1,33 @@
+//===- AbortedChannels.h - Channels that end when ranks do ------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_ABORTEDCHANNELS_H
+#define CHIMERA_RUNTIME_TRAIN_ABORTEDCHANNELS_H
+
+#include "runtime/channel/Channels.h"
+#include "runtime/control/Control.h"
+
+namespace chimera::runtime {
+
+/// Has channels abort when ranks do, as long as it lives.
+class AbortedChannels {
+public:
+  AbortedChannels(Control &control, Channels &channels) : control(control) {
+    control.onAbort(
+        [&channels](const std::string &reason) { channels.abort(reason); });
+  }
+  ~AbortedChannels() {
+    control.onAbort([](const std::string &) {});
+  }
+
+private:
+  Control &control;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_ABORTEDCHANNELS_H

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calibrates (chimera-run --calibrate --device cuda) over the stand-in for CUDA, whose
+ranks are threads with synthetic stages, gives the machine to the compiler and to the
+planner, and tries what is refused. What it measures is the stand-in's."""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import calibrate
+import grid
+from job import ENVIRONMENT
+
+RANKS = 2
+UNIT = 1e-3  # ns, so layers reach at most 1000 GFLOP/s
+SYNTHETIC = ["--stages", "synthetic", "--unit-ns", UNIT]
+MODEL = """
+chimera.model @m gpt2 layers(2) heads(2) width(64) context(32) vocabulary(256)
+"""
+
+
+def check(args, folder, run):
+    file = folder / "gpus.mlir"
+    output = grid.run(
+        run, "--calibrate", file, "--ranks", RANKS, "--device", "cuda", *SYNTHETIC
+    )
+    text = calibrate.check_machine(args, file, output, RANKS)
+    assert f"// {RANKS} ranks, threads of one process, on GPUs" in text, text
+    assert "memory(1024 MiB)" in text and "node_" not in text, text
+    speed = float(re.search(r'speed\("([\d.]+) GFLOP/s"\)', text)[1])
+    assert 100 < speed <= 1000, text
+    question = folder / "plan.mlir"
+    question.write_text(text + MODEL)
+    print(grid.run(args.tools / "chimera-plan", question, "--batch", 8))
+
+
+def refuse(run, needle, *arguments, gpus=RANKS, job=()):
+    processes = [
+        subprocess.Popen(
+            [str(word) for word in (run, *arguments)], stderr=subprocess.PIPE,
+            text=True, env={**place, "CHIMERA_STAND_IN_GPUS": str(gpus)},
+        )
+        for place in job or [ENVIRONMENT]
+    ]  # fmt: skip
+    errors = "".join(process.communicate(timeout=60)[1] for process in processes)
+    assert all(process.returncode == 1 for process in processes), errors
+    assert needle in errors, (needle, errors)
+
+
+def check_errors(folder, run):
+    file = folder / "refused.mlir"
+    common = ["--calibrate", file, "--device", "cuda"]
+    refuse(run, "--progress on is for hosts",
+           *common, "--ranks", RANKS, "--progress", "on")  # fmt: skip
+    refuse(run, "the stand-in for CUDA has no tensors", *common, "--ranks", RANKS)
+    none = "expected a GPU that CUDA can use, got none"
+    refuse(run, none, *common, "--ranks", RANKS, *SYNTHETIC, gpus=0)
+    refuse(run, none, *common, *SYNTHETIC, gpus=0, job=calibrate.places(RANKS))
+    assert not file.exists()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    run = args.tools / "cuda-stand-in" / "chimera-run"
+    with tempfile.TemporaryDirectory() as name:
+        check_errors(pathlib.Path(name), run)
+        check(args, pathlib.Path(name), run)
+
+
+if __name__ == "__main__":
+    os.environ.update(ENVIRONMENT, CHIMERA_STAND_IN_GPUS=str(RANKS))
+    sys.exit(main())

@@ -1,0 +1,154 @@
+//===- CalibrateGpusTest.cpp - What GPUs take, measured -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/CalibrateRanks.h"
+#include "runtime/calibrate/MachineText.h"
+#include "runtime/interpreter/Status.h"
+#include "runtime/program/Layers.h"
+#include "runtime/stage/SyntheticStage.h"
+#include "runtime/train/cuda/Accelerator.h"
+#include "test/runtime/cuda/SoftwareGpu.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr uint64_t kGiB = uint64_t(1) << 30;
+
+class CalibrateGpus : public testing::Test {
+protected:
+  void SetUp() override { test::reset(); }
+  void TearDown() override {
+    EXPECT_EQ(test::liveAllocations(), 0u);
+    EXPECT_EQ(test::liveHostAllocations(), 0u);
+    EXPECT_EQ(test::liveStreams(), 0u);
+    EXPECT_EQ(test::liveCommunicators(), 0u);
+    test::reset();
+  }
+
+  /// What two threads find, whose layers sleep for a picosecond an operation.
+  static Calibration calibrate(int gpus, bool ownAllReduce) {
+    test::setDevices(gpus, kGiB);
+    const std::unique_ptr<Accelerator> accelerator = makeCudaAccelerator(
+        {.stagesOnHost = true, .ownAllReduce = ownAllReduce}, {});
+    CalibrationUse use;
+    use.stages = makeSyntheticStages(1e-3);
+    use.setThreads = [](uint32_t) {};
+    use.timeout = 30s;
+    use.accelerator = accelerator.get();
+    use.effort = 0.05;
+    std::optional<Calibration> found;
+    use.onFound = [&](const Calibration &each, const HostShare &) {
+      found = each;
+    };
+    calibrateOnThreads(2, use);
+    return found.value();
+  }
+};
+
+void expectSpeedsAndTimes(const Calibration &found) {
+  // Sleeps are late by some of their milliseconds.
+  EXPECT_LE(found.most.flops, 1e12);
+  EXPECT_GE(found.least.flops, 0.1e12);
+  EXPECT_GT(found.mean.bytes, 0);
+  const LinkTimes &links = found.links;
+  EXPECT_GT(links.way.base + links.send.base + links.receive.base, 0);
+  EXPECT_GT(links.sum.message.base, 0);
+  EXPECT_GT(links.sum.message.perByte, 0);
+  EXPECT_FALSE(found.hostLinks);
+}
+
+TEST(ModelsOfGpus, NeedWhatTheyAreSaidTo) {
+  uint64_t last = UINT64_MAX;
+  for (const BlockSizes &sizes : kSizesOnDevices) {
+    const program::ProgramT program = programToMeasure(4, sizes);
+    const program::Types types = program::typesOf(program);
+    for (const program::Stage &stage : program.stages)
+      EXPECT_EQ(program::checkBytes(*program.model, types,
+                                    program.optimizer->name,
+                                    program.micro_batch_size, stage),
+                "");
+    uint64_t stashes = 0;
+    for (uint32_t layer = 1; layer <= 4; ++layer)
+      stashes += static_cast<uint64_t>(
+          program::layerCost(*program.model, types, sizes.samples, layer)
+              .stashBytes);
+    const uint64_t needed = bytesToMeasure(4, sizes);
+    EXPECT_LE(stashes, needed / 2);
+    EXPECT_LT(needed, last);
+    last = needed;
+  }
+}
+
+// Over NCCL, with its own sums.
+TEST_F(CalibrateGpus, OfOneRankEach) {
+  const Calibration found = calibrate(2, /*ownAllReduce=*/true);
+  expectSpeedsAndTimes(found);
+  EXPECT_EQ(found.hosts.ranksOnDevice, 1u);
+  EXPECT_EQ(found.hosts.memory, kGiB);
+  const std::string text = machineText(found, "threads, on GPUs");
+  EXPECT_NE(text.find("// Times are those of the GPUs' queues"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("devices(2) memory(1024 MiB)"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("share"), std::string::npos) << text;
+  EXPECT_EQ(text.find("node_"), std::string::npos) << text;
+}
+
+// By copies.
+TEST_F(CalibrateGpus, ThatRanksShare) {
+  const Calibration found = calibrate(1, /*ownAllReduce=*/false);
+  expectSpeedsAndTimes(found);
+  EXPECT_EQ(found.hosts.ranksOnDevice, 2u);
+  // Who opens it second may find some of it in use.
+  EXPECT_LE(found.hosts.memory, kGiB / 2);
+  EXPECT_GE(found.hosts.memory, kGiB * 2 / 5);
+  const std::string text = machineText(found, "threads, on GPUs");
+  EXPECT_NE(text.find("// Up to 2 ranks share a GPU: "), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("node_"), std::string::npos) << text;
+}
+
+TEST_F(CalibrateGpus, EndsAllRanksWhereOneFails) {
+  const std::unique_ptr<Accelerator> accelerator =
+      makeCudaAccelerator({.stagesOnHost = true}, {});
+  CalibrationUse use;
+  use.setThreads = [](uint32_t) {};
+  use.timeout = 30s;
+  use.accelerator = accelerator.get();
+  test::failCall("cudaEventElapsedTime", cudaErrorIllegalAddress);
+  try {
+    calibrateOnThreads(2, use);
+    FAIL() << "no failure";
+  } catch (const std::exception &error) {
+    EXPECT_NE(std::string(error.what()).find("cudaEventElapsedTime"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_F(CalibrateGpus, TimesAreThoseOfTheQueue) {
+  const std::unique_ptr<Accelerator> accelerator =
+      makeCudaAccelerator({.stagesOnHost = true}, {});
+  const std::unique_ptr<Device> device = accelerator->makeDevice(0, 0);
+  MeasuredQueue queue(*device, 30s);
+  EXPECT_FALSE(queue.executesAtOnce());
+  auto sleep = [](const AddressMap &) { std::this_thread::sleep_for(20ms); };
+  EXPECT_GE(queue.occupiedBy([&] { queue.get().launch({}, sleep); }),
+            20'000'000);
+  const int64_t begin = steadyNanoseconds();
+  queue.get().launch({}, sleep);
+  const Moment moment = queue.here();
+  EXPECT_LT(moment.byHost - begin, 20'000'000);
+  EXPECT_GE(queue.timeOf(moment) - begin, 20'000'000);
+}
+} // namespace
