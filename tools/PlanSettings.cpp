@@ -151,6 +151,11 @@ static cl::opt<uint32_t> threads("threads",
                                           "each core unless given"),
                                  cl::init(0), cl::cat(category));
 
+/// As it is written, "-o" or "--json".
+static std::string nameOf(const cl::Option &option) {
+  return (option.ArgStr.size() == 1 ? "-" : "--") + option.ArgStr.str();
+}
+
 /// Empty, or which option is given several times that has one value. LLVM takes
 /// the last one.
 static std::string faultOfCounts() {
@@ -159,7 +164,7 @@ static std::string faultOfCounts() {
     bool isList = option.getNumOccurrencesFlag() == cl::ZeroOrMore;
     if (!isList && llvm::is_contained(option.Categories, &category) &&
         option.getNumOccurrences() > 1)
-      return "expected --" + entry.first().str() + " once, got it " +
+      return "expected " + nameOf(option) + " once, got it " +
              std::to_string(option.getNumOccurrences()) + " times";
   }
   return {};
@@ -180,8 +185,8 @@ static std::string faultOfTypes() {
 static std::string faultOfFiles() {
   for (const cl::opt<std::string> *file : {&output, &json, &svg})
     if (file->getNumOccurrences() > 0 && file->empty())
-      return std::string("expected ") + (file == &output ? "-" : "--") +
-             file->ArgStr.str() + " with the name of a file, got an empty one";
+      return "expected " + nameOf(*file) +
+             " with the name of a file, got an empty one";
   if (llvm::is_contained(costsFrom, ""))
     return "expected --costs-from with the names of profiles, got an empty one";
   if (pick.getNumOccurrences() > 0 && output.empty())
@@ -193,7 +198,7 @@ static std::string faultOfTable(const PlanSettings &settings) {
   constexpr uint32_t kMostShown = 1000;
   for (const cl::opt<uint32_t> *option : {&top, &pick})
     if (*option < 1 || *option > kMostShown)
-      return "expected --" + option->ArgStr.str() + " from 1 to " +
+      return "expected " + nameOf(*option) + " from 1 to " +
              std::to_string(kMostShown) + ", got " + std::to_string(*option);
   if (compared.empty())
     return {};

@@ -15,6 +15,8 @@ namespace chimera {
 std::string PlannedAnswer::whyNone() const {
   if (!space.onlyReason.empty())
     return "no plan is possible: " + space.onlyReason;
+  if (!passedOver.empty())
+    return "no plan compiles, such as " + passedOver.front();
   if (!space.choices.empty() || !space.refusals.empty())
     return "no plan trains this model on this machine";
   return "no plan has all that is pinned: workers times copies are the "
