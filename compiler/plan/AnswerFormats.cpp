@@ -1,4 +1,4 @@
-//===- AnswerFormats.cpp - Answers as tables and JSON ---------------------===//
+//===- AnswerFormats.cpp - Answers as tables ------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,15 +10,12 @@
 #include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/TextTable.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 namespace chimera::plan {
 
-using nlohmann::ordered_json;
 using schedule::percent;
 using schedule::shortBytes;
 using schedule::textTable;
@@ -29,13 +26,12 @@ static std::string timeOf(double nanoseconds) {
   return schedule::roundedTime(nanoseconds, kScale);
 }
 
-/// Of what the model's samples consist, or of samples.
-static double rateOf(const Question &question, double step) {
+double rateOf(const Question &question, double step) {
   int64_t each = std::max<int64_t>(question.model.tokens(), 1);
   return static_cast<double>(question.batch * each) / (step * 1e-9);
 }
 
-static std::string rateName(const Question &question) {
+const char *rateName(const Question &question) {
   return question.model.tokens() > 0 ? "tokens/s" : "samples/s";
 }
 
@@ -45,7 +41,7 @@ static std::string rounded(double value) {
   return text;
 }
 
-static const char *nameOf(schedule::AllReducePolicy policy) {
+const char *nameOf(schedule::AllReducePolicy policy) {
   for (const schedule::NamedPolicy &named : schedule::kPolicies)
     if (named.policy == policy)
       return named.name;
@@ -135,66 +131,6 @@ std::string explain(const Detail &one, const Detail &other) {
     text += "\nThe largest difference is " + std::string(most->name) + ": " +
             most->summary + ".\n";
   return text;
-}
-
-static ordered_json objectOf(const Question &question, const Detail &detail) {
-  const Proposal &proposal = detail.proposal;
-  const Choice &choice = proposal.choice;
-  ordered_json options = ordered_json::object();
-  for (size_t i = 0; i < choice.options.table().size(); ++i)
-    options[std::string(choice.options.table()[i].name)] =
-        choice.options.print(i);
-  ordered_json recomputed = ordered_json::array();
-  for (size_t s = 0; s < proposal.recompute.size(); ++s)
-    if (proposal.recompute[s] != schedule::Recompute::None)
-      recomputed.push_back(s);
-  ordered_json shares = ordered_json::object();
-  for (const Share &share : detail.shares)
-    shares[share.name] = share.time;
-  return {{"schedule", choice.scheme->name},
-          {"options", options},
-          {"workers", choice.workers},
-          {"data_parallel", choice.width},
-          {"stages", choice.stages},
-          {"micro_batches", choice.microBatches},
-          {"micro_batch_size", choice.microBatchSize},
-          {"split_backward", choice.split},
-          {"recompute", recomputed},
-          {"all_reduce", nameOf(proposal.policy)},
-          {"step", proposal.step},
-          {rateName(question), rateOf(question, proposal.step)},
-          {"shares", shares},
-          {"peak_bytes", proposal.peakBytes},
-          {"peak_worker", proposal.peakWorker}};
-}
-
-std::string jsonOf(const Question &question, const Space &space,
-                   const Answer &answer, std::span<const Detail> details) {
-  ordered_json plans = ordered_json::array();
-  for (const Detail &detail : details)
-    plans.push_back(objectOf(question, detail));
-  ordered_json schedules = ordered_json::array();
-  for (const Tally &tally : answer.tallies)
-    schedules.push_back(
-        {{"schedule", tally.scheme->name},
-         {"plans", tally.choices},
-         {"simulated", tally.simulated},
-         {"ruled_out", tally.hopeless},
-         {"too_large", tally.tooLarge},
-         {"impossible", tally.impossible},
-         {"smallest_peak_bytes", tally.smallest
-                                     ? ordered_json(tally.smallest->peakBytes)
-                                     : ordered_json()}});
-  ordered_json refusals = ordered_json::array();
-  for (const Refusal &refusal : space.refusals)
-    refusals.push_back({{"plan", refusal.what}, {"reason", refusal.reason}});
-  ordered_json document = {{"batch", question.batch},
-                           {"devices", question.machine.devices},
-                           {"memory", question.machine.memory},
-                           {"plans", plans},
-                           {"schedules", schedules},
-                           {"refusals", refusals}};
-  return document.dump(2) + "\n";
 }
 
 } // namespace chimera::plan

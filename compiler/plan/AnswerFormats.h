@@ -1,4 +1,4 @@
-//===- AnswerFormats.h - Answers as tables, JSON and pictures ---*- C++ -*-===//
+//===- AnswerFormats.h - Answers as tables and pictures ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,6 +16,15 @@
 
 namespace chimera::plan {
 
+/// How many tokens a step of so many nanoseconds trains a second; samples,
+/// where the model has no tokens.
+double rateOf(const Question &question, double step);
+/// "tokens/s" or "samples/s".
+const char *rateName(const Question &question);
+
+/// As a pipeline's all_reduce has it.
+const char *nameOf(schedule::AllReducePolicy policy);
+
 /// A line for each plan, fastest first: what it is, what a step takes, how many
 /// tokens (samples, where the model has no tokens) it trains a second, what of
 /// the step is idle, un-overlapped all-reduce, what its largest worker holds
@@ -30,10 +39,6 @@ std::string talliesOf(const Question &question, const Space &space,
 
 /// Two plans side by side: where the time of one goes that the other saves.
 std::string explain(const Detail &one, const Detail &other);
-
-/// A JSON document with `details`, times in nanoseconds, and the tallies.
-std::string jsonOf(const Question &question, const Space &space,
-                   const Answer &answer, std::span<const Detail> details);
 
 /// An SVG picture of all plans that were simulated: the time of a step, and
 /// what the largest worker holds, with the memory and the line of those plans

@@ -8,6 +8,7 @@
 #include "compiler/plan/AnswerFormats.h"
 #include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/Markup.h"
+#include "runtime/program/Program.h"
 
 #include <algorithm>
 #include <cmath>
@@ -99,8 +100,8 @@ private:
   }
 
   std::string title() const {
-    return std::to_string(question.batch) + " samples a step on " +
-           std::to_string(question.machine.devices) + " devices of " +
+    return program::counted(question.batch, "sample") + " a step on " +
+           program::counted(question.machine.devices, "device") + " of " +
            schedule::shortBytes(question.machine.memory);
   }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <type_traits>
 
 namespace chimera::plan {
@@ -21,7 +22,7 @@ using schedule::Scheme;
 std::string scheduleOf(const Choice &choice) {
   std::string options;
   for (size_t i = 0; i < choice.options.table().size(); ++i)
-    if (choice.options.isSet(i))
+    if (choice.options.isSet(i) && !choice.options.isOpen(i))
       options += (options.empty() ? "" : ", ") +
                  std::string(choice.options.table()[i].name) + " = " +
                  choice.options.print(i);
@@ -40,14 +41,6 @@ std::string nameOf(const Choice &choice) {
   return name + (choice.split ? ", split" : "");
 }
 
-namespace {
-
-template <typename T>
-bool allows(const std::vector<T> &pins, std::type_identity_t<T> value) {
-  return pins.empty() || std::ranges::count(pins, value) > 0;
-}
-
-/// Ascending.
 std::vector<int64_t> divisorsOf(int64_t number) {
   std::vector<int64_t> small, large;
   for (int64_t d = 1; d <= number / d; ++d)
@@ -58,6 +51,13 @@ std::vector<int64_t> divisorsOf(int64_t number) {
     }
   small.insert(small.end(), large.rbegin(), large.rend());
   return small;
+}
+
+namespace {
+
+template <typename T>
+bool allows(const std::vector<T> &pins, std::type_identity_t<T> value) {
+  return pins.empty() || std::ranges::count(pins, value) > 0;
 }
 
 /// Whether the scheme's steps end with a flush, which does not depend on sizes.
@@ -82,13 +82,23 @@ public:
   Space run() {
     const bool mustFlush = pins.schemes.empty() && !pins.withoutFlush;
     for (const Scheme &scheme : schedule::schemes())
-      if (allows(pins.schemes, &scheme) && (!mustFlush || hasFlush(scheme)))
+      if (!mustFlush || hasFlush(scheme))
         addScheme(scheme);
+    if (space.choices.empty() && reasons.size() == 1)
+      space.onlyReason = *reasons.begin();
     return std::move(space);
   }
 
 private:
   void addScheme(const Scheme &scheme) {
+    allowed.clear();
+    if (pins.schemes.empty())
+      allowed = {withAnyOptions(scheme).options};
+    for (const PinnedScheme &pinned : pins.schemes)
+      if (pinned.scheme == &scheme)
+        allowed.push_back(pinned.options);
+    if (allowed.empty())
+      return;
     size_t before = space.choices.size();
     refusal.reset();
     addWorkers(scheme);
@@ -100,7 +110,8 @@ private:
     const int32_t devices = question.machine.devices;
     const int32_t most = std::min(devices, question.model.layerCount());
     for (int32_t d = 1; d <= most; ++d)
-      if (devices % d == 0 && allows(pins.workers, d))
+      if (devices % d == 0 && allows(pins.workers, d) &&
+          allows(pins.copies, devices / d))
         for (int32_t each = 1; d * each <= question.model.layerCount();
              each *= 2)
           if (allows(pins.stagesPerWorker, each))
@@ -126,7 +137,8 @@ private:
         continue;
       choice.microBatchSize = static_cast<int32_t>(b);
       choice.microBatches = static_cast<int32_t>(copy / b);
-      if (!allows(pins.microBatchSizes, choice.microBatchSize))
+      if (!allows(pins.microBatchSizes, choice.microBatchSize) ||
+          !allows(pins.microBatches, choice.microBatches))
         continue;
       if (const std::string &wrong = checkSize(b); !wrong.empty())
         refuse(choice, wrong);
@@ -150,20 +162,37 @@ private:
     request.width = choice.width;
     request.stages.resize(choice.stages);
     request.microBatches = choice.microBatches;
-    request.options = schedule::Options(choice.scheme->options);
-    for (size_t i = 0; i < choice.scheme->options.size(); ++i)
-      request.options.set(i, schedule::kBest);
-    if (std::string wrong = schedule::whyNot(*choice.scheme, request);
-        !wrong.empty())
-      return refuse(choice, wrong);
-    for (bool split : {false, true}) {
-      if (!allows(pins.splits, split))
+    std::vector<schedule::Options> possible; // of those that are allowed
+    for (const schedule::Options &options : allowed) {
+      request.options = options;
+      std::string wrong = schedule::whyNot(*choice.scheme, request);
+      if (wrong.empty()) {
+        possible.push_back(options);
         continue;
-      choice.split = split;
-      request.splitBackward = split;
-      for (schedule::Options &options :
+      }
+      choice.options = options;
+      refuse(choice, wrong);
+    }
+    for (bool split : {false, true})
+      if (allows(pins.splits, split)) {
+        choice.split = split;
+        request.splitBackward = split;
+        addSettings(choice, request, possible);
+      }
+  }
+
+  /// Adds each setting of `possible` once.
+  void addSettings(Choice &choice, schedule::Request &request,
+                   const std::vector<schedule::Options> &possible) {
+    std::vector<schedule::Options> added;
+    for (const schedule::Options &options : possible) {
+      request.options = options;
+      for (schedule::Options &setting :
            schedule::settingsOf(*choice.scheme, request)) {
-        choice.options = std::move(options);
+        if (std::ranges::count(added, setting) > 0)
+          continue;
+        added.push_back(setting);
+        choice.options = std::move(setting);
         space.choices.push_back(choice);
       }
     }
@@ -172,12 +201,15 @@ private:
   void refuse(const Choice &choice, const std::string &reason) {
     if (!refusal)
       refusal = Refusal{nameOf(choice), reason};
+    reasons.insert(reason);
   }
 
   const Question &question;
   const Pins &pins;
   Space space;
   std::map<int64_t, std::string> checkedSizes; ///< by micro-batch size
+  std::vector<schedule::Options> allowed;      ///< of the present scheme
+  std::set<std::string> reasons;               ///< of all refusals
   std::optional<Refusal> refusal; ///< the first of the present scheme
 };
 

@@ -17,32 +17,9 @@
 #define CHIMERA_COMPILER_PLAN_SPACE_H
 
 #include "compiler/plan/Model.h"
-#include "compiler/schedule/AllReduce.h"
-#include "compiler/schedule/Registry.h"
+#include "compiler/plan/Pins.h"
 
 namespace chimera::plan {
-
-/// Which stages may be recomputed.
-enum class Recomputation : uint8_t {
-  Least, ///< as few as it takes to fit into the memory
-  None,
-  All,
-  Fused, ///< all, inside of backwards (schedule::Recompute::Fused)
-};
-
-/// What a person has decided. An empty list leaves the matter open.
-struct Pins {
-  std::vector<const schedule::Scheme *> schemes;
-  /// Also schemes without a flush, where none is named.
-  bool withoutFlush = false;
-  std::vector<int32_t> workers; ///< D
-  std::vector<int32_t> stagesPerWorker;
-  std::vector<int32_t> microBatchSizes; ///< B
-  std::vector<bool> splits;             ///< whole backwards, split ones
-  std::vector<schedule::AllReducePolicy> policies;
-  Recomputation recomputation = Recomputation::Least;
-  int64_t bucketBytes = 0; ///< as Workload's
-};
 
 struct Question {
   Model model;
@@ -74,6 +51,9 @@ struct Space {
   /// Of each scheme without a choice, in words that name what is possible
   /// instead.
   std::vector<Refusal> refusals;
+  /// Where there is no choice at all, the reason that every way to train the
+  /// mini-batch was refused for; empty where there are several reasons.
+  std::string onlyReason;
 };
 
 /// All choices for `question`: D and W whose product is the number of devices,
@@ -83,8 +63,11 @@ Space spaceOf(const Question &question);
 
 /// "chimera {concatenation = eager}, D=8, W=4, N=16, B=2, split".
 std::string nameOf(const Choice &choice);
-/// "chimera {concatenation = eager}": options that are set.
+/// "chimera {concatenation = eager}": options that are set, and not open.
 std::string scheduleOf(const Choice &choice);
+
+/// Of a positive number, ascending.
+std::vector<int64_t> divisorsOf(int64_t number);
 
 } // namespace chimera::plan
 

@@ -7,30 +7,115 @@
 
 #include "compiler/planner/Assumptions.h"
 
+using namespace mlir;
+
 namespace chimera {
 
-std::vector<std::string> assumptionsOf(PlanSubject subject) {
-  MachineOp machine = subject.machine;
-  std::vector<std::string> all;
+using Lines = std::vector<std::string>;
+
+static void addLinks(MachineOp machine, Lines &lines) {
+  const bool hasNodes = machine.getNodeDevices().has_value();
+  const bool hasNodeLink = machine.getNodeLinkAttr() != nullptr;
+  const char *between = hasNodeLink ? " between nodes" : "";
   if (!machine.getLinkAttr())
-    all.push_back("messages take no time (the machine has no link)");
-  else if (!machine.getAllReduceAttr())
-    all.push_back("all-reduces take what the link does (the machine has no "
-                  "all_reduce)");
-  if (!machine.getMemoryBandwidth() && !machine.getProfile())
-    all.push_back("updates take no time (the machine has no "
-                  "memory_bandwidth)");
-  if (!machine.getLayerOverhead() && !machine.getProfile())
-    all.push_back("small micro-batches are as fast as large ones (the machine "
-                  "has no layer_overhead)");
-  if (machine.getProfile())
-    all.push_back("micro-batches of a size without a profile take what those "
-                  "with one do, in proportion or on a line between them");
-  if (!machine.getReserved())
-    all.push_back("all memory is free (the machine has none reserved)");
+    lines.push_back(std::string("messages") + between +
+                    " take no time (the machine has no link)");
+  if (!machine.getAllReduceAttr())
+    lines.push_back(std::string("all-reduces") + between + " take " +
+                    (machine.getLinkAttr() ? "what the link does" : "no time") +
+                    " (the machine has no all_reduce)");
+  if (hasNodes && !hasNodeLink && machine.getLinkAttr())
+    lines.push_back("messages within a node take what others do (the machine "
+                    "has no node_link)");
+  if (hasNodeLink && !machine.getNodeAllReduceAttr())
+    lines.push_back("all-reduces within a node take what its link does (the "
+                    "machine has no node_all_reduce)");
+}
+
+/// What the clauses of a machine without profiles say of layers and updates.
+static void addSpeeds(MachineOp machine, Lines &lines) {
+  if (!machine.getMemoryBandwidth())
+    lines.push_back("updates take no time (the machine has no "
+                    "memory_bandwidth)");
+  if (!machine.getLayerOverhead())
+    lines.push_back("small micro-batches are as fast as large ones (the "
+                    "machine has no layer_overhead)");
+}
+
+/// What the clauses of a machine with profiles say in vain, and what the
+/// profiles do not say.
+static void addProfiles(MachineOp machine,
+                        const std::vector<plan::Profile> &profiles,
+                        Lines &lines) {
+  std::string unused;
+  auto addUnused = [&](bool isGiven, const char *clause) {
+    if (isGiven)
+      unused += (unused.empty() ? "" : ", ") + std::string(clause);
+  };
+  addUnused(machine.getSpeed().has_value(), "speed");
+  addUnused(machine.getLayerOverhead().has_value(), "layer_overhead");
+  addUnused(machine.getMemoryBandwidth().has_value(), "memory_bandwidth");
+  if (!unused.empty())
+    lines.push_back("layers and updates take what was measured (not used of "
+                    "the machine: " +
+                    unused + ")");
+  lines.push_back(
+      "micro-batches of a size that no profile has take what a line "
+      "through those of two says, or are in proportion to one");
+  bool hasWhole = false, hasSplit = false, lacksRecompute = false;
+  for (const plan::Profile &profile : profiles)
+    for (const plan::MeasuredStage &stage : profile.stages) {
+      (stage.inputGradient > 0 ? hasSplit : hasWhole) = true;
+      lacksRecompute |= stage.recompute == 0;
+    }
+  if (hasWhole)
+    lines.push_back("the halves of a split backward share what a whole one "
+                    "takes as their operations do (a profile has whole "
+                    "backwards)");
+  if (hasSplit)
+    lines.push_back("a whole backward takes what its halves do (a profile has "
+                    "split backwards)");
+  if (lacksRecompute)
+    lines.push_back("a recompute takes what the forward does (a profile has no "
+                    "recompute)");
+}
+
+static void addBareLayers(ArrayAttr layers, Lines &lines) {
+  bool lacksBackward = false, lacksWeightStash = false;
+  for (auto layer : layers.getAsRange<LayerAttr>()) {
+    lacksBackward |= layer.getBackward() == 0;
+    lacksWeightStash |= layer.getWeightStash() == 0;
+  }
+  if (lacksBackward)
+    lines.push_back("backwards take twice what forwards do (layers have no "
+                    "backward)");
+  lines.push_back("the halves of a split backward take as long as each other, "
+                  "and a recompute what the forward does (layers are bare)");
+  if (lacksWeightStash)
+    lines.push_back("split backwards keep the whole stash between their halves "
+                    "(layers have no weight_stash)");
+}
+
+std::vector<std::string> assumptionsOf(PlanSubject subject,
+                                       const plan::Machine &machine) {
+  Lines lines;
+  addLinks(subject.machine, lines);
+  if (machine.profiles.empty())
+    addSpeeds(subject.machine, lines);
+  else
+    addProfiles(subject.machine, machine.profiles, lines);
+  if (!subject.machine.getReserved())
+    lines.push_back("all memory is free (the machine has none reserved)");
+  if (ArrayAttr layers = subject.model.getBareLayersAttr())
+    addBareLayers(layers, lines);
+  if (!subject.weights)
+    lines.push_back(subject.activations
+                        ? "weights are float32 (no --weight-type)"
+                        : "weights and activations are float32 (no "
+                          "--weight-type or --bf16)");
   if (!subject.training)
-    all.push_back("AdamW");
-  return all;
+    lines.push_back("AdamW (no chimera.training)");
+  return lines;
 }
 
 } // namespace chimera

@@ -17,9 +17,11 @@
 
 namespace chimera {
 
-/// A line for each matter on which the subject's ops say nothing: which value
-/// holds, and which clause is missing.
-std::vector<std::string> assumptionsOf(PlanSubject subject);
+/// A line for each matter on which the subject's ops and the profiles of
+/// `machine`, which is the subject's, say nothing: which value holds, and what
+/// does not say it. Also what they say in vain.
+std::vector<std::string> assumptionsOf(PlanSubject subject,
+                                       const plan::Machine &machine);
 
 } // namespace chimera
 

@@ -61,7 +61,9 @@ FailureOr<PlanSubject> subjectOf(ModuleOp module, StringRef model,
       "link <latency = 10 us, bandwidth = \"10 GB/s\">");
   if (failed(machines))
     return failure();
-  auto trainings = findOp<TrainingOp>(module, "training", training, false, "");
+  auto trainings = findOp<TrainingOp>(module, "training", training, false,
+                                      "chimera.training @plainly "
+                                      "optimizer(sgd)");
   if (failed(trainings))
     return failure();
   PlanSubject subject;
@@ -83,7 +85,8 @@ static PipelineOp makePipeline(OpBuilder &builder, PlanSubject subject) {
   properties.machine = FlatSymbolRefAttr::get(subject.machine.getSymNameAttr());
   if (TrainingOp training = subject.training)
     properties.training = FlatSymbolRefAttr::get(training.getSymNameAttr());
-  properties.weight_type = DataTypeAttr::get(context, subject.weights);
+  properties.weight_type =
+      DataTypeAttr::get(context, subject.weights.value_or(DataType::F32));
   if (subject.activations)
     properties.activation_type =
         DataTypeAttr::get(context, *subject.activations);

@@ -24,8 +24,8 @@ namespace chimera {
 struct PlanSubject {
   ModelOp model;
   MachineOp machine;
-  TrainingOp training; ///< null where none is given
-  DataType weights = DataType::F32;
+  TrainingOp training;                 ///< null where none is given
+  std::optional<DataType> weights;     ///< float32 unless given
   std::optional<DataType> activations; ///< as the weights unless given
 };
 

@@ -13,11 +13,15 @@
 namespace chimera {
 
 std::string PlannedAnswer::whyNone() const {
+  if (!space.onlyReason.empty())
+    return "no plan is possible: " + space.onlyReason;
+  if (!passedOver.empty())
+    return "no plan compiles, such as " + passedOver.front();
   if (!space.choices.empty() || !space.refusals.empty())
     return "no plan trains this model on this machine";
-  return "no plan has what is pinned: workers have to divide the devices, "
-         "stages a worker be a power of two, and micro-batches divide what a "
-         "copy gets of the mini-batch";
+  return "no plan has all that is pinned: workers times copies are the "
+         "devices, workers times stages a worker at most the layers, and "
+         "copies times micro-batches times their size the mini-batch";
 }
 
 static std::vector<plan::Detail>

@@ -117,7 +117,9 @@ std::string percent(double share) {
 
 std::string shortBytes(int64_t bytes) {
   if (bytes < kMebibyte)
-    return std::to_string(bytes);
+    return bytes > 0 && bytes % 1024 == 0
+               ? std::to_string(bytes / 1024) + " KiB"
+               : std::to_string(bytes) + " B";
   static constexpr const char *kUnits[] = {"MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes) / kMebibyte;
   size_t i = 0;

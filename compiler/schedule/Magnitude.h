@@ -48,8 +48,8 @@ size_t lengthOf(std::string_view text);
 /// "25.0 %".
 std::string percent(double share);
 
-/// "4096", "1.25 MiB", "16 GiB": exact below a MiB, else rounded to four
-/// digits.
+/// "4100 B", "4 KiB", "1.25 MiB", "16 GiB": exact below a MiB, else rounded to
+/// four digits.
 std::string shortBytes(int64_t bytes);
 
 } // namespace chimera::schedule

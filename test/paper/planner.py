@@ -84,11 +84,10 @@ class Planner:
                 list(map(str, words)), input=text, capture_output=True,
                 text=True, check=False,
             )  # fmt: skip
-            if output.exists():
-                return json.loads(output.read_text())["plans"]
-            if "no plan trains this model" not in result.stderr:
+            # It is written where no plan is possible, too.
+            if not output.exists():
                 sys.exit(result.stderr)
-            return []
+            return json.loads(output.read_text())["plans"]
 
     def throughput(self, plan):
         return self.mini_batch / (plan["step"] * 1e-9)
@@ -99,7 +98,7 @@ class Planner:
         expected = {}
         if bar.scheme == "Chimera":
             expected = {
-                "pipelines": str(bar.pipelines),
+                "pipelines": bar.pipelines,
                 "concatenation": costs.CONCATENATIONS[bar.concatenation],
             }
         plans = self.ask(
@@ -124,8 +123,8 @@ def name(plan):
         words.append(f"{plan['stages']} stages")
     if plan["split_backward"]:
         words.append("split")
-    if plan["recompute"]:
-        words.append(f"R {len(plan['recompute'])}")
+    if recomputed := sum(how != "none" for how in plan["recompute"]):
+        words.append(f"R {recomputed}")
     return " ".join(words)
 
 

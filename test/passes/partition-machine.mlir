@@ -26,7 +26,7 @@
 // RUN: chimera-opt %t/own.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
 // OWN: unit of time ns
 // OWN: p2p 5 ns
-// OWN: memory caps per worker 5000 5000
+// OWN: memory caps per worker 5000 B, 5000 B
 
 // What does not fit is refused, as for any cap.
 // RUN: not chimera-opt %t/small.mlir --chimera-to-allocated 2>&1 | FileCheck %s --check-prefix=SMALL

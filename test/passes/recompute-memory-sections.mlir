@@ -7,11 +7,11 @@
 // CHECK-LABEL: pipeline keep
 // CHECK: makespan 33{{$}}
 // CHECK: peak activations per worker 4 3 2 1{{$}}
-// CHECK: peak bytes per worker 26112 19712 13248 6720{{$}}
+// CHECK: peak bytes per worker 26112 B, 19712 B, 13248 B, 6720 B{{$}}
 // CHECK-LABEL: pipeline early
 // CHECK: makespan 39{{$}}
 // CHECK: peak activations per worker 1 1 1 1{{$}}
-// CHECK: peak bytes per worker 6912 7040 6912 6720{{$}}
+// CHECK: peak bytes per worker 6912 B, 7040 B, 6912 B, 6720 B{{$}}
 // CHECK-LABEL: pipeline fused
 // CHECK: makespan 44{{$}}
 // CHECK: peak activations per worker 1 1 1 1{{$}}

@@ -9,7 +9,7 @@
 // CHECK-LABEL: pipeline keep
 // CHECK: makespan 16{{$}}
 // CHECK: peak activations per worker 3 4 4 3{{$}}
-// CHECK: peak bytes per worker 19712 26176 26176 19712{{$}}
+// CHECK: peak bytes per worker 19712 B, 26176 B, 26176 B, 19712 B{{$}}
 // CHECK-LABEL: pipeline early
 // CHECK: recomputation early{{$}}
 // CHECK: recompute 1{{$}}
@@ -20,8 +20,8 @@
 // CHECK-NOT: formula
 // CHECK: peak activations per worker 1 1 1 1{{$}}
 // CHECK: without recomputes 3 4 4 3{{$}}
-// CHECK: peak bytes per worker 6976 7168 7168 6976{{$}}
-// CHECK-NEXT: without recomputes 19712 26176 26176 19712{{$}}
+// CHECK: peak bytes per worker 6976 B, 7 KiB, 7 KiB, 6976 B{{$}}
+// CHECK-NEXT: without recomputes 19712 B, 26176 B, 26176 B, 19712 B{{$}}
 // CHECK-NOT: not the scheme's own
 // CHECK-LABEL: pipeline fused
 // CHECK: recomputation fused{{$}}

@@ -17,12 +17,12 @@
 // GRID: small: chimera {concatenation = halving},
 
 // REPORT: flood: gpipe, 2 stages, 8 micro-batches{{$}}
-// REPORT: memory caps per worker 400 400
+// REPORT: memory caps per worker 400 B, 400 B
 // REPORT-NEXT: REFUSED, they are exceeded by at least 832 bytes on worker 0 at backward of pipeline 0, stage 0, micro-batch 0, and 1 other worker above it
 // REPORT: makespan 54
 chimera.pipeline @flood stages(2) micro_batches(8) schedule("gpipe") memory_cap(400)
 // REPORT: fits: 1f1b, 2 stages, 8 micro-batches{{$}}
-// REPORT: memory caps per worker 1000 1000
+// REPORT: memory caps per worker 1000 B, 1000 B
 // REPORT-NOT: REFUSED
 // REPORT: makespan 54
 // REPORT: note a program takes at least the peak bytes: caps are held against its arena and stashes, which may take more

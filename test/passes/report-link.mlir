@@ -7,12 +7,12 @@
 // DESCRIBED-NEXT: send, occupies its worker 1
 // DESCRIBED-NEXT: receive, occupies its worker 0
 // DESCRIBED-NEXT: and for bytes 32768 for each 1048576 bytes
-// DESCRIBED-NEXT: memory caps per worker 100000 100000
+// DESCRIBED-NEXT: memory caps per worker 100000 B, 100000 B
 
 // Once there and back: forward 2, backward 3 on each; on the way 1 + 3 + 1 + 2
 // for 64 bytes.
 // DESCRIBED-NEXT: receive window 1
-// DESCRIBED-NEXT: its bytes per worker 64 64
+// DESCRIBED-NEXT: its bytes per worker 64 B, 64 B
 // DESCRIBED-NEXT: makespan with it and smaller ones 1 = 24
 // DESCRIBED-NEXT: makespan with one order a device 24
 // DESCRIBED-NEXT: step (mean of many) 24{{$}}
@@ -56,7 +56,7 @@ chimera.pipeline @there stages(2) micro_batches(1) schedule("gpipe")
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefixes=WINDOW
 // WINDOW: pipeline two
 // WINDOW: receive window 2
-// WINDOW-NEXT: its bytes per worker 128 128
+// WINDOW-NEXT: its bytes per worker 128 B, 128 B
 // WINDOW-NEXT: makespan with it and smaller ones 1 = {{[0-9]+}}, 2 = {{[0-9]+}}
 // WINDOW-NEXT: makespan with one order a device 36
 chimera.pipeline @two stages(2) micro_batches(4) schedule("gpipe") link <latency = 4> receive_window(2)

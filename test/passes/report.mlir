@@ -16,7 +16,7 @@
 // TABLE-NEXT: backward (b) 2
 // TABLE-NEXT: p2p 0
 // TABLE-NEXT: receive window 1
-// TABLE-NEXT: its bytes per worker 64 128 128 64
+// TABLE-NEXT: its bytes per worker 64 B, 128 B, 128 B, 64 B
 // TABLE-NEXT: makespan with one order a device 30
 // TABLE-NEXT: step (mean of many) 30
 // TABLE-NEXT: for each sample 1.25
@@ -35,9 +35,9 @@
 // TABLE-NEXT: interval, simulated 3 4
 // TABLE-NEXT: interval, by formula 3 4
 // TABLE-NEXT: formula D-D/p+1 to D (D even, D divides N, b >= f; Li and Hoefler, SC'21, Table 3)
-// TABLE-NEXT: resident bytes per worker 384 384 384 384
-// TABLE-NEXT: peak bytes per worker 768 896 896 768
-// ALLOCATED-NEXT: allocated bytes per worker 1216 1088 1088 1216
+// TABLE-NEXT: resident bytes per worker 384 B, 384 B, 384 B, 384 B
+// TABLE-NEXT: peak bytes per worker 768 B, 896 B, 896 B, 768 B
+// ALLOCATED-NEXT: allocated bytes per worker 1216 B, 1088 B, 1088 B, 1216 B
 // TABLE-NEXT: lower bounds of the makespan LB1 = 24, LB2 = 27, LB3 = 12
 // TABLE-NEXT: the highest LB2: T >= {{.*}} (always; before the first of Q comes its head, after the last its tail, and none of Q overlap)
 // TABLE-NEXT: gap to the highest 11.1 %

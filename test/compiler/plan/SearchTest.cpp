@@ -82,8 +82,7 @@ TEST(SpaceOf, UsesAllDevicesAndTheWholeBatch) {
 
 TEST(SpaceOf, HasWhatIsPinnedAlone) {
   Question question = someQuestion(8, 1 << 24, 16);
-  question.pins.schemes = {schedule::findScheme("pipedream"),
-                           schedule::findScheme("zb-v")};
+  ASSERT_EQ(readSchemes("pipedream, zb-v", question.pins.schemes), "");
   question.pins.workers = {2, 4};
   question.pins.microBatchSizes = {2};
   question.pins.splits = {false};
@@ -96,7 +95,7 @@ TEST(SpaceOf, HasWhatIsPinnedAlone) {
 TEST(SpaceOf, SaysWhyASchemeHasNoChoice) {
   Question question = someQuestion(3, 1 << 24, 4);
   question.pins.workers = {1};
-  question.pins.schemes = {schedule::findScheme("gems")};
+  ASSERT_EQ(readSchemes("gems", question.pins.schemes), "");
   Space space = spaceOf(question);
   EXPECT_TRUE(space.choices.empty());
   ASSERT_EQ(space.refusals.size(), 1u);
@@ -284,7 +283,7 @@ TEST(Shares, CountWaitsForSharedCoresByThemselves) {
   Question question = someQuestion(3, 1 << 24, 6, 4);
   question.machine = someSharedNodes(3, 1 << 24, 3, 1);
   question.pins.workers = {3};
-  question.pins.schemes = {schedule::findScheme("1f1b")};
+  ASSERT_EQ(readSchemes("1f1b", question.pins.schemes), "");
   question.pins.microBatchSizes = {1};
   Asked shared(question);
   question.machine.network.node->cores = 0;

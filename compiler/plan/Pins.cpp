@@ -1,0 +1,114 @@
+//===- Pins.cpp - What a person decides about a plan ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/Pins.h"
+
+#include <algorithm>
+
+namespace chimera::plan {
+
+PinnedScheme withAnyOptions(const schedule::Scheme &scheme) {
+  PinnedScheme pinned{&scheme, schedule::Options(scheme.options)};
+  for (size_t i = 0; i < scheme.options.size(); ++i)
+    pinned.options.set(i, schedule::kBest);
+  return pinned;
+}
+
+namespace {
+
+class SchemeReader {
+public:
+  explicit SchemeReader(std::string_view text) : rest(text) {}
+
+  std::string run(std::vector<PinnedScheme> &schemes) {
+    bool hasComma = true;
+    while (hasComma) {
+      std::string_view name = takeWord();
+      if (name.empty())
+        return "expected a schedule, such as 1f1b or chimera {pipelines = 4}" +
+               gotRest();
+      const schedule::Scheme *scheme = schedule::findScheme(name);
+      if (!scheme)
+        return "expected one of the schedules " + schedule::schemeNames() +
+               ", got \"" + std::string(name) + "\"";
+      PinnedScheme pinned = withAnyOptions(*scheme);
+      // Pipelines have a comma before the options.
+      hasComma = take(',');
+      if (take('{')) {
+        if (std::string error = readOptions(pinned); !error.empty())
+          return "schedule " + std::string(name) + ": " + error;
+        hasComma = take(',');
+      }
+      schemes.push_back(std::move(pinned));
+    }
+    if (!rest.empty())
+      return "expected a comma between schedules" + gotRest();
+    return {};
+  }
+
+private:
+  /// What is behind an opening brace, with the closing one.
+  std::string readOptions(PinnedScheme &pinned) {
+    std::vector<std::string_view> names;
+    do {
+      std::string_view name = takeWord();
+      if (name.empty() || !take('='))
+        return "expected {OPTION = VALUE, …}" + gotRest();
+      if (std::ranges::count(names, name) > 0)
+        return "expected " + std::string(name) + " once";
+      names.push_back(name);
+      if (std::string error = pinned.options.set(name, takeWord());
+          !error.empty())
+        return error;
+      if (take(':') && takeWord() != "i64") // MLIR prints numbers so
+        return "expected no type but i64 after a value";
+    } while (take(','));
+    return take('}') ? "" : "expected , or } after an option" + gotRest();
+  }
+
+  void skipBlanks() {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  }
+
+  bool take(char expected) {
+    skipBlanks();
+    if (!rest.starts_with(expected))
+      return false;
+    rest.remove_prefix(1);
+    skipBlanks();
+    return true;
+  }
+
+  /// Quoted or not; empty where none is next.
+  std::string_view takeWord() {
+    bool isQuoted = take('"');
+    skipBlanks();
+    size_t end = rest.find_first_of(isQuoted ? "\"" : "\"{},:= \t");
+    std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(word.size());
+    if (isQuoted)
+      take('"');
+    skipBlanks();
+    return word;
+  }
+
+  std::string gotRest() const {
+    return rest.empty() ? ", got nothing more"
+                        : ", got \"" + std::string(rest) + "\"";
+  }
+
+  std::string_view rest;
+};
+
+} // namespace
+
+std::string readSchemes(std::string_view text,
+                        std::vector<PinnedScheme> &schemes) {
+  return SchemeReader(text).run(schemes);
+}
+
+} // namespace chimera::plan

@@ -1,0 +1,149 @@
+//===- AnswerJson.cpp - Answers as JSON -----------------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/planner/AnswerJson.h"
+
+#include "compiler/plan/AnswerFormats.h"
+
+#include <nlohmann/json.hpp>
+
+namespace chimera {
+
+using nlohmann::ordered_json;
+
+/// As a pipeline's `recompute` has it.
+static const char *wordOf(schedule::Recompute how) {
+  switch (how) {
+  case schedule::Recompute::None:
+    return "none";
+  case schedule::Recompute::Early:
+    return "early";
+  case schedule::Recompute::Fused:
+    return "fused";
+  }
+  return "";
+}
+
+static ordered_json optionsOf(const plan::Choice &choice) {
+  ordered_json object = ordered_json::object();
+  std::span<const schedule::Option> table = choice.options.table();
+  for (size_t i = 0; i < table.size(); ++i) {
+    ordered_json &value = object[std::string(table[i].name)];
+    if (table[i].words.empty())
+      value = choice.options[i];
+    else
+      value = choice.options.print(i);
+  }
+  return object;
+}
+
+/// A word for each stage.
+static ordered_json recomputeOf(const plan::Proposal &proposal) {
+  std::vector<const char *> words(proposal.choice.stages, "none");
+  for (size_t stage = 0; stage < proposal.recompute.size(); ++stage)
+    words[stage] = wordOf(proposal.recompute[stage]);
+  return words;
+}
+
+static ordered_json planOf(const plan::Question &question,
+                           const plan::Detail &detail) {
+  const plan::Proposal &proposal = detail.proposal;
+  const plan::Choice &choice = proposal.choice;
+  ordered_json shares = ordered_json::object();
+  for (const plan::Share &share : detail.shares)
+    shares[share.name] = share.time;
+  ordered_json limit; // null where nothing takes time but the computation
+  if (const plan::Share *share = detail.limit())
+    limit = {{"share", share->name}, {"of_step", share->time / proposal.step}};
+  return {{"name", plan::nameOf(choice)},
+          {"schedule", choice.scheme->name},
+          {"options", optionsOf(choice)},
+          {"workers", choice.workers},
+          {"data_parallel", choice.width},
+          {"stages", choice.stages},
+          {"micro_batches", choice.microBatches},
+          {"micro_batch_size", choice.microBatchSize},
+          {"split_backward", choice.split},
+          {"recompute", recomputeOf(proposal)},
+          {"all_reduce", plan::nameOf(proposal.policy)},
+          {"step", proposal.step},
+          {plan::rateName(question), plan::rateOf(question, proposal.step)},
+          {"limit", limit},
+          {"idle_of_step", detail.idleShare()},
+          {"shares", shares},
+          {"peak_bytes", proposal.peakBytes},
+          {"peak_worker", proposal.peakWorker}};
+}
+
+static ordered_json plansOf(const plan::Question &question,
+                            const std::vector<plan::Detail> &details) {
+  ordered_json plans = ordered_json::array();
+  for (const plan::Detail &detail : details)
+    plans.push_back(planOf(question, detail));
+  return plans;
+}
+
+static ordered_json scheduleOf(const plan::Tally &tally) {
+  ordered_json smallest, reason; // null where nothing is to be said
+  if (tally.smallest)
+    smallest = {{"plan", tally.smallestName},
+                {"peak_bytes", tally.smallest->peakBytes}};
+  if (!tally.reason.empty())
+    reason = tally.reason;
+  return {{"schedule", tally.scheme->name}, {"plans", tally.choices},
+          {"simulated", tally.simulated},   {"ruled_out", tally.hopeless},
+          {"too_large", tally.tooLarge},    {"smallest_too_large", smallest},
+          {"impossible", tally.impossible}, {"why_impossible", reason}};
+}
+
+/// Null where there is no such op.
+template <typename Op> static ordered_json symbolOf(Op op) {
+  return op ? ordered_json(op.getSymName().str()) : ordered_json();
+}
+
+std::string jsonOf(const plan::Question &question, PlanSubject subject,
+                   const PlannedAnswer &planned,
+                   const std::vector<std::string> &assumptions) {
+  ordered_json schedules = ordered_json::array();
+  for (const plan::Tally &tally : planned.answer.tallies)
+    schedules.push_back(scheduleOf(tally));
+  ordered_json refusals = ordered_json::array();
+  for (const plan::Refusal &refusal : planned.space.refusals)
+    refusals.push_back({{"plan", refusal.what}, {"reason", refusal.reason}});
+  ordered_json bucketBytes, whyNone; // null where there is nothing to say
+  if (question.pins.bucketBytes > 0)
+    bucketBytes = question.pins.bucketBytes;
+  if (planned.ranked.empty())
+    whyNone = planned.whyNone();
+  DataType weights = subject.weights.value_or(DataType::F32);
+  DataType activations = subject.activations.value_or(weights);
+  MachineOp machine = subject.machine;
+  ordered_json document = {
+      {"time_unit", "ns"},
+      {"model", symbolOf(subject.model)},
+      {"machine", symbolOf(machine)},
+      {"training", symbolOf(subject.training)},
+      {"weight_type", stringifyDataType(weights).str()},
+      {"activation_type", stringifyDataType(activations).str()},
+      {"batch", question.batch},
+      {"devices", question.machine.devices},
+      {"memory_bytes", machine.getMemory()},
+      {"reserved_bytes", machine.getReserved().value_or(0)},
+      {"bucket_bytes", bucketBytes},
+      {"assumed", assumptions},
+      {"passed_over", planned.passedOver},
+      {"why_no_plan", whyNone},
+      {"plans", plansOf(question, planned.ranked)},
+      {"best_of_schedules", plansOf(question, planned.ofSchemes)},
+      {"schedules", schedules},
+      {"not_considered", refusals}};
+  // A name of a file may be no UTF-8.
+  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+} // namespace chimera

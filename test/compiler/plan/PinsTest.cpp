@@ -1,0 +1,142 @@
+//===- PinsTest.cpp - What a person decides about a plan ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/Pins.h"
+#include "test/compiler/plan/Questions.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace chimera::plan {
+namespace {
+
+/// "chimera {pipelines = 4, concatenation = best}", with all options.
+std::string textOf(const PinnedScheme &pinned) {
+  std::string text = pinned.scheme->name;
+  for (size_t i = 0; i < pinned.options.table().size(); ++i)
+    text += " " + pinned.options.print(i);
+  return text;
+}
+
+std::vector<std::string> read(const std::string &text) {
+  std::vector<PinnedScheme> schemes;
+  EXPECT_EQ(readSchemes(text, schemes), "") << text;
+  std::vector<std::string> texts;
+  for (const PinnedScheme &pinned : schemes)
+    texts.push_back(textOf(pinned));
+  return texts;
+}
+
+std::string faultOf(const std::string &text) {
+  std::vector<PinnedScheme> schemes;
+  return readSchemes(text, schemes);
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(ReadSchemes, TakesNamesWithAndWithoutOptions) {
+  EXPECT_EQ(read("1f1b"), Texts{"1f1b"});
+  EXPECT_EQ(read("gpipe,chimera"), (Texts{"gpipe", "chimera best best"}));
+  EXPECT_EQ(read("chimera {pipelines = 4, concatenation = halving}, 1f1b"),
+            (Texts{"chimera 4 halving", "1f1b"}));
+  EXPECT_EQ(read("chimera{concatenation=eager},chimera {pipelines = best}"),
+            (Texts{"chimera best eager", "chimera best best"}));
+}
+
+TEST(ReadSchemes, TakesWhatPipelinesDescribe) {
+  EXPECT_EQ(
+      read("\"chimera\", {concatenation = \"halving\", pipelines = 2 : i64}"),
+      Texts{"chimera 2 halving"});
+}
+
+TEST(ReadSchemes, SaysWhatItExpects) {
+  EXPECT_EQ(faultOf(""), "expected a schedule, such as 1f1b or chimera "
+                         "{pipelines = 4}, got nothing more");
+  EXPECT_EQ(faultOf("1f1b,"), faultOf(""));
+  EXPECT_EQ(faultOf("1f1b gpipe"),
+            "expected a comma between schedules, got \"gpipe\"");
+  EXPECT_EQ(faultOf("1f1b, dapple"), "expected one of the schedules " +
+                                         schedule::schemeNames() +
+                                         ", got \"dapple\"");
+  EXPECT_EQ(faultOf("chimera {width = 3}"),
+            "schedule chimera: expected one of the options pipelines, "
+            "concatenation, got \"width\"");
+  EXPECT_EQ(faultOf("1f1b {width = 3}"),
+            "schedule 1f1b: expected no options, got \"width\"");
+  EXPECT_EQ(faultOf("chimera {concatenation = late}"),
+            "schedule chimera: expected concatenation to be direct, eager, "
+            "doubling, fine-tuned-doubling or halving, or best, got \"late\"");
+  EXPECT_EQ(faultOf("chimera {pipelines = 2, pipelines = 4}"),
+            "schedule chimera: expected pipelines once");
+  EXPECT_EQ(faultOf("chimera {pipelines}"),
+            "schedule chimera: expected {OPTION = VALUE, …}, got \"}\"");
+  EXPECT_EQ(faultOf("chimera {pipelines = 2"),
+            "schedule chimera: expected , or } after an option, got nothing "
+            "more");
+}
+
+TEST(SpaceOf, HasPinnedOptionsAlone) {
+  Question question = someQuestion(4, 1 << 24, 16);
+  question.pins.workers = {4};
+  auto settings = [&](const std::string &schemes) {
+    question.pins.schemes.clear();
+    EXPECT_EQ(readSchemes(schemes, question.pins.schemes), "");
+    std::multiset<std::string> all;
+    for (const Choice &choice : spaceOf(question).choices)
+      all.insert(nameOf(choice));
+    return all;
+  };
+  std::multiset<std::string> halving =
+      settings("chimera {concatenation = halving}");
+  std::multiset<std::string> all = settings("chimera");
+  EXPECT_FALSE(halving.empty());
+  EXPECT_LT(halving.size(), all.size());
+  for (const std::string &name : halving)
+    EXPECT_NE(name.find("concatenation = halving"), name.npos) << name;
+  EXPECT_TRUE(std::ranges::includes(all, halving));
+  // What is pinned twice is there once.
+  EXPECT_EQ(settings("chimera, chimera {concatenation = halving}"), all);
+  EXPECT_EQ(settings("chimera {pipelines = 2}, chimera {pipelines = 4}"), all);
+}
+
+TEST(SpaceOf, HasPinnedCopiesAndMicroBatchesAlone) {
+  Question question = someQuestion(8, 1 << 24, 16);
+  question.pins.copies = {2};
+  question.pins.microBatches = {4, 8};
+  Space space = spaceOf(question);
+  EXPECT_FALSE(space.choices.empty());
+  std::set<std::pair<int32_t, int32_t>> sizes;
+  for (const Choice &choice : space.choices) {
+    EXPECT_EQ(choice.width, 2);
+    sizes.emplace(choice.microBatches, choice.microBatchSize);
+  }
+  EXPECT_EQ(sizes, (std::set<std::pair<int32_t, int32_t>>{{4, 2}, {8, 1}}));
+}
+
+TEST(SpaceOf, SaysWhyASettingIsImpossible) {
+  Question question = someQuestion(4, 1 << 24, 4);
+  question.pins.workers = {4};
+  ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
+  Space space = spaceOf(question);
+  ASSERT_EQ(space.refusals.size(), 1u);
+  EXPECT_EQ(space.refusals[0].what, "chimera {pipelines = 3}, D=4, W=1, N=4, "
+                                    "B=1");
+  EXPECT_EQ(space.onlyReason, space.refusals[0].reason);
+}
+
+TEST(SpaceOf, HasNoOnlyReasonOfSeveral) {
+  Question question = someQuestion(4, 1 << 24, 4);
+  ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
+  Space space = spaceOf(question);
+  EXPECT_TRUE(space.choices.empty());
+  EXPECT_EQ(space.onlyReason, ""); // one of D=1, another of D=4
+}
+
+} // namespace
+} // namespace chimera::plan

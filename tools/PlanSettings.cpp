@@ -1,0 +1,342 @@
+//===- PlanSettings.cpp - What chimera-plan is asked for ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/PlanSettings.h"
+
+#include "runtime/program/Program.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <numeric>
+#include <thread>
+
+namespace cl = llvm::cl;
+
+namespace chimera {
+
+static cl::OptionCategory category("chimera-plan options");
+static cl::opt<std::string>
+    input(cl::Positional, cl::desc("<module with a model and a machine>"),
+          cl::init("-"), cl::cat(category));
+static cl::opt<int64_t> batch("batch",
+                              cl::desc("Samples of a step, over all copies"),
+                              cl::value_desc("samples"), cl::Required,
+                              cl::cat(category));
+static cl::opt<std::string> output(
+    "o",
+    cl::desc("File for the described pipeline of a plan, which chimera-compile "
+             "takes, - for standard output: then the table goes to standard "
+             "error"),
+    cl::value_desc("file"), cl::cat(category));
+static cl::opt<uint32_t> pick("pick",
+                              cl::desc("Which plan of the table -o writes, the "
+                                       "first unless given"),
+                              cl::value_desc("number"), cl::init(1),
+                              cl::cat(category));
+static cl::opt<uint32_t> top("top", cl::desc("How many plans the table has"),
+                             cl::value_desc("number"), cl::init(10),
+                             cl::cat(category));
+static cl::list<uint32_t>
+    compared("explain",
+             cl::desc("Two plans of the table: where the time of one goes that "
+                      "the other saves"),
+             cl::value_desc("i,j"), cl::CommaSeparated, cl::cat(category));
+static cl::opt<std::string>
+    json("json",
+         cl::desc("File for all of the answer as JSON, also where no plan is "
+                  "possible"),
+         cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string>
+    svg("svg", cl::desc("File for a picture: time of a step against memory"),
+        cl::value_desc("file"), cl::cat(category));
+static cl::opt<int64_t>
+    devices("devices", cl::desc("Devices to use, the machine's unless given"),
+            cl::value_desc("number"), cl::cat(category));
+static cl::opt<std::string> modelName("model",
+                                      cl::desc("The model, of several"),
+                                      cl::value_desc("name"),
+                                      cl::cat(category));
+static cl::opt<std::string> machineName("machine",
+                                        cl::desc("The machine, of several"),
+                                        cl::value_desc("name"),
+                                        cl::cat(category));
+static cl::opt<std::string> trainingName("training",
+                                         cl::desc("The training, of several"),
+                                         cl::value_desc("name"),
+                                         cl::cat(category));
+static cl::list<std::string>
+    schedules("schedule",
+              cl::desc("Only these schedules, and only these values of options "
+                       "that are named: \"1f1b, chimera {pipelines = 4}\""),
+              cl::value_desc("schedules"), cl::cat(category));
+static cl::opt<bool> withoutFlush(
+    "without-flush",
+    cl::desc("Also schedules without a flush, whose weights are older than "
+             "their gradients"),
+    cl::cat(category));
+static cl::list<int32_t> workers("workers",
+                                 cl::desc("Only so many workers (D)"),
+                                 cl::value_desc("numbers"), cl::CommaSeparated,
+                                 cl::cat(category));
+static cl::list<int32_t> copies("copies",
+                                cl::desc("Only so many copies of all workers "
+                                         "(W)"),
+                                cl::value_desc("numbers"), cl::CommaSeparated,
+                                cl::cat(category));
+static cl::list<int32_t> stages("stages-per-worker",
+                                cl::desc("Only so many stages a worker"),
+                                cl::value_desc("numbers"), cl::CommaSeparated,
+                                cl::cat(category));
+static cl::list<int32_t> microBatches(
+    "micro-batches", cl::desc("Only so many micro-batches of a copy (N)"),
+    cl::value_desc("numbers"), cl::CommaSeparated, cl::cat(category));
+static cl::list<int32_t> microBatchSizes(
+    "micro-batch-size", cl::desc("Only micro-batches of so many samples (B)"),
+    cl::value_desc("numbers"), cl::CommaSeparated, cl::cat(category));
+enum class Split { Any, Yes, No };
+static cl::opt<Split>
+    split("split-backward", cl::desc("Whether backwards are split"),
+          cl::values(clEnumValN(Split::Any, "any", "both are tried"),
+                     clEnumValN(Split::Yes, "yes", "all are"),
+                     clEnumValN(Split::No, "no",
+                                "only where a schedule splits them "
+                                "anyway")),
+          cl::init(Split::Any), cl::cat(category));
+static cl::opt<plan::Recomputation> recompute(
+    "recompute", cl::desc("Which stages are recomputed"),
+    cl::values(clEnumValN(plan::Recomputation::Least, "least",
+                          "as few as make the plan fit into the memory"),
+               clEnumValN(plan::Recomputation::None, "none", "none"),
+               clEnumValN(plan::Recomputation::All, "all", "all"),
+               clEnumValN(plan::Recomputation::Fused, "fused",
+                          "all, as a part of their backwards")),
+    cl::init(plan::Recomputation::Least), cl::cat(category));
+static cl::list<schedule::AllReducePolicy> policies(
+    "all-reduce", cl::desc("Only these times to sum gradients at"),
+    cl::values(clEnumValN(schedule::AllReducePolicy::Lazy, "lazy",
+                          "behind all actions"),
+               clEnumValN(schedule::AllReducePolicy::EagerOpt, "eager_opt",
+                          "behind those of the stage where the worker is idle "
+                          "then"),
+               clEnumValN(schedule::AllReducePolicy::Eager, "eager",
+                          "behind those of the stage")),
+    cl::CommaSeparated, cl::cat(category));
+static cl::opt<int64_t> bucketBytes(
+    "bucket-bytes",
+    cl::desc("Sum gradients in buckets of at most so many bytes; whole unless "
+             "given, which takes no longer by the model"),
+    cl::value_desc("bytes"), cl::cat(category));
+static cl::opt<DataType>
+    weightType("weight-type", cl::desc("Type of weights"),
+               cl::values(clEnumValN(DataType::F32, "f32", "float32"),
+                          clEnumValN(DataType::F64, "f64", "float64")),
+               cl::init(DataType::F32), cl::cat(category));
+static cl::opt<bool> bfloat16("bf16",
+                              cl::desc("Compute in bfloat16 "
+                                       "(activation_type(bf16))"),
+                              cl::cat(category));
+static cl::list<std::string> costsFrom(
+    "costs-from",
+    cl::desc("Profiles of runs on the machine (chimera-run --profile), from "
+             "which what layers take comes"),
+    cl::value_desc("files"), cl::CommaSeparated, cl::cat(category));
+static cl::opt<uint32_t> threads("threads",
+                                 cl::desc("Threads to search with, one for "
+                                          "each core unless given"),
+                                 cl::init(0), cl::cat(category));
+
+/// As it is written, "-o" or "--json".
+static std::string nameOf(const cl::Option &option) {
+  return (option.ArgStr.size() == 1 ? "-" : "--") + option.ArgStr.str();
+}
+
+/// Empty, or which option is given several times that has one value. LLVM takes
+/// the last one.
+static std::string faultOfCounts() {
+  for (auto &entry : cl::getRegisteredOptions()) {
+    const cl::Option &option = *entry.second;
+    bool isList = option.getNumOccurrencesFlag() == cl::ZeroOrMore;
+    if (!isList && llvm::is_contained(option.Categories, &category) &&
+        option.getNumOccurrences() > 1)
+      return "expected " + nameOf(option) + " once, got it " +
+             std::to_string(option.getNumOccurrences()) + " times";
+  }
+  return {};
+}
+
+static std::string faultOfTypes() {
+  if (bfloat16 && weightType == DataType::F64)
+    return "expected --weight-type f32 beside --bf16, got f64";
+  // The most that a pipeline's bucket_bytes may be.
+  constexpr int64_t kMostBytes = INT32_MAX;
+  if (bucketBytes.getNumOccurrences() > 0 &&
+      (bucketBytes < 8 || bucketBytes > kMostBytes))
+    return "expected --bucket-bytes from 8 to " + std::to_string(kMostBytes) +
+           ", got " + std::to_string(bucketBytes);
+  return {};
+}
+
+static std::string faultOfFiles() {
+  for (const cl::opt<std::string> *file : {&output, &json, &svg})
+    if (file->getNumOccurrences() > 0 && file->empty())
+      return "expected " + nameOf(*file) +
+             " with the name of a file, got an empty one";
+  if (llvm::is_contained(costsFrom, ""))
+    return "expected --costs-from with the names of profiles, got an empty one";
+  if (pick.getNumOccurrences() > 0 && output.empty())
+    return "expected -o FILE beside --pick, which says what plan it gets";
+  return {};
+}
+
+static std::string faultOfTable(const PlanSettings &settings) {
+  constexpr uint32_t kMostShown = 1000;
+  for (const cl::opt<uint32_t> *option : {&top, &pick})
+    if (*option < 1 || *option > kMostShown)
+      return "expected " + nameOf(*option) + " from 1 to " +
+             std::to_string(kMostShown) + ", got " + std::to_string(*option);
+  if (compared.empty())
+    return {};
+  std::string got;
+  for (uint32_t number : compared)
+    got += (got.empty() ? "" : ",") + std::to_string(number);
+  if (compared.size() != 2 || llvm::any_of(compared, [&](uint32_t number) {
+        return number < 1 || number > settings.shown();
+      }))
+    return "expected --explain of two of the table's " +
+           program::counted(settings.shown(), "plan") + ", such as 1,2, got " +
+           got;
+  return {};
+}
+
+/// Empty, or what is wrong with --schedule.
+static std::string readPins(plan::Pins &pins) {
+  for (const std::string &text : schedules)
+    if (std::string fault = plan::readSchemes(text, pins.schemes);
+        !fault.empty())
+      return "--schedule: " + fault;
+  pins.withoutFlush = withoutFlush;
+  pins.workers.assign(workers.begin(), workers.end());
+  pins.copies.assign(copies.begin(), copies.end());
+  pins.stagesPerWorker.assign(stages.begin(), stages.end());
+  pins.microBatches.assign(microBatches.begin(), microBatches.end());
+  pins.microBatchSizes.assign(microBatchSizes.begin(), microBatchSizes.end());
+  if (split != Split::Any)
+    pins.splits = {split == Split::Yes};
+  pins.policies.assign(policies.begin(), policies.end());
+  pins.recomputation = recompute;
+  pins.bucketBytes = bucketBytes;
+  return {};
+}
+
+std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
+  cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "chimera-plan " CHIMERA_VERSION "\n";
+  });
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "Finds the fastest way to train a model on a machine: how many stages "
+      "and copies, how large micro-batches, which schedule\n");
+  settings.input = input;
+  settings.batch = batch;
+  settings.output = output;
+  settings.json = json;
+  settings.svg = svg;
+  settings.pick = pick;
+  settings.top = top;
+  settings.compared.assign(compared.begin(), compared.end());
+  settings.model = modelName;
+  settings.machine = machineName;
+  settings.training = trainingName;
+  if (devices.getNumOccurrences() > 0)
+    settings.devices = devices;
+  if (weightType.getNumOccurrences() > 0)
+    settings.weights = weightType;
+  if (bfloat16)
+    settings.activations = DataType::BF16;
+  settings.costsFrom.assign(costsFrom.begin(), costsFrom.end());
+  settings.threads = threads > 0
+                         ? threads.getValue()
+                         : std::max(1u, std::thread::hardware_concurrency());
+  if (std::string fault = faultOfCounts(); !fault.empty())
+    return fault;
+  if (batch < 1 || batch > INT32_MAX)
+    return "expected --batch of 1 to 2147483647 samples, got " +
+           std::to_string(batch);
+  if (threads > 256)
+    return "expected at most 256 --threads, got " + std::to_string(threads);
+  for (const std::string &fault :
+       {faultOfTable(settings), faultOfFiles(), faultOfTypes()})
+    if (!fault.empty())
+      return fault;
+  return readPins(settings.pins);
+}
+
+/// Empty, or which of `values` of `option` is none of `possible`. `needs`
+/// describes those in words.
+static std::string faultOf(const char *option,
+                           const std::vector<int32_t> &values,
+                           const std::string &needs,
+                           const std::vector<int64_t> &possible) {
+  for (int32_t value : values) {
+    if (llvm::is_contained(possible, value))
+      continue;
+    std::string text = std::string("expected --") + option + " " + needs;
+    constexpr size_t kMostListed = 16;
+    if (possible.size() <= kMostListed) {
+      text += " (";
+      for (size_t i = 0; i < possible.size(); ++i)
+        text += (i > 0 ? ", " : "") + std::to_string(possible[i]);
+      text += ")";
+    }
+    return text + ", got " + std::to_string(value);
+  }
+  return {};
+}
+
+/// Those that are at most `most`.
+static std::vector<int64_t> upTo(int64_t most, std::vector<int64_t> numbers) {
+  llvm::erase_if(numbers, [&](int64_t number) { return number > most; });
+  return numbers;
+}
+
+std::string faultOfPins(const plan::Question &question) {
+  const plan::Pins &pins = question.pins;
+  const int64_t layers = question.model.layerCount();
+  const int64_t batch = question.batch;
+  const int64_t devices = question.machine.devices;
+  std::vector<int64_t> powers;
+  for (int64_t power = 1; power <= layers; power *= 2)
+    powers.push_back(power);
+  const std::string theDevices = "the " + program::counted(devices, "device");
+  const std::string theBatch =
+      "the " + program::counted(batch, "sample") + " of --batch";
+  const std::string atMostLayers =
+      "at most the model's " + program::counted(layers, "layer");
+  for (const std::string &fault :
+       {faultOf("workers", pins.workers,
+                "that divide " + theDevices + " and are " + atMostLayers,
+                upTo(layers, plan::divisorsOf(devices))),
+        faultOf("copies", pins.copies,
+                "that divide " + theDevices + " and " + theBatch,
+                plan::divisorsOf(std::gcd(devices, batch))),
+        faultOf("stages-per-worker", pins.stagesPerWorker,
+                "that are powers of two and " + atMostLayers, powers),
+        // Losses of more micro-batches are too many to compile.
+        faultOf("micro-batches", pins.microBatches,
+                "that divide " + theBatch + " and are at most 65535",
+                upTo(UINT16_MAX, plan::divisorsOf(batch))),
+        faultOf("micro-batch-size", pins.microBatchSizes,
+                "that divides " + theBatch, plan::divisorsOf(batch))})
+    if (!fault.empty())
+      return fault;
+  return {};
+}
+
+} // namespace chimera
