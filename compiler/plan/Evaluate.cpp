@@ -226,9 +226,8 @@ static bool recomputeMore(const Solution &solution,
 }
 
 std::variant<Solution, Impossible, TooLarge>
-Evaluator::makeFit(schedule::Plan plan, int64_t memory,
+Evaluator::makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
                    Proposal &proposal) const {
-  const Recomputation allowed = question.pins.recomputation;
   if (allowed == Recomputation::All || allowed == Recomputation::Fused)
     proposal.recompute.assign(proposal.choice.stages,
                               allowed == Recomputation::All ? Recompute::Early
@@ -282,7 +281,7 @@ void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
 }
 
 Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
-                            int64_t memory) const {
+                            int64_t memory, Recomputation allowed) const {
   schedule::Request request = askFor(choice, {}).request;
   Problem placed =
       problemOf(request, schedule::placePlan(*choice.scheme, request));
@@ -297,7 +296,7 @@ Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
   if (!made.plan)
     return Impossible{made.reason};
   Proposal proposal{choice, {}, {}, 0, 0, 0};
-  auto fit = makeFit(std::move(*made.plan), memory, proposal);
+  auto fit = makeFit(std::move(*made.plan), memory, allowed, proposal);
   if (auto *impossible = std::get_if<Impossible>(&fit))
     return std::move(*impossible);
   if (auto *tooLarge = std::get_if<TooLarge>(&fit))

@@ -71,11 +71,13 @@ public:
   /// up as few of their largest stashes as may be enough, the model is cut
   /// again so that all stages take alike, and so on until all fit.
   Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless) const {
-    return evaluate(choice, isHopeless, question.machine.memory);
+    return evaluate(choice, isHopeless, question.machine.memory,
+                    question.pins.recomputation);
   }
-  /// The same with less memory than the machine has.
+  /// The same with less memory than the machine has, or what may be recomputed
+  /// other than what is pinned.
   Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless,
-                   int64_t memory) const;
+                   int64_t memory, Recomputation allowed) const;
 
   /// A time to expect of the choice's steps, ns, with the bubbles of one
   /// pipeline: what is promising is evaluated first.
@@ -100,7 +102,8 @@ private:
   /// Recomputes until `proposal` fits, and says what it holds; or why it does
   /// not.
   std::variant<Solution, Impossible, TooLarge>
-  makeFit(schedule::Plan plan, int64_t memory, Proposal &proposal) const;
+  makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
+          Proposal &proposal) const;
   /// Chooses the policy of `proposal`, and says what a step takes.
   void setStep(Solution &solution, const IsHopeless &isHopeless,
                Proposal &proposal) const;

@@ -86,10 +86,6 @@ std::vector<size_t> promisingFirst(const Space &space,
   return order;
 }
 
-bool isFaster(const Proposal &a, const Proposal &b) {
-  return std::pair(a.step, a.peakBytes) < std::pair(b.step, b.peakBytes);
-}
-
 bool areAlike(const Proposal &a, const Proposal &b) {
   return a.choice.workers == b.choice.workers &&
          a.choice.stages == b.choice.stages &&
@@ -147,6 +143,10 @@ Answer answerOf(const Space &space, std::vector<Outcome> outcomes,
 }
 
 } // namespace
+
+bool isFaster(const Proposal &a, const Proposal &b) {
+  return std::pair(a.step, a.peakBytes) < std::pair(b.step, b.peakBytes);
+}
 
 Answer search(const Space &space, const Evaluator &evaluator,
               const SearchSettings &settings) {

@@ -26,6 +26,9 @@ struct Tally {
   std::string reason; ///< why one is impossible, the first of several
 };
 
+/// Whether `a` comes before `b` in a ranking: of equal steps the smaller first.
+bool isFaster(const Proposal &a, const Proposal &b);
+
 struct Answer {
   /// The fastest, the first of equal ones in the order of the space, without
   /// those that take the same time and memory as one before of the same sizes:

@@ -24,15 +24,25 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
   std::string fault = compileFault(text);
   if (fault.empty())
     return {proposal, {}};
-  for (double share : {0.99, 0.96, 0.9, 0.8}) {
+  const plan::Recomputation allowed = question.pins.recomputation;
+  auto fitting =
+      [&](double share,
+          plan::Recomputation recomputation) -> std::optional<plan::Proposal> {
     auto memory = static_cast<int64_t>(
         share * static_cast<double>(question.machine.memory));
     plan::Outcome outcome = evaluator.evaluate(
-        proposal.choice, [](double, int64_t) { return false; }, memory);
+        proposal.choice, [](double, int64_t) { return false; }, memory,
+        recomputation);
     auto *smaller = std::get_if<plan::Proposal>(&outcome);
     if (smaller && compileFault(describe(*smaller)).empty())
-      return {std::move(*smaller), fault};
-  }
+      return std::move(*smaller);
+    return std::nullopt;
+  };
+  for (double share : {0.99, 0.96, 0.9, 0.8})
+    if (std::optional<plan::Proposal> smaller = fitting(share, allowed))
+      return {std::move(smaller), fault};
+  if (allowed == plan::Recomputation::Least)
+    return {fitting(1, plan::Recomputation::All), fault};
   return {std::nullopt, fault};
 }
 
@@ -67,24 +77,30 @@ void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
 std::optional<plan::Proposal> Fitting::fit(const plan::Proposal &proposal) {
   prepare({proposal}, 1);
   const Fit &fit = fits.at(describe(proposal));
-  if (!fit.proposal)
-    faults.push_back(plan::nameOf(proposal.choice) + ": " + fit.fault);
+  if (!fit.proposal) {
+    std::string fault = plan::nameOf(proposal.choice) + ": " + fit.fault;
+    if (std::ranges::find(faults, fault) == faults.end())
+      faults.push_back(std::move(fault));
+  }
   return fit.proposal;
+}
+
+bool Fitting::isKnown(const plan::Proposal &proposal) {
+  return fits.contains(describe(proposal));
 }
 
 void Fitting::keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
   std::vector<plan::Proposal> fitting;
-  auto isFaster = [](const plan::Proposal &a, const plan::Proposal &b) {
-    return std::pair(a.step, a.peakBytes) < std::pair(b.step, b.peakBytes);
-  };
   for (const plan::Proposal &proposal : ranked) {
     // A plan that was changed to fit is slower than it was, so the next ones
     // may be faster than it is now. None is faster than one that was not
     // changed.
-    if (fitting.size() >= number && !isFaster(proposal, fitting[number - 1]))
+    if (fitting.size() >= number &&
+        !plan::isFaster(proposal, fitting[number - 1]))
       break;
     if (std::optional<plan::Proposal> fit = this->fit(proposal))
-      fitting.insert(std::ranges::upper_bound(fitting, *fit, isFaster), *fit);
+      fitting.insert(std::ranges::upper_bound(fitting, *fit, plan::isFaster),
+                     *fit);
   }
   fitting.resize(std::min(fitting.size(), number));
   ranked = std::move(fitting);

@@ -13,7 +13,7 @@
 #ifndef CHIMERA_COMPILER_PLANNER_FITTING_H
 #define CHIMERA_COMPILER_PLANNER_FITTING_H
 
-#include "compiler/plan/Evaluate.h"
+#include "compiler/plan/Search.h"
 #include "compiler/planner/PlanDescription.h"
 
 #include <functional>
@@ -38,9 +38,12 @@ public:
                const Progress &progress = {});
 
   /// `proposal`, if it compiles; else the first plan of its choice that does,
-  /// of those for 99, 96, 90 and 80 % of the memory; none where none does, with
-  /// a line in `passedOver`.
+  /// of those for 99, 96, 90 and 80 % of the memory and, unless what is
+  /// recomputed is pinned, the one that recomputes everything; none where none
+  /// does, with a line in `passedOver`.
   std::optional<plan::Proposal> fit(const plan::Proposal &proposal);
+  /// Whether `fit` knows without compiling.
+  bool isKnown(const plan::Proposal &proposal);
 
   /// Leaves in `ranked`, fastest first, the fastest `number` that fit.
   void keepFitting(std::vector<plan::Proposal> &ranked, size_t number);

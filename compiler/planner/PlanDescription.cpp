@@ -73,6 +73,21 @@ FailureOr<PlanSubject> subjectOf(ModuleOp module, StringRef model,
   return subject;
 }
 
+/// "plan", or with a number behind it where one of the subject's ops is called
+/// that.
+static std::string freeName(PlanSubject subject) {
+  auto isTaken = [&](StringRef name) {
+    TrainingOp training = subject.training;
+    return name == subject.model.getSymName() ||
+           name == subject.machine.getSymName() ||
+           (training && name == training.getSymName());
+  };
+  std::string name = "plan";
+  for (int number = 2; isTaken(name); ++number)
+    name = "plan" + std::to_string(number);
+  return name;
+}
+
 /// A pipeline that names the subject's ops, of one stage and micro-batch.
 static PipelineOp makePipeline(OpBuilder &builder, PlanSubject subject) {
   OperationState state(subject.model.getLoc(), PipelineOp::getOperationName());
@@ -80,7 +95,7 @@ static PipelineOp makePipeline(OpBuilder &builder, PlanSubject subject) {
       state.getOrAddProperties<PipelineOp::Properties>();
   PipelineOp::populateDefaultProperties(state.name, properties);
   MLIRContext *context = builder.getContext();
-  properties.sym_name = builder.getStringAttr("plan");
+  properties.sym_name = builder.getStringAttr(freeName(subject));
   properties.model = FlatSymbolRefAttr::get(subject.model.getSymNameAttr());
   properties.machine = FlatSymbolRefAttr::get(subject.machine.getSymNameAttr());
   if (TrainingOp training = subject.training)

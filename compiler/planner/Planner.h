@@ -21,7 +21,7 @@ namespace chimera {
 
 struct PlannerSettings {
   size_t shown = 10;      ///< how many plans to rank
-  size_t needed = 1;      ///< with fewer that fit, the whole space is ranked
+  size_t needed = 1;      ///< so many, if there are, however long it takes
   bool keepSmall = false; ///< as plan::SearchSettings has it
   uint32_t threads = 1;
   /// Called now and then with how many of all plans are done, and the best step
@@ -34,7 +34,9 @@ struct PlannerSettings {
 /// Plans that compile, and what became of the others.
 struct PlannedAnswer {
   plan::Space space;
-  plan::Answer answer;                 ///< of the search, compiled or not
+  /// Of the last search, its plans as far as they compile; of `simulated` that
+  /// is known where the small ones are kept.
+  plan::Answer answer;
   std::vector<plan::Detail> ranked;    ///< at most `shown`, fastest first
   std::vector<plan::Detail> ofSchemes; ///< the fastest of each scheme
   std::vector<std::string> passedOver; ///< what did not fit, and why
