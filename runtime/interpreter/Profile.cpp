@@ -153,14 +153,19 @@ void Profile::add(const Instruction &instruction, const Instruction *posted,
   if (instruction.opcode() != Opcode::OptimizerStep)
     nanoseconds = nanoseconds * std::max<int64_t>(1, instruction.parts()) /
                   std::max<int64_t>(1, instruction.micro_batches());
-  times[keyOf(instruction, posted)].add(nanoseconds);
+  const Key key = keyOf(instruction, posted);
+  Durations &durations = times[key];
+  if (!onlyOfFirstStep.empty() && onlyOfFirstStep.erase(key) > 0)
+    durations = {};
+  durations.add(nanoseconds);
 }
 
 void Profile::addStep(int64_t nanoseconds) {
-  if (first == 0)
-    first = nanoseconds;
-  else
-    laterSteps.add(nanoseconds);
+  if (first > 0)
+    return laterSteps.add(nanoseconds);
+  first = nanoseconds;
+  for (const auto &[key, durations] : times)
+    onlyOfFirstStep.insert(key);
 }
 
 std::vector<int64_t> Profile::pack() const {

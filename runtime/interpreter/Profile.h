@@ -17,6 +17,7 @@
 #include "runtime/program/Program.h"
 
 #include <map>
+#include <set>
 #include <vector>
 
 namespace chimera::runtime {
@@ -71,6 +72,8 @@ public:
            const program::Instruction *posted, int64_t nanoseconds);
   void addStep(int64_t nanoseconds);
 
+  /// Without those of the first step, which makes connections and takes memory,
+  /// unless that is all there is of a kind.
   const std::map<Key, Durations> &durations() const { return times; }
   /// The steps but the first, and that one.
   const Durations &steps() const { return laterSteps; }
@@ -82,6 +85,7 @@ public:
 
 private:
   std::map<Key, Durations> times;
+  std::set<Key> onlyOfFirstStep;
   Durations laterSteps;
   int64_t first = 0;
 };

@@ -210,7 +210,8 @@ class Test(Runs):
             self.assertEqual([s["stage"] for s in profile["stages"]],
                              list(range(4)))
             for stage in profile["stages"]:
-                self.assertEqual(stage["forward"]["count"], 24)
+                # Of the two later steps.
+                self.assertEqual(stage["forward"]["count"], 16)
                 self.assertGreaterEqual(stage["forward"]["min"], 1_000_000)
                 self.assertGreaterEqual(stage["backward"]["min"], 2_000_000)
             for rank, entry in enumerate(profile["ranks"]):
