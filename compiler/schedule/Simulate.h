@@ -97,8 +97,8 @@ Timing simulate(const Problem &problem, const Schedule &schedule);
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 std::span<const int64_t> begins);
 
-/// Does that again and again: what depends on problem and order alone is worked
-/// out once.
+/// Simulates one order many times, each time with other begins: what depends on
+/// problem and order alone is worked out once.
 class StepSimulation {
 public:
   /// Refers to both. Requires that no workers share cores.

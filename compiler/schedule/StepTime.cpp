@@ -32,8 +32,9 @@ static double leastStepOf(const Problem &problem, const Schedule &schedule) {
                   static_cast<double>(busiestChannel(problem)));
 }
 
-/// The mean time of some steps with a flush, neither the first of a run nor the
-/// last, beside which workers that are done leave their cores to others.
+/// The mean time of some steps with a flush. The first steps of a run and the
+/// last are left out: in the last, workers that are done leave their cores to
+/// the others, which no step inside a run does.
 static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
                              const TailOrder &order) {
   constexpr int32_t kSteps = 12, kFirst = 4, kLast = kSteps - 2;
@@ -65,8 +66,9 @@ public:
   double periodOfActions(const Problem &problem) { return period(problem, {}); }
 
 private:
-  /// The mean time from a step to the next, where messages overlap and some
-  /// steps are as good as all, but no less than what a step takes at least.
+  /// The mean time from a step to the next. The simulation lets messages
+  /// overlap, and its mean is of a few steps, so it may come out below what
+  /// workers and links can do: then that counts.
   double period(const Problem &problem,
                 const std::vector<StageReduce> &reduces) {
     return std::max(simulatedPeriod(problem, reduces),

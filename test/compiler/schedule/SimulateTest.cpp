@@ -269,7 +269,8 @@ TEST(Simulate, LeavesTheTimeOfMessagesOnTheCriticalPath) {
             (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
-/// Whatever ran before, and a delay that all have is no other.
+/// Each run gives what `simulate` does, whatever ran before. Where `delayOf`
+/// tells a delay, every action of the run ends that much later than from 0.
 TEST(StepSimulation, RunsStepAfterStep) {
   std::mt19937 random(3);
   auto draw = [&](int64_t most) {
