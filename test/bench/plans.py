@@ -7,10 +7,9 @@ is profiled still has two.
 
 Calibrates the machine (chimera-run --calibrate), profiles each layer as a stage of its
 own (--profile), asks chimera-plan for plans, draws some of them by a seed, and runs
-these, the planner's pick and the profiled program in turns. What is predicted follows
-from one profile, the middle one of three before the plans are drawn, times what the
-profiled program takes in the rounds over what it took then: machines have fast and slow
-minutes.
+these, the planner's pick and the profiled program in turns: machines have fast and slow
+minutes. What is predicted follows from the profile of these rounds, the median of each
+time, as what is measured are medians of the rounds.
 
     test/bench/plans.py [--plans 10] [--seed 1] [--rounds 9] [--ranks 2]
 
@@ -81,13 +80,21 @@ class Bench:
             self.layers.append(program)
 
     def profile(self, label):
-        """(What each layer takes, files; how long they were measured in all, ns)."""
-        files, total = [], 0
+        """What each layer takes: files."""
+        files = []
         for program in self.layers:
             files.append(program.with_suffix(f".{label}.json"))
             self.train(program, self.args.profile_steps, "--profile", files[-1])
-            total += json.loads(files[-1].read_text())["steps"]["later"]["total"]
-        return files, total
+        return files
+
+    def profile_of(self, rounds):
+        """What each layer takes in the rounds, which have such files: files."""
+        files = []
+        for program, of_program in zip(self.layers, zip(*rounds)):
+            files.append(program.with_suffix(".json"))
+            profiles = [json.loads(file.read_text()) for file in of_program]
+            files[-1].write_text(json.dumps(median_of(profiles)))
+        return files
 
     def draw(self, description, profiles):
         """[(name, program, plan)], the pick first."""
@@ -145,14 +152,27 @@ class Bench:
         return json.loads(profile.read_text())["steps"]["later"]["median"]
 
     def measure(self, drawn):
-        """(The steps of each plan, by rounds in which all take turns; what the profiled
-        program took at the median round, ns)."""
-        steps, totals = [[] for _ in drawn], []
+        """(The steps of each plan, by rounds in which all take turns; what each layer
+        takes in them, files)."""
+        steps, profiles = [[] for _ in drawn], []
         for number in range(self.args.rounds):
-            totals.append(self.profile(number)[1])
+            profiles.append(self.profile(number))
             for index, (_, program, _) in enumerate(drawn):
                 steps[index].append(self.step(program))
-        return steps, statistics.median(totals)
+        return steps, self.profile_of(profiles)
+
+
+def median_of(profiles):
+    """One of several that differ in their times: the median of each mean."""
+    first = profiles[0]
+    if isinstance(first, list):
+        return [median_of(parts) for parts in zip(*profiles)]
+    if not isinstance(first, dict):
+        return first
+    if "total" in first:
+        means = [profile["total"] / profile["count"] for profile in profiles]
+        return first | {"total": round(statistics.median(means) * first["count"])}
+    return {key: median_of([profile[key] for profile in profiles]) for key in first}
 
 
 def attempt(args, folder):
@@ -162,10 +182,8 @@ def attempt(args, folder):
         description = folder / "question.mlir"
         description.write_text(bench.calibrate() + MODEL)
         bench.make_layers()
-        first = [bench.profile(f"first-{number}") for number in range(3)]
-        profiles, then = sorted(first, key=lambda profile: profile[1])[1]
-        drawn = bench.draw(description, profiles)
-        steps, now = bench.measure(drawn)
+        drawn = bench.draw(description, bench.profile("first"))
+        steps, profiles = bench.measure(drawn)
     print(
         f"{len(drawn)} of the {args.of} fastest plans on {args.ranks} ranks, seed "
         f"{args.seed}, "
@@ -179,7 +197,7 @@ def attempt(args, folder):
         median = statistics.median(times)
         medians.append(median)
         report = bench.report(program, profiles)
-        predicted = report["step"] * now / then
+        predicted = report["step"]
         errors.append(100 * (predicted / median - 1))
         spread = 100 * (max(times) - min(times)) / median
         bytes_taken = max(report["allocated_bytes"])
