@@ -7,9 +7,10 @@ is profiled still has two.
 
 Calibrates the machine (chimera-run --calibrate), profiles each layer as a stage of its
 own (--profile), asks chimera-plan for plans, draws some of them by a seed, and runs
-these, the planner's pick and the profiled program in turns: machines have fast and slow
-minutes. What is predicted follows from the profile of these rounds, the median of each
-time, as what is measured are medians of the rounds.
+these, the planner's pick and the profiled programs in turns. What is predicted follows
+from one profile, the medians of several runs before the plans are drawn, times what the
+profiled programs take in the rounds over what they took then: machines have fast and
+slow minutes, which small micro-batches feel more.
 
     test/bench/plans.py [--plans 10] [--seed 1] [--rounds 9] [--ranks 2]
 
@@ -80,21 +81,25 @@ class Bench:
             self.layers.append(program)
 
     def profile(self, label):
-        """What each layer takes: files."""
-        files = []
+        """What each layer takes, for each size: (file, what it has)."""
+        found = []
         for program in self.layers:
-            files.append(program.with_suffix(f".{label}.json"))
-            self.train(program, self.args.profile_steps, "--profile", files[-1])
-        return files
+            file = program.with_suffix(f".{label}.json")
+            self.train(program, self.args.profile_steps, "--profile", file)
+            found.append((file, json.loads(file.read_text())))
+        return found
 
-    def profile_of(self, rounds):
-        """What each layer takes in the rounds, which have such files: files."""
-        files = []
-        for program, of_program in zip(self.layers, zip(*rounds)):
-            files.append(program.with_suffix(".json"))
-            profiles = [json.loads(file.read_text()) for file in of_program]
-            files[-1].write_text(json.dumps(median_of(profiles)))
-        return files
+    def first_profile(self):
+        """(The medians of several, files; what a step takes by them, ns), each for
+        each size."""
+        rounds = [self.profile("first") for _ in range(self.args.profiles)]
+        files, steps = [], []
+        for runs in zip(*rounds):
+            files.append(runs[0][0])
+            profile = median_of([profile for _, profile in runs])
+            files[-1].write_text(json.dumps(profile))
+            steps.append(mean(profile["steps"]["later"]))
+        return files, steps
 
     def draw(self, description, profiles):
         """[(name, program, plan)], the pick first."""
@@ -152,14 +157,29 @@ class Bench:
         return json.loads(profile.read_text())["steps"]["later"]["median"]
 
     def measure(self, drawn):
-        """(The steps of each plan, by rounds in which all take turns; what each layer
-        takes in them, files)."""
-        steps, profiles = [[] for _ in drawn], []
-        for number in range(self.args.rounds):
-            profiles.append(self.profile(number))
+        """(The steps of each plan, by rounds in which all take turns; what one of the
+        profiled programs takes at the median round, for each size), ns."""
+        steps, profiled = [[] for _ in drawn], [[] for _ in self.layers]
+        for _ in range(self.args.rounds):
+            for times, (_, profile) in zip(profiled, self.profile("now")):
+                times.append(profile["steps"]["later"]["median"])
             for index, (_, program, _) in enumerate(drawn):
                 steps[index].append(self.step(program))
-        return steps, self.profile_of(profiles)
+        return steps, [statistics.median(times) for times in profiled]
+
+
+def mean(times):
+    return times["total"] / times["count"]
+
+
+def between(size, sizes, values):
+    """The value at a size, of values at ascending sizes: on the line between two."""
+    if size <= sizes[0]:
+        return values[0]
+    for low, high, at_low, at_high in zip(sizes, sizes[1:], values, values[1:]):
+        if size <= high:
+            return at_low + (at_high - at_low) * (size - low) / (high - low)
+    return values[-1]
 
 
 def median_of(profiles):
@@ -170,8 +190,8 @@ def median_of(profiles):
     if not isinstance(first, dict):
         return first
     if "total" in first:
-        means = [profile["total"] / profile["count"] for profile in profiles]
-        return first | {"total": round(statistics.median(means) * first["count"])}
+        typical = statistics.median(map(mean, profiles))
+        return first | {"total": round(typical * first["count"])}
     return {key: median_of([profile[key] for profile in profiles]) for key in first}
 
 
@@ -182,8 +202,10 @@ def attempt(args, folder):
         description = folder / "question.mlir"
         description.write_text(bench.calibrate() + MODEL)
         bench.make_layers()
-        drawn = bench.draw(description, bench.profile("first"))
-        steps, profiles = bench.measure(drawn)
+        profiles, then = bench.first_profile()
+        drawn = bench.draw(description, profiles)
+        steps, now = bench.measure(drawn)
+    drift = [after / before for before, after in zip(then, now)]
     print(
         f"{len(drawn)} of the {args.of} fastest plans on {args.ranks} ranks, seed "
         f"{args.seed}, "
@@ -197,7 +219,9 @@ def attempt(args, folder):
         median = statistics.median(times)
         medians.append(median)
         report = bench.report(program, profiles)
-        predicted = report["step"]
+        predicted = report["step"] * between(
+            plan["micro_batch_size"], args.profile_sizes, drift
+        )
         errors.append(100 * (predicted / median - 1))
         spread = 100 * (max(times) - min(times)) / median
         bytes_taken = max(report["allocated_bytes"])
@@ -239,6 +263,7 @@ def make_parser():
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--profile-sizes", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--profile-steps", type=int, default=6)
+    parser.add_argument("--profiles", type=int, default=5)
     parser.add_argument("--limit", action="store_true")
     parser.add_argument("--attempts", type=int, default=1)
     return parser
