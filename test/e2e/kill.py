@@ -37,10 +37,11 @@ ONE_REPORT = "the ranks at that moment:"
 
 
 def check_report(report, victim, pid, ranks):
-    """The report on a rank that died in a step. Returns its last opcode."""
+    """The report on a rank that died in a step or in an evaluation behind the last.
+    Returns its last opcode."""
     deaths = re.findall(
-        rf"rank (\d+) \(worker \d+\), process {pid}, died; its last "
-        r"instruction was step \d+, instruction \d+: (\w+).*, from "
+        rf"rank (\d+) \(worker \d+\), process {pid}, died; its last instruction was "
+        r"(?:step \d+|evaluating after \d+ steps), instruction \d+: (\w+).*, from "
         r"\S+:\d+:\d+$", report, re.MULTILINE)
     check(len(deaths) == 1 and deaths[0][0] == str(victim),
           f"expected one report on the death of rank {victim}", report)
