@@ -11,7 +11,7 @@
 #include "runtime/program/Layers.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/cuda/Accelerator.h"
-#include "test/runtime/cuda/SoftwareGpu.h"
+#include "test/runtime/cuda/CleanGpus.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -23,17 +23,8 @@ using namespace std::chrono_literals;
 namespace {
 constexpr uint64_t kGiB = uint64_t(1) << 30;
 
-class CalibrateGpus : public testing::Test {
+class CalibrateGpus : public test::CleanGpus {
 protected:
-  void SetUp() override { test::reset(); }
-  void TearDown() override {
-    EXPECT_EQ(test::liveAllocations(), 0u);
-    EXPECT_EQ(test::liveHostAllocations(), 0u);
-    EXPECT_EQ(test::liveStreams(), 0u);
-    EXPECT_EQ(test::liveCommunicators(), 0u);
-    test::reset();
-  }
-
   /// What two threads find, whose layers sleep for a picosecond an operation.
   static Calibration calibrate(int gpus, bool ownAllReduce) {
     test::setDevices(gpus, kGiB);
